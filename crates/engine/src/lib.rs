@@ -1,0 +1,1 @@
+//! The `engine` part of fstone; see ARCHITECTURE.md.

@@ -1,0 +1,1 @@
+//! The `formats` part of fstone; see ARCHITECTURE.md.

@@ -1,0 +1,47 @@
+//! What a report is made of: one run with everything that was recorded of it.
+
+use crate::{Inventory, Plan, Trial};
+use serde::{Deserialize, Serialize};
+
+/// One run of a study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The run's number in its store, from 1.
+    pub id: u64,
+    /// When it started, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// When it ended; `None` while it runs, or when it was killed.
+    pub finished_unix_ns: Option<u64>,
+    /// The command line that started it.
+    pub command: Vec<String>,
+    /// What was planned.
+    pub plan: Plan,
+    /// The machine.
+    pub inventory: Inventory,
+}
+
+/// A run and its finished trials, in the order they ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// The run.
+    pub run: Run,
+    /// Its finished trials, by position.
+    pub trials: Vec<Trial>,
+}
+
+impl Dataset {
+    /// The finished trials of a cell, in the order they ran.
+    pub fn trials_of(&self, cell: u32) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(move |trial| trial.id.cell == cell)
+    }
+
+    /// The values of a step's metric over the completed trials of a cell, in the order they ran.
+    #[must_use]
+    pub fn values(&self, cell: u32, step: &str, metric: &str) -> Vec<f64> {
+        self.trials_of(cell)
+            .filter(|trial| trial.outcome.is_completed())
+            .filter_map(|trial| trial.figure(step, metric))
+            .map(|figure| figure.value)
+            .collect()
+    }
+}

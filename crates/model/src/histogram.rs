@@ -1,0 +1,184 @@
+//! A log-linear histogram of durations with a stated error.
+//!
+//! Values below 2^[`PRECISION_BITS`] ns have a bucket each. Above, every power of two is cut into
+//! 2^[`PRECISION_BITS`] equal buckets, so a bucket of values around v is at most v / 2^[`PRECISION_BITS`] wide; a
+//! percentile is reported as the middle of its bucket and is therefore off by at most
+//! 1 / 2^([`PRECISION_BITS`]+1) = 0.39 % of the true value. Values of 2^[`LIMIT_BITS`] ns (about 18 minutes) and
+//! more share the last bucket; the exact maximum is kept apart.
+
+use serde::{Deserialize, Serialize};
+
+/// Buckets per power of two, as a power of two.
+pub const PRECISION_BITS: u32 = 7;
+/// Values at or above 2^this fall into the last bucket.
+pub const LIMIT_BITS: u32 = 40;
+/// How many buckets there are.
+pub const BUCKETS: usize = ((LIMIT_BITS - PRECISION_BITS + 1) as usize) << PRECISION_BITS;
+
+/// The bucket that holds a value.
+#[inline]
+#[must_use]
+pub const fn bucket_of(value_ns: u64) -> usize {
+    if value_ns < 1 << PRECISION_BITS {
+        return value_ns as usize;
+    }
+    let exponent = 63 - value_ns.leading_zeros();
+    if exponent >= LIMIT_BITS {
+        return BUCKETS - 1;
+    }
+    let shift = exponent - PRECISION_BITS;
+    // The top PRECISION_BITS+1 bits of the value, whose leading one counts the octave.
+    ((shift as usize) << PRECISION_BITS) + (value_ns >> shift) as usize
+}
+
+/// The lowest value of a bucket and the lowest value of the next one.
+#[must_use]
+pub const fn bounds_of(bucket: usize) -> (u64, u64) {
+    let linear = 1 << PRECISION_BITS;
+    if bucket < linear {
+        return (bucket as u64, bucket as u64 + 1);
+    }
+    let shift = (bucket >> PRECISION_BITS) - 1;
+    let low = ((bucket - (shift << PRECISION_BITS)) as u64) << shift;
+    (low, low + (1 << shift))
+}
+
+/// A finished histogram: the buckets that are not empty, and exact count, sum, minimum and maximum.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// How many values were recorded.
+    pub count: u64,
+    /// Their exact sum.
+    pub sum_ns: u128,
+    /// The exact smallest value; 0 when empty.
+    pub min_ns: u64,
+    /// The exact largest value; 0 when empty.
+    pub max_ns: u64,
+    /// (bucket, count) for every bucket that is not empty, in order.
+    pub buckets: Vec<(u32, u64)>,
+}
+
+impl Histogram {
+    /// From dense counts by bucket, as the engine records them.
+    #[must_use]
+    pub fn from_counts(counts: &[u64], sum_ns: u128, min_ns: u64, max_ns: u64) -> Self {
+        let buckets: Vec<(u32, u64)> = counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(bucket, count)| (u32::try_from(bucket).expect("fewer than 2^32 buckets"), *count))
+            .collect();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        if count == 0 {
+            return Self::default();
+        }
+        Self { count, sum_ns, min_ns, max_ns, buckets }
+    }
+
+    /// From single values; for tests and small sets.
+    #[must_use]
+    pub fn from_values(values_ns: &[u64]) -> Self {
+        let mut counts = vec![0; BUCKETS];
+        for value in values_ns {
+            counts[bucket_of(*value)] += 1;
+        }
+        Self::from_counts(
+            &counts,
+            values_ns.iter().map(|value| u128::from(*value)).sum(),
+            values_ns.iter().copied().min().unwrap_or(0),
+            values_ns.iter().copied().max().unwrap_or(0),
+        )
+    }
+
+    /// The mean; `None` when empty.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+
+    /// The value below or at which `percent` % of the values lie (nearest rank), within 0.39 %; `None` when empty.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let mut seen = 0;
+        for (bucket, count) in &self.buckets {
+            seen += count;
+            if seen >= rank {
+                let (low, next) = bounds_of(*bucket as usize);
+                let middle = low as f64 + (next - 1 - low) as f64 / 2.0;
+                return Some(middle.clamp(self.min_ns as f64, self.max_ns as f64));
+            }
+        }
+        Some(self.max_ns as f64)
+    }
+
+    /// Adds another histogram's values to this one.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.min_ns = if self.count == 0 { other.min_ns } else { self.min_ns.min(other.min_ns) };
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        let mut merged = Vec::with_capacity(self.buckets.len().max(other.buckets.len()));
+        let (mut left, mut right) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
+        loop {
+            match (left.peek(), right.peek()) {
+                (Some((a, x)), Some((b, y))) if a == b => {
+                    merged.push((*a, x + y));
+                    left.next();
+                    right.next();
+                }
+                (Some((a, _)), Some((b, _))) if a < b => merged.push(*left.next().expect("peeked")),
+                (Some(_) | None, Some(_)) => merged.push(*right.next().expect("peeked")),
+                (Some(_), None) => merged.push(*left.next().expect("peeked")),
+                (None, None) => break,
+            }
+        }
+        self.buckets = merged;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_tile_the_range() {
+        let mut next_low = 0;
+        for bucket in 0..BUCKETS {
+            let (low, next) = bounds_of(bucket);
+            assert_eq!(low, next_low, "bucket {bucket}");
+            assert_eq!(bucket_of(low), bucket);
+            assert_eq!(bucket_of(next - 1), bucket);
+            next_low = next;
+        }
+        assert_eq!(next_low, 1 << LIMIT_BITS);
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+    }
+
+    proptest! {
+        #[test]
+        fn a_percentile_is_within_the_stated_error(mut values in prop::collection::vec(1u64..1 << 39, 1..200), percent in 0.0f64..=100.0) {
+            let histogram = Histogram::from_values(&values);
+            values.sort_unstable();
+            let rank = ((percent / 100.0 * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1] as f64;
+            let reported = histogram.percentile_ns(percent).expect("not empty");
+            prop_assert!((reported - exact).abs() <= exact / 256.0 + 0.5, "{} against {}", reported, exact);
+        }
+
+        #[test]
+        fn merging_is_recording_both(left in prop::collection::vec(0u64..1 << 41, 0..50), right in prop::collection::vec(0u64..1 << 41, 0..50)) {
+            let mut merged = Histogram::from_values(&left);
+            merged.merge(&Histogram::from_values(&right));
+            let all: Vec<u64> = left.iter().chain(&right).copied().collect();
+            prop_assert_eq!(merged, Histogram::from_values(&all));
+        }
+    }
+}

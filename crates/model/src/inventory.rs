@@ -1,0 +1,55 @@
+//! The machine a run was made on, as far as it bears on the figures.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine, read once at the start of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Inventory {
+    /// When it was taken, nanoseconds since the Unix epoch.
+    pub taken_unix_ns: u64,
+    /// Host name.
+    pub host: String,
+    /// `uname -srvm`.
+    pub kernel: String,
+    /// The kernel's command line.
+    pub kernel_command_line: String,
+    /// The distribution's pretty name.
+    pub distribution: String,
+    /// CPU model.
+    pub cpu_model: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Memory.
+    pub memory_bytes: u64,
+    /// Whether a hypervisor was seen, and which.
+    pub virtualization: Option<String>,
+    /// The device under the work directory (or the named device) and its queue.
+    pub device: Option<DeviceFacts>,
+    /// (tool, version) of each mkfs, fsck and mount tool that the study uses.
+    pub tools: Vec<(String, String)>,
+    /// fstone's version.
+    pub fstone_version: String,
+    /// The commit fstone was built from.
+    pub fstone_commit: String,
+    /// Raw sequential read of the device before the run, bytes per second (what `hdparm -t` tells).
+    pub raw_read_bytes_per_second: Option<f64>,
+    /// /proc/self/mountinfo at the start, bounded.
+    pub mounts: String,
+    /// Kernel settings that bear on the figures: (name, value), e.g. ("vm.dirty_ratio", "20").
+    pub settings: Vec<(String, String)>,
+}
+
+/// A block device and its queue settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceFacts {
+    /// Its name, e.g. `vda`, or the filesystem's when there is no block device beneath.
+    pub name: String,
+    /// Model, when it tells one.
+    pub model: Option<String>,
+    /// Size.
+    pub size_bytes: u64,
+    /// The filesystem that holds the work directory.
+    pub backing_filesystem: Option<String>,
+    /// Every readable queue setting as (name, value): scheduler, rotational, read_ahead_kb, …
+    pub queue: Vec<(String, String)>,
+}

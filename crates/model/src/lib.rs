@@ -1,0 +1,29 @@
+//! Pure data: the words of fstone and nothing else.
+//!
+//! Reading order: [`study`] is what a study file means once it is read (a [`study::Plan`] of [`study::Cell`]s);
+//! [`workload`] is what a load does; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
+//! figure with its unit and direction; [`histogram`] and [`load`] are the load engine's own results; [`inventory`]
+//! is the machine; [`dataset`] is what a report is made of.
+//!
+//! This crate does no I/O, reads no clock and draws no random number, and depends on none of the other crates.
+
+pub mod dataset;
+pub mod histogram;
+pub mod inventory;
+pub mod load;
+pub mod metric;
+pub mod outcome;
+pub mod result;
+pub mod study;
+pub mod units;
+pub mod workload;
+
+pub use dataset::Dataset;
+pub use histogram::Histogram;
+pub use inventory::Inventory;
+pub use load::LoadReport;
+pub use metric::{Better, Figure, Unit};
+pub use outcome::Outcome;
+pub use result::{StepResult, Trial};
+pub use study::{Cell, Plan, Step};
+pub use workload::Workload;

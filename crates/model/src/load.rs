@@ -1,0 +1,201 @@
+//! What the load engine gives back from one run of a workload.
+
+use crate::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// One run of a workload on a directory. Everything but `setup_ns` and `audit.null` is about the measured phases.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// The seed that every random stream was derived from.
+    pub seed: u64,
+    /// Time to build the filesets and make them durable.
+    pub setup_ns: u64,
+    /// The measured interval: from the first operation's start to the end of the final sync.
+    pub elapsed_ns: u64,
+    /// Its part without the final sync.
+    pub running_ns: u64,
+    /// The final sync.
+    pub sync_ns: u64,
+    /// When the first thread was done with its last operation, since the interval's start.
+    pub first_done_ns: u64,
+    /// When the last thread was.
+    pub last_done_ns: u64,
+    /// User time of this process in the interval.
+    pub process_user_ns: u64,
+    /// System time of this process in the interval.
+    pub process_system_ns: u64,
+    /// Threads that ran.
+    pub threads: u32,
+    /// One per action of each group, in the workload's order.
+    pub operations: Vec<OperationReport>,
+    /// Periodic and final fsyncs of the groups' fsync policy.
+    pub group_fsyncs: Vec<GroupFsyncs>,
+    /// System calls by kind, with their latency.
+    pub calls: Vec<CallReport>,
+    /// Throughput and latency over time.
+    pub series: Vec<SeriesPoint>,
+    /// Length of one point of `series`.
+    pub series_interval_ns: u64,
+    /// Every error that occurred.
+    pub errors: Vec<ErrorReport>,
+    /// What the load found out about itself.
+    pub audit: Audit,
+    /// The clock that latencies were taken with.
+    pub clock: ClockReport,
+    /// What a reader has to know before believing the figures.
+    pub warnings: Vec<String>,
+}
+
+/// One action of a group.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationReport {
+    /// The group's name.
+    pub group: String,
+    /// The action's name.
+    pub name: String,
+    /// Times it was completed.
+    pub invocations: u64,
+    /// Transactions, by the action's rule.
+    pub transactions: u64,
+    /// Data system calls.
+    pub calls: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Times it failed.
+    pub errors: u64,
+    /// Share of operations that the mix asked for, 0 to 1; 0 when there is no mix.
+    pub requested_share: f64,
+    /// Latency of the whole operation.
+    pub latency: Histogram,
+}
+
+/// Fsyncs of a group's policy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupFsyncs {
+    /// The group's name.
+    pub group: String,
+    /// While it ran.
+    pub periodic: u64,
+    /// When its threads ended.
+    pub at_end: u64,
+    /// Latency of each fsync call.
+    pub latency: Histogram,
+}
+
+/// One kind of system call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallReport {
+    /// The group's name.
+    pub group: String,
+    /// open, read, write, create, lseek, unlink, close or stat.
+    pub call: String,
+    /// Latency of each.
+    pub latency: Histogram,
+}
+
+/// What happened in one interval of the series.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// Operations completed.
+    pub operations: u64,
+    /// Transactions completed.
+    pub transactions: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Latency of the operations completed.
+    pub latency: Histogram,
+}
+
+/// An error of some operations.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorReport {
+    /// The action's name, or "setup", or "final sync".
+    pub operation: String,
+    /// The system call.
+    pub call: String,
+    /// The first path it happened on, relative to the load's directory.
+    pub path: String,
+    /// The error number.
+    pub errno: i32,
+    /// Its symbol and text ("ENOSPC: No space left on device").
+    pub text: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What the load found out about itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Audit {
+    /// Operations per second asked for and reached, when a rate was asked for.
+    pub rate: Option<Expected>,
+    /// Distinct files touched, and how many the distribution implies.
+    pub distinct_files: Option<Expected>,
+    /// Distinct blocks touched, and how many the distribution implies.
+    pub distinct_blocks: Option<Expected>,
+    /// Largest difference between the achieved and the requested share of an operation, in percentage points.
+    pub mix_error_points: Option<f64>,
+    /// Bytes asked to be written, and written.
+    pub written_bytes: Option<Expected>,
+    /// Cost of the engine itself per operation, from the same workload on the null I/O engine.
+    pub null_ns_per_operation: Option<f64>,
+    /// That cost as a share of the mean latency, 0 to 1.
+    pub overhead_share: Option<f64>,
+    /// Bytes verified against their stamps, when data is stamped.
+    pub verified_bytes: u64,
+}
+
+/// An observation beside what it should be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// What was asked for, or what the distribution implies.
+    pub expected: f64,
+    /// What was seen.
+    pub observed: f64,
+}
+
+/// The clock that latencies were taken with.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClockReport {
+    /// "tsc" or "clock_gettime".
+    pub source: String,
+    /// Cost of reading it once.
+    pub cost_ns: f64,
+    /// Smallest step it was seen to make.
+    pub resolution_ns: f64,
+}
+
+impl LoadReport {
+    /// Operations completed.
+    #[must_use]
+    pub fn invocations(&self) -> u64 {
+        self.operations.iter().map(|operation| operation.invocations).sum()
+    }
+
+    /// Transactions completed.
+    #[must_use]
+    pub fn transactions(&self) -> u64 {
+        self.operations.iter().map(|operation| operation.transactions).sum()
+    }
+
+    /// Bytes read.
+    #[must_use]
+    pub fn read_bytes(&self) -> u64 {
+        self.operations.iter().map(|operation| operation.read_bytes).sum()
+    }
+
+    /// Bytes written.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.operations.iter().map(|operation| operation.written_bytes).sum()
+    }
+
+    /// A count per second of the measured interval.
+    #[must_use]
+    pub fn per_second(&self, count: u64) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / self.elapsed_ns as f64 }
+    }
+}

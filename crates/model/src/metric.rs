@@ -1,0 +1,168 @@
+//! Metrics: the name, unit and direction of every figure fstone prints.
+//!
+//! A metric is defined once, as a constant in [`catalog`]; `show = [...]` in a study, the columns of a table, the
+//! axis of a plot and the rows of the store all use that name.
+
+use serde::{Deserialize, Serialize};
+
+/// What a value counts. Values are always stored in the base unit named here; scaling is the report's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Nanoseconds; printed as ns, µs, ms or s.
+    Nanoseconds,
+    /// Bytes; printed with binary prefixes.
+    Bytes,
+    /// Bytes per second; printed as MiB/s.
+    BytesPerSecond,
+    /// Events per second.
+    PerSecond,
+    /// A percentage, 100 = whole.
+    Percent,
+    /// A pure count.
+    Count,
+    /// A dimensionless ratio.
+    Ratio,
+}
+
+impl Unit {
+    /// The unit's symbol for a table head or an axis; empty for counts.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "B",
+            Self::BytesPerSecond => "B/s",
+            Self::PerSecond => "/s",
+            Self::Percent => "%",
+            Self::Count => "",
+            Self::Ratio => "×",
+        }
+    }
+}
+
+/// Which direction of a metric is the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither: it describes.
+    Neither,
+}
+
+/// The definition of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// The name used in `show`, tables and the store.
+    pub name: &'static str,
+    /// The unit its values are stored in.
+    pub unit: Unit,
+    /// The better direction.
+    pub better: Better,
+    /// One sentence: what it is and how it is made.
+    pub about: &'static str,
+}
+
+impl Metric {
+    /// A figure of this metric.
+    #[must_use]
+    pub fn figure(&self, value: f64) -> Figure {
+        Figure { metric: self.name.to_owned(), value, unit: self.unit, better: self.better }
+    }
+}
+
+/// One measured value, carrying its unit so that a stored figure can be read without this program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The metric's name.
+    pub metric: String,
+    /// The value, in `unit`.
+    pub value: f64,
+    /// The unit of `value`.
+    pub unit: Unit,
+    /// The better direction.
+    pub better: Better,
+}
+
+/// Every metric there is.
+pub mod catalog {
+    use super::{Better, Metric, Unit};
+
+    macro_rules! metrics {
+        ($($(#[$doc:meta])* $id:ident = $name:literal, $unit:ident, $better:ident, $about:literal;)*) => {
+            $($(#[$doc])* #[doc = $about] pub const $id: Metric =
+                Metric { name: $name, unit: Unit::$unit, better: Better::$better, about: $about };)*
+            /// All metrics with a fixed name, in the order they are documented.
+            pub const ALL: &[Metric] = &[$($id),*];
+        };
+    }
+
+    metrics! {
+        TIME = "time", Seconds, Lower, "wall-clock time of the step";
+        CPU = "CPU", Percent, Lower, "busy time of the whole machine during the step (kernel threads and write-back included); 100 % = all CPUs";
+        CPU_USER = "CPU user", Percent, Lower, "user time of the whole machine; 100 % = all CPUs";
+        CPU_SYSTEM = "CPU system", Percent, Lower, "system time of the whole machine; 100 % = all CPUs";
+        CPU_IOWAIT = "CPU iowait", Percent, Neither, "time CPUs were idle with I/O outstanding; 100 % = all CPUs";
+        CPU_IRQ = "CPU irq", Percent, Lower, "time in hard and soft interrupts; 100 % = all CPUs";
+        CPU_STEAL = "CPU steal", Percent, Neither, "time the hypervisor ran something else; 100 % = all CPUs";
+        PROCESS_CPU = "process CPU", Percent, Lower, "user and system time of the load's own process or command and its children; 100 % = one CPU (what FFSB prints)";
+        KERNEL_THREADS_CPU = "kernel threads CPU", Percent, Lower, "system time of kernel threads (write-back, journal, workqueues); 100 % = all CPUs";
+        DEVICE_READ_BYTES = "device read bytes", Bytes, Lower, "bytes read from the device during the step";
+        DEVICE_WRITTEN_BYTES = "device written bytes", Bytes, Lower, "bytes written to the device during the step";
+        DEVICE_READS = "device reads", Count, Lower, "read requests completed by the device";
+        DEVICE_WRITES = "device writes", Count, Lower, "write requests completed by the device";
+        DEVICE_FLUSHES = "device flushes", Count, Neither, "flush requests completed by the device";
+        DEVICE_DISCARDED_BYTES = "device discarded bytes", Bytes, Neither, "bytes discarded on the device";
+        WRITE_AMPLIFICATION = "write amplification", Ratio, Lower, "device written bytes per byte the load asked to write";
+        PEAK_DIRTY_BYTES = "peak dirty bytes", Bytes, Neither, "largest amount of dirty page cache seen during the step, sampled";
+        TRANSACTIONS_PER_SECOND = "transactions per second", PerSecond, Higher, "transactions as the load's format counts them, divided by the interval that includes the final sync";
+        OPERATIONS_PER_SECOND = "operations per second", PerSecond, Higher, "operations completed, divided by the interval that includes the final sync";
+        OPERATIONS = "operations", Count, Neither, "operations completed";
+        THROUGHPUT = "throughput", BytesPerSecond, Higher, "bytes read and written by operations, divided by the interval that includes the final sync";
+        READ_THROUGHPUT = "read throughput", BytesPerSecond, Higher, "bytes read by operations, divided by the interval that includes the final sync";
+        WRITE_THROUGHPUT = "write throughput", BytesPerSecond, Higher, "bytes written by operations, divided by the interval that includes the final sync";
+        EXECUTION_TIME = "execution time", Seconds, Lower, "time from the first operation's start until the last is durable";
+        SYNC_TIME = "sync time", Seconds, Lower, "the final sync's share of the measured interval";
+        SETUP_TIME = "setup time", Seconds, Lower, "time to build the fileset, before the measured interval";
+        READ_LATENCY_P50 = "read latency p50", Nanoseconds, Lower, "median latency of read operations";
+        READ_LATENCY_P99 = "read latency p99", Nanoseconds, Lower, "99th percentile latency of read operations";
+        WRITE_LATENCY_P50 = "write latency p50", Nanoseconds, Lower, "median latency of write operations";
+        WRITE_LATENCY_P99 = "write latency p99", Nanoseconds, Lower, "99th percentile latency of write operations";
+        ENGINE_COST = "engine cost per operation", Nanoseconds, Lower, "the load engine's own cost per operation, measured by the same workload on the null I/O engine";
+        FSCK_FILES_USED = "files used", Count, Neither, "inodes in use, as the filesystem's own check counts them";
+        FSCK_FILES_TOTAL = "files total", Count, Neither, "inodes there are, as the filesystem's own check counts them";
+        FSCK_NON_CONTIGUOUS = "non-contiguous", Percent, Lower, "share of files that are not contiguous, as the filesystem's own check counts them";
+        FSCK_BLOCKS_USED = "blocks used", Count, Neither, "blocks in use, as the filesystem's own check counts them";
+        FSCK_BLOCKS_TOTAL = "blocks total", Count, Neither, "blocks there are, as the filesystem's own check counts them";
+        EXTENTS_PER_FILE = "extents per file", Ratio, Lower, "mean number of extents of a non-empty file (FIEMAP)";
+        FRAGMENTED_FILES = "fragmented files", Percent, Lower, "share of non-empty files in more than one extent (FIEMAP)";
+        EXIT_STATUS = "exit status", Count, Neither, "exit status of the command";
+        MAXIMUM_RESIDENT_BYTES = "maximum resident bytes", Bytes, Lower, "largest resident set of the command's processes";
+    }
+
+    /// The metric of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Metric> {
+        ALL.iter().find(|metric| metric.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::catalog;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = catalog::ALL.iter().map(|metric| metric.name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(count, names.len());
+    }
+}

@@ -1,0 +1,86 @@
+//! How a trial ended. Outcomes are results, printed in the table with a footnote; they are not errors.
+
+use serde::{Deserialize, Serialize};
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Every step ran and its figures stand.
+    Completed,
+    /// The kernel or mkfs does not know, or does not accept, an option of this cell.
+    Refused(Reason),
+    /// A step failed: a command's exit status, an operation's errno, an unclean fsck, a full device.
+    Failed(Reason),
+    /// A step did not end within its limit.
+    Hung(Reason),
+    /// The kernel crashed.
+    Crashed(Reason),
+    /// It was not tried: a tool or a right is missing.
+    Skipped(Reason),
+}
+
+/// Why a trial did not complete, in the words of whoever refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The step it happened in, as the study names it.
+    pub step: String,
+    /// The kernel's or the tool's own words where there are some.
+    pub words: String,
+    /// The likely cure, when one is known ("apt-get install btrfs-progs").
+    pub cure: Option<String>,
+}
+
+impl Reason {
+    /// A reason without a cure.
+    pub fn new(step: impl Into<String>, words: impl Into<String>) -> Self {
+        Self { step: step.into(), words: words.into(), cure: None }
+    }
+
+    /// The same reason with the likely cure.
+    #[must_use]
+    pub fn with_cure(mut self, cure: impl Into<String>) -> Self {
+        self.cure = Some(cure.into());
+        self
+    }
+}
+
+impl Outcome {
+    /// The word that stands in a table cell.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Refused(_) => "refused",
+            Self::Failed(_) => "failed",
+            Self::Hung(_) => "hung",
+            Self::Crashed(_) => "crashed",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+
+    /// Why, unless it completed.
+    #[must_use]
+    pub const fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Completed => None,
+            Self::Refused(reason)
+            | Self::Failed(reason)
+            | Self::Hung(reason)
+            | Self::Crashed(reason)
+            | Self::Skipped(reason) => Some(reason),
+        }
+    }
+
+    /// Whether the trial completed.
+    #[must_use]
+    pub const fn is_completed(&self) -> bool {
+        matches!(self, Self::Completed)
+    }
+
+    /// Whether trying the same cell again can only end the same way, so that its further repeats are not tried.
+    #[must_use]
+    pub const fn is_final_for_cell(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Skipped(_))
+    }
+}

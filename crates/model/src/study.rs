@@ -1,0 +1,317 @@
+//! What a study file means once it is read: a [`Plan`] of [`Cell`]s, each with its steps spelled out.
+//!
+//! `formats` makes a plan from a study file; `lab` carries it out; `store` keeps it beside the results; `report`
+//! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
+
+use crate::{Workload, result::TrialId, units};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A study, ready to be carried out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The study's short name ("small-file").
+    pub study: String,
+    /// Its title.
+    pub title: String,
+    /// What it asks and what to look for; paragraphs of plain text.
+    pub about: String,
+    /// The study file, as read.
+    pub source: String,
+    /// Every other file it named, as (name, content), so that a run can be repeated from its record alone.
+    pub attachments: Vec<(String, String)>,
+    /// Whether `[quick]` was applied.
+    pub quick: bool,
+    /// How often each cell is tried.
+    pub repeats: Repeats,
+    /// In which order trials run.
+    pub order: Order,
+    /// The seed of the order and of every trial's random streams.
+    pub seed: u64,
+    /// What is varied.
+    pub factors: Vec<Factor>,
+    /// Every combination of levels, in the order the study names them: the last factor varies fastest.
+    pub cells: Vec<Cell>,
+    /// The columns of the table.
+    pub columns: Vec<Column>,
+    /// The cell that ratios refer to.
+    pub baseline: Option<u32>,
+    /// How long the study's author expects the whole run to take.
+    pub expected_duration: Option<Duration>,
+    /// Figures published elsewhere, to be printed beside.
+    pub published: Option<Published>,
+}
+
+/// How often each cell is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// At least.
+    pub min: u32,
+    /// At most.
+    pub max: u32,
+    /// Enough when the 95 % interval's half-width is below this share of the value, 0 to 1.
+    pub until: Option<f64>,
+}
+
+/// In which order trials run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Complete randomised blocks: each block holds every cell once, shuffled.
+    #[default]
+    Blocks,
+    /// Block after block in the order written; for debugging a study.
+    AsWritten,
+}
+
+/// What is varied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// "filesystem", "threads", …
+    pub name: String,
+    /// Names of its levels.
+    pub levels: Vec<String>,
+    /// Their numeric values when the factor is numeric (bytes for sizes), for the axis of a plot.
+    pub numbers: Option<Vec<NumericLevel>>,
+}
+
+/// A level of a numeric factor, kept as an integer so that plans compare exactly.
+pub type NumericLevel = u64;
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its index in the plan.
+    pub index: u32,
+    /// For each factor, the index of the level.
+    pub levels: Vec<u32>,
+    /// Level names joined with " · ".
+    pub label: String,
+    /// What is made on the device.
+    pub filesystem: FilesystemSpec,
+    /// On what.
+    pub device: DeviceSpec,
+    /// Under which kernel.
+    pub kernel: KernelSpec,
+    /// Block-queue settings to set for the trial, as (name, value): ("scheduler", "none").
+    pub queue: Vec<(String, String)>,
+    /// What is done, in order. `mkfs` and `mount` are always there.
+    pub steps: Vec<Step>,
+}
+
+/// A filesystem to make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesystemSpec {
+    /// The level's name.
+    pub name: String,
+    /// ext2, ext3, ext4, xfs, btrfs, …
+    pub kind: String,
+    /// Options for mkfs, split as argv.
+    pub mkfs: Vec<String>,
+    /// Mount options, comma separated; empty for none.
+    pub mount: String,
+}
+
+/// What a filesystem is made on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceSpec {
+    /// A sparse image file in the work directory behind a loop device.
+    Loop {
+        /// Its size.
+        size_bytes: u64,
+        /// Whether the loop device bypasses the page cache of the filesystem below.
+        direct_io: bool,
+        /// Logical sector size; 512 unless given.
+        sector_bytes: u32,
+        /// Where the image is, when not in the work directory.
+        directory: Option<String>,
+    },
+    /// A compressed-RAM disk.
+    Zram {
+        /// Its size.
+        size_bytes: u64,
+    },
+    /// A named block device; it will be formatted.
+    Block {
+        /// Its path.
+        path: String,
+    },
+    /// No device: a directory of a filesystem that is already there. Nothing is made, mounted or checked.
+    Directory {
+        /// Which; the work directory when `None`.
+        path: Option<String>,
+    },
+}
+
+/// Under which kernel a cell runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelSpec {
+    /// The running one.
+    #[default]
+    Host,
+    /// User-mode Linux of this version or path.
+    Uml(String),
+    /// QEMU with this kernel.
+    Qemu(String),
+}
+
+/// One step of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its name, unique in the cell ("load", "fsck", "tar").
+    pub name: String,
+    /// What is done.
+    pub action: StepAction,
+    /// How long it may take before the trial counts as hung.
+    pub limit: Duration,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepAction {
+    /// Make the filesystem.
+    Mkfs,
+    /// Mount it.
+    Mount,
+    /// Run a load in the mounted filesystem.
+    Load(Box<Workload>),
+    /// Run a command with the mounted filesystem as its working directory.
+    Command {
+        /// Program and arguments. "{mount}" and "{device}" stand for the mount point and the device.
+        argv: Vec<String>,
+        /// Whether argv's only element goes to `sh -c`.
+        shell: bool,
+        /// Exit statuses that count as success.
+        success: Vec<i32>,
+    },
+    /// Unmount, drop caches and mount again.
+    Remount,
+    /// Unmount.
+    Unmount,
+    /// sync(2).
+    Sync,
+    /// Drop the page, dentry and inode caches.
+    DropCaches,
+    /// FITRIM.
+    Trim,
+    /// Check it, unmounting it first where it is mounted.
+    Fsck {
+        /// What the check may change.
+        mode: FsckMode,
+    },
+    /// Count extents per file (FIEMAP).
+    Fragmentation,
+    /// Copy a file or tree of the host into the mounted filesystem.
+    CopyIn {
+        /// Path on the host.
+        source: String,
+        /// Relative path in the filesystem.
+        target: String,
+    },
+}
+
+impl StepAction {
+    /// The step's default name.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Mkfs => "mkfs",
+            Self::Mount => "mount",
+            Self::Load(_) => "load",
+            Self::Command { .. } => "command",
+            Self::Remount => "remount",
+            Self::Unmount => "unmount",
+            Self::Sync => "sync",
+            Self::DropCaches => "drop-caches",
+            Self::Trim => "trim",
+            Self::Fsck { .. } => "fsck",
+            Self::Fragmentation => "fragmentation",
+            Self::CopyIn { .. } => "copy-in",
+        }
+    }
+}
+
+/// What a filesystem check may change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FsckMode {
+    /// Nothing (`e2fsck -fn`, `xfs_repair -n`, `btrfs check`).
+    #[default]
+    ReadOnly,
+    /// Repair (`e2fsck -fy`).
+    Repair,
+}
+
+/// A column of the table: a metric of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// What stands above it, without the unit.
+    pub header: String,
+    /// The step's name.
+    pub step: String,
+    /// The metric's name.
+    pub metric: String,
+}
+
+/// Figures published elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// Where and when, and on what machine; plain text.
+    pub source: String,
+    /// The figures.
+    pub figures: Vec<PublishedFigure>,
+}
+
+/// One published figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PublishedFigure {
+    /// The cell's label.
+    pub cell: String,
+    /// The column's header.
+    pub column: String,
+    /// The value in the metric's base unit; `None` where the publication has no figure.
+    pub value: Option<f64>,
+    /// What stood in its place or beside it ("system hung").
+    pub note: Option<String>,
+}
+
+impl Plan {
+    /// Every trial of a block: each cell once. The order within a block is the lab's schedule.
+    pub fn block(&self, repetition: u32) -> impl Iterator<Item = TrialId> {
+        self.cells.iter().map(move |cell| TrialId { cell: cell.index, repetition })
+    }
+}
+
+impl DeviceSpec {
+    /// How a person would name it ("loop 4 GiB").
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Loop { size_bytes, direct_io, sector_bytes, .. } => {
+                let mut text = format!("loop {}", units::format_bytes(*size_bytes));
+                if *direct_io {
+                    text.push_str(", direct I/O");
+                }
+                if *sector_bytes != 512 {
+                    text.push_str(&format!(", {sector_bytes}-byte sectors"));
+                }
+                text
+            }
+            Self::Zram { size_bytes } => format!("zram {}", units::format_bytes(*size_bytes)),
+            Self::Block { path } => path.clone(),
+            Self::Directory { path } => format!("directory {}", path.as_deref().unwrap_or("(work directory)")),
+        }
+    }
+
+    /// Its size, when the study says it.
+    #[must_use]
+    pub const fn size_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Loop { size_bytes, .. } | Self::Zram { size_bytes } => Some(*size_bytes),
+            Self::Block { .. } | Self::Directory { .. } => None,
+        }
+    }
+}

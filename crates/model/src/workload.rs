@@ -1,0 +1,565 @@
+//! The workload: what a load does, whichever format it was written in.
+//!
+//! A [`Workload`] has [`Fileset`]s (the files it works on) and [`Phase`]s, run one after the other with a barrier
+//! between them. A phase has [`ThreadGroup`]s, run side by side. A thread of a group performs [`Action`]s, chosen
+//! by weight, in a fixed sequence, or by a ratio. Nothing here is executed: the engine does that.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A load on a directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// A short name, such as the profile's.
+    pub name: String,
+    /// The files it works on. Actions refer to them by index.
+    pub filesets: Vec<Fileset>,
+    /// Run one after the other, all threads meeting in between.
+    pub phases: Vec<Phase>,
+    /// How data gets to and from the files.
+    pub io: IoSettings,
+    /// What the data looks like.
+    pub data: DataPattern,
+    /// What an errno does.
+    pub on_error: ErrorPolicy,
+    /// How the last measured phase's data is made durable. Its time is inside the measured interval.
+    pub final_sync: FinalSync,
+    /// A shell command to run after filesets are built and synced, before the first measured phase (FFSB callout).
+    pub callout: Option<String>,
+    /// Length of one point of the throughput and latency series.
+    pub series_interval: Duration,
+}
+
+/// A set of files under a directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fileset {
+    /// Name for messages and results.
+    pub name: String,
+    /// Where: relative to the load's directory; empty is the directory itself. Never with `..`; absolute only in the
+    /// FFSB drop-in, which works in the directories its profile names (a study refuses that).
+    pub directory: String,
+    /// How many files, or how much data, to start with.
+    pub amount: Amount,
+    /// The directories below.
+    pub directories: Directories,
+    /// How file sizes are drawn, at the start and by every create.
+    pub size: SizeDistribution,
+    /// How files and directories are called.
+    pub naming: Naming,
+    /// Share of the files, 0 to 1, that exist before the first phase; the rest are names only (filebench `prealloc`).
+    pub preallocated: f64,
+    /// Size of the writes that build it.
+    pub build_block_bytes: u64,
+    /// What to do with files that are there already.
+    pub existing: Existing,
+    /// Whether to write the files' data while building; otherwise they are sparse (truncated to size).
+    pub fill: bool,
+}
+
+/// How much a fileset holds at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// This many files.
+    Files(u64),
+    /// Files until their sizes reach this sum (FFSB init_size).
+    Bytes(u64),
+    /// Files until the filesystem is used to this share, 0 to 1 (FFSB init_util).
+    Utilization(f64),
+}
+
+/// The directories of a fileset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Directories {
+    /// This many directories side by side; files go uniformly into them and, when `root_too`, into their parent.
+    /// With 0 all files are in one directory.
+    Flat {
+        /// How many.
+        count: u64,
+        /// Whether the parent directory takes its share of files as well (FFSB does so).
+        root_too: bool,
+    },
+    /// A tree: every directory has `width` subdirectories, `depth` levels deep; files are in the leaves.
+    Tree {
+        /// Subdirectories per directory.
+        width: u32,
+        /// Levels below the fileset's directory.
+        depth: u32,
+    },
+}
+
+/// How file sizes are drawn. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeDistribution {
+    /// All alike.
+    Fixed(u64),
+    /// Uniform in `minimum..maximum`; `maximum` itself is never drawn unless equal to `minimum`.
+    Uniform {
+        /// Smallest size.
+        minimum: u64,
+        /// First size that is too large.
+        maximum: u64,
+    },
+    /// One of these, by weight: (bytes, weight).
+    Weighted(Vec<(u64, u32)>),
+    /// Gamma with this mean and shape (filebench's default has shape 1.5).
+    Gamma {
+        /// Mean size.
+        mean: u64,
+        /// The shape parameter.
+        shape: f64,
+    },
+    /// Lognormal with this median and σ of ln(size).
+    Lognormal {
+        /// Median size.
+        median: u64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+/// How files and directories of a fileset are called. K counts from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Naming {
+    /// Files are called prefix + K.
+    pub file_prefix: String,
+    /// Directories are called prefix + K.
+    pub directory_prefix: String,
+}
+
+impl Default for Naming {
+    fn default() -> Self {
+        Self { file_prefix: "file".into(), directory_prefix: "dir".into() }
+    }
+}
+
+/// What to do with a fileset's files that exist before the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Existing {
+    /// Remove them and build anew.
+    Rebuild,
+    /// Use them when names, sizes and counts fit, else build anew.
+    Reuse,
+    /// They have to be there and large enough; anything else is an error (sysbench `run`).
+    Require,
+}
+
+/// A stretch of the load with its own threads and end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Name for messages and results.
+    pub name: String,
+    /// Whether its operations are in the figures. Ageing and warm-up are not.
+    pub measured: bool,
+    /// Run side by side.
+    pub groups: Vec<ThreadGroup>,
+    /// When it ends.
+    pub stop: Stop,
+}
+
+/// When a phase or a group of threads ends: at whichever comes first of those given. Threads finish the operation
+/// they are in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// After this time.
+    pub time: Option<Duration>,
+    /// After this many operations of all its threads together.
+    pub operations: Option<u64>,
+    /// After this many bytes moved by all its threads together.
+    pub bytes: Option<u64>,
+    /// When every thread has gone through its actions (a sequence, or every file once) once.
+    pub once_through: bool,
+    /// When the filesystem is used to this share, 0 to 1 (FFSB ageing).
+    pub utilization: Option<f64>,
+}
+
+/// Threads that do the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadGroup {
+    /// Name for messages and results.
+    pub name: String,
+    /// How many threads.
+    pub threads: u32,
+    /// What each does.
+    pub actions: Actions,
+    /// Whether files are opened for every operation or stay open.
+    pub open: OpenPolicy,
+    /// Pause of a thread after each operation.
+    pub think_time: Duration,
+    /// Operations per second wanted of the whole group; latency is then counted from the intended start.
+    pub rate_per_second: Option<f64>,
+    /// Periodic and final fsyncs of the group.
+    pub fsync: FsyncPolicy,
+    /// An end of its own, before the phase's.
+    pub stop: Stop,
+}
+
+/// How a thread chooses what to do next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Actions {
+    /// By weight, drawn for each operation.
+    Mix(Vec<Weighted>),
+    /// One after the other, again and again.
+    Sequence(Vec<Action>),
+    /// `first` while (firsts+1)/(seconds+1) < ratio, else `second`, counted over all threads (sysbench rndrw).
+    Ratio {
+        /// Usually a read.
+        first: Action,
+        /// Usually a write.
+        second: Action,
+        /// firsts per second.
+        ratio: f64,
+    },
+}
+
+impl Actions {
+    /// All actions there are, in order.
+    #[must_use]
+    pub fn all(&self) -> Vec<&Action> {
+        match self {
+            Self::Mix(mix) => mix.iter().map(|weighted| &weighted.action).collect(),
+            Self::Sequence(actions) => actions.iter().collect(),
+            Self::Ratio { first, second, .. } => vec![first, second],
+        }
+    }
+}
+
+/// An action and its weight in a mix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Weighted {
+    /// Its share of all operations is weight / sum of weights.
+    pub weight: u32,
+    /// What is done.
+    pub action: Action,
+}
+
+/// One kind of operation as a group performs it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Action {
+    /// What results call it, in the words of the format it came from ("readall").
+    pub name: String,
+    /// What is done.
+    pub operation: Operation,
+    /// On which filesets: one, or drawn uniformly from all when `None`.
+    pub fileset: Option<u32>,
+    /// Which file of the fileset.
+    pub choice: FileChoice,
+    /// How its transactions are counted.
+    pub transactions: TransactionRule,
+}
+
+/// Which file an action works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileChoice {
+    /// Any live file, uniformly.
+    Uniform,
+    /// One after the other, by a cursor that the group's threads share.
+    RoundRobin,
+    /// The fileset is one concatenated space; the transfer's pattern says where in it (sysbench).
+    Concatenated,
+    /// The files are dealt out: thread t of n has files t, t+n, t+2n, …
+    Partitioned,
+    /// The file the same thread's previous action worked on (sequences: create, write, fsync).
+    Same,
+}
+
+/// How many transactions an operation counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionRule {
+    /// One.
+    One,
+    /// Whole blocks moved: ⌊bytes / block⌋.
+    BlocksFloor,
+    /// Blocks begun: ⌈bytes / block⌉.
+    BlocksCeil,
+}
+
+/// What is done to a file or directory. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Make a new file of a size drawn from the fileset (O_CREAT|O_RDWR|O_TRUNC), write it, optionally fsync, close.
+    Create {
+        /// Size of each write; 0 makes an empty file.
+        block_bytes: u64,
+        /// Whether to fsync before the close.
+        fsync: bool,
+    },
+    /// Read or overwrite data of an existing file.
+    Read(Transfer),
+    /// Overwrite data in place.
+    Write(Transfer),
+    /// Write at the end (O_APPEND).
+    Append(Transfer),
+    /// Read through a memory mapping.
+    MmapRead(Transfer),
+    /// Write through a memory mapping.
+    MmapWrite {
+        /// What is written.
+        transfer: Transfer,
+        /// Whether to msync(MS_SYNC) it.
+        msync: bool,
+    },
+    /// Open and close.
+    OpenClose,
+    /// fsync.
+    Fsync,
+    /// fdatasync.
+    Fdatasync,
+    /// syncfs.
+    Syncfs,
+    /// Set the size.
+    Truncate {
+        /// The new size.
+        size_bytes: u64,
+    },
+    /// Allocate without writing.
+    Fallocate {
+        /// How much, from the start.
+        size_bytes: u64,
+        /// FALLOC_FL_PUNCH_HOLE instead of allocating.
+        punch: bool,
+    },
+    /// Remove a file.
+    Unlink,
+    /// Rename a file within its directory.
+    Rename,
+    /// Make a hard link and keep it.
+    Link,
+    /// Make a symbolic link and keep it.
+    Symlink,
+    /// Make a directory.
+    Mkdir,
+    /// Remove a directory that `Mkdir` made.
+    Rmdir,
+    /// FFSB's metaop: one of mkdir (twice as likely), rmdir, rename under the fileset's `meta` directory.
+    Metadata,
+    /// List one directory of the fileset.
+    Readdir,
+    /// Walk the whole fileset, stat-ing each entry.
+    Walk,
+    /// stat.
+    Stat,
+    /// chmod.
+    Chmod,
+    /// Set access and modification time.
+    Utimens,
+    /// Set an extended attribute of this many bytes.
+    Setxattr {
+        /// Value size.
+        value_bytes: u32,
+    },
+    /// Get it.
+    Getxattr,
+    /// copy_file_range into a new file.
+    CopyFileRange,
+    /// FICLONE into a new file.
+    Reflink,
+}
+
+/// A movement of data within a file.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// How much per operation.
+    pub extent: Extent,
+    /// How much per system call; the last may be shorter.
+    pub block_bytes: u64,
+    /// Where.
+    pub pattern: Pattern,
+    /// Whether to fsync the file after the transfer, within the operation.
+    pub fsync: bool,
+}
+
+/// How much one operation moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// The whole file.
+    Whole,
+    /// This many bytes (or less, where the file ends).
+    Bytes(u64),
+}
+
+/// Where in a file an operation moves data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// From the start on.
+    FromStart,
+    /// Sequentially from an offset drawn uniformly.
+    FromRandom {
+        /// Offsets are multiples of this; 1 for any.
+        align_bytes: u64,
+    },
+    /// From where the last operation ended, wrapping round; one cursor for all threads of the group, or one each.
+    Cursor {
+        /// Whether the threads share it.
+        shared: bool,
+    },
+    /// Every block at an offset of its own.
+    Random {
+        /// How offsets are drawn.
+        distribution: Distribution,
+        /// Offsets are multiples of this; 1 for any.
+        align_bytes: u64,
+    },
+    /// From the start, a block, then skip, and again.
+    Skip {
+        /// Bytes passed over between blocks.
+        skip_bytes: u64,
+    },
+}
+
+/// How random offsets are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// All alike.
+    Uniform,
+    /// Zipf with exponent theta (> 0); ranks are scattered over the space by a fixed permutation.
+    Zipf {
+        /// The exponent.
+        theta: f64,
+    },
+    /// Normal around the middle with this standard deviation, as a share of the space, cut off at its ends.
+    Gauss {
+        /// Standard deviation / space.
+        deviation: f64,
+    },
+    /// Each block exactly once, in a seeded random order, then again in another.
+    Permutation,
+}
+
+/// How long files stay open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenPolicy {
+    /// Open and close within every operation (FFSB).
+    PerOperation,
+    /// All files of the fileset are opened once, before the phase (sysbench, fio).
+    KeepOpen,
+}
+
+/// Fsyncs that belong to a group rather than to an operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FsyncPolicy {
+    /// After every this many operations of the group, when something was written since; 0 = never.
+    pub every_operations: u64,
+    /// Whether a periodic fsync takes in every file of the fileset (sysbench), or only the file just worked on.
+    pub all_files: bool,
+    /// Whether each thread fsyncs every file when it ends.
+    pub at_end: bool,
+    /// fdatasync in place of fsync.
+    pub data_only: bool,
+}
+
+/// How data gets to and from files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoSettings {
+    /// The I/O engine.
+    pub engine: IoEngineKind,
+    /// O_DIRECT (filesets are still built through the page cache).
+    pub direct: bool,
+    /// O_SYNC, O_DSYNC or neither.
+    pub sync: OpenSync,
+    /// Requests in flight per thread, for engines that can have more than one.
+    pub queue_depth: u32,
+}
+
+impl Default for IoSettings {
+    fn default() -> Self {
+        Self { engine: IoEngineKind::Psync, direct: false, sync: OpenSync::None, queue_depth: 1 }
+    }
+}
+
+/// The I/O engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IoEngineKind {
+    /// Does nothing, instantly: what remains is fstone's own cost.
+    Null,
+    /// pread, pwrite and the other plain system calls.
+    Psync,
+    /// io_uring.
+    IoUring,
+    /// Memory mappings.
+    Mmap,
+}
+
+/// Synchronous open flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenSync {
+    /// Neither.
+    None,
+    /// O_SYNC.
+    Sync,
+    /// O_DSYNC.
+    Dsync,
+}
+
+/// What written data looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DataPattern {
+    /// Share that a compressor can remove, 0 to 1.
+    pub compressible: f64,
+    /// Share of blocks that equal another block, 0 to 1.
+    pub duplicate: f64,
+    /// Whether every block carries file, offset, generation and checksum, and is verified when read.
+    pub stamped: bool,
+}
+
+impl Default for DataPattern {
+    /// Incompressible, without duplicates, not verified.
+    fn default() -> Self {
+        Self { compressible: 0.0, duplicate: 0.0, stamped: false }
+    }
+}
+
+/// What an operation's error does. It is recorded either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorPolicy {
+    /// Ends the load.
+    #[default]
+    Stop,
+    /// The thread goes on with its next operation.
+    Continue,
+}
+
+/// How data is made durable when the threads are done, inside the measured interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinalSync {
+    /// Not at all.
+    None,
+    /// syncfs on the load's filesystem.
+    Syncfs,
+    /// sync: every filesystem of the machine (FFSB).
+    Everything,
+}
+
+impl Workload {
+    /// The phases whose operations are in the figures.
+    pub fn measured_phases(&self) -> impl Iterator<Item = &Phase> {
+        self.phases.iter().filter(|phase| phase.measured)
+    }
+
+    /// Time that the measured phases are limited to, if every one of them is.
+    #[must_use]
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.measured_phases().map(|phase| phase.stop.time).sum()
+    }
+
+    /// Threads of the largest measured phase.
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        self.measured_phases().map(|phase| phase.groups.iter().map(|group| group.threads).sum()).max().unwrap_or(0)
+    }
+}

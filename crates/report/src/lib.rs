@@ -1,0 +1,1 @@
+//! The `report` part of fstone; see ARCHITECTURE.md.

@@ -1,0 +1,5 @@
+//! wip
+#![allow(unused)]
+mod random;
+mod sample;
+pub use sample::*;

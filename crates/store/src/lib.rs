@@ -1,0 +1,1 @@
+//! The `store` part of fstone; see ARCHITECTURE.md.
