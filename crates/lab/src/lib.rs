@@ -1,1 +1,13 @@
-//! The `lab` part of fstone; see ARCHITECTURE.md.
+//! The laboratory: carries out a plan, trial by trial, on real devices and real filesystems.
+//!
+//! What this crate must *not* do: it stores nothing (finished trials go to a recorder), draws
+//! nothing on a terminal (events go to a sink), parses no study file, and formats nothing
+//! that is not a scratch device.
+
+pub mod command;
+pub mod filesystem;
+pub mod fragmentation;
+pub mod inventory;
+pub mod meters;
+pub mod mount;
+pub mod undo;

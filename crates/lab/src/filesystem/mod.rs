@@ -1,0 +1,1 @@
+//! Filesystem adapters: one small file per filesystem behind one trait.

@@ -1,0 +1,1 @@
+//! Extents per file, counted by FIEMAP.

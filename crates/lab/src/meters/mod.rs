@@ -1,0 +1,1 @@
+//! Meters: what the whole machine did during a step.

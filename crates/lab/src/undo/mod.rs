@@ -1,0 +1,1 @@
+//! The journal of undo: everything made is recorded before it is made.
