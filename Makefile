@@ -1,0 +1,36 @@
+# The index of everyday commands. `make` alone lists them.
+
+CARGO ?= cargo
+TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
+FSTONE = $(TARGET_DIR)/release/fstone
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## install what is missing, build, run the small-file study in its quick form and print its table
+	@scripts/prerequisites run
+	@$(CARGO) build --release --locked --package fstone
+	@$(FSTONE) run small-file --quick
+
+.PHONY: test
+test: ## install what is missing, then formatting, lints and all tests (as root: those that need root too)
+	@scripts/prerequisites test
+	@scripts/test
+
+.PHONY: build
+build: ## the release binary
+	$(CARGO) build --release --locked --package fstone
+
+.PHONY: format
+format: ## put all source in the house's format
+	$(CARGO) fmt --all
+
+.PHONY: lint
+lint: ## clippy, warnings as errors
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: install
+install: build ## install the binary to $(PREFIX)/bin (default /usr/local)
+	install -D -m 755 $(FSTONE) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/fstone
