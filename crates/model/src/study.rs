@@ -285,6 +285,67 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The same study on a filesystem that is already there, for those who may not make one: the filesystem factor
+    /// is gone, cells that differed only in it are one, and steps that need a device of their own are left out.
+    /// `name` is what stands in place of the filesystem's.
+    #[must_use]
+    pub fn on_directory(&self, name: &str, path: Option<&str>) -> Self {
+        let mut plan = self.clone();
+        let dropped = plan.factors.iter().position(|factor| factor.name == FILESYSTEM_FACTOR);
+        if let Some(position) = dropped {
+            plan.factors.remove(position);
+        }
+        let mut seen: Vec<Vec<u32>> = Vec::new();
+        plan.cells = Vec::new();
+        for cell in &self.cells {
+            let mut cell = cell.clone();
+            if let Some(position) = dropped {
+                cell.levels.remove(position);
+            }
+            if seen.contains(&cell.levels) {
+                continue;
+            }
+            seen.push(cell.levels.clone());
+            cell.index = u32::try_from(plan.cells.len()).expect("fewer cells than before");
+            let levels =
+                plan.factors.iter().zip(&cell.levels).map(|(factor, level)| factor.levels[*level as usize].as_str());
+            cell.label = std::iter::once(name).chain(levels).collect::<Vec<_>>().join(" · ");
+            cell.filesystem =
+                FilesystemSpec { name: name.to_owned(), kind: name.to_owned(), mkfs: Vec::new(), mount: String::new() };
+            cell.device = DeviceSpec::Directory { path: path.map(str::to_owned) };
+            cell.kernel = KernelSpec::Host;
+            cell.queue.clear();
+            cell.steps.retain(|step| step.action.works_in_a_directory());
+            plan.cells.push(cell);
+        }
+        let steps: Vec<&str> = plan.cells.iter().flat_map(|cell| &cell.steps).map(|step| step.name.as_str()).collect();
+        plan.columns.retain(|column| steps.contains(&column.step.as_str()));
+        plan.baseline = None;
+        plan.published = None;
+        plan
+    }
+}
+
+/// The factor that names filesystems.
+pub const FILESYSTEM_FACTOR: &str = "filesystem";
+
+impl StepAction {
+    /// Whether the step makes sense on a filesystem that is not ours to make, unmount or check.
+    #[must_use]
+    pub const fn works_in_a_directory(&self) -> bool {
+        match self {
+            Self::Load(_)
+            | Self::Command { .. }
+            | Self::Sync
+            | Self::DropCaches
+            | Self::Fragmentation
+            | Self::CopyIn { .. } => true,
+            Self::Mkfs | Self::Mount | Self::Remount | Self::Unmount | Self::Trim | Self::Fsck { .. } => false,
+        }
+    }
+}
+
 impl DeviceSpec {
     /// How a person would name it ("loop 4 GiB").
     #[must_use]
