@@ -12,9 +12,12 @@ use std::time::Duration;
 pub struct Workload {
     /// A short name, such as the profile's.
     pub name: String,
-    /// The files it works on. Actions refer to them by index.
+    /// The files it works on. Actions refer to them by index. Each is built and made durable just before the first
+    /// phase that works on it, and at the latest before the first measured phase: what an earlier ageing phase left
+    /// behind is on the filesystem before the measured files are (FFSB).
     pub filesets: Vec<Fileset>,
-    /// Run one after the other, all threads meeting in between.
+    /// Run one after the other, all threads meeting in between. Without any, filesets are built and that is all (FFSB
+    /// `time=0`, sysbench `prepare`).
     pub phases: Vec<Phase>,
     /// How data gets to and from the files.
     pub io: IoSettings,
@@ -54,6 +57,18 @@ pub struct Fileset {
     pub existing: Existing,
     /// Whether to write the files' data while building; otherwise they are sparse (truncated to size).
     pub fill: bool,
+}
+
+impl Fileset {
+    /// Where [`Operation::Metadata`] works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
+    /// `fs1/meta`), or in it when the fileset's is the load's directory itself.
+    #[must_use]
+    pub fn metadata_directory(&self) -> String {
+        match self.directory.rsplit_once('/') {
+            Some((parent, _)) => format!("{parent}/meta"),
+            None => "meta".to_owned(),
+        }
+    }
 }
 
 /// How much a fileset holds at the start.
@@ -156,7 +171,7 @@ pub struct Phase {
     pub measured: bool,
     /// Run side by side.
     pub groups: Vec<ThreadGroup>,
-    /// When it ends.
+    /// When it ends; at the latest when every group has reached a stop of its own.
     pub stop: Stop,
 }
 
@@ -172,7 +187,8 @@ pub struct Stop {
     pub bytes: Option<u64>,
     /// When every thread has gone through its actions (a sequence, or every file once) once.
     pub once_through: bool,
-    /// When the filesystem is used to this share, 0 to 1 (FFSB ageing).
+    /// When the filesystem is used to this share, 0 to 1 (FFSB ageing): the one that holds the fileset of the group's
+    /// first action.
     pub utilization: Option<f64>,
 }
 
@@ -274,7 +290,7 @@ pub enum FileChoice {
 pub enum TransactionRule {
     /// One.
     One,
-    /// Whole blocks moved: ⌊bytes / block⌋.
+    /// Whole blocks moved: ⌊bytes / block⌋; but 1 when something less than a block was moved.
     BlocksFloor,
     /// Blocks begun: ⌈bytes / block⌉.
     BlocksCeil,
@@ -338,7 +354,8 @@ pub enum Operation {
     Mkdir,
     /// Remove a directory that `Mkdir` made.
     Rmdir,
-    /// FFSB's metaop: one of mkdir (twice as likely), rmdir, rename under the fileset's `meta` directory.
+    /// FFSB's metaop: two mkdir, then one rmdir and one rename, all of random directories under
+    /// [`Fileset::metadata_directory`]. It counts once.
     Metadata,
     /// List one directory of the fileset.
     Readdir,
@@ -453,6 +470,8 @@ pub struct FsyncPolicy {
     pub every_operations: u64,
     /// Whether a periodic fsync takes in every file of the fileset (sysbench), or only the file just worked on.
     pub all_files: bool,
+    /// Whether a periodic fsync counts as one of the operations that [`Stop::operations`] limits (sysbench).
+    pub counted: bool,
     /// Whether each thread fsyncs every file when it ends.
     pub at_end: bool,
     /// fdatasync in place of fsync.
