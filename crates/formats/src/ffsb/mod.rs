@@ -1,0 +1,1 @@
+//! FFSB profiles, read into the workload.

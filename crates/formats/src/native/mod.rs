@@ -1,0 +1,1 @@
+//! The workload file: the workload in a readable TOML form.

@@ -1,0 +1,1 @@
+//! The study file, read into a plan.

@@ -1,0 +1,1 @@
+//! `sysbench fileio` options, read into the workload.
