@@ -1,0 +1,97 @@
+//! Robust outlier marks. Marks only: nothing in this crate ever drops a figure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Sample;
+
+/// Beyond this modified z-score a figure is marked (Iglewicz & Hoaglin).
+pub const THRESHOLD: f64 = 3.5;
+
+/// Below this many figures nothing is marked: with three, two that happen to lie close together would make
+/// an outlier of the third.
+pub const MIN_FIGURES: usize = 5;
+
+/// A figure far from the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Outlier {
+    /// Its place in run order, from 0.
+    pub index: usize,
+    /// The figure.
+    pub value: f64,
+    /// Its modified z-score: how many (robust) standard deviations from the median, with sign.
+    pub score: f64,
+}
+
+/// The figures whose modified z-score exceeds 3.5, in run order.
+///
+/// Iglewicz & Hoaglin, "How to Detect and Handle Outliers" (1993): 0.6745 (x − median) / MAD. When more than
+/// half of the figures are equal the MAD is 0; then the mean absolute deviation from the median takes its
+/// place, (x − median) / (1.2533 · mean deviation), as IBM SPSS does.
+#[must_use]
+pub fn outliers(sample: &Sample) -> Vec<Outlier> {
+    let center = sample.median();
+    let Some(scale) = robust_scale(sample) else { return Vec::new() };
+    let scored = sample.values().iter().enumerate().map(|(index, &value)| Outlier {
+        index,
+        value,
+        score: (value - center) / scale,
+    });
+    scored.filter(|outlier| outlier.score.abs() > THRESHOLD).collect()
+}
+
+/// An estimate of the standard deviation that outliers do not move; `None` when there is nothing to judge by.
+fn robust_scale(sample: &Sample) -> Option<f64> {
+    if sample.n() < MIN_FIGURES || sample.is_constant() {
+        return None;
+    }
+    let mad = sample.mad();
+    if mad > 0.0 {
+        // 0.6745 is the upper quartile of the standard normal.
+        return Some(mad / 0.674_489_750_196_081_7);
+    }
+    let center = sample.median();
+    let deviations: f64 = sample.values().iter().map(|v| (v - center).abs()).sum();
+    // √(π/2) makes the mean absolute deviation of a normal sample its standard deviation.
+    Some(std::f64::consts::FRAC_PI_2.sqrt() * deviations / sample.n() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(values: &[f64]) -> Vec<usize> {
+        let found = outliers(&Sample::new(values.to_vec()).unwrap());
+        found.into_iter().map(|outlier| outlier.index).collect()
+    }
+
+    #[test]
+    fn one_wild_figure_is_marked_wherever_it_is() {
+        assert_eq!(marked(&[10.0, 10.2, 50.0, 9.9, 10.1, 10.0]), [2]);
+        assert_eq!(marked(&[-50.0, 10.2, 9.9, 10.1, 10.0, 10.3]), [0]);
+    }
+
+    #[test]
+    fn two_wild_figures_do_not_hide_each_other() {
+        assert_eq!(marked(&[10.0, 10.2, 50.0, 9.9, 10.1, 10.0, 51.0]), [2, 6]);
+    }
+
+    #[test]
+    fn score_by_hand() {
+        // Median 3, MAD 1: 0.6745 · (100 − 3) / 1.
+        let found = outliers(&Sample::new(vec![1.0, 2.0, 3.0, 4.0, 100.0]).unwrap());
+        assert_eq!(found.len(), 1);
+        assert!((found[0].score - 65.425_505_769_019_93).abs() < 1e-9);
+    }
+
+    #[test]
+    fn mostly_equal_figures_fall_back() {
+        assert_eq!(marked(&[5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 6.0]), [8]);
+        assert!(marked(&[5.0; 9]).is_empty());
+    }
+
+    #[test]
+    fn ordinary_and_tiny_samples_have_none() {
+        assert!(marked(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).is_empty());
+        assert!(marked(&[1.0, 1.0, 100.0]).is_empty());
+    }
+}
