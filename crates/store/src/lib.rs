@@ -1,1 +1,32 @@
-//! The `store` part of fstone; see ARCHITECTURE.md.
+//! The store: every run and every finished trial in one SQLite file.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = fstone_store::Store::open_read_only("fstone.db".as_ref())?;
+//! for run in store.runs()? {
+//!     println!("{} {} {}", run.id, run.study, run.trials);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A trial is one transaction, on the disk when [`Store::record_trial`] returns; [`Store::dataset`] gives back exactly
+//! what was recorded. Any number of processes may read and write one store at once. The tables are described, with
+//! queries to try, in docs/store.md.
+//!
+//! This crate must not compute figures or statistics, must not choose where the store is (the command line's
+//! business), and knows nothing of how trials are made: it depends on the model only.
+
+mod encode;
+mod error;
+mod open;
+mod ownership;
+mod read;
+mod schema;
+mod trial;
+mod write;
+
+pub use error::{OpenError, ReadError, RecordError};
+pub use open::Store;
+pub use ownership::{Owner, create_directories, create_file};
+pub use read::{Attempt, RunSummary};

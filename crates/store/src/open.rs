@@ -1,0 +1,177 @@
+//! Opening a store, with the settings that make it crash-safe.
+
+use crate::ownership::{Owner, create_directories, create_file};
+use crate::schema::{self, Kind, VERSION};
+use crate::{OpenError, RecordError};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a writer waits for another one. A transaction takes milliseconds; only a device that is busy with
+/// somebody's benchmark makes it longer, and that is what this program does to devices.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A store that is open. Not to be shared between threads: each opens its own.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens a store for reading and writing; makes it, and the directories above it, when there is none, and brings
+    /// an older one to this program's schema version. With `sudo`, what is made belongs to the caller
+    /// ([`Owner::caller`]).
+    ///
+    /// The settings, and why:
+    /// - `journal_mode = WAL`: a reader never makes a writer wait, nor the other way round, so a report can be written
+    ///   while a run goes on; a process that is killed leaves a log whose unfinished end the next one ignores.
+    /// - `synchronous = FULL`: every commit ends in an fsync of that log. With WAL's usual NORMAL a power cut could
+    ///   take trials back that were reported as recorded. It costs one fsync per trial.
+    /// - `foreign_keys = ON`: a row always has its trial, cell and run; `delete_run` leaves nothing behind.
+    ///
+    /// # Errors
+    /// [`OpenError`]: among others for a file of another program and for one of a newer fstone, both left untouched.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let create = |source| OpenError::Create { path: path.to_owned(), source };
+        let owner = Owner::caller();
+        if let Some(parent) = path.parent() {
+            create_directories(parent, owner).map_err(create)?;
+        }
+        create_file(path, owner).map_err(create)?;
+
+        let sqlite = |source| OpenError::sqlite(path, source);
+        let mut connection =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+                .map_err(sqlite)?;
+        configure(&connection).map_err(sqlite)?;
+        match schema::migrate(&mut connection).map_err(sqlite)? {
+            Kind::Store(version) if version == VERSION => {}
+            kind => return Err(OpenError::unfit(path, kind)),
+        }
+        write_ahead_log(&connection).map_err(sqlite)?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// Opens a store for reading only. Nothing is made or migrated. Works on a store that this user cannot write,
+    /// even on read-only media, as long as no crashed writer left a log beside it that has to be worked in.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_read_only(path: &Path) -> Result<Self, OpenError> {
+        if !path.exists() {
+            return Err(OpenError::Missing { path: path.to_owned() });
+        }
+        let open = |path: &Path, flags| {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | flags;
+            let connection = Connection::open_with_flags(path, flags)?;
+            configure(&connection)?;
+            let kind = schema::kind(&connection)?;
+            Ok((connection, kind))
+        };
+        let (connection, kind) = match open(path, OpenFlags::empty()) {
+            // Even to read, WAL needs its -shm file. Where it cannot be made and there is no log to read, the file
+            // cannot change either, and SQLite may take it as it is.
+            Err(error) if cannot_make_shm(&error) && !beside(path, "-wal").exists() => {
+                open(&immutable_uri(path), OpenFlags::SQLITE_OPEN_URI)
+            }
+            other => other,
+        }
+        .map_err(|source| OpenError::sqlite(path, source))?;
+        match kind {
+            Kind::Store(version) if version == VERSION => Ok(Self { connection, path: path.to_owned() }),
+            kind => Err(OpenError::unfit(path, kind)),
+        }
+    }
+
+    /// The store's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Does `work` in one transaction, which is undone unless it ends well. It is an immediate one: the write lock is
+    /// taken at once, where SQLite waits for another writer, and not at the first write, where it could only give up.
+    pub(crate) fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T, RecordError>,
+    ) -> Result<T, RecordError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let value = work(&transaction)?;
+        transaction.commit()?;
+        Ok(value)
+    }
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // A store may come from elsewhere: its schema must not call functions with side effects.
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(())
+}
+
+/// Switches the file to WAL, which it stays in. SQLite does not wait for other connections here, so we do.
+fn write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
+    let started = Instant::now();
+    loop {
+        let busy = match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
+        {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            // A filesystem without shared memory (some network ones) keeps the rollback journal: as safe, though
+            // readers then wait for writers.
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        if busy.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || started.elapsed() > BUSY_TIMEOUT {
+            return Err(busy);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn cannot_make_shm(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// `file:PATH?immutable=1` with everything that has a meaning in a URI escaped.
+fn immutable_uri(path: &Path) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut uri = String::from("file://");
+    for byte in absolute.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(char::from(*byte)),
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri.into()
+}
+
+impl OpenError {
+    fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::Foreign { path },
+            _ => Self::Sqlite { path, source },
+        }
+    }
+
+    fn unfit(path: &Path, kind: Kind) -> Self {
+        let path = path.to_owned();
+        match kind {
+            Kind::Store(found) if found > VERSION => Self::Newer { path, found, known: VERSION },
+            Kind::Store(found) => Self::Older { path, found, known: VERSION },
+            Kind::Empty => Self::Missing { path },
+            Kind::Foreign => Self::Foreign { path },
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Reading: the list of runs, and one run with everything that was recorded of it.
+
+use crate::encode::{decompress, from_json, from_word};
+use crate::{ReadError, Store};
+use fstone_model::dataset::{Dataset, Run};
+use fstone_model::metric::Figure;
+use fstone_model::outcome::{Outcome, Reason};
+use fstone_model::result::{CommandRecord, Effective, StepResult, Trial, TrialId};
+use rusqlite::{Connection, OptionalExtension, Row};
+use std::collections::BTreeMap;
+
+/// One run, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its number.
+    pub id: u64,
+    /// The study's short name.
+    pub study: String,
+    /// The study's title.
+    pub title: String,
+    /// Whether it was a quick one.
+    pub quick: bool,
+    /// The machine's name.
+    pub host: String,
+    /// The machine's kernel.
+    pub kernel: String,
+    /// When it started, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// When it ended; `None` while it runs, or when it was killed.
+    pub finished_unix_ns: Option<u64>,
+    /// Trials that have finished.
+    pub trials: u64,
+    /// Cells times the least number of repeats.
+    pub planned_minimum: u64,
+    /// How many trials ended how, most frequent first: ("completed", 14), ("refused", 1).
+    pub outcomes: Vec<(String, u64)>,
+}
+
+/// A start of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt {
+    /// Which trial.
+    pub id: TrialId,
+    /// Its place in the order.
+    pub position: u32,
+    /// When it started, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+}
+
+impl Store {
+    /// All runs, the oldest first.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn runs(&self) -> Result<Vec<RunSummary>, ReadError> {
+        let snapshot = self.snapshot()?;
+        let mut runs = rows(
+            &snapshot,
+            "SELECT run, study, title, quick, host, kernel, started_unix_ns, finished_unix_ns, planned_minimum
+             FROM runs WHERE ?1 = 0 ORDER BY run",
+            0,
+            |row| {
+                Ok(RunSummary {
+                    id: unsigned(row, 0)?,
+                    study: row.get(1)?,
+                    title: row.get(2)?,
+                    quick: row.get(3)?,
+                    host: row.get(4)?,
+                    kernel: row.get(5)?,
+                    started_unix_ns: unsigned(row, 6)?,
+                    finished_unix_ns: optional_unsigned(row, 7)?,
+                    trials: 0,
+                    planned_minimum: unsigned(row, 8)?,
+                    outcomes: Vec::new(),
+                })
+            },
+        )?;
+        let counts = rows(
+            &snapshot,
+            "SELECT run, outcome, count(*) FROM trials WHERE ?1 = 0 GROUP BY run, outcome ORDER BY count(*) DESC, outcome",
+            0,
+            |row| Ok((unsigned(row, 0)?, row.get::<_, String>(1)?, unsigned(row, 2)?)),
+        )?;
+        for (run, outcome, count) in counts {
+            if let Ok(index) = runs.binary_search_by_key(&run, |summary| summary.id) {
+                runs[index].trials += count;
+                runs[index].outcomes.push((outcome, count));
+            }
+        }
+        Ok(runs)
+    }
+
+    /// One run and its finished trials by position, exactly as they were recorded, from one moment of the store.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn dataset(&self, run: u64) -> Result<Dataset, ReadError> {
+        let snapshot = self.snapshot()?;
+        let number = run.cast_signed();
+        let (started_unix_ns, finished_unix_ns, command, plan, inventory) = snapshot
+            .query_row(
+                "SELECT started_unix_ns, finished_unix_ns, command, plan, inventory FROM runs WHERE run = ?",
+                [number],
+                |row| {
+                    let texts: (String, String, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
+                    Ok((unsigned(row, 0)?, optional_unsigned(row, 1)?, texts.0, texts.1, texts.2))
+                },
+            )
+            .optional()?
+            .ok_or(ReadError::NoSuchRun { run })?;
+        Ok(Dataset {
+            run: Run {
+                id: run,
+                started_unix_ns,
+                finished_unix_ns,
+                command: from_json("the command line", &command)?,
+                plan: from_json("the plan", &plan)?,
+                inventory: from_json("the inventory", &inventory)?,
+            },
+            trials: trials(&snapshot, number)?,
+        })
+    }
+
+    /// Starts of trials that did not end: what a killed run was doing, or what a running one does. By position.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn unfinished(&self, run: u64) -> Result<Vec<Attempt>, ReadError> {
+        let snapshot = self.snapshot()?;
+        rows(
+            &snapshot,
+            "SELECT cell, repetition, position, started_unix_ns FROM attempts
+             WHERE run = ?1 AND (cell, repetition) NOT IN (SELECT cell, repetition FROM trials WHERE run = ?1)
+             ORDER BY position, started_unix_ns",
+            run.cast_signed(),
+            |row| {
+                Ok(Attempt {
+                    id: TrialId { cell: row.get(0)?, repetition: row.get(1)? },
+                    position: row.get(2)?,
+                    started_unix_ns: unsigned(row, 3)?,
+                })
+            },
+        )
+    }
+
+    /// A read transaction: every query in it sees the store as it was at the first.
+    fn snapshot(&self) -> rusqlite::Result<rusqlite::Transaction<'_>> {
+        self.connection.unchecked_transaction()
+    }
+}
+
+fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    parameter: i64,
+    make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, ReadError> {
+    Ok(connection.prepare_cached(sql)?.query_map([parameter], make)?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
+}
+
+fn optional_unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    if row.get_ref(column)? == rusqlite::types::ValueRef::Null { Ok(None) } else { unsigned(row, column).map(Some) }
+}
+
+/// The rows of a table by the step they belong to: (cell, repetition, step) → rows in order.
+type ByStep<T> = BTreeMap<(u32, u32, String), Vec<T>>;
+
+/// The rows of a table by the trial they belong to.
+type ByTrial<T> = BTreeMap<(u32, u32), Vec<T>>;
+
+/// Groups what `query` gives; its first columns have to be cell, repetition and step.
+fn by_step<T>(
+    connection: &Connection,
+    run: i64,
+    query: &str,
+    mut make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<ByStep<T>, ReadError> {
+    let mut groups = ByStep::new();
+    for (key, value) in rows(connection, query, run, |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), make(row)?)))? {
+        groups.entry(key).or_insert_with(Vec::new).push(value);
+    }
+    Ok(groups)
+}
+
+/// Groups what `query` gives; its first columns have to be cell and repetition.
+fn by_trial<T>(
+    connection: &Connection,
+    run: i64,
+    query: &str,
+    mut make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<ByTrial<T>, ReadError> {
+    let mut groups = ByTrial::new();
+    for (key, value) in rows(connection, query, run, |row| Ok(((row.get(0)?, row.get(1)?), make(row)?)))? {
+        groups.entry(key).or_insert_with(Vec::new).push(value);
+    }
+    Ok(groups)
+}
+
+/// The finished trials of a run. Each table is read once, in order: six queries, however many trials there are.
+fn trials(connection: &Connection, run: i64) -> Result<Vec<Trial>, ReadError> {
+    let mut steps = steps(connection, run)?;
+    let mut superblocks = by_trial(
+        connection,
+        run,
+        "SELECT cell, repetition, name, value FROM superblocks WHERE run = ? ORDER BY cell, repetition, number",
+        |row| Ok((row.get(2)?, row.get(3)?)),
+    )?;
+    let mut warnings = by_trial(
+        connection,
+        run,
+        "SELECT cell, repetition, text FROM warnings WHERE run = ? ORDER BY cell, repetition, number",
+        |row| row.get(2),
+    )?;
+    rows(
+        connection,
+        "SELECT cell, repetition, position, started_unix_ns, duration_ns, seed, outcome, reason_step, reason_words,
+                reason_cure, effective_mount
+         FROM trials WHERE run = ? ORDER BY position, started_unix_ns, cell, repetition",
+        run,
+        |row| {
+            let id = TrialId { cell: row.get(0)?, repetition: row.get(1)? };
+            let reason: (Option<String>, Option<String>, Option<String>) = (row.get(7)?, row.get(8)?, row.get(9)?);
+            let seed: String = row.get(5)?;
+            let outcome: String = row.get(6)?;
+            let key = (id.cell, id.repetition);
+            let trial = Trial {
+                id,
+                position: row.get(2)?,
+                started_unix_ns: unsigned(row, 3)?,
+                duration_ns: unsigned(row, 4)?,
+                seed: 0,
+                outcome: Outcome::Completed,
+                steps: steps.remove(&key).unwrap_or_default(),
+                effective: Effective { mount: row.get(10)?, superblock: superblocks.remove(&key).unwrap_or_default() },
+                warnings: warnings.remove(&key).unwrap_or_default(),
+            };
+            Ok((trial, seed, outcome, reason))
+        },
+    )?
+    .into_iter()
+    .map(|(trial, seed, word, (step, words, cure))| {
+        let seed = seed
+            .parse()
+            .map_err(|_| ReadError::Damaged { what: "a trial's seed", why: format!("{seed:?} is not a number") })?;
+        let reason = step.zip(words).map(|(step, words)| Reason { step, words, cure });
+        Ok(Trial { seed, outcome: outcome(&word, reason)?, ..trial })
+    })
+    .collect()
+}
+
+/// The steps of every trial of a run, in order.
+fn steps(connection: &Connection, run: i64) -> Result<ByTrial<StepResult>, ReadError> {
+    let mut figures = by_step(
+        connection,
+        run,
+        "SELECT cell, repetition, step, metric, value, unit, better FROM figures
+         WHERE run = ? ORDER BY cell, repetition, step, number",
+        |row| {
+            let value: Option<f64> = row.get(4)?;
+            Ok((
+                row.get::<_, String>(3)?,
+                value.unwrap_or(f64::NAN),
+                row.get::<_, String>(5)?,
+                row.get::<_, String>(6)?,
+            ))
+        },
+    )?;
+    let mut commands = by_step(
+        connection,
+        run,
+        "SELECT cell, repetition, step, argv, status, duration_ns, output_tail FROM commands
+         WHERE run = ? ORDER BY cell, repetition, step, number",
+        |row| Ok((row.get::<_, String>(3)?, row.get(4)?, unsigned(row, 5)?, row.get(6)?)),
+    )?;
+    let mut loads =
+        by_step(connection, run, "SELECT cell, repetition, step, report FROM loads WHERE run = ?", |row| {
+            row.get::<_, Vec<u8>>(3)
+        })?;
+    let headers = rows(
+        connection,
+        "SELECT cell, repetition, step, started_ns, duration_ns FROM steps WHERE run = ? ORDER BY cell, repetition, number",
+        run,
+        |row| {
+            Ok((
+                row.get::<_, u32>(0)?,
+                row.get::<_, u32>(1)?,
+                row.get::<_, String>(2)?,
+                unsigned(row, 3)?,
+                unsigned(row, 4)?,
+            ))
+        },
+    )?;
+
+    let mut steps = ByTrial::new();
+    for (cell, repetition, step, started_ns, duration_ns) in headers {
+        let key = (cell, repetition, step);
+        let figures = figures
+            .remove(&key)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(metric, value, unit, better)| {
+                let (unit, better) =
+                    (from_word("a figure's unit", &unit)?, from_word("a figure's direction", &better)?);
+                Ok(Figure { metric, value, unit, better })
+            })
+            .collect::<Result<_, ReadError>>()?;
+        let commands = commands
+            .remove(&key)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(argv, status, duration_ns, output_tail)| {
+                Ok(CommandRecord { argv: from_json("a command's arguments", &argv)?, status, duration_ns, output_tail })
+            })
+            .collect::<Result<_, ReadError>>()?;
+        let load = loads
+            .remove(&key)
+            .and_then(|mut blobs| blobs.pop())
+            .map(|blob| from_json("a load report", &decompress("a load report", &blob)?).map(Box::new))
+            .transpose()?;
+        let (cell, repetition, step) = key;
+        steps.entry((cell, repetition)).or_insert_with(Vec::new).push(StepResult {
+            step,
+            started_ns,
+            duration_ns,
+            commands,
+            figures,
+            load,
+        });
+    }
+    Ok(steps)
+}
+
+fn outcome(word: &str, reason: Option<Reason>) -> Result<Outcome, ReadError> {
+    match (word, reason) {
+        ("completed", None) => Ok(Outcome::Completed),
+        ("refused", Some(reason)) => Ok(Outcome::Refused(reason)),
+        ("failed", Some(reason)) => Ok(Outcome::Failed(reason)),
+        ("hung", Some(reason)) => Ok(Outcome::Hung(reason)),
+        ("crashed", Some(reason)) => Ok(Outcome::Crashed(reason)),
+        ("skipped", Some(reason)) => Ok(Outcome::Skipped(reason)),
+        _ => Err(ReadError::Damaged { what: "a trial's outcome", why: format!("{word:?} with its reason makes none") }),
+    }
+}

@@ -1,0 +1,88 @@
+//! The schema's versions and how a file gets from one to the next.
+//!
+//! A file's version is its `PRAGMA user_version`. [`MIGRATIONS`]`[n]` takes version n to n + 1; an entry that has been
+//! released is never edited, only followed by another. `PRAGMA application_id` tells a store from any other SQLite
+//! file.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// "fsto", as the four bytes at offset 68 of the file.
+pub(crate) const APPLICATION_ID: i64 = 0x6673_746f;
+
+/// What takes a file of version n to n + 1.
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+
+/// The version this program writes.
+pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A database without any table: new.
+    Empty,
+    /// A store of this version.
+    Store(i64),
+    /// A database of some other program.
+    Foreign,
+}
+
+/// What the database is, by its header and by whether it has tables.
+pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
+    let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if application == APPLICATION_ID {
+        return Ok(Kind::Store(version));
+    }
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(if application == 0 && version == 0 && tables == 0 { Kind::Empty } else { Kind::Foreign })
+}
+
+/// Brings an empty file or an older store to [`VERSION`], in one transaction; does nothing to any other. Gives what
+/// the file is afterwards. Safe when several processes do it at once: whoever comes second finds it done.
+pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<Kind> {
+    match kind(connection)? {
+        Kind::Empty => {}
+        Kind::Store(version) if version < VERSION => {}
+        done => return Ok(done),
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let from = match kind(&transaction)? {
+        Kind::Empty => 0,
+        Kind::Store(version) => version,
+        Kind::Foreign => return Ok(Kind::Foreign),
+    };
+    for migration in MIGRATIONS.iter().skip(usize::try_from(from).unwrap_or(0)) {
+        transaction.execute_batch(migration)?;
+    }
+    if from < VERSION {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    let kind = kind(&transaction)?;
+    transaction.commit()?;
+    Ok(kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_of_migration_leads_to_the_current_version() {
+        let mut connection = Connection::open_in_memory().expect("in memory");
+        assert_eq!(kind(&connection), Ok(Kind::Empty));
+        assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
+        assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)), "a second time changes nothing");
+    }
+
+    #[test]
+    fn a_database_of_another_program_is_left_alone() {
+        let mut connection = Connection::open_in_memory().expect("in memory");
+        connection.execute_batch("CREATE TABLE bookmarks (url TEXT)").expect("a table");
+        assert_eq!(migrate(&mut connection), Ok(Kind::Foreign));
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))
+            .expect("a count");
+        assert_eq!(tables, 1);
+    }
+}

@@ -1,0 +1,161 @@
+//! Recording: a run when it begins, each trial when it starts and when it ends, and the run's end.
+
+use crate::encode::{integer, json};
+use crate::trial::EncodedTrial;
+use crate::{RecordError, Store};
+use fstone_model::dataset::Run;
+use fstone_model::result::TrialId;
+use fstone_model::{Cell, Plan, Trial};
+use rusqlite::{Connection, Params, params};
+
+impl Store {
+    /// Records a run's plan and machine, and gives the run its number; `run.id` is not looked at.
+    ///
+    /// # Errors
+    /// [`RecordError`]; nothing is recorded then.
+    pub fn begin_run(&mut self, run: &Run) -> Result<u64, RecordError> {
+        let started = integer("the time of the run's start", run.started_unix_ns)?;
+        let finished = run.finished_unix_ns.map(|time| integer("the time of the run's end", time)).transpose()?;
+        let (plan, inventory) = (json("the plan", &run.plan)?, json("the inventory", &run.inventory)?);
+        let command = json("the command line", &run.command)?;
+        let minimum = run.plan.cells.len() as u64 * u64::from(run.plan.repeats.min);
+        let minimum = integer("the number of planned trials", minimum)?;
+        self.write(|connection| {
+            insert(
+                connection,
+                "INSERT INTO runs (study, title, quick, host, kernel, started_unix_ns, finished_unix_ns,
+                                   planned_minimum, command, plan, inventory)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    run.plan.study,
+                    run.plan.title,
+                    run.plan.quick,
+                    run.inventory.host,
+                    run.inventory.kernel,
+                    started,
+                    finished,
+                    minimum,
+                    command,
+                    plan,
+                    inventory
+                ],
+            )?;
+            let number = connection.last_insert_rowid();
+            for cell in &run.plan.cells {
+                insert_cell(connection, number, &run.plan, cell)?;
+            }
+            Ok(number.cast_unsigned())
+        })
+    }
+
+    /// Records that a trial starts, so that one that never ends is known.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn trial_started(
+        &mut self,
+        run: u64,
+        id: TrialId,
+        position: u32,
+        started_unix_ns: u64,
+    ) -> Result<(), RecordError> {
+        let row = integer("run", run)?;
+        let started = integer("the time of the trial's start", started_unix_ns)?;
+        self.write(|connection| {
+            require_cell(connection, run, id.cell)?;
+            insert(
+                connection,
+                "INSERT INTO attempts (run, cell, repetition, position, started_unix_ns) VALUES (?, ?, ?, ?, ?)",
+                params![row, id.cell, id.repetition, position, started],
+            )
+        })
+    }
+
+    /// Records a finished trial in one transaction. It is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`RecordError`]; nothing of the trial is recorded then.
+    pub fn record_trial(&mut self, run: u64, trial: &Trial) -> Result<(), RecordError> {
+        let encoded = EncodedTrial::new(run, trial)?;
+        self.write(|connection| encoded.insert(connection))
+    }
+
+    /// Records that a run has ended.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn finish_run(&mut self, run: u64, finished_unix_ns: u64) -> Result<(), RecordError> {
+        let finished = integer("the time of the run's end", finished_unix_ns)?;
+        self.change_run(run, "UPDATE runs SET finished_unix_ns = ?2 WHERE run = ?1", finished)
+    }
+
+    /// Deletes a run and everything recorded of it. Its number is not used again. The space is used for what is
+    /// recorded next; `VACUUM` in the sqlite3 shell gives it back to the filesystem.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn delete_run(&mut self, run: u64) -> Result<(), RecordError> {
+        self.change_run(run, "DELETE FROM runs WHERE run = ?1 AND ?2 = 0", 0)
+    }
+
+    fn change_run(&mut self, run: u64, sql: &str, value: i64) -> Result<(), RecordError> {
+        let row = integer("run", run)?;
+        self.write(|connection| match connection.execute(sql, params![row, value])? {
+            0 => Err(RecordError::NoSuchRun { run }),
+            _ => Ok(()),
+        })
+    }
+}
+
+/// Runs an INSERT whose statement is kept prepared.
+pub(crate) fn insert(connection: &Connection, sql: &str, row: impl Params) -> Result<(), RecordError> {
+    connection.prepare_cached(sql)?.execute(row)?;
+    Ok(())
+}
+
+/// An error that says which of the two is missing, unless both are there.
+pub(crate) fn require_cell(connection: &Connection, run: u64, cell: u32) -> Result<(), RecordError> {
+    let (run_exists, cell_exists) = connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM runs WHERE run = ?1), EXISTS (SELECT 1 FROM cells WHERE run = ?1 AND cell = ?2)",
+        )?
+        .query_row(params![run.cast_signed(), cell], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    match (run_exists, cell_exists) {
+        (true, true) => Ok(()),
+        (true, false) => Err(RecordError::NoSuchCell { run, cell }),
+        (false, _) => Err(RecordError::NoSuchRun { run }),
+    }
+}
+
+fn insert_cell(connection: &Connection, run: i64, plan: &Plan, cell: &Cell) -> Result<(), RecordError> {
+    let invalid = RecordError::InvalidPlan { cell: cell.index };
+    if cell.levels.len() != plan.factors.len() {
+        return Err(invalid);
+    }
+    insert(
+        connection,
+        "INSERT INTO cells (run, cell, label, filesystem, kind, mkfs, mount, device) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            run,
+            cell.index,
+            cell.label,
+            cell.filesystem.name,
+            cell.filesystem.kind,
+            cell.filesystem.mkfs.join(" "),
+            cell.filesystem.mount,
+            cell.device.describe()
+        ],
+    )?;
+    for (number, (factor, level)) in (0i64..).zip(plan.factors.iter().zip(&cell.levels)) {
+        let level = *level as usize;
+        let Some(name) = factor.levels.get(level) else { return Err(invalid) };
+        let value = factor.numbers.as_ref().and_then(|numbers| numbers.get(level));
+        let value = value.map(|value| integer("the level of a factor", *value)).transpose()?;
+        insert(
+            connection,
+            "INSERT INTO levels (run, cell, factor_number, factor, level, number) VALUES (?, ?, ?, ?, ?, ?)",
+            params![run, cell.index, number, factor.name, name, value],
+        )?;
+    }
+    Ok(())
+}

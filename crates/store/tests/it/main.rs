@@ -1,0 +1,9 @@
+//! The store from outside: what goes in comes out, whatever happens in between.
+
+mod concurrency;
+mod crash;
+mod documentation;
+mod opening;
+mod ownership;
+mod round_trip;
+mod samples;

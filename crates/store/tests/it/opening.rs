@@ -1,0 +1,104 @@
+//! What opening refuses, and what it leaves alone.
+
+use crate::samples::{run, trial};
+use fstone_model::result::TrialId;
+use fstone_store::{OpenError, Store};
+use rusqlite::Connection;
+use std::fs;
+
+fn pragma(path: &std::path::Path, name: &str) -> i64 {
+    let connection = Connection::open(path).expect("opened");
+    connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).expect("a number")
+}
+
+#[test]
+fn a_new_store_has_the_settings_that_make_it_crash_safe() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("not/yet there/fstone.db");
+    drop(Store::open(&path).expect("a store"));
+    let connection = Connection::open(&path).expect("opened");
+    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).expect("a word");
+    assert_eq!(mode, "wal");
+    assert_eq!(pragma(&path, "user_version"), 1);
+    assert_eq!(pragma(&path, "application_id"), 0x6673_746f);
+}
+
+#[test]
+fn a_newer_store_is_refused_in_clear_words_and_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fstone.db");
+    drop(Store::open(&path).expect("a store"));
+    Connection::open(&path).expect("opened").execute_batch("PRAGMA user_version = 7").expect("set");
+    for opened in [Store::open(&path), Store::open_read_only(&path)] {
+        let error = opened.expect_err("newer");
+        assert!(matches!(error, OpenError::Newer { found: 7, known: 1, .. }), "{error}");
+        assert!(error.to_string().contains("schema version 7"), "{error}");
+    }
+    assert_eq!(pragma(&path, "user_version"), 7);
+}
+
+#[test]
+fn files_of_other_programs_are_refused_and_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let database = directory.path().join("bookmarks.db");
+    Connection::open(&database).expect("opened").execute_batch("CREATE TABLE bookmarks (url)").expect("a table");
+    let letter = directory.path().join("letter.txt");
+    fs::write(&letter, "Dear store, ".repeat(1000)).expect("written");
+    for path in [database, letter] {
+        let before = fs::read(&path).expect("read");
+        for opened in [Store::open(&path), Store::open_read_only(&path)] {
+            assert!(matches!(opened, Err(OpenError::Foreign { .. })), "{opened:?}");
+        }
+        assert_eq!(fs::read(&path).expect("read"), before);
+    }
+}
+
+#[test]
+fn reading_makes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fstone.db");
+    assert!(matches!(Store::open_read_only(&path), Err(OpenError::Missing { .. })));
+    fs::write(&path, "").expect("an empty file");
+    assert!(matches!(Store::open_read_only(&path), Err(OpenError::Missing { .. })), "nothing was ever recorded in it");
+    assert!(matches!(Store::open(&directory.path().join("fstone.db/inside")), Err(OpenError::Create { .. })));
+}
+
+#[test]
+fn a_store_that_was_opened_for_reading_cannot_be_written() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fstone.db");
+    drop(Store::open(&path).expect("a store"));
+    let mut store = Store::open_read_only(&path).expect("opened");
+    let error = store.begin_run(&run()).expect_err("read only");
+    assert!(error.to_string().contains("readonly"), "{error}");
+}
+
+/// A directory nobody may write in, so that SQLite cannot make its -shm file, and a name full of what URIs escape.
+#[test]
+fn a_store_is_readable_where_nothing_can_be_made() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("readable");
+    let sealed = directory.path().join("100% sealed? #1");
+    let path = sealed.join("fstone.db");
+    let mut store = Store::open(&path).expect("a store");
+    let number = store.begin_run(&run()).expect("recorded");
+    store.record_trial(number, &trial(TrialId { cell: 0, repetition: 0 }, 0)).expect("recorded");
+    drop(store);
+    fs::set_permissions(&sealed, fs::Permissions::from_mode(0o555)).expect("sealed");
+    let trials = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            // Root may write anywhere; this thread, which ends here, becomes nobody.
+            if rustix::process::geteuid().is_root() {
+                let nobody = rustix::process::Uid::from_raw(65534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).expect("become nobody");
+            }
+            fs::write(path.with_file_name("new"), "").expect_err("the directory is sealed");
+            Store::open_read_only(&path).expect("opened").dataset(number).expect("read").trials.len()
+        }
+    })
+    .join();
+    fs::set_permissions(&sealed, fs::Permissions::from_mode(0o755)).expect("unsealed");
+    assert_eq!(trials.expect("no panic"), 1);
+}
