@@ -5,9 +5,11 @@
 //! that is not a scratch device.
 
 pub mod command;
+pub mod faults;
 pub mod filesystem;
 pub mod fragmentation;
 pub mod inventory;
 pub mod meters;
 pub mod mount;
+pub mod stop;
 pub mod undo;

@@ -1,1 +1,124 @@
 //! Mounting through the kernel's new mount interface, which says why it refuses.
+//!
+//! [`Mounter`] is the border; [`KernelMounter`] is real (fsopen, fsconfig, fsmount, move_mount), [`FakeMounter`] is for
+//! tests.
+
+mod fake;
+mod kernel;
+mod messages;
+mod mountinfo;
+mod options;
+
+pub use fake::FakeMounter;
+pub use kernel::KernelMounter;
+pub use mountinfo::{MountEntry, read_mountinfo};
+pub use options::{MountOption, MountOptions};
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// What to mount where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountRequest {
+    /// The block device.
+    pub source: PathBuf,
+    /// The filesystem's name for the kernel.
+    pub kernel_name: String,
+    /// Comma-separated options, as a study writes them.
+    pub options: String,
+    /// An existing directory.
+    pub target: PathBuf,
+}
+
+impl MountRequest {
+    /// The command a person would type.
+    #[must_use]
+    pub fn argv(&self) -> Vec<String> {
+        let mut argv: Vec<String> = ["mount", "-t", &self.kernel_name].map(str::to_owned).into();
+        if !self.options.is_empty() {
+            argv.extend(["-o".to_owned(), self.options.clone()]);
+        }
+        argv.extend([self.source.display().to_string(), self.target.display().to_string()]);
+        argv
+    }
+}
+
+/// Why a filesystem is not mounted; completes "failed to mount: ".
+#[derive(Debug, thiserror::Error)]
+pub enum MountError {
+    /// The kernel does not have this filesystem.
+    #[error("the running kernel has no {kernel_name}")]
+    UnknownFilesystem {
+        /// Its name.
+        kernel_name: String,
+    },
+    /// The kernel does not know or does not accept an option, or a feature that mkfs turned on.
+    #[error("{words}")]
+    Refused {
+        /// The option, when one alone was refused.
+        option: Option<String>,
+        /// The kernel's own words, or the errno's where it says nothing.
+        words: String,
+    },
+    /// Anything else.
+    #[error("{call}: {words}")]
+    Failed {
+        /// The system call.
+        call: &'static str,
+        /// Its errno.
+        errno: i32,
+        /// The kernel's own words, or the errno's where it says nothing.
+        words: String,
+    },
+}
+
+/// Why something is still mounted; completes "failed to unmount: ".
+#[derive(Debug, thiserror::Error)]
+pub enum UnmountError {
+    /// It is in use and stays so.
+    #[error("{}: still in use{}", target.display(), holders(.by))]
+    Busy {
+        /// The mount point.
+        target: PathBuf,
+        /// Who uses it, as far as can be seen: "tar (1234)".
+        by: Vec<String>,
+    },
+    /// Anything else.
+    #[error("{}: {source}", target.display())]
+    Failed {
+        /// The mount point.
+        target: PathBuf,
+        /// The errno.
+        source: io::Error,
+    },
+}
+
+fn holders(by: &[String]) -> String {
+    if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) }
+}
+
+/// Mounts and unmounts.
+pub trait Mounter: Send + Sync {
+    /// Mounts a filesystem.
+    ///
+    /// # Errors
+    /// [`MountError`]; nothing is mounted then.
+    fn mount(&self, request: &MountRequest) -> Result<(), MountError>;
+
+    /// Unmounts what is mounted last on this directory. Waits for a while when it is in use; never detaches lazily.
+    ///
+    /// # Errors
+    /// [`UnmountError`]; it is still mounted then.
+    fn unmount(&self, target: &Path) -> Result<(), UnmountError>;
+
+    /// Every mount that this process can see, in the order they were made.
+    ///
+    /// # Errors
+    /// When the mount table cannot be read.
+    fn mounts(&self) -> io::Result<Vec<MountEntry>>;
+
+    /// Whether the kernel has a filesystem.
+    fn kernel_has(&self, kernel_name: &str) -> bool;
+}

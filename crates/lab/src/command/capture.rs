@@ -1,0 +1,63 @@
+//! What a command prints, bounded: its beginning and its end, whatever its length.
+
+use std::collections::VecDeque;
+
+/// Kept from the beginning. The tools' read-backs (`dumpe2fs -h`, `xfs_db`) are well below this.
+const HEAD_BYTES: usize = 32 << 10;
+/// Kept from the end.
+const TAIL_BYTES: usize = 16 << 10;
+
+/// A bounded record of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out_bytes: u64,
+}
+
+impl Capture {
+    pub(super) fn push(&mut self, mut bytes: &[u8]) {
+        let room = HEAD_BYTES - self.head.len();
+        if room > 0 {
+            let taken = room.min(bytes.len());
+            self.head.extend_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+        }
+        self.tail.extend(bytes);
+        let excess = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..excess);
+        self.left_out_bytes += excess as u64;
+    }
+
+    pub(super) fn into_text(mut self) -> String {
+        let mut bytes = self.head;
+        if self.left_out_bytes > 0 {
+            bytes.extend_from_slice(format!("\n[{} bytes left out]\n", self.left_out_bytes).as_bytes());
+        }
+        bytes.extend_from_slice(self.tail.make_contiguous());
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_streams_are_whole_and_long_ones_keep_both_ends() {
+        let mut short = Capture::default();
+        short.push(b"one\n");
+        short.push(b"two\n");
+        assert_eq!(short.into_text(), "one\ntwo\n");
+
+        let mut long = Capture::default();
+        long.push(b"first");
+        for _ in 0..1000 {
+            long.push(&[b'x'; 1000]);
+        }
+        long.push(b"last");
+        let text = long.into_text();
+        assert!(text.starts_with("firstx") && text.ends_with("xlast") && text.contains("bytes left out"));
+        assert!(text.len() < HEAD_BYTES + TAIL_BYTES + 100);
+    }
+}

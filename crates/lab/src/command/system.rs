@@ -1,0 +1,362 @@
+//! The real runner: a session of its own for every command, so that all of it can be killed at once.
+#![expect(unsafe_code, reason = "pre_exec and wait4 have no safe equivalent that also gives resource usage")]
+
+use super::{CommandLine, CommandOutput, CommandRunner, ResourceUsage, RunError, capture::Capture};
+use crate::stop::Stop;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, WaitIdOptions, kill_process_group, pidfd_open},
+    time::Timespec,
+};
+use std::{
+    ffi::OsString,
+    io::Read,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{
+            fs::PermissionsExt,
+            process::{CommandExt, ExitStatusExt},
+        },
+    },
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Directories of system tools, which an ordinary user's PATH may not have.
+const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
+/// How often a waiting runner looks whether it should stop. A command's own time is not rounded to it: its end wakes
+/// the runner at once.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a killed command may take to die before it counts as hung in the kernel.
+const DEATH: Duration = Duration::from_secs(10);
+
+/// Runs commands for real.
+///
+/// Every command is the leader of a session and process group of its own, dies when the thread that started it does
+/// (`PR_SET_PDEATHSIG`), reads /dev/null, and is killed with its whole group at its limit and when asked to stop.
+#[derive(Debug)]
+pub struct SystemRunner {
+    stop: Arc<Stop>,
+}
+
+impl SystemRunner {
+    /// A runner that kills its commands when `stop` is requested.
+    #[must_use]
+    pub const fn new(stop: Arc<Stop>) -> Self {
+        Self { stop }
+    }
+}
+
+/// Where a program is: in PATH, else in a directory of system tools.
+#[must_use]
+pub fn find_program(program: &str) -> Option<PathBuf> {
+    let executable = |path: &Path| {
+        std::fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        let path = PathBuf::from(program);
+        return executable(&path).then_some(path);
+    }
+    std::env::split_paths(&search_path()).map(|directory| directory.join(program)).find(|path| executable(path))
+}
+
+/// PATH with the directories of system tools at its end.
+fn search_path() -> OsString {
+    let given = std::env::var_os("PATH").unwrap_or_default();
+    let mut directories: Vec<PathBuf> =
+        std::env::split_paths(&given).filter(|directory| directory.is_absolute()).collect();
+    for known in ["/usr/local/bin", "/usr/bin", "/bin"].into_iter().chain(SYSTEM_DIRECTORIES) {
+        if !directories.iter().any(|directory| directory == Path::new(known)) {
+            directories.push(known.into());
+        }
+    }
+    std::env::join_paths(directories).unwrap_or(given)
+}
+
+impl CommandRunner for SystemRunner {
+    fn run(&self, command: &CommandLine, limit: Duration) -> Result<CommandOutput, RunError> {
+        if self.stop.is_requested() {
+            return Err(RunError::Stopped { command: command.typed() });
+        }
+        let program =
+            find_program(&command.program).ok_or_else(|| RunError::NotFound { program: command.program.clone() })?;
+        let failed = |call| move |source: std::io::Error| RunError::System { command: command.typed(), call, source };
+
+        let parent = rustix::process::getpid();
+        let mut prepared = Command::new(program);
+        prepared
+            .args(&command.args)
+            .env("PATH", search_path())
+            .env("LC_ALL", "C")
+            .envs(command.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(directory) = &command.directory {
+            prepared.current_dir(directory);
+        }
+        // SAFETY: the closure runs between fork and exec and makes only async-signal-safe system calls.
+        unsafe {
+            prepared.pre_exec(move || {
+                rustix::process::setsid()?;
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                // The parent may have died before the line above.
+                if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+            });
+        }
+
+        let started = Instant::now();
+        let mut child = prepared.spawn().map_err(failed("start"))?;
+        let process = Pid::from_child(&child);
+        // From here on every way out goes through `Running::drop` or `Running::end`, which leave no process behind.
+        let mut running = Running { process, reaped: false };
+        let stdout = child.stdout.take().map(|pipe| Stream::new(pipe.into())).transpose().map_err(failed("fcntl"))?;
+        let stderr = child.stderr.take().map(|pipe| Stream::new(pipe.into())).transpose().map_err(failed("fcntl"))?;
+        let mut streams = [stdout, stderr];
+        let ended = pidfd_open(process, PidfdFlags::empty()).map_err(|errno| failed("pidfd_open")(errno.into()))?;
+
+        let mut killed: Option<(Instant, KilledBy)> = None;
+        let duration = loop {
+            let exited = wait_for(&ended, &mut streams).map_err(failed("poll"))?;
+            if exited {
+                break started.elapsed();
+            }
+            match &killed {
+                None if self.stop.is_requested() => {
+                    running.kill();
+                    killed = Some((Instant::now(), KilledBy::Stop));
+                }
+                None if started.elapsed() >= limit => {
+                    running.kill();
+                    killed = Some((Instant::now(), KilledBy::Limit));
+                }
+                Some((since, _)) if since.elapsed() >= DEATH => {
+                    running.reaped = true; // There is nothing more to be done about it.
+                    return Err(RunError::Unkillable {
+                        command: command.typed(),
+                        process: process.as_raw_nonzero().get().unsigned_abs(),
+                    });
+                }
+                _ => {}
+            }
+        };
+        let (status, usage) = running.end().map_err(failed("wait4"))?;
+        // What the command printed last may still be in the pipes; what its surviving children print is not waited for.
+        for stream in streams.iter_mut().flatten() {
+            stream.read_available();
+        }
+        let [stdout, stderr] = streams.map(|stream| stream.map(|s| s.capture.into_text()).unwrap_or_default());
+        let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        let output = CommandOutput { status, stdout, stderr, duration, usage };
+        match killed {
+            None => Ok(output),
+            Some((_, KilledBy::Stop)) => Err(RunError::Stopped { command: command.typed() }),
+            Some((_, KilledBy::Limit)) => {
+                Err(RunError::TimedOut { command: command.typed(), limit, output: Box::new(output) })
+            }
+        }
+    }
+
+    fn find(&self, program: &str) -> Option<PathBuf> {
+        find_program(program)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum KilledBy {
+    Stop,
+    Limit,
+}
+
+/// Waits at most [`LOOK`] for output or the command's end, takes the output in, and tells whether it ended.
+fn wait_for(ended: &OwnedFd, streams: &mut [Option<Stream>; 2]) -> std::io::Result<bool> {
+    let mut watched = vec![PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN)];
+    let open = streams.iter().flatten().filter_map(|stream| stream.pipe.as_ref());
+    watched.extend(open.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+    let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    match poll(&mut watched, Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let exited = !watched[0].revents().is_empty();
+    drop(watched);
+    for stream in streams.iter_mut().flatten() {
+        stream.read_available();
+    }
+    Ok(exited)
+}
+
+/// One of the command's output streams.
+struct Stream {
+    /// Closed at the stream's end: watching it further would wake us for nothing.
+    pipe: Option<std::fs::File>,
+    capture: Capture,
+}
+
+impl Stream {
+    fn new(pipe: OwnedFd) -> std::io::Result<Self> {
+        fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
+        Ok(Self { pipe: Some(pipe.into()), capture: Capture::default() })
+    }
+
+    /// Takes in what is there. Bounded, so that a command that floods us cannot keep us from looking at its limit.
+    fn read_available(&mut self) {
+        const ROUNDS: usize = 64;
+        let Some(pipe) = &mut self.pipe else { return };
+        let mut buffer = [0; 16 << 10];
+        for _ in 0..ROUNDS {
+            match pipe.read(&mut buffer) {
+                Ok(count) if count > 0 => self.capture.push(&buffer[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                _ => {
+                    self.pipe = None;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A command that runs. Dropped before its end (an error of ours), it is killed and reaped.
+struct Running {
+    process: Pid,
+    reaped: bool,
+}
+
+impl Running {
+    fn kill(&self) {
+        // It may just have ended by itself: then there is nobody to kill, and that is fine.
+        let _ = kill_process_group(self.process, Signal::KILL);
+    }
+
+    /// Reaps the command, whose end has been seen, and kills what is left of its group.
+    fn end(&mut self) -> std::io::Result<(ExitStatus, ResourceUsage)> {
+        // While the leader is not reaped its process id, and with it the group's, cannot be taken by another.
+        self.kill();
+        self.reap()
+    }
+
+    fn reap(&mut self) -> std::io::Result<(ExitStatus, ResourceUsage)> {
+        self.reaped = true;
+        let mut status = 0;
+        loop {
+            // SAFETY: rusage is plain data for which all zeroes are valid.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            // SAFETY: both pointers are to live, writable locals of the right types.
+            let result =
+                unsafe { libc::wait4(self.process.as_raw_nonzero().get(), &raw mut status, 0, &raw mut usage) };
+            if result >= 0 {
+                let time = |value: libc::timeval| {
+                    Duration::from_secs(value.tv_sec.unsigned_abs())
+                        + Duration::from_micros(value.tv_usec.unsigned_abs())
+                };
+                let usage = ResourceUsage {
+                    user: time(usage.ru_utime),
+                    system: time(usage.ru_stime),
+                    // The kernel counts it in KiB.
+                    maximum_resident_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
+                };
+                return Ok((ExitStatus::from_raw(status), usage));
+            }
+            let error = std::io::Error::last_os_error();
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.kill();
+            // Not `reap`: a process that hangs in the kernel must not hang us. It is reaped when it can be.
+            let _ = rustix::process::waitid(
+                rustix::process::WaitId::Pid(self.process),
+                WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stop::StopReason;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn runner() -> SystemRunner {
+        SystemRunner::new(Arc::new(Stop::default()))
+    }
+
+    fn shell(script: &str) -> CommandLine {
+        CommandLine::new("sh", ["-c", script])
+    }
+
+    /// Whether a process of this id is there and not a zombie.
+    fn lives(process: &str) -> bool {
+        std::fs::read_to_string(format!("/proc/{process}/stat"))
+            .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with(['Z', 'X']))
+    }
+
+    #[test]
+    fn exit_status_streams_and_usage_are_told() {
+        let output = runner().run(&shell("echo out; echo err >&2; exit 7"), LONG).expect("runs");
+        assert_eq!((output.status, output.stdout.as_str(), output.stderr.as_str()), (7, "out\n", "err\n"));
+        assert!(output.usage.maximum_resident_bytes > 0 && !output.duration.is_zero());
+        assert_eq!(runner().run(&shell("kill -TERM $$"), LONG).expect("runs").status, 128 + 15);
+        let output = runner().run(&shell("echo $LC_ALL; pwd; cat").in_directory(Path::new("/proc")), LONG);
+        assert_eq!(output.expect("runs").stdout, "C\n/proc\n");
+    }
+
+    #[test]
+    fn a_missing_program_is_told() {
+        let error = runner().run(&CommandLine::new("no-such-program-of-fstone", [""; 0]), LONG).expect_err("missing");
+        assert!(matches!(error, RunError::NotFound { .. }), "{error}");
+    }
+
+    #[test]
+    fn output_is_bounded() {
+        let output = runner().run(&shell("head -c 30000000 /dev/zero | tr '\\0' x; echo end"), LONG).expect("runs");
+        assert!(output.stdout.len() < 100_000 && output.stdout.ends_with("end\n"));
+    }
+
+    #[test]
+    fn a_limit_kills_the_whole_group() {
+        let command = shell("sleep 1000 & echo $!; wait");
+        let error = runner().run(&command, Duration::from_millis(200)).expect_err("too long");
+        let RunError::TimedOut { output, .. } = error else { panic!("{error}") };
+        assert!(!lives(output.stdout.trim()), "the child {} lives", output.stdout.trim());
+    }
+
+    #[test]
+    fn children_left_in_the_background_are_neither_waited_for_nor_left() {
+        let output = runner().run(&shell("sleep 1000 & echo $!"), LONG).expect("runs");
+        for _ in 0..100 {
+            if !lives(output.stdout.trim()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the child {} lives", output.stdout.trim());
+    }
+
+    #[test]
+    fn a_stop_kills_and_keeps_further_commands_from_starting() {
+        let stop = Arc::new(Stop::default());
+        let runner = SystemRunner::new(Arc::clone(&stop));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| runner.run(&shell("sleep 1000"), LONG));
+            std::thread::sleep(Duration::from_millis(100));
+            stop.request(StopReason::Cancelled);
+            assert!(matches!(waiting.join().expect("no panic"), Err(RunError::Stopped { .. })));
+        });
+        assert!(matches!(runner.run(&shell("true"), LONG), Err(RunError::Stopped { .. })));
+    }
+}

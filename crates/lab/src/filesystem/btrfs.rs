@@ -1,0 +1,101 @@
+//! Btrfs: btrfs-progs.
+
+use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
+use fstone_model::study::FsckMode;
+
+/// Btrfs.
+#[derive(Debug)]
+pub(super) struct Btrfs;
+
+impl Filesystem for Btrfs {
+    fn kind(&self) -> &'static str {
+        "btrfs"
+    }
+
+    fn package(&self) -> &'static str {
+        "btrfs-progs"
+    }
+
+    fn tools(&self) -> &'static [&'static str] {
+        &["mkfs.btrfs", "btrfs"]
+    }
+
+    fn minimum_bytes(&self) -> u64 {
+        // "minimum size for each btrfs device is 114294784", with metadata twice (the default).
+        114_294_784
+    }
+
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
+        mkfs_command("mkfs.btrfs", &["-q", "-f"], options, device)
+    }
+
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
+        Some(match mode {
+            FsckMode::ReadOnly => CommandLine::new("btrfs", ["check", device]),
+            // Without --force it counts down ten seconds, into the measurement.
+            FsckMode::Repair => CommandLine::new("btrfs", ["check", "--repair", "--force", device]),
+        })
+    }
+
+    /// `btrfs check` has one status for everything; where it got as far as checking, errors are the filesystem's.
+    fn verdict(&self, output: &CommandOutput) -> Verdict {
+        let checked = output.stderr.contains("checking extents") || output.stdout.contains("checking extents");
+        match output.status {
+            0 => Verdict::Clean,
+            1 if checked => Verdict::Errors,
+            _ => Verdict::Unusable,
+        }
+    }
+
+    fn superblock(&self, device: &str) -> Option<CommandLine> {
+        Some(CommandLine::new("btrfs", ["inspect-internal", "dump-super", device]))
+    }
+
+    /// Lines such as `nodesize<tabs>16384`; flag words follow their hexadecimal sum in parentheses.
+    fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
+        let mut facts = Vec::new();
+        let mut features = Vec::new();
+        let mut in_features = false;
+        for line in text.lines() {
+            if line.starts_with(|c: char| !c.is_whitespace()) {
+                in_features = ["compat_flags", "compat_ro_flags", "incompat_flags"]
+                    .iter()
+                    .any(|name| line.split_whitespace().next() == Some(name));
+                continue;
+            }
+            if in_features {
+                let flags = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+                features.extend(flags.filter(|flag| !flag.is_empty()).map(str::to_ascii_lowercase));
+            }
+        }
+        if !features.is_empty() {
+            facts.push(("features".to_owned(), features.join(" ")));
+        }
+        let wanted = [
+            ("csum_type", "checksum"),
+            ("sectorsize", "sector size"),
+            ("nodesize", "node size"),
+            ("total_bytes", "total bytes"),
+            ("num_devices", "devices"),
+        ];
+        facts.extend(parse::pairs(text, '\t', &wanted));
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_superblock_is_read() {
+        let text = "csum_type\t\t0 (crc32c)\nflags\t\t\t0x1\n\t\t\t( WRITTEN )\ntotal_bytes\t\t209715200\nnodesize\t\t16384\n\
+                    compat_ro_flags\t\t0x3\n\t\t\t( FREE_SPACE_TREE |\n\t\t\t  FREE_SPACE_TREE_VALID )\nincompat_flags\t\t0x341\n\
+                    \t\t\t( MIXED_BACKREF |\n\t\t\t  NO_HOLES )\ncache_generation\t0\n";
+        let facts = Btrfs.parse_superblock(text);
+        let value = |name: &str| facts.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
+        assert_eq!(value("features"), Some("free_space_tree free_space_tree_valid mixed_backref no_holes"));
+        assert_eq!(value("checksum"), Some("0 (crc32c)"));
+        assert_eq!(value("node size"), Some("16384"));
+    }
+}

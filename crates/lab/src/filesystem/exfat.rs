@@ -1,0 +1,72 @@
+//! exFAT: exfatprogs.
+
+use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
+use fstone_model::{
+    metric::{Figure, catalog},
+    study::FsckMode,
+};
+
+/// exFAT.
+#[derive(Debug)]
+pub(super) struct Exfat;
+
+impl Filesystem for Exfat {
+    fn kind(&self) -> &'static str {
+        "exfat"
+    }
+
+    fn package(&self) -> &'static str {
+        "exfatprogs"
+    }
+
+    fn tools(&self) -> &'static [&'static str] {
+        &["mkfs.exfat", "fsck.exfat", "dump.exfat"]
+    }
+
+    fn minimum_bytes(&self) -> u64 {
+        4 << 20
+    }
+
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
+        mkfs_command("mkfs.exfat", &[], options, device)
+    }
+
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
+        let flag = match mode {
+            FsckMode::ReadOnly => "-n",
+            FsckMode::Repair => "-y",
+        };
+        Some(CommandLine::new("fsck.exfat", [flag, device]))
+    }
+
+    /// From `/dev/loop0: clean. directories 1, files 0`.
+    fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
+        let directories = parse::number_after(&output.stdout, "directories ");
+        let files = parse::number_after(&output.stdout, ", files ");
+        directories
+            .zip(files)
+            .map(|(directories, files)| catalog::FSCK_FILES_USED.figure(directories + files))
+            .into_iter()
+            .collect()
+    }
+
+    fn superblock(&self, device: &str) -> Option<CommandLine> {
+        Some(CommandLine::new("dump.exfat", [device]))
+    }
+
+    fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
+        parse::pairs(text, ':', &[("Cluster size", "cluster size"), ("Total Clusters", "clusters")])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read() {
+        let output =
+            CommandOutput { stdout: "/dev/loop0: clean. directories 3, files 4\n".into(), ..CommandOutput::default() };
+        assert_eq!(Exfat.figures(&output), [catalog::FSCK_FILES_USED.figure(7.0)]);
+    }
+}

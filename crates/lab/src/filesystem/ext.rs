@@ -1,0 +1,167 @@
+//! ext2, ext3, ext4: e2fsprogs.
+
+use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
+use fstone_model::{
+    metric::{Figure, catalog},
+    study::FsckMode,
+};
+
+/// One of the family.
+#[derive(Debug)]
+pub(super) struct Ext {
+    kind: &'static str,
+    tools: &'static [&'static str],
+}
+
+/// ext2.
+pub(super) const EXT2: Ext = Ext { kind: "ext2", tools: &["mkfs.ext2", "e2fsck", "dumpe2fs"] };
+/// ext3.
+pub(super) const EXT3: Ext = Ext { kind: "ext3", tools: &["mkfs.ext3", "e2fsck", "dumpe2fs"] };
+/// ext4.
+pub(super) const EXT4: Ext = Ext { kind: "ext4", tools: &["mkfs.ext4", "e2fsck", "dumpe2fs"] };
+
+/// Lazy initialisation would write inode tables and journal some seconds after the mount, into the measurement.
+const NOT_LAZY: [&str; 2] = ["lazy_itable_init=0", "lazy_journal_init=0"];
+
+/// The study's options behind those that turn lazy initialisation off.
+///
+/// mke2fs takes the last `-E` only, so a study's `-E` gets ours in front of its value; what the study says itself about
+/// lazy initialisation stands.
+fn without_laziness(options: &[String]) -> Vec<String> {
+    let ours = |theirs: &str| {
+        let said = |key: &str| theirs.split(',').any(|word| word.split('=').next() == Some(key));
+        let missing = NOT_LAZY.into_iter().filter(|word| !said(word.trim_end_matches("=0")));
+        missing.chain((!theirs.is_empty()).then_some(theirs)).collect::<Vec<_>>().join(",")
+    };
+    let mut result = options.to_vec();
+    // The last -E is the one that counts; "-E" as the value of another option ("-L -E") is not worth a parser.
+    match options.iter().rposition(|word| word.starts_with("-E")) {
+        Some(at) if options[at] == "-E" => {
+            if let Some(value) = result.get_mut(at + 1) {
+                *value = ours(value);
+            }
+        }
+        Some(at) => result[at] = format!("-E{}", ours(&options[at][2..])),
+        None => {
+            result.insert(0, ours(""));
+            result.insert(0, "-E".to_owned());
+        }
+    }
+    result
+}
+
+impl Filesystem for Ext {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn package(&self) -> &'static str {
+        "e2fsprogs"
+    }
+
+    fn tools(&self) -> &'static [&'static str] {
+        self.tools
+    }
+
+    fn minimum_bytes(&self) -> u64 {
+        // Below 2048 blocks of 1 KiB mke2fs makes no journal.
+        2 << 20
+    }
+
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
+        mkfs_command(self.tools[0], &["-q", "-F"], &without_laziness(options), device)
+    }
+
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
+        let flags = match mode {
+            FsckMode::ReadOnly => "-fn",
+            FsckMode::Repair => "-fy",
+        };
+        Some(CommandLine::new("e2fsck", [flags, device]))
+    }
+
+    /// From e2fsck's last line: `/dev/loop0: 11/32768 files (0.0% non-contiguous), 13883/131072 blocks`.
+    fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
+        let parsed = || {
+            let line = output.stdout.lines().rev().find(|line| line.contains("% non-contiguous), "))?;
+            let (files, blocks) = line.rsplit_once("), ")?;
+            let (files, share) = files.rsplit_once(" files (")?;
+            let (files_used, files_total) = parse::fraction(files.rsplit_once(": ")?.1)?;
+            let (blocks_used, blocks_total) = parse::fraction(blocks.trim_end().strip_suffix(" blocks")?)?;
+            Some(vec![
+                catalog::FSCK_FILES_USED.figure(files_used),
+                catalog::FSCK_FILES_TOTAL.figure(files_total),
+                catalog::FSCK_NON_CONTIGUOUS.figure(parse::number_before(share, "% non-contiguous")?),
+                catalog::FSCK_BLOCKS_USED.figure(blocks_used),
+                catalog::FSCK_BLOCKS_TOTAL.figure(blocks_total),
+            ])
+        };
+        parsed().unwrap_or_default()
+    }
+
+    fn superblock(&self, device: &str) -> Option<CommandLine> {
+        Some(CommandLine::new("dumpe2fs", ["-h", device]))
+    }
+
+    fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
+        parse::pairs(
+            text,
+            ':',
+            &[
+                ("Filesystem features", "features"),
+                ("Default mount options", "default mount options"),
+                ("Block size", "block size"),
+                ("Block count", "blocks"),
+                ("Inode size", "inode size"),
+                ("Inode count", "inodes"),
+                ("Blocks per group", "blocks per group"),
+                ("Inodes per group", "inodes per group"),
+                ("Flex block group size", "flex group size"),
+                ("RAID stride", "stride"),
+                ("RAID stripe width", "stripe width"),
+                ("Journal features", "journal features"),
+                ("Total journal size", "journal size"),
+                ("Checksum type", "checksum"),
+                ("Default directory hash", "directory hash"),
+            ],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn lazy_initialisation_is_off_unless_the_study_says_otherwise() {
+        for (study, made) in [
+            ("", "-E lazy_itable_init=0,lazy_journal_init=0"),
+            ("-I 256", "-E lazy_itable_init=0,lazy_journal_init=0 -I 256"),
+            ("-I 256 -E stride=16", "-I 256 -E lazy_itable_init=0,lazy_journal_init=0,stride=16"),
+            ("-Estride=16", "-Elazy_itable_init=0,lazy_journal_init=0,stride=16"),
+            ("-E lazy_itable_init=1", "-E lazy_journal_init=0,lazy_itable_init=1"),
+            ("-E lazy_itable_init=1,lazy_journal_init", "-E lazy_itable_init=1,lazy_journal_init"),
+            ("-E stride=8 -E stride=16", "-E stride=8 -E lazy_itable_init=0,lazy_journal_init=0,stride=16"),
+            ("-I 256 -E", "-I 256 -E"),
+        ] {
+            assert_eq!(without_laziness(&words(study)), words(made), "{study}");
+        }
+    }
+
+    #[test]
+    fn e2fsck_figures_are_read() {
+        let output = CommandOutput {
+            stdout: "Pass 5: Checking group summary information\n/dev/loop0: 27939/8936928 files (3.9% \
+                     non-contiguous), 725683/17871210 blocks\n"
+                .into(),
+            ..CommandOutput::default()
+        };
+        let values: Vec<f64> = EXT4.figures(&output).iter().map(|figure| figure.value).collect();
+        assert_eq!(values, [27939.0, 8_936_928.0, 3.9, 725_683.0, 17_871_210.0]);
+        assert!(EXT4.figures(&CommandOutput::default()).is_empty());
+    }
+}

@@ -1,0 +1,93 @@
+//! F2FS: f2fs-tools.
+
+use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
+use fstone_model::{
+    metric::{Figure, catalog},
+    study::FsckMode,
+};
+
+/// F2FS.
+#[derive(Debug)]
+pub(super) struct F2fs;
+
+impl Filesystem for F2fs {
+    fn kind(&self) -> &'static str {
+        "f2fs"
+    }
+
+    fn package(&self) -> &'static str {
+        "f2fs-tools"
+    }
+
+    fn tools(&self) -> &'static [&'static str] {
+        &["mkfs.f2fs", "fsck.f2fs", "dump.f2fs"]
+    }
+
+    fn minimum_bytes(&self) -> u64 {
+        64 << 20
+    }
+
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
+        mkfs_command("mkfs.f2fs", &["-q", "-f"], options, device)
+    }
+
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
+        let flag = match mode {
+            FsckMode::ReadOnly => "--dry-run",
+            FsckMode::Repair => "-f",
+        };
+        Some(CommandLine::new("fsck.f2fs", [flag, device]))
+    }
+
+    /// Old versions end with 0 whatever they find, but each check says `[Ok..]` or `[Fail]`.
+    fn verdict(&self, output: &CommandOutput) -> Verdict {
+        match Verdict::of_fsck_status(output.status) {
+            Verdict::Clean if output.stdout.contains("[Fail]") => Verdict::Errors,
+            verdict => verdict,
+        }
+    }
+
+    /// From lines such as `[FSCK] valid_inode_count matched with CP              [Ok..] [0x1]`.
+    fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
+        let count = |name: &str| {
+            let line = output.stdout.lines().find(|line| line.contains(name))?;
+            let (_, number) = line.rsplit_once("[0x")?;
+            u64::from_str_radix(number.trim_end().strip_suffix(']')?, 16).ok()
+        };
+        let files = count("valid_inode_count matched").map(|n| catalog::FSCK_FILES_USED.figure(n as f64));
+        let blocks = count("valid_block_count matching").map(|n| catalog::FSCK_BLOCKS_USED.figure(n as f64));
+        files.into_iter().chain(blocks).collect()
+    }
+
+    fn superblock(&self, device: &str) -> Option<CommandLine> {
+        Some(CommandLine::new("dump.f2fs", [device]))
+    }
+
+    fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
+        let text: String = text.lines().map(|line| format!("{}\n", line.trim_start_matches("Info: "))).collect();
+        let wanted = [
+            ("superblock features", "features"),
+            ("Segments per section", "segments per section"),
+            ("Sections per zone", "sections per zone"),
+            ("total FS sectors", "sectors"),
+        ];
+        parse::pairs(&text, '=', &wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_and_figures_are_read() {
+        let stdout = "[FSCK] valid_block_count matching with CP             [Ok..] [0x1f]\n[FSCK] valid_inode_count matched \
+                      with CP              [Ok..] [0x10]\n";
+        let mut output = CommandOutput { stdout: stdout.into(), ..CommandOutput::default() };
+        let values: Vec<f64> = F2fs.figures(&output).iter().map(|figure| figure.value).collect();
+        assert_eq!(values, [16.0, 31.0]);
+        assert_eq!(F2fs.verdict(&output), Verdict::Clean);
+        output.stdout.push_str("[FSCK] SIT valid block bitmap checking                [Fail]\n");
+        assert_eq!(F2fs.verdict(&output), Verdict::Errors);
+    }
+}

@@ -1,0 +1,79 @@
+//! JFS: jfsutils.
+
+use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
+use fstone_model::{
+    metric::{Figure, catalog},
+    study::FsckMode,
+};
+
+/// JFS.
+#[derive(Debug)]
+pub(super) struct Jfs;
+
+impl Filesystem for Jfs {
+    fn kind(&self) -> &'static str {
+        "jfs"
+    }
+
+    fn package(&self) -> &'static str {
+        "jfsutils"
+    }
+
+    fn tools(&self) -> &'static [&'static str] {
+        &["mkfs.jfs", "fsck.jfs", "jfs_tune"]
+    }
+
+    fn minimum_bytes(&self) -> u64 {
+        16 << 20
+    }
+
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
+        mkfs_command("mkfs.jfs", &["-q"], options, device)
+    }
+
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
+        Some(match mode {
+            FsckMode::ReadOnly => CommandLine::new("fsck.jfs", ["-f", "-n", device]),
+            FsckMode::Repair => CommandLine::new("fsck.jfs", ["-f", "-p", device]),
+        })
+    }
+
+    /// From lines such as `        0 kilobytes in 1 directories.`
+    fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
+        let directories = parse::number_before(&output.stdout, " directories.");
+        let files = parse::number_before(&output.stdout, " user files.");
+        directories
+            .zip(files)
+            .map(|(directories, files)| catalog::FSCK_FILES_USED.figure(directories + files))
+            .into_iter()
+            .collect()
+    }
+
+    fn superblock(&self, device: &str) -> Option<CommandLine> {
+        Some(CommandLine::new("jfs_tune", ["-l", device]))
+    }
+
+    fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
+        let wanted = [
+            ("JFS version", "version"),
+            ("JFS flags", "features"),
+            ("Aggregate block size", "block size"),
+            ("Aggregate size", "size"),
+            ("Allocation group size", "allocation group size"),
+        ];
+        parse::pairs(text, ':', &wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read() {
+        let stdout = "   102400 kilobytes total disk space.\n        0 kilobytes in 3 directories.\n       12 kilobytes in 39 \
+                      user files.\n";
+        let output = CommandOutput { stdout: stdout.into(), ..CommandOutput::default() };
+        assert_eq!(Jfs.figures(&output), [catalog::FSCK_FILES_USED.figure(42.0)]);
+    }
+}

@@ -1,0 +1,149 @@
+//! The conformance suite: what every adapter has to hold, and on this machine's tools does hold.
+
+use super::*;
+use crate::{
+    command::{CommandRunner, SystemRunner},
+    stop::Stop,
+};
+use std::{sync::Arc, time::Duration};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[test]
+fn kinds_are_unique_and_found() {
+    for filesystem in all() {
+        let found = find(filesystem.kind()).expect("found by its own name");
+        assert_eq!(found.package(), filesystem.package(), "{}", filesystem.kind());
+        assert_eq!(all().iter().filter(|other| other.kind() == filesystem.kind()).count(), 1);
+    }
+    assert!(find("no-such-filesystem").is_none());
+}
+
+#[test]
+fn command_lines_name_the_device_last_and_only_declared_tools() {
+    let options = ["--study's-option".to_owned()];
+    for filesystem in all() {
+        let kind = filesystem.kind();
+        let mkfs = filesystem.mkfs(&options, "/dev/loop9");
+        let at = mkfs.args.iter().position(|word| *word == options[0]).expect("the study's options are there");
+        assert!(at + 1 < mkfs.args.len(), "{kind}");
+        let commands = [FsckMode::ReadOnly, FsckMode::Repair].map(|mode| filesystem.fsck(mode, "/dev/loop9"));
+        assert!(commands[0].is_none() || commands[0] != commands[1], "{kind}: the modes differ");
+        for command in commands.into_iter().flatten().chain([mkfs]).chain(filesystem.superblock("/dev/loop9")) {
+            assert_eq!(command.args.last().map(String::as_str), Some("/dev/loop9"), "{}", command.typed());
+            assert!(filesystem.tools().contains(&command.program.as_str()), "{}", command.typed());
+        }
+        assert!(filesystem.minimum_bytes() > 0 && !filesystem.package().is_empty() && !filesystem.tools().is_empty());
+    }
+}
+
+#[test]
+fn exact_command_lines() {
+    let lines = |kind: &str, options: &[&str]| {
+        let filesystem = find(kind).expect("known");
+        let options: Vec<String> = options.iter().map(|word| (*word).to_owned()).collect();
+        let mut lines = vec![filesystem.mkfs(&options, "/dev/loop0").typed()];
+        for mode in [FsckMode::ReadOnly, FsckMode::Repair] {
+            lines.extend(filesystem.fsck(mode, "/dev/loop0").map(|command| command.typed()));
+        }
+        lines.extend(filesystem.superblock("/dev/loop0").map(|command| command.typed()));
+        lines
+    };
+    assert_eq!(
+        lines("ext4", &["-I", "256", "-O", "uninit_bg,flex_bg", "-G", "64"]),
+        [
+            "mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 -I 256 -O uninit_bg,flex_bg -G 64 /dev/loop0",
+            "e2fsck -fn /dev/loop0",
+            "e2fsck -fy /dev/loop0",
+            "dumpe2fs -h /dev/loop0",
+        ]
+    );
+    assert_eq!(
+        lines("xfs", &["-l", "lazy-count=1", "-d", "agcount=16"]),
+        [
+            "mkfs.xfs -q -f -l lazy-count=1 -d agcount=16 /dev/loop0",
+            "xfs_repair -n /dev/loop0",
+            "xfs_repair -e /dev/loop0",
+            "xfs_db -r -c info /dev/loop0",
+        ]
+    );
+    assert_eq!(
+        lines("btrfs", &[]),
+        [
+            "mkfs.btrfs -q -f /dev/loop0",
+            "btrfs check /dev/loop0",
+            "btrfs check --repair --force /dev/loop0",
+            "btrfs inspect-internal dump-super /dev/loop0",
+        ]
+    );
+    assert_eq!(lines("nilfs2", &[]), ["mkfs.nilfs2 -q -f /dev/loop0", "nilfs-tune -l /dev/loop0"]);
+}
+
+#[test]
+fn verdicts_of_common_statuses() {
+    for filesystem in all() {
+        let output = |status| CommandOutput { status, ..CommandOutput::default() };
+        assert_eq!(filesystem.verdict(&output(0)), Verdict::Clean, "{}", filesystem.kind());
+        assert_eq!(filesystem.verdict(&output(128 + 9)), Verdict::Unusable, "{}", filesystem.kind());
+    }
+    assert_eq!(Verdict::of_fsck_status(1), Verdict::Corrected);
+    assert_eq!(Verdict::of_fsck_status(4), Verdict::Errors);
+    assert_eq!(Verdict::of_fsck_status(12), Verdict::Unusable);
+}
+
+#[test]
+fn a_refusal_is_told_from_trouble() {
+    let options = ["-O".to_owned(), "lazy_bg".to_owned()];
+    let output = |status, stderr: &str| CommandOutput { status, stderr: stderr.into(), ..CommandOutput::default() };
+    assert!(mkfs_refused(&options, &output(1, "Invalid filesystem option set: lazy_bg")));
+    assert!(!mkfs_refused(&[], &output(1, "Invalid filesystem option set: lazy_bg")));
+    assert!(!mkfs_refused(&options, &output(1, "mkfs.ext4: No space left on device while writing")));
+    assert!(!mkfs_refused(&options, &output(137, "")));
+}
+
+/// mkfs, fsck and read-back with the real tools, on image files: needs no rights and no loop device.
+#[test]
+fn real_tools_make_check_and_read_back() {
+    let directory = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+    let runner = SystemRunner::new(Arc::new(Stop::default()));
+    for filesystem in all().iter().filter(|filesystem| filesystem.unusable().is_none()) {
+        let kind = filesystem.kind();
+        if let Some(tool) = filesystem.tools().iter().find(|tool| runner.find(tool).is_none()) {
+            eprintln!("skipped: {kind}: {tool} is missing (apt-get install {})", filesystem.package());
+            continue;
+        }
+        let image = directory.path().join(kind);
+        let file = std::fs::File::create(&image).expect("image");
+        let size = filesystem.minimum_bytes().next_multiple_of(1 << 20);
+        file.set_len(size).expect("sized");
+        let device = image.to_str().expect("plain path");
+        let run = |command: &CommandLine| runner.run(command, LIMIT).expect("runs");
+        let succeed = |command: &CommandLine| {
+            let output = run(command);
+            assert_eq!(output.status, 0, "{}: {}{}", command.typed(), output.stdout, output.stderr);
+            output
+        };
+        succeed(&filesystem.mkfs(&[], device));
+        for mode in [FsckMode::ReadOnly, FsckMode::Repair] {
+            if let Some(command) = filesystem.fsck(mode, device) {
+                let output = run(&command);
+                assert_eq!(filesystem.verdict(&output), Verdict::Clean, "{}", command.typed());
+            }
+        }
+        if kind == "nilfs2" {
+            eprintln!("skipped: nilfs2 read-back: nilfs-tune reads block devices only");
+            continue;
+        }
+        if let Some(command) = filesystem.superblock(device) {
+            let output = succeed(&command);
+            let facts = filesystem.parse_superblock(&output.stdout);
+            assert!(facts.len() >= 2, "{}: {facts:?} from\n{}", command.typed(), output.stdout);
+        }
+        // The least size is true: half of it is refused by the tool or makes no sense to it.
+        if matches!(kind, "xfs" | "btrfs") {
+            file.set_len(size / 2).expect("sized");
+            let output = run(&filesystem.mkfs(&[], device));
+            assert_ne!(output.status, 0, "{kind} takes half its minimum");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! XFS: xfsprogs.
+
+use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command};
+use fstone_model::study::FsckMode;
+
+/// XFS.
+#[derive(Debug)]
+pub(super) struct Xfs;
+
+impl Filesystem for Xfs {
+    fn kind(&self) -> &'static str {
+        "xfs"
+    }
+
+    fn package(&self) -> &'static str {
+        "xfsprogs"
+    }
+
+    fn tools(&self) -> &'static [&'static str] {
+        &["mkfs.xfs", "xfs_repair", "xfs_db"]
+    }
+
+    fn minimum_bytes(&self) -> u64 {
+        // "Filesystem must be larger than 300MB.", since xfsprogs 5.19.
+        300 << 20
+    }
+
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
+        mkfs_command("mkfs.xfs", &["-q", "-f"], options, device)
+    }
+
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
+        Some(match mode {
+            FsckMode::ReadOnly => CommandLine::new("xfs_repair", ["-n", device]),
+            // With -e its status tells a repair from a clean filesystem.
+            FsckMode::Repair => CommandLine::new("xfs_repair", ["-e", device]),
+        })
+    }
+
+    /// xfs_repair(8): 1 with -n is corruption and without it a failure of xfs_repair itself, 2 a log that was not
+    /// replayed, 4 with -e a repair.
+    fn verdict(&self, output: &CommandOutput) -> Verdict {
+        match output.status {
+            0 => Verdict::Clean,
+            1 if output.stderr.contains("fatal error") || !output.stderr.contains("Phase 1") => Verdict::Unusable,
+            1 | 2 => Verdict::Errors,
+            4 => Verdict::Corrected,
+            _ => Verdict::Unusable,
+        }
+    }
+
+    fn superblock(&self, device: &str) -> Option<CommandLine> {
+        // What xfs_info(8) runs; without its wrapper's search for a mount point.
+        Some(CommandLine::new("xfs_db", ["-r", "-c", "info", device]))
+    }
+
+    /// Lines such as `         =                       reflink=1    bigtime=1`, under the section that began last
+    /// (`meta-data`, `data`, `naming`, `log`, `realtime`).
+    fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
+        let mut section = "";
+        let mut facts: Vec<(String, String)> = Vec::new();
+        let mut features = Vec::new();
+        for line in text.lines() {
+            let Some((head, rest)) = line.split_once('=') else { continue };
+            if !head.trim().is_empty() {
+                section = head.trim();
+            }
+            // The text right behind the section's name is free ("internal log", "version 2", the device).
+            for word in rest.split_whitespace() {
+                let Some((name, value)) = word.trim_end_matches(',').split_once('=') else { continue };
+                if section == "meta-data" && value == "1" {
+                    features.push(name);
+                    continue;
+                }
+                let name = if section == "meta-data" { name.to_owned() } else { format!("{section} {name}") };
+                facts.push((name, value.to_owned()));
+            }
+        }
+        if !features.is_empty() {
+            facts.insert(0, ("features".to_owned(), features.join(" ")));
+        }
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn geometry_is_read() {
+        let text = "meta-data=x                      isize=512    agcount=4, agsize=25600 blks\n         =                       \
+                    crc=1        finobt=1, sparse=1, rmapbt=0\nnaming   =version 2              bsize=4096   ascii-ci=0, \
+                    ftype=1\nlog      =internal log           bsize=4096   blocks=16384, version=2\n         =               \
+                    sectsz=512   sunit=0 blks, lazy-count=1\n";
+        let facts = Xfs.parse_superblock(text);
+        let value = |name: &str| facts.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
+        assert_eq!(value("features"), Some("crc finobt sparse"));
+        assert_eq!(value("agcount"), Some("4"));
+        assert_eq!(value("log lazy-count"), Some("1"));
+        assert_eq!(value("naming ftype"), Some("1"));
+    }
+
+    #[test]
+    fn statuses_are_understood() {
+        let output = |status, stderr: &str| CommandOutput { status, stderr: stderr.into(), ..CommandOutput::default() };
+        for (status, stderr, verdict) in [
+            (0, "", Verdict::Clean),
+            (1, "Phase 1 - find and verify superblock...\nbad magic", Verdict::Errors),
+            (1, "xfs_repair: cannot open /dev/loop9: No such file", Verdict::Unusable),
+            (2, "Phase 1 - find\nERROR: The filesystem has valuable metadata changes in a log", Verdict::Errors),
+            (4, "", Verdict::Corrected),
+            (127, "", Verdict::Unusable),
+        ] {
+            assert_eq!(Xfs.verdict(&output(status, stderr)), verdict, "{status} {stderr}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A mounter that mounts nothing: for tests of everything above it.
+
+use super::{MountEntry, MountError, MountRequest, Mounter, UnmountError};
+use crate::faults::Faults;
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Remembers what it was asked to mount.
+#[derive(Debug, Default)]
+pub struct FakeMounter {
+    faults: Arc<Faults>,
+    refused: Vec<(String, String)>,
+    unknown: Vec<String>,
+    mounts: Mutex<Vec<MountEntry>>,
+}
+
+impl FakeMounter {
+    /// Mounts everything.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Calls count in this countdown; the one it strikes fails.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Refuses this option, with these words.
+    #[must_use]
+    pub fn refusing(mut self, option: &str, words: &str) -> Self {
+        self.refused.push((option.to_owned(), words.to_owned()));
+        self
+    }
+
+    /// The kernel has no such filesystem.
+    #[must_use]
+    pub fn without(mut self, kernel_name: &str) -> Self {
+        self.unknown.push(kernel_name.to_owned());
+        self
+    }
+}
+
+impl Mounter for FakeMounter {
+    fn mount(&self, request: &MountRequest) -> Result<(), MountError> {
+        if self.faults.strikes() {
+            return Err(MountError::Failed { call: "fsconfig", errno: 5, words: "injected fault".into() });
+        }
+        if !self.kernel_has(&request.kernel_name) {
+            return Err(MountError::UnknownFilesystem { kernel_name: request.kernel_name.clone() });
+        }
+        if let Some((option, words)) =
+            self.refused.iter().find(|(option, _)| request.options.split(',').any(|w| w == option))
+        {
+            return Err(MountError::Refused { option: Some(option.clone()), words: words.clone() });
+        }
+        let mut mounts = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let digits: String = request.source.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+        let entry = MountEntry {
+            id: mounts.len() as u64 + 1,
+            device: (7, digits.parse().unwrap_or(0)),
+            root: "/".into(),
+            target: request.target.clone(),
+            kernel_name: request.kernel_name.clone(),
+            source: request.source.display().to_string(),
+            mount_options: "rw,relatime".into(),
+            superblock_options: request.options.clone(),
+        };
+        mounts.push(entry);
+        Ok(())
+    }
+
+    fn unmount(&self, target: &Path) -> Result<(), UnmountError> {
+        if self.faults.strikes() {
+            return Err(UnmountError::Busy { target: target.to_owned(), by: vec!["injected fault (1)".into()] });
+        }
+        let mut mounts = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = mounts.iter().rposition(|mount| mount.target == target) else {
+            return Err(UnmountError::Failed { target: target.to_owned(), source: io::ErrorKind::InvalidInput.into() });
+        };
+        mounts.remove(at);
+        Ok(())
+    }
+
+    fn mounts(&self) -> io::Result<Vec<MountEntry>> {
+        Ok(self.mounts.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn kernel_has(&self, kernel_name: &str) -> bool {
+        !self.unknown.iter().any(|unknown| unknown == kernel_name)
+    }
+}

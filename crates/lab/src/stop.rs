@@ -1,0 +1,87 @@
+//! Why a trial has to stop before its time: one flag that commands, loads and waits all look at.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// Why it has to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    /// The user wants the run to end (Ctrl-C, SIGTERM).
+    Cancelled,
+    /// The step has used up its time.
+    Limit(Duration),
+    /// The filesystem that holds the work directory is nearly full.
+    Space {
+        /// Bytes still free there.
+        free_bytes: u64,
+    },
+}
+
+/// A flag with its reason. The first reason stays until [`Stop::clear`].
+#[derive(Debug, Default)]
+pub struct Stop {
+    flag: AtomicBool,
+    reason: Mutex<Option<StopReason>>,
+}
+
+impl Stop {
+    /// Asks everything that looks at this flag to stop.
+    pub fn request(&self, reason: StopReason) {
+        let mut held = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() {
+            *held = Some(reason);
+        }
+        self.flag.store(true, Ordering::Release);
+    }
+
+    /// Whether to stop.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        self.flag.load(Ordering::Acquire)
+    }
+
+    /// Why, when it was asked to.
+    #[must_use]
+    pub fn reason(&self) -> Option<StopReason> {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The bare flag, for code that knows no reasons.
+    #[must_use]
+    pub const fn flag(&self) -> &AtomicBool {
+        &self.flag
+    }
+
+    /// Forgets a request, unless the user made it: a cancelled run stays cancelled.
+    pub fn clear(&self) {
+        let mut held = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        if *held != Some(StopReason::Cancelled) {
+            *held = None;
+            self.flag.store(false, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_reason_stays_and_a_cancellation_is_never_forgotten() {
+        let stop = Stop::default();
+        assert!(!stop.is_requested());
+        stop.request(StopReason::Limit(Duration::from_secs(1)));
+        stop.request(StopReason::Space { free_bytes: 1 });
+        assert_eq!(stop.reason(), Some(StopReason::Limit(Duration::from_secs(1))));
+        stop.clear();
+        assert!(!stop.is_requested() && stop.reason().is_none());
+        stop.request(StopReason::Cancelled);
+        stop.clear();
+        assert!(stop.is_requested());
+    }
+}
