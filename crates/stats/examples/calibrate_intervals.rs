@@ -32,7 +32,7 @@ fn lognormal(simulation: &mut Simulation, n: usize, sigma: f64) -> Vec<f64> {
 }
 
 fn gamma(simulation: &mut Simulation, n: usize, shape: usize) -> Vec<f64> {
-    (0..n).map(|_| (0..shape).map(|_| simulation.exponential()).sum()).collect()
+    (0..n).map(|_| (0..shape).map(|_| -simulation.uniform().ln()).sum()).collect()
 }
 
 fn sources() -> Vec<Source> {

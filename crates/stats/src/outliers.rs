@@ -4,8 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Sample;
 
-/// Beyond this modified z-score a figure is marked (Iglewicz & Hoaglin).
+/// Beyond this modified z-score a figure is marked (Iglewicz & Hoaglin, for ten figures and more).
 pub const THRESHOLD: f64 = 3.5;
+
+/// The same for 5, 6, 7, 8 and 9 figures, whose MAD is often small by chance. Simulated (400,000 normal samples each) so
+/// that of clean figures no more are marked than 3.5 marks of ten, 1.6 %; 3.5 itself would mark 5.4 % at n = 5,
+/// one clean sample in five.
+const SMALL_SAMPLE_THRESHOLDS: [f64; 5] = [7.0, 4.6, 4.8, 3.9, 4.0];
 
 /// Below this many figures nothing is marked: with three, two that happen to lie close together would make
 /// an outlier of the third.
@@ -22,37 +27,34 @@ pub struct Outlier {
     pub score: f64,
 }
 
-/// The figures whose modified z-score exceeds 3.5, in run order.
+/// The figures whose modified z-score exceeds [`THRESHOLD`] (more below ten figures), in run order.
 ///
 /// Iglewicz & Hoaglin, "How to Detect and Handle Outliers" (1993): 0.6745 (x − median) / MAD. When more than
 /// half of the figures are equal the MAD is 0; then the mean absolute deviation from the median takes its
 /// place, (x − median) / (1.2533 · mean deviation), as IBM SPSS does.
 #[must_use]
 pub fn outliers(sample: &Sample) -> Vec<Outlier> {
-    let center = sample.median();
-    let Some(scale) = robust_scale(sample) else { return Vec::new() };
-    let scored = sample.values().iter().enumerate().map(|(index, &value)| Outlier {
-        index,
-        value,
-        score: (value - center) / scale,
-    });
-    scored.filter(|outlier| outlier.score.abs() > THRESHOLD).collect()
-}
-
-/// An estimate of the standard deviation that outliers do not move; `None` when there is nothing to judge by.
-fn robust_scale(sample: &Sample) -> Option<f64> {
-    if sample.n() < MIN_FIGURES || sample.is_constant() {
-        return None;
+    let n = sample.n();
+    if n < MIN_FIGURES || sample.is_constant() {
+        return Vec::new();
     }
+    let center = sample.median();
     let mad = sample.mad();
-    if mad > 0.0 {
+    let (scale, threshold) = if mad > 0.0 {
+        let small = SMALL_SAMPLE_THRESHOLDS.get(n - MIN_FIGURES);
         // 0.6745 is the upper quartile of the standard normal.
-        return Some(mad / 0.674_489_750_196_081_7);
-    }
-    let center = sample.median();
-    let deviations: f64 = sample.values().iter().map(|v| (v - center).abs()).sum();
-    // √(π/2) makes the mean absolute deviation of a normal sample its standard deviation.
-    Some(std::f64::consts::FRAC_PI_2.sqrt() * deviations / sample.n() as f64)
+        (mad / 0.674_489_750_196_081_7, small.copied().unwrap_or(THRESHOLD))
+    } else {
+        let deviations: f64 = sample.values().iter().map(|v| (v - center).abs()).sum();
+        // √(π/2) makes the mean absolute deviation of a normal sample its standard deviation.
+        (std::f64::consts::FRAC_PI_2.sqrt() * deviations / n as f64, THRESHOLD)
+    };
+    let score = |value: f64| (value - center) / scale;
+    let scored = sample.values().iter().enumerate();
+    scored
+        .map(|(index, &value)| Outlier { index, value, score: score(value) })
+        .filter(|outlier| outlier.score.abs() > threshold)
+        .collect()
 }
 
 #[cfg(test)]

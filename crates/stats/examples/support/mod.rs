@@ -4,36 +4,31 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A seeded source of simulated figures.
-pub struct Simulation(Xoshiro256PlusPlus);
+pub(crate) struct Simulation(Xoshiro256PlusPlus);
 
 impl Simulation {
     /// A stream of its own for every seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// A seed for the method under test.
-    pub fn seed(&mut self) -> u64 {
+    pub(crate) fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform, strictly between 0 and 1.
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     /// Standard normal (Box & Muller 1958).
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Exponential with mean 1.
-    pub fn exponential(&mut self) -> f64 {
-        -self.uniform().ln()
-    }
-
     /// `n` steps of a stationary first-order autoregression with unit variance.
-    pub fn autoregression(&mut self, n: usize, coefficient: f64) -> Vec<f64> {
+    pub(crate) fn autoregression(&mut self, n: usize, coefficient: f64) -> Vec<f64> {
         let mut value = self.normal();
         (0..n)
             .map(|_| {

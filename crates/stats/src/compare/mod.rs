@@ -7,6 +7,7 @@
 //! Every difference is told as `other − baseline`, every δ is positive when `other` is larger. Which
 //! direction is better only the metric knows.
 
+mod blocks;
 mod exact;
 mod holm;
 mod letters;

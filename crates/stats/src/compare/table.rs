@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::blocks::Blocks;
 use super::holm::holm;
 use super::letters::letters;
-use super::rank_tests::{RankTest, mann_whitney, signed_rank, smallest_p_blocked, smallest_p_independent};
+use super::rank_tests::{RankTest, mann_whitney, signed_rank, smallest_p_independent};
 use super::shift::{Shift, blocked_relative_shift, blocked_shift, cliffs_delta, hodges_lehmann, relative_shift};
 use crate::Sample;
 
@@ -16,8 +17,9 @@ pub const SHIFT_CONFIDENCE: f64 = 0.95;
 
 /// The signed-rank test moves in steps of 2 / 2^blocks, so over a large table it could only call a pair different if
 /// nearly every block agreed. It is used when its smallest p is at least this many times below what the
-/// table asks for (five blocks to spare); else the Mann–Whitney test is, whose steps are far finer. Chosen by simulation: CALIBRATION.md.
-const BLOCKED_HEADROOM: f64 = 32.0;
+/// table asks for, two blocks to spare; else the Mann–Whitney test is, whose steps are far finer. Chosen by
+/// simulation (CALIBRATION.md).
+const BLOCKED_HEADROOM: f64 = 4.0;
 
 /// Two rows by themselves: the test and the same test turned into intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -68,6 +70,8 @@ pub enum Blocking<'a> {
 pub enum PairTest {
     /// Mann–Whitney, with the Hodges–Lehmann shift of two samples.
     MannWhitney,
+    /// The same, after dividing each figure by how its block did on the other rows of the table.
+    MannWhitneyAdjusted,
     /// Signed ranks over the blocks that both have, with the shift of their differences.
     SignedRank,
 }
@@ -165,11 +169,14 @@ impl Comparison {
 
 /// Compares every row with every other, with the family-wise error held at `alpha`.
 ///
-/// Each pair: a rank test (see [`PairTest`]), its shift and Cliff's δ; over the table Holm's correction and
-/// letters. With blocks the signed-rank test is used for a pair when its steps are fine enough for the
-/// table, which depends on the numbers of blocks and rows alone and never on the figures;
-/// the Mann–Whitney test then errs only on the safe side, because what a block shares makes the two rows
-/// more alike. All tests are exact for up to 30 repeats, so no seed is needed.
+/// Each pair: a rank test (see [`PairTest`]), its shift and Cliff's δ (always of the figures as measured); over the table
+/// Holm's correction and letters. All tests are exact for up to 30 repeats, so no seed is needed.
+///
+/// With blocks, what a block does to all rows must not hide what rows do. Signed ranks take it out
+/// completely, when there are blocks enough for a table of this size; else the two rows are first cleared of what the other
+/// rows show of each block. Which of these is used hangs on the numbers of blocks and rows and on the *other* rows, never
+/// on the figures of the pair, so choosing costs no false alarms; what is left of a block's effect makes the two
+/// rows more alike, which errs on the safe side.
 ///
 /// # Panics
 /// When `alpha` is not strictly between 0 and 1, or when the block lists do not match the samples or name a
@@ -177,20 +184,12 @@ impl Comparison {
 #[must_use]
 pub fn compare_all(samples: &[Sample], alpha: f64, blocking: Blocking<'_>) -> Comparison {
     assert!(0.0 < alpha && alpha < 1.0, "an alpha of {alpha} means nothing");
-    if let Blocking::Blocks(blocks) = blocking {
-        assert_eq!(blocks.len(), samples.len(), "one list of blocks for every sample");
-    }
     let rows = samples.len();
     let all_pairs: Vec<(usize, usize)> = (0..rows).flat_map(|i| (i + 1..rows).map(move |j| (i, j))).collect();
-    let (mut pairs, tests): (Vec<Pairwise>, Vec<RankTest>) = all_pairs
-        .iter()
-        .map(|&(i, j)| {
-            let blocks = pair_up(samples, blocking, i, j);
-            let needed = alpha / (all_pairs.len() as f64 * BLOCKED_HEADROOM);
-            let blocks = blocks.filter(|b| smallest_p_blocked(b.len()) <= needed);
-            compare_pair(samples, i, j, blocks.as_deref())
-        })
-        .unzip();
+    let blocks = Blocks::new(samples, blocking);
+    let finest = alpha / (all_pairs.len() as f64 * BLOCKED_HEADROOM);
+    let (mut pairs, tests): (Vec<Pairwise>, Vec<RankTest>) =
+        all_pairs.iter().map(|&(i, j)| compare_pair(samples, blocks.as_ref(), finest, i, j)).unzip();
     let adjusted = holm(&tests.iter().map(|test| test.p).collect::<Vec<_>>());
     let best_case = holm(&tests.iter().map(|test| test.smallest_p).collect::<Vec<_>>());
     for (pair, (adjusted_p, best_p)) in pairs.iter_mut().zip(adjusted.into_iter().zip(best_case)) {
@@ -204,17 +203,26 @@ pub fn compare_all(samples: &[Sample], alpha: f64, blocking: Blocking<'_>) -> Co
     Comparison { alpha, rows, pairs, letters }
 }
 
+/// `finest`: the p-value that signed ranks must be able to reach to be used.
 fn compare_pair(
     samples: &[Sample],
+    blocks: Option<&Blocks<'_>>,
+    finest: f64,
     baseline: usize,
     other: usize,
-    blocks: Option<&[(f64, f64)]>,
 ) -> (Pairwise, RankTest) {
     let (a, b) = (&samples[baseline], &samples[other]);
-    let (test, found) = match blocks.and_then(blocked_comparison) {
-        Some(blocked) => (PairTest::SignedRank, blocked),
-        None => (PairTest::MannWhitney, independent_comparison(a, b)),
+    let signed_ranks = || {
+        let pairs = blocks?.pairs(baseline, other);
+        let found = blocked_comparison(&pairs)?;
+        (found.test.smallest_p <= finest).then_some((PairTest::SignedRank, found))
     };
+    let adjusted = || {
+        let (a, b) = blocks?.adjusted(baseline, other)?;
+        Some((PairTest::MannWhitneyAdjusted, independent_comparison(&a, &b)))
+    };
+    let (test, found) =
+        signed_ranks().or_else(adjusted).unwrap_or_else(|| (PairTest::MannWhitney, independent_comparison(a, b)));
     let pair = Pairwise {
         baseline,
         other,
@@ -229,28 +237,6 @@ fn compare_pair(
         cliffs_delta: cliffs_delta(a, b),
     };
     (pair, found.test)
-}
-
-/// The figures of the blocks that rows `i` and `j` both have; `None` without blocks.
-fn pair_up(samples: &[Sample], blocking: Blocking<'_>, i: usize, j: usize) -> Option<Vec<(f64, f64)>> {
-    let (a, b) = (samples[i].values(), samples[j].values());
-    match blocking {
-        Blocking::Independent => None,
-        Blocking::Complete => Some(a.iter().copied().zip(b.iter().copied()).collect()),
-        Blocking::Blocks(blocks) => {
-            let (of_a, of_b) = (by_block(a, &blocks[i]), by_block(b, &blocks[j]));
-            // In the order of `a`, so that the result does not hang on a hash.
-            let order = blocks[i].iter();
-            Some(order.filter_map(|block| Some((of_a[block], *of_b.get(block)?))).collect())
-        }
-    }
-}
-
-fn by_block(values: &[f64], blocks: &[usize]) -> HashMap<usize, f64> {
-    assert_eq!(values.len(), blocks.len(), "one block for every figure");
-    let map: HashMap<usize, f64> = blocks.iter().copied().zip(values.iter().copied()).collect();
-    assert_eq!(map.len(), values.len(), "one trial of a cell in a block");
-    map
 }
 
 /// The fewest repeats with which the Mann–Whitney test can survive Holm's correction over `pairs`.
@@ -332,7 +318,7 @@ mod tests {
     fn few_blocks_and_many_rows_fall_back_to_finer_steps() {
         let rows: Vec<Sample> = (0..8).map(|i| row(f64::from(i) * 10.0 + 1.0, 10)).collect();
         let comparison = compare_all(&rows, 0.05, Blocking::Complete);
-        assert!(comparison.pairs.iter().all(|p| p.test == PairTest::MannWhitney && p.differs));
+        assert!(comparison.pairs.iter().all(|p| p.test != PairTest::SignedRank && p.differs));
         assert_eq!(comparison.letters.unwrap().concat(), "abcdefgh");
     }
 
