@@ -1,0 +1,318 @@
+//! A profile in the words of the model.
+
+use super::profile::{Dialect, Filesystem, Group, Op, Profile};
+use fstone_model::workload::{
+    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
+    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
+    Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+};
+use std::time::Duration;
+
+/// FFSB's `alignio`.
+const ALIGNMENT: u64 = 4096;
+/// Files that ageing starts from, so that there is something to append to and to delete.
+const FILES_TO_AGE: u64 = 10;
+
+/// Where a profile's locations are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// In the load's directory: the directory itself when there is one filesystem; `fs0`, `fs1`, … when there are more.
+    /// For studies, where a profile's `location` is somebody else's mount point.
+    UnderDirectory,
+    /// Where the profile says, as FFSB would. A relative location is relative to the load's directory, so the caller
+    /// makes that its working directory.
+    AsWritten,
+}
+
+impl Profile {
+    /// The load it describes.
+    #[must_use]
+    pub fn workload(&self, placement: Placement) -> Workload {
+        let bases: Vec<String> = self
+            .filesystems
+            .iter()
+            .enumerate()
+            .map(|(index, filesystem)| match placement {
+                Placement::UnderDirectory if self.filesystems.len() == 1 => String::new(),
+                Placement::UnderDirectory => format!("fs{index}/"),
+                Placement::AsWritten => format!("{}/", filesystem.location.trim_end_matches('/')),
+            })
+            .collect();
+        let mut filesets: Vec<Fileset> = self
+            .filesystems
+            .iter()
+            .zip(&bases)
+            .enumerate()
+            .map(|(index, (filesystem, base))| filesystem.fileset(index, base))
+            .collect();
+        let mut ageing = Vec::new();
+        for (index, (filesystem, base)) in self.filesystems.iter().zip(&bases).enumerate() {
+            if let Some((fill, group)) = filesystem.ageing(self, index, filesets.len(), base) {
+                filesets.push(fill);
+                ageing.push(group);
+            }
+        }
+        let mut phases = Vec::new();
+        if !ageing.is_empty() {
+            phases.push(Phase { name: "ageing".into(), measured: false, groups: ageing, stop: Stop::default() });
+        }
+        if !self.time.is_zero() {
+            let targets = Targets::of(self, filesets.len());
+            let groups = (0..)
+                .zip(&self.groups)
+                .map(|(index, group)| group.threads(self, &group_name(index), targets))
+                .collect();
+            let stop = Stop { time: Some(self.time), ..Stop::default() };
+            phases.push(Phase { name: "benchmark".into(), measured: true, groups, stop });
+        }
+        Workload {
+            name: self.name.clone(),
+            filesets,
+            phases,
+            io: IoSettings { engine: IoEngineKind::Psync, direct: self.direct, sync: OpenSync::None, queue_depth: 1 },
+            data: DataPattern::default(),
+            on_error: ErrorPolicy::Stop,
+            final_sync: match placement {
+                Placement::UnderDirectory => FinalSync::Syncfs,
+                Placement::AsWritten => FinalSync::Everything,
+            },
+            callout: self.callout.clone(),
+            series_interval: Duration::from_secs(1),
+        }
+    }
+
+    /// What a reader of the profile may not have known it means, one sentence each; for the comments of a conversion.
+    #[must_use]
+    pub fn clarifications(&self) -> Vec<String> {
+        let mut said = vec![format!("Read as a profile of FFSB {}.", self.dialect.name())];
+        let mut say = |condition: bool, text: &str| {
+            if condition {
+                said.push(text.to_owned());
+            }
+        };
+        let has = |wanted: &dyn Fn(&Group, Op) -> bool| {
+            self.groups.iter().any(|group| group.weights.iter().any(|(op, _)| wanted(group, *op)))
+        };
+        say(
+            self.dialect == Dialect::V5 && self.filesystems.len() > 1,
+            "Each filesystem took over from the one before it what it does not say itself, except its location.",
+        );
+        say(
+            self.dialect == Dialect::V5 && self.groups.len() > 1,
+            "Each threadgroup took over from the one before it what it does not say itself, except weights and bindfs.",
+        );
+        say(self.dialect == Dialect::V4 && has(&|_, op| op == Op::Append), "FFSB 4's write appends.");
+        say(
+            self.filesystems
+                .iter()
+                .any(|fs| matches!(fs.sizes, fstone_model::workload::SizeDistribution::Uniform { .. })),
+            "Sizes are drawn uniformly; max_filesize itself is never drawn.",
+        );
+        say(
+            self.filesystems.iter().any(|fs| matches!(fs.amount, Amount::Bytes(_))),
+            "init_size is the sum of the files' sizes; FFSB goes by the filesystem's used blocks.",
+        );
+        say(
+            has(&|_, op| op == Op::Readall),
+            "readall counts a transaction for each whole block; a file shorter than a block counts once.",
+        );
+        say(
+            has(&|group, op| op == Op::Read && group.read.random)
+                || has(&|group, op| matches!(op, Op::Write | Op::WriteFsync) && group.write.random),
+            "Random operations move whole blocks only; FFSB counts a last part of a block as moved without moving it.",
+        );
+        say(has(&|_, op| op.creates()), "Creates draw their sizes as the initial files do.");
+        say(
+            has(&|group, op| op == Op::Write && group.write.fsync),
+            "fsync_file: every write ends with an fsync, which is not counted.",
+        );
+        say(
+            has(&|_, op| op == Op::Metaop),
+            "metaop makes two directories, removes one and renames one; that counts once.",
+        );
+        say(
+            self.filesystems.iter().any(|fs| fs.ageing.is_some()),
+            "Ageing works on files of its own, which stay, before the measured files are made.",
+        );
+        say(self.aligned, "Random offsets are multiples of 4096.");
+        say(true, "Data is incompressible; FFSB writes zeros.");
+        said
+    }
+}
+
+/// Name of a threadgroup, from 0, in workloads and reports.
+pub(super) fn group_name(index: usize) -> String {
+    format!("threadgroup{index}")
+}
+
+impl Filesystem {
+    fn fileset(&self, index: usize, base: &str) -> Fileset {
+        Fileset {
+            name: format!("filesystem{index}"),
+            directory: format!("{base}data"),
+            amount: self.amount,
+            directories: Directories::Flat { count: self.directories, root_too: true },
+            size: self.sizes.clone(),
+            naming: Naming { file_prefix: "datafile".into(), directory_prefix: "datadir".into() },
+            preallocated: 1.0,
+            build_block_bytes: self.create_block_bytes,
+            existing: if self.reuse { Existing::Reuse } else { Existing::Rebuild },
+            fill: true,
+        }
+    }
+
+    /// The files that age it, which will be the fileset of that index, and the threads that work on them.
+    fn ageing(&self, profile: &Profile, index: usize, fileset: usize, base: &str) -> Option<(Fileset, ThreadGroup)> {
+        let ageing = self.ageing.as_ref()?;
+        let fill = Fileset {
+            name: format!("ageing of filesystem{index}"),
+            directory: format!("{base}fill"),
+            amount: Amount::Files(FILES_TO_AGE),
+            directories: Directories::Flat { count: 0, root_too: true },
+            naming: Naming { file_prefix: "fillfile".into(), directory_prefix: "filldir".into() },
+            build_block_bytes: ageing.block_bytes,
+            existing: Existing::Rebuild,
+            ..self.fileset(index, base)
+        };
+        let name = format!("ageing of filesystem{index}");
+        let mut group = ageing.group.threads(profile, &name, Targets::One(narrow(fileset)));
+        group.stop.utilization = Some(ageing.utilization);
+        Some((fill, group))
+    }
+}
+
+/// The filesets that an unbound group works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Targets {
+    /// Every fileset of the workload.
+    All,
+    /// The first so many; those of ageing come after them.
+    First(u32),
+    /// Only this.
+    One(u32),
+}
+
+impl Targets {
+    /// Those of a benchmark's group that is not bound.
+    fn of(profile: &Profile, filesets: usize) -> Self {
+        match profile.filesystems.len() {
+            1 => Self::One(0),
+            count if count == filesets => Self::All,
+            count => Self::First(narrow(count)),
+        }
+    }
+}
+
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+impl Group {
+    fn threads(&self, profile: &Profile, name: &str, targets: Targets) -> ThreadGroup {
+        let targets = self.bound_to.filter(|_| !matches!(targets, Targets::One(_))).map_or(targets, Targets::One);
+        let filesets: Vec<Option<u32>> = match targets {
+            Targets::All => vec![None],
+            Targets::One(index) => vec![Some(index)],
+            // Equal weights for each are a uniform choice.
+            Targets::First(count) => (0..count).map(Some).collect(),
+        };
+        let mix = self
+            .weights
+            .iter()
+            .flat_map(|(op, weight)| filesets.iter().map(move |fileset| (*op, *weight, *fileset)))
+            .map(|(op, weight, fileset)| Weighted { weight, action: self.action(op, fileset, profile.aligned) })
+            .collect();
+        ThreadGroup {
+            name: name.to_owned(),
+            threads: self.threads,
+            actions: Actions::Mix(mix),
+            open: OpenPolicy::PerOperation,
+            think_time: self.delay,
+            rate_per_second: None,
+            fsync: FsyncPolicy::default(),
+            stop: Stop::default(),
+        }
+    }
+
+    fn action(&self, op: Op, fileset: Option<u32>, aligned: bool) -> Action {
+        let (operation, transactions) = self.operation(op, if aligned { ALIGNMENT } else { 1 });
+        Action { name: op.name().to_owned(), operation, fileset, choice: FileChoice::Uniform, transactions }
+    }
+
+    fn operation(&self, op: Op, align_bytes: u64) -> (Operation, TransactionRule) {
+        use TransactionRule::{BlocksCeil, BlocksFloor, One};
+        let (read, write) = (&self.read, &self.write);
+        let whole =
+            |block_bytes, fsync| Transfer { extent: Extent::Whole, block_bytes, pattern: Pattern::FromStart, fsync };
+        let overwrite = |fsync| {
+            let moved = Moved { size_bytes: write.size_bytes, block_bytes: write.block_bytes, align_bytes };
+            let rule = if write.random { BlocksFloor } else { BlocksCeil };
+            (Operation::Write(moved.transfer(write.random, fsync)), rule)
+        };
+        let append = |fsync| {
+            let transfer = Transfer {
+                extent: Extent::Bytes(write.size_bytes),
+                block_bytes: write.block_bytes,
+                pattern: Pattern::FromStart,
+                fsync,
+            };
+            (Operation::Append(transfer), BlocksCeil)
+        };
+        match op {
+            Op::Read => match read.skip_bytes {
+                Some(skip_bytes) => {
+                    let extent = Extent::Bytes(read.size_bytes);
+                    let pattern = Pattern::Skip { skip_bytes };
+                    let transfer = Transfer { extent, block_bytes: read.block_bytes, pattern, fsync: false };
+                    (Operation::Read(transfer), BlocksCeil)
+                }
+                None => {
+                    let moved = Moved { size_bytes: read.size_bytes, block_bytes: read.block_bytes, align_bytes };
+                    (Operation::Read(moved.transfer(read.random, false)), BlocksFloor)
+                }
+            },
+            Op::Readall => (Operation::Read(whole(read.block_bytes, false)), BlocksFloor),
+            Op::Write => overwrite(write.fsync),
+            Op::WriteFsync => overwrite(true),
+            Op::Writeall => (Operation::Write(whole(write.block_bytes, false)), BlocksCeil),
+            Op::WriteallFsync => (Operation::Write(whole(write.block_bytes, true)), BlocksCeil),
+            Op::Append => append(false),
+            Op::AppendFsync => append(true),
+            Op::Create => (Operation::Create { block_bytes: write.block_bytes, fsync: false }, BlocksCeil),
+            Op::CreateFsync => (Operation::Create { block_bytes: write.block_bytes, fsync: true }, BlocksCeil),
+            Op::Delete => (Operation::Unlink, One),
+            Op::Metaop => (Operation::Metadata, One),
+            Op::Createdir => (Operation::Mkdir, One),
+            Op::Stat => (Operation::Stat, One),
+            Op::OpenClose => (Operation::OpenClose, One),
+        }
+    }
+}
+
+/// Data of one operation, from a random place on or in random places.
+struct Moved {
+    size_bytes: u64,
+    block_bytes: u64,
+    align_bytes: u64,
+}
+
+impl Moved {
+    fn transfer(&self, random: bool, fsync: bool) -> Transfer {
+        let &Self { size_bytes, block_bytes, align_bytes } = self;
+        if !random {
+            let pattern = Pattern::FromRandom { align_bytes };
+            return Transfer { extent: Extent::Bytes(size_bytes), block_bytes, pattern, fsync };
+        }
+        // Whole blocks only; less than one is a block of that size, where FFSB would do nothing.
+        let (block_bytes, blocks) = match size_bytes.checked_div(block_bytes) {
+            Some(0) | None => (size_bytes, 1),
+            Some(blocks) => (block_bytes, blocks),
+        };
+        Transfer {
+            extent: Extent::Bytes(blocks * block_bytes),
+            block_bytes,
+            pattern: Pattern::Random { distribution: Distribution::Uniform, align_bytes },
+            fsync,
+        }
+    }
+}
