@@ -1,11 +1,12 @@
 //! Drift: does the figure depend on when it was measured?
 //!
-//! The Mann–Kendall test (Mann 1945; Kendall 1975) of figure against run order, with the Theil–Sen slope
-//! (Theil 1950; Sen 1968). Over many cells their seasonal forms with the cell as the season: only figures of one
-//! cell are compared, so that cells of any magnitude add up (Hirsch, Slack & Smith, "Techniques of trend
-//! analysis for monthly water quality data", Water Resources Research 18, 1982). Subtracting each cell's median
-//! and testing all figures as one sequence would be simpler, but with three repeats it called 10 % of steady
-//! runs drifting at the 5 % level: the residuals of one cell are not independent.
+//! The Mann–Kendall test (Mann 1945; Kendall 1975) of figure against run order, with the Theil–Sen
+//! slope (Theil 1950; Sen 1968). Over many cells their seasonal forms with the cell as the season:
+//! only figures of one cell are compared, so that cells of any magnitude add up (Hirsch, Slack &
+//! Smith, "Techniques of trend analysis for monthly water quality data", Water Resources Research
+//! 18, 1982). Subtracting each cell's median and testing all figures as one sequence would be
+//! simpler, but with three repeats it called 10 % of steady runs drifting at the 5 % level: the
+//! residuals of one cell are not independent.
 //!
 //! A jump between blocks that all cells share counts as drift too; it does depend on when.
 
@@ -18,7 +19,8 @@ use crate::distribution::normal_two_sided;
 use crate::rank::Midranks;
 use crate::sample::median_in_place;
 
-/// Up to this many pairs, without ties, the test is exact; beyond, the normal approximation is excellent.
+/// Up to this many pairs, without ties, the test is exact; beyond, the normal approximation is
+/// excellent.
 const EXACT_PAIRS: usize = 2000;
 
 /// A longer cell is thinned evenly to this many for the slope, whose pairs grow with the square.
@@ -40,14 +42,16 @@ pub struct RunPoint {
 pub struct Drift {
     /// How many figures were used.
     pub n: usize,
-    /// Kendall's τ-b between figure and order, over the pairs of one cell: −1 always falling, 1 always rising.
+    /// Kendall's τ-b between figure and order, over the pairs of one cell: −1 always falling, 1
+    /// always rising.
     pub tau: f64,
     /// The two-sided p-value of the Mann–Kendall test.
     pub p: f64,
     /// Whether `p` was counted rather than approximated.
     pub exact: bool,
-    /// The Theil–Sen slope times the length of the run, as a share of the cells' medians (0.05: figures rose by
-    /// 5 % from the first trial to the last); `None` when no cell's median differs from 0.
+    /// The Theil–Sen slope times the length of the run, as a share of the cells' medians (0.05:
+    /// figures rose by 5 % from the first trial to the last); `None` when no cell's median differs
+    /// from 0.
     pub relative_change: Option<f64>,
 }
 
@@ -66,7 +70,8 @@ pub fn drift_of_sample(sample: &Sample) -> Option<Drift> {
     drift(&[sample.values().iter().enumerate().map(place).collect()])
 }
 
-/// Drift over a whole run; `None` when no cell has two trials. The order of `points` does not matter.
+/// Drift over a whole run; `None` when no cell has two trials. The order of `points` does not
+/// matter.
 #[must_use]
 pub fn drift_of_run(points: &[RunPoint]) -> Option<Drift> {
     let mut cells: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
@@ -145,7 +150,8 @@ fn drift(cells: &[Vec<(f64, f64)>]) -> Option<Drift> {
     })
 }
 
-/// P(|S| ≥ |s|) over all orders within each cell, by counting inversions (Kendall, "Rank Correlation Methods").
+/// P(|S| ≥ |s|) over all orders within each cell, by counting inversions (Kendall, "Rank
+/// Correlation Methods").
 fn exact_p(sizes: &[usize], pairs: usize, s: i64) -> f64 {
     // Inserting a cell's k-th figure makes 0 … k − 1 inversions, each as likely.
     let mut inversions = vec![1.0_f64];
@@ -163,7 +169,8 @@ fn exact_p(sizes: &[usize], pairs: usize, s: i64) -> f64 {
     extreme.map(|(_, probability)| probability).sum::<f64>().min(1.0)
 }
 
-/// The median slope over all pairs of one cell, relative to that cell's median, times the length of the run.
+/// The median slope over all pairs of one cell, relative to that cell's median, times the length of
+/// the run.
 fn relative_change(cells: &[&[(f64, f64)]]) -> Option<f64> {
     let mut slopes = Vec::new();
     for cell in cells {

@@ -2,15 +2,15 @@
 //!
 //! Everybody publishes [`interval95`]. What it is, and why it is not plain BCa:
 //!
-//! The bootstrap of a small sample is too narrow twice over: its variance is short by (n − 1)/n, and
-//! it uses normal where Student's quantiles are due (Hesterberg, "What Teachers Should Know About
-//! the Bootstrap", The American Statistician 69(4), 2015, §4.1.3). No rule that only reads
-//! percentiles can repair that at n = 3: a percentile never leaves the sample's range, and the range
-//! of three figures holds the mean of a symmetric distribution in 1 − 2·(1/2)³ = 75 % of cases.
-//! So the *distances* from the mean to the BCa ends are stretched by
-//! t(n − 1) / z · √(n / (n − 1)), Hesterberg's factor applied to the interval and not to the level,
-//! and each end is the farther of that and Student's own. Symmetric samples get Student's interval,
-//! a few per cent wider; skewed samples get BCa's asymmetry. CALIBRATION.md has the measured coverage.
+//! The bootstrap of a small sample is too narrow twice over: its variance is short by (n − 1)/n,
+//! and it uses normal where Student's quantiles are due (Hesterberg, "What Teachers Should Know
+//! About the Bootstrap", The American Statistician 69(4), 2015, §4.1.3). No rule that only reads
+//! percentiles can repair that at n = 3: a percentile never leaves the sample's range, and the
+//! range of three figures holds the mean of a symmetric distribution in 1 − 2·(1/2)³ = 75 % of
+//! cases. So the *distances* from the mean to the BCa ends are stretched by t(n − 1) / z · √(n / (n
+//! − 1)), Hesterberg's factor applied to the interval and not to the level, and each end is the
+//! farther of that and Student's own. Symmetric samples get Student's interval, a few per cent
+//! wider; skewed samples get BCa's asymmetry. CALIBRATION.md has the measured coverage.
 //!
 //! The interval is of the **mean**. For the median no distribution-free interval reaches 95 % below
 //! six figures (the whole range covers it in 1 − 2^(1 − n) of cases), and studies repeat thrice.
@@ -25,9 +25,9 @@ use crate::distribution::{normal_cdf, normal_quantile, student_quantile};
 use crate::random::Random;
 use crate::sample::{mean, median_in_place};
 
-/// Resamples behind a published interval. With 2,000 an end moves by about 2 % of the half-width from
-/// seed to seed, below the 10 % and more by which it moves from sample to sample, and a report with
-/// ten thousand of them still takes about a second.
+/// Resamples behind a published interval. With 2,000 an end moves by about 2 % of the half-width
+/// from seed to seed, below the 10 % and more by which it moves from sample to sample, and a report
+/// with ten thousand of them still takes about a second.
 pub const RESAMPLES: usize = 2000;
 
 /// The figures below which an interval is shown but marked: its width is then mostly guesswork
@@ -67,8 +67,8 @@ pub struct Interval {
     pub low: f64,
     /// The upper end, in the metric's unit.
     pub high: f64,
-    /// The confidence it claims, between 0 and 1. Exact rank intervals of few figures claim less than
-    /// was asked for, because no more is to be had (3 against 3: 0.9).
+    /// The confidence it claims, between 0 and 1. Exact rank intervals of few figures claim less
+    /// than was asked for, because no more is to be had (3 against 3: 0.9).
     pub confidence: f64,
     /// How it was made.
     pub method: IntervalMethod,
@@ -149,8 +149,9 @@ pub fn interval(sample: &Sample, confidence: f64, seed: u64) -> Option<Interval>
 ///
 /// Efron, "Better Bootstrap Confidence Intervals", JASA 82 (1987); Efron & Tibshirani, "An
 /// Introduction to the Bootstrap" (1993), §14.3. The bias correction counts ties as half. The
-/// acceleration comes from the jackknife (their eq. 14.15); for the median it is taken as 0, because the
-/// jackknife is inconsistent for it (their §11.6). Order statistics are rounded outwards.
+/// acceleration comes from the jackknife (their eq. 14.15); for the median it is taken as 0,
+/// because the jackknife is inconsistent for it (their §11.6). Order statistics are rounded
+/// outwards.
 ///
 /// As it stands it covers far less than it claims below about 20 figures: publish [`interval95`].
 ///

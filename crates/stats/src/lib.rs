@@ -1,7 +1,8 @@
 //! Statistics for benchmark figures: pure, seeded, each method with its source.
 //!
-//! Nothing here reads a file, a clock or an unseeded random number, and nothing ever drops a figure. The same
-//! figures and seed give the same result on every machine (to the last bits of `exp` and `ln`).
+//! Nothing here reads a file, a clock or an unseeded random number, and nothing ever drops a
+//! figure. The same figures and seed give the same result on every machine (to the last bits of
+//! `exp` and `ln`).
 //!
 //! | question | where |
 //! |---|---|
@@ -13,7 +14,8 @@
 //! | Was a trial steady; when did a cell's history change? | [`series`] |
 //! | Which figures look odd? | [`outliers`] |
 //!
-//! What the intervals and tests achieve on simulated samples is measured by the examples `calibrate_intervals` and
+//! What the intervals and tests achieve on simulated samples is measured by the examples
+//! `calibrate_intervals` and
 //! `calibrate_tests` and recorded in CALIBRATION.md beside this crate, where they fall short included.
 
 pub mod compare;

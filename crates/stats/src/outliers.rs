@@ -7,13 +7,13 @@ use crate::Sample;
 /// Beyond this modified z-score a figure is marked (Iglewicz & Hoaglin, for ten figures and more).
 pub const THRESHOLD: f64 = 3.5;
 
-/// The same for 5, 6, 7, 8 and 9 figures, whose MAD is often small by chance. Simulated (400,000 normal samples each) so
-/// that of clean figures no more are marked than 3.5 marks of ten, 1.6 %; 3.5 itself would mark 5.4 % at n = 5,
-/// one clean sample in five.
+/// The same for 5, 6, 7, 8 and 9 figures, whose MAD is often small by chance. Simulated (400,000
+/// normal samples each) so that of clean figures no more are marked than 3.5 marks of ten, 1.6 %;
+/// 3.5 itself would mark 5.4 % at n = 5, one clean sample in five.
 const SMALL_SAMPLE_THRESHOLDS: [f64; 5] = [7.0, 4.6, 4.8, 3.9, 4.0];
 
-/// Below this many figures nothing is marked: with three, two that happen to lie close together would make
-/// an outlier of the third.
+/// Below this many figures nothing is marked: with three, two that happen to lie close together
+/// would make an outlier of the third.
 pub const MIN_FIGURES: usize = 5;
 
 /// A figure far from the rest.
@@ -29,9 +29,9 @@ pub struct Outlier {
 
 /// The figures whose modified z-score exceeds [`THRESHOLD`] (more below ten figures), in run order.
 ///
-/// Iglewicz & Hoaglin, "How to Detect and Handle Outliers" (1993): 0.6745 (x − median) / MAD. When more than
-/// half of the figures are equal the MAD is 0; then the mean absolute deviation from the median takes its
-/// place, (x − median) / (1.2533 · mean deviation), as IBM SPSS does.
+/// Iglewicz & Hoaglin, "How to Detect and Handle Outliers" (1993): 0.6745 (x − median) / MAD. When
+/// more than half of the figures are equal the MAD is 0; then the mean absolute deviation from the
+/// median takes its place, (x − median) / (1.2533 · mean deviation), as IBM SPSS does.
 #[must_use]
 pub fn outliers(sample: &Sample) -> Vec<Outlier> {
     let n = sample.n();

@@ -1,15 +1,16 @@
 //! When to stop repeating a trial.
 //!
 //! `repeats = { min = 5, max = 30, until = "2 %" }` looks at the interval after every trial and stops at the first
-//! that is narrow enough. That is a sequential procedure of fixed relative width (Chow & Robbins, "On the
-//! asymptotic theory of fixed-width sequential confidence intervals", Annals of Mathematical Statistics 36,
-//! 1965; for the relative form Nádas 1969), and stopping at a lucky look makes the interval too narrow: the smaller
-//! its variance happens to look, the sooner it ends (for finite samples see Singham & Schruben, "Finite-sample
-//! performance of absolute precision stopping rules", INFORMS J. on Computing 24, 2012).
+//! that is narrow enough. That is a sequential procedure of fixed relative width (Chow & Robbins,
+//! "On the asymptotic theory of fixed-width sequential confidence intervals", Annals of
+//! Mathematical Statistics 36, 1965; for the relative form Nádas 1969), and stopping at a lucky
+//! look makes the interval too narrow: the smaller its variance happens to look, the sooner it ends
+//! (for finite samples see Singham & Schruben, "Finite-sample performance of absolute precision
+//! stopping rules", INFORMS J. on Computing 24, 2012).
 //!
-//! Two things are done about that, both by Pocock's device of one stricter nominal level at every look
-//! (Biometrika 64, 1977), with the level chosen by simulation (CALIBRATION.md): each look asks the interval at
-//! [`LOOK_CONFIDENCE`], and what is published for a cell that was looked at is
+//! Two things are done about that, both by Pocock's device of one stricter nominal level at every
+//! look (Biometrika 64, 1977), with the level chosen by simulation (CALIBRATION.md): each look asks
+//! the interval at [`LOOK_CONFIDENCE`], and what is published for a cell that was looked at is
 //! [`interval95_after_looks`].
 
 use serde::Serialize;
@@ -40,7 +41,8 @@ pub enum StoppingRuleError {
     BadTarget(f64),
 }
 
-/// How often to repeat. Invariants: `1 ≤ min ≤ max`; the target, when there is one, is positive and finite.
+/// How often to repeat. Invariants: `1 ≤ min ≤ max`; the target, when there is one, is positive and
+/// finite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StoppingRule {
     min: usize,
@@ -94,13 +96,14 @@ impl StoppingRule {
     }
 }
 
-/// What to do with a cell after a look. Half-widths are at [`LOOK_CONFIDENCE`] and relative; `None`: not known
-/// (fewer than two figures, or a mean of 0).
+/// What to do with a cell after a look. Half-widths are at [`LOOK_CONFIDENCE`] and relative;
+/// `None`: not known (fewer than two figures, or a mean of 0).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Decision {
     /// Another trial.
     Continue {
-        /// How many trials this cell will have in all, by what was seen so far; from `n + 1` to `max`.
+        /// How many trials this cell will have in all, by what was seen so far; from `n + 1` to
+        /// `max`.
         estimated_total: usize,
         /// The widest of the cell's intervals.
         relative_half_width: Option<f64>,
@@ -117,8 +120,8 @@ pub enum Decision {
     },
 }
 
-/// Decides from the samples of one cell: one for each metric that the study shows, of which the widest counts. No
-/// sample means that no trial was completed yet.
+/// Decides from the samples of one cell: one for each metric that the study shows, of which the
+/// widest counts. No sample means that no trial was completed yet.
 #[must_use]
 pub fn decide(rule: &StoppingRule, samples: &[&Sample], seed: u64) -> Decision {
     let n = samples.iter().map(|sample| sample.n()).min().unwrap_or(0);
@@ -126,8 +129,9 @@ pub fn decide(rule: &StoppingRule, samples: &[&Sample], seed: u64) -> Decision {
     decide_by(rule, n, widest(widths))
 }
 
-/// Decides from the difference to a baseline, over the blocks (baseline, cell) that both have: until the interval of
-/// the mean difference is narrow enough, as a share of the baseline's mean. What blocks share cancels.
+/// Decides from the difference to a baseline, over the blocks (baseline, cell) that both have:
+/// until the interval of the mean difference is narrow enough, as a share of the baseline's mean.
+/// What blocks share cancels.
 ///
 /// The baseline has to be repeated as long as any cell is.
 ///
@@ -144,15 +148,15 @@ pub fn decide_difference(rule: &StoppingRule, pairs: &[(f64, f64)], seed: u64) -
     decide_by(rule, pairs.len(), width.flatten())
 }
 
-/// The interval to publish for a cell whose number of trials a rule decided: as wide as the looks were strict, and called
-/// 95 % because that is what it covers after them.
+/// The interval to publish for a cell whose number of trials a rule decided: as wide as the looks
+/// were strict, and called 95 % because that is what it covers after them.
 #[must_use]
 pub fn interval95_after_looks(sample: &Sample, seed: u64) -> Option<Interval> {
     Some(Interval { confidence: 0.95, ..interval(sample, LOOK_CONFIDENCE, seed)? })
 }
 
-/// The interval to publish for a cell under `rule`: [`interval95_after_looks`] when the rule looks, else
-/// [`interval95`].
+/// The interval to publish for a cell under `rule`: [`interval95_after_looks`] when the rule looks,
+/// else [`interval95`].
 #[must_use]
 pub fn published_interval(rule: &StoppingRule, sample: &Sample, seed: u64) -> Option<Interval> {
     if rule.relative_half_width.is_some() && rule.min < rule.max {
@@ -197,8 +201,8 @@ fn widest(widths: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     known?.into_iter().reduce(f64::max)
 }
 
-/// The fewest trials, from `min` to `max`, with which an interval now `excess` times too wide is narrow enough if the
-/// standard deviation stays what it is: widths go with t(n − 1) / √n.
+/// The fewest trials, from `min` to `max`, with which an interval now `excess` times too wide is
+/// narrow enough if the standard deviation stays what it is: widths go with t(n − 1) / √n.
 fn estimate(rule: &StoppingRule, n: usize, excess: f64) -> usize {
     let width = |n: usize| {
         let quantile = f64::midpoint(1.0, LOOK_CONFIDENCE);

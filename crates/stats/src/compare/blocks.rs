@@ -14,7 +14,8 @@ pub(super) struct Blocks<'a> {
     samples: &'a [Sample],
     /// For each row the block of each figure.
     blocks: Vec<Vec<usize>>,
-    /// For each row its figures' logarithms less their median, by block; `None` unless all are positive.
+    /// For each row its figures' logarithms less their median, by block; `None` unless all are
+    /// positive.
     deviations: Vec<Option<BTreeMap<usize, f64>>>,
 }
 
@@ -45,13 +46,14 @@ impl<'a> Blocks<'a> {
         of_row(i).filter_map(|(block, value)| Some((value, *of_j.get(&block)?))).collect()
     }
 
-    /// Rows `i` and `j` with each figure divided by how its block did on all the *other* rows; `None` when those are too
-    /// few or show no effect of the blocks.
+    /// Rows `i` and `j` with each figure divided by how its block did on all the *other* rows;
+    /// `None` when those are too few or show no effect of the blocks.
     ///
-    /// A block's effect is the median over the other rows of ln(figure / row's median), shrunk towards none by its
-    /// reliability 1 − (noise variance / total variance), as in Efron & Morris (JASA 68, 1973). That `i` and `j` take no part
-    /// in it keeps a test between them valid whatever the estimate is worth: under the null they stay exchangeable
-    /// within each block, and what is left of the block's effect is common to both.
+    /// A block's effect is the median over the other rows of ln(figure / row's median), shrunk
+    /// towards none by its reliability 1 − (noise variance / total variance), as in Efron & Morris
+    /// (JASA 68, 1973). That `i` and `j` take no part in it keeps a test between them valid
+    /// whatever the estimate is worth: under the null they stay exchangeable within each block, and
+    /// what is left of the block's effect is common to both.
     pub(super) fn adjusted(&self, i: usize, j: usize) -> Option<(Sample, Sample)> {
         let factors = self.factors(i, j)?;
         let adjust = |row: usize| {
@@ -87,7 +89,8 @@ fn deviations(sample: &Sample, blocks: &[usize]) -> Option<BTreeMap<usize, f64>>
     Some(blocks.iter().copied().zip(sample.values().iter().map(|v| v.ln() - center)).collect())
 }
 
-/// 1 − noise / total: which share of the effects' variance is more than the noise of a median of so many rows.
+/// 1 − noise / total: which share of the effects' variance is more than the noise of a median of so
+/// many rows.
 fn reliability(by_block: &BTreeMap<usize, Vec<f64>>, effects: &BTreeMap<usize, f64>) -> f64 {
     let total = variance(&effects.values().copied().collect::<Vec<_>>());
     if total == 0.0 {

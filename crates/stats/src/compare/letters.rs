@@ -12,10 +12,10 @@ type Group = BTreeSet<usize>;
 
 /// The letters of each of `rows` rows: two rows share one exactly when `differ` is false for them.
 ///
-/// Insert-and-absorb with sweeping: Piepho, "An algorithm for a letter-based representation of all-pairwise
-/// comparisons", JCGS 13 (2004). Each letter is one `char`; the first row has "a", and letters follow the
-/// order of the rows. `differ` is asked with the smaller index first. `None` when the pattern needs
-/// more groups than there are letters.
+/// Insert-and-absorb with sweeping: Piepho, "An algorithm for a letter-based representation of
+/// all-pairwise comparisons", JCGS 13 (2004). Each letter is one `char`; the first row has "a", and
+/// letters follow the order of the rows. `differ` is asked with the smaller index first. `None`
+/// when the pattern needs more groups than there are letters.
 #[must_use]
 pub fn letters(rows: usize, differ: impl Fn(usize, usize) -> bool) -> Option<Vec<String>> {
     let mut groups: Vec<Group> = vec![(0..rows).collect()];
@@ -41,8 +41,8 @@ pub fn letters(rows: usize, differ: impl Fn(usize, usize) -> bool) -> Option<Vec
     Some((0..rows).map(of_row).collect())
 }
 
-/// A group that holds both `i` and `j`, which differ, becomes two: one without each. A part that lies
-/// inside another group says nothing new and is absorbed.
+/// A group that holds both `i` and `j`, which differ, becomes two: one without each. A part that
+/// lies inside another group says nothing new and is absorbed.
 fn insert_and_absorb(groups: Vec<Group>, i: usize, j: usize) -> Vec<Group> {
     let (torn, mut kept): (Vec<Group>, Vec<Group>) =
         groups.into_iter().partition(|group| group.contains(&i) && group.contains(&j));

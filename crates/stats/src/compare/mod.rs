@@ -1,11 +1,11 @@
 //! Comparing samples: is there a difference, how large, and which rows cannot be told apart.
 //!
-//! [`compare_all`] answers for a whole table. It uses rank tests, because one hung or cached trial must not decide
-//! a table, and Hodges–Lehmann shifts, because those are the same tests turned into intervals.
-//! [`permutation_test`] and [`sign_flip_test`] are there for questions about the mean.
+//! [`compare_all`] answers for a whole table. It uses rank tests, because one hung or cached trial
+//! must not decide a table, and Hodges–Lehmann shifts, because those are the same tests turned into
+//! intervals. [`permutation_test`] and [`sign_flip_test`] are there for questions about the mean.
 //!
-//! Every difference is told as `other − baseline`, every δ is positive when `other` is larger. Which
-//! direction is better only the metric knows.
+//! Every difference is told as `other − baseline`, every δ is positive when `other` is larger.
+//! Which direction is better only the metric knows.
 
 mod blocks;
 mod exact;

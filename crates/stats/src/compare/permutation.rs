@@ -9,17 +9,20 @@ use crate::sample::mean;
 /// Up to this many relabellings every one is tried (10 against 10 has 184,756).
 pub const MAX_ENUMERATED: u64 = 200_000;
 
-/// Otherwise this many are drawn; with the observed one they make 10,000, so p moves in steps of 0.0001.
+/// Otherwise this many are drawn; with the observed one they make 10,000, so p moves in steps of
+/// 0.0001.
 pub const DRAWN: u64 = 9_999;
 
 /// What a permutation test compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Difference {
-    /// The difference of the means. Exact when the groups differ in nothing but, perhaps, their place.
+    /// The difference of the means. Exact when the groups differ in nothing but, perhaps, their
+    /// place.
     Means,
-    /// That, over its standard error (Welch's t). Stays near its level when the groups scatter differently
-    /// and are of different size (Janssen 1997; Chung & Romano, Annals of Statistics 41, 2013).
+    /// That, over its standard error (Welch's t). Stays near its level when the groups scatter
+    /// differently and are of different size (Janssen 1997; Chung & Romano, Annals of Statistics
+    /// 41, 2013).
     Studentised,
 }
 
@@ -36,9 +39,9 @@ pub struct PermutationTest {
 
 /// The two-sample permutation test (Fisher 1935; Pitman 1937).
 ///
-/// Every relabelling when there are at most [`MAX_ENUMERATED`], else [`DRAWN`] seeded ones with the observed
-/// one counted in, so that p is never 0 (Phipson & Smyth, "Permutation p-values should never be
-/// zero", 2010).
+/// Every relabelling when there are at most [`MAX_ENUMERATED`], else [`DRAWN`] seeded ones with the
+/// observed one counted in, so that p is never 0 (Phipson & Smyth, "Permutation p-values should
+/// never be zero", 2010).
 #[must_use]
 pub fn permutation_test(baseline: &Sample, other: &Sample, difference: Difference, seed: u64) -> PermutationTest {
     let mut pooled: Vec<f64> = other.values().iter().chain(baseline.values()).copied().collect();
@@ -135,7 +138,8 @@ impl Relabelling {
         }
         let error =
             squared_error(sum, squares, self.size) + squared_error(self.sum - sum, self.squares - squares, self.rest);
-        // Rounding leaves a little in place of an exact zero; `squares` is the scale of what was summed.
+        // Rounding leaves a little in place of an exact zero; `squares` is the scale of what was
+        // summed.
         if error > 1e-14 * self.squares {
             means / error.sqrt()
         } else if means > 1e-7 * self.squares.sqrt() {
@@ -154,7 +158,8 @@ fn squared_error(sum: f64, squares: f64, count: f64) -> f64 {
     ((squares - sum * sum / count) / (count - 1.0) / count).max(0.0)
 }
 
-/// Relabellings that tie with the observed one must count; sums in another order differ in the last bits.
+/// Relabellings that tie with the observed one must count; sums in another order differ in the last
+/// bits.
 fn as_far(distance: f64, observed: f64) -> bool {
     distance >= observed * (1.0 - 1e-9)
 }
@@ -172,7 +177,8 @@ fn combinations(n: usize, k: usize) -> Option<u64> {
     (1..=k.min(n - k) as u64).try_fold(1_u64, |ways, i| Some(ways.checked_mul(n as u64 - k.min(n - k) as u64 + i)? / i))
 }
 
-/// All masks of `n < 64` bits with `k ≥ 1` of them set, in ascending order (Gosper's hack, HAKMEM 175).
+/// All masks of `n < 64` bits with `k ≥ 1` of them set, in ascending order (Gosper's hack, HAKMEM
+/// 175).
 fn masks(n: usize, k: usize) -> impl Iterator<Item = u64> {
     let first = (1_u64 << k) - 1;
     std::iter::successors(Some(first), |&mask| {
@@ -205,7 +211,8 @@ mod tests {
         assert_eq!(combinations(20, 10), Some(184_756));
     }
 
-    /// scipy 1.17.1: permutation_test((b, a), |difference|, n_resamples=inf, alternative="greater").
+    /// scipy 1.17.1: permutation_test((b, a), |difference|, n_resamples=inf,
+    /// alternative="greater").
     #[test]
     fn agrees_with_scipy() {
         let a = sample(&[12.1, 11.8, 12.4, 12.0, 12.9, 11.5]);

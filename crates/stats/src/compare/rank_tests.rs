@@ -30,9 +30,9 @@ pub struct RankTest {
 
 /// The Mann–Whitney test (Mann & Whitney 1947) of whether either group tends to be larger.
 ///
-/// Small groups: the exact permutation distribution, over midranks when there are ties. Large
-/// groups: the normal approximation with tie and continuity correction (Hollander & Wolfe,
-/// "Nonparametric Statistical Methods", §4.1). Two-sided p: P(|U − E U| ≥ |u − E U|).
+/// Small groups: the exact permutation distribution, over midranks when there are ties; p is twice
+/// the smaller tail. Large groups: the normal approximation with tie and continuity correction
+/// (Hollander & Wolfe, "Nonparametric Statistical Methods", §4.1).
 #[must_use]
 pub fn mann_whitney(baseline: &Sample, other: &Sample) -> RankTest {
     let (n, m) = (baseline.n(), other.n());
@@ -59,8 +59,8 @@ pub fn mann_whitney(baseline: &Sample, other: &Sample) -> RankTest {
 ///
 /// It is the permutation test that swaps the two within each block, on ranks, so one wild block
 /// cannot decide it. Blocks without a difference are ranked and then left out (Pratt, "Remarks on
-/// zeros and ties in the Wilcoxon signed rank procedures", JASA 54, 1959). Exact, ties included, up to
-/// 60 blocks; tie-corrected normal with continuity correction above.
+/// zeros and ties in the Wilcoxon signed rank procedures", JASA 54, 1959). Exact, ties included, up
+/// to 60 blocks; tie-corrected normal with continuity correction above.
 #[must_use]
 pub fn signed_rank(pairs: &[(f64, f64)]) -> RankTest {
     let differences: Vec<f64> = pairs.iter().map(|(baseline, other)| other - baseline).collect();

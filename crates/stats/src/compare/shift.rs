@@ -9,7 +9,8 @@ use crate::distribution::normal_quantile;
 use crate::interval::{Interval, IntervalMethod};
 use crate::sample::median_of_sorted;
 
-/// A difference to a baseline: in the metric's unit, or relative (0.05 is 5 % more than the baseline).
+/// A difference to a baseline: in the metric's unit, or relative (0.05 is 5 % more than the
+/// baseline).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
     /// The point estimate.
@@ -39,8 +40,8 @@ impl Shift {
 /// The Hodges–Lehmann shift from `baseline` to `other`: the median of all m·n differences.
 ///
 /// Hodges & Lehmann (1963); the interval inverts the Mann–Whitney test (Moses; Hollander & Wolfe
-/// §4.3), so zero lies outside it exactly when that test, at the same level and without ties, calls the
-/// groups different. Exact up to m·n = 900, normal approximation above.
+/// §4.3), so zero lies outside it exactly when that test, at the same level and without ties, calls
+/// the groups different. Exact up to m·n = 900, normal approximation above.
 #[must_use]
 pub fn hodges_lehmann(baseline: &Sample, other: &Sample, confidence: f64) -> Shift {
     let differences = baseline.values().iter().flat_map(|b| other.values().iter().map(move |o| o - b)).collect();
@@ -55,8 +56,8 @@ pub fn hodges_lehmann(baseline: &Sample, other: &Sample, confidence: f64) -> Shi
     invert(differences, null.as_deref(), variance, confidence, small)
 }
 
-/// [`hodges_lehmann`] on the logarithms: the shift as a share of the baseline, with the baseline's own
-/// scatter in the interval. `None` unless every figure is positive.
+/// [`hodges_lehmann`] on the logarithms: the shift as a share of the baseline, with the baseline's
+/// own scatter in the interval. `None` unless every figure is positive.
 #[must_use]
 pub fn relative_shift(baseline: &Sample, other: &Sample, confidence: f64) -> Option<Shift> {
     let shift = hodges_lehmann(&logarithms(baseline)?, &logarithms(other)?, confidence);
@@ -81,8 +82,8 @@ pub fn blocked_relative_shift(pairs: &[(f64, f64)], confidence: f64) -> Option<S
 
 /// Cliff's δ: P(other > baseline) − P(other < baseline), from −1 to 1.
 ///
-/// Cliff, "Dominance statistics", Psychological Bulletin 114 (1993). 0 is complete overlap; ± 1 means
-/// that the two do not overlap at all.
+/// Cliff, "Dominance statistics", Psychological Bulletin 114 (1993). 0 is complete overlap; ± 1
+/// means that the two do not overlap at all.
 #[must_use]
 pub fn cliffs_delta(baseline: &Sample, other: &Sample) -> f64 {
     let sorted = baseline.sorted();
@@ -127,7 +128,8 @@ fn invert(mut estimates: Vec<f64>, null: Option<&[f64]>, variance: f64, confiden
     let tail = (1.0 - confidence) / 2.0;
     let (c, confidence, method) = if let Some(null) = null {
         let (c, below) = lower_critical(null, tail);
-        // Two tails: what is outside. It can exceed 1 only for one against one, where nothing is known.
+        // Two tails: what is outside. It can exceed 1 only for one against one, where nothing is
+        // known.
         (c, (1.0 - 2.0 * below).max(0.0), IntervalMethod::HodgesLehmannExact)
     } else {
         let c = count as f64 / 2.0 + normal_quantile(tail) * variance.sqrt();

@@ -11,14 +11,14 @@ use super::rank_tests::{RankTest, mann_whitney, signed_rank, smallest_p_independ
 use super::shift::{Shift, blocked_relative_shift, blocked_shift, cliffs_delta, hodges_lehmann, relative_shift};
 use crate::Sample;
 
-/// The confidence of every shift's interval. Not adjusted for the number of pairs: an interval says how large
-/// a difference is; whether there is one is the adjusted p-value's to say.
+/// The confidence of every shift's interval. Not adjusted for the number of pairs: an interval says
+/// how large a difference is; whether there is one is the adjusted p-value's to say.
 pub const SHIFT_CONFIDENCE: f64 = 0.95;
 
-/// The signed-rank test moves in steps of 2 / 2^blocks, so over a large table it could only call a pair different if
-/// nearly every block agreed. It is used when its smallest p is at least this many times below what the
-/// table asks for, two blocks to spare; else the Mann–Whitney test is, whose steps are far finer. Chosen by
-/// simulation (CALIBRATION.md).
+/// The signed-rank test moves in steps of 2 / 2^blocks, so over a large table it could only call a
+/// pair different if nearly every block agreed. It is used when its smallest p is at least this
+/// many times below what the table asks for, two blocks to spare; else the Mann–Whitney test is,
+/// whose steps are far finer. Chosen by simulation (CALIBRATION.md).
 const BLOCKED_HEADROOM: f64 = 4.0;
 
 /// Two rows by themselves: the test and the same test turned into intervals.
@@ -42,8 +42,9 @@ pub fn independent_comparison(baseline: &Sample, other: &Sample) -> PairComparis
     }
 }
 
-/// Two rows over blocks, each a pair (baseline, other): signed ranks and the shift of the differences. What a block
-/// shares cancels, so this finds more than [`independent_comparison`] when there is drift. `None` without a block.
+/// Two rows over blocks, each a pair (baseline, other): signed ranks and the shift of the
+/// differences. What a block shares cancels, so this finds more than [`independent_comparison`]
+/// when there is drift. `None` without a block.
 #[must_use]
 pub fn blocked_comparison(pairs: &[(f64, f64)]) -> Option<PairComparison> {
     Some(PairComparison {
@@ -60,7 +61,8 @@ pub enum Blocking<'a> {
     Independent,
     /// Complete randomised blocks: the k-th figure of every sample comes from block k.
     Complete,
-    /// The block of every figure of every sample, in the samples' order, for when trials are missing.
+    /// The block of every figure of every sample, in the samples' order, for when trials are
+    /// missing.
     Blocks(&'a [Vec<usize>]),
 }
 
@@ -91,7 +93,8 @@ pub struct Pairwise {
     pub adjusted_p: f64,
     /// Whether the table calls the two different.
     pub differs: bool,
-    /// Whether, with so many figures and so many rows, any figures at all could have made them differ.
+    /// Whether, with so many figures and so many rows, any figures at all could have made them
+    /// differ.
     pub can_differ: bool,
     /// other − baseline, in the metric's unit.
     pub shift: Shift,
@@ -121,8 +124,8 @@ pub struct PowerNote {
     pub powerless_pairs: usize,
     /// All pairs.
     pub pairs: usize,
-    /// The fewest repeats of every row with which every pair *could* differ. More are needed to find a
-    /// difference that is not glaring.
+    /// The fewest repeats of every row with which every pair *could* differ. More are needed to
+    /// find a difference that is not glaring.
     pub repeats_needed: usize,
 }
 
@@ -135,8 +138,8 @@ pub struct Comparison {
     pub rows: usize,
     /// Every pair once, the earlier row as the baseline, in the order (0, 1), (0, 2), …
     pub pairs: Vec<Pairwise>,
-    /// For each row its letters: rows that share one cannot be told apart. `None` when there are too many
-    /// groups for letters.
+    /// For each row its letters: rows that share one cannot be told apart. `None` when there are
+    /// too many groups for letters.
     pub letters: Option<Vec<String>>,
 }
 
@@ -169,18 +172,20 @@ impl Comparison {
 
 /// Compares every row with every other, with the family-wise error held at `alpha`.
 ///
-/// Each pair: a rank test (see [`PairTest`]), its shift and Cliff's δ (always of the figures as measured); over the table
-/// Holm's correction and letters. All tests are exact for up to 30 repeats, so no seed is needed.
+/// Each pair: a rank test (see [`PairTest`]), its shift and Cliff's δ (always of the figures as
+/// measured); over the table Holm's correction and letters. All tests are exact for up to 30
+/// repeats, so no seed is needed.
 ///
 /// With blocks, what a block does to all rows must not hide what rows do. Signed ranks take it out
-/// completely, when there are blocks enough for a table of this size; else the two rows are first cleared of what the other
-/// rows show of each block. Which of these is used hangs on the numbers of blocks and rows and on the *other* rows, never
-/// on the figures of the pair, so choosing costs no false alarms; what is left of a block's effect makes the two
-/// rows more alike, which errs on the safe side.
+/// completely, when there are blocks enough for a table of this size; else the two rows are first
+/// cleared of what the other rows show of each block. Which of these is used hangs on the numbers
+/// of blocks and rows and on the *other* rows, never on the figures of the pair, so choosing costs
+/// no false alarms; what is left of a block's effect makes the two rows more alike, which errs on
+/// the safe side.
 ///
 /// # Panics
-/// When `alpha` is not strictly between 0 and 1, or when the block lists do not match the samples or name a
-/// block twice in one sample.
+/// When `alpha` is not strictly between 0 and 1, or when the block lists do not match the samples
+/// or name a block twice in one sample.
 #[must_use]
 pub fn compare_all(samples: &[Sample], alpha: f64, blocking: Blocking<'_>) -> Comparison {
     assert!(0.0 < alpha && alpha < 1.0, "an alpha of {alpha} means nothing");

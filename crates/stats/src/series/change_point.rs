@@ -18,8 +18,8 @@ pub struct ChangePointOptions {
     pub significance: f64,
     /// How many permutations the p-value rests on; p moves in steps of 1 / (permutations + 1).
     pub permutations: usize,
-    /// How many neighbouring points are moved together when permuting: 1 for independent points (runs on
-    /// different days), more when neighbours are alike (seconds of one trial).
+    /// How many neighbouring points are moved together when permuting: 1 for independent points
+    /// (runs on different days), more when neighbours are alike (seconds of one trial).
     pub block: usize,
 }
 
@@ -45,12 +45,13 @@ pub struct ChangePoint {
 
 /// Change points of a series, in order.
 ///
-/// E-divisive: Matteson & James, "A Nonparametric Approach for Multiple Change Point Analysis of Multivariate
-/// Data", JASA 109 (2014): binary segmentation at the largest energy distance (α = 1), each split tested by
-/// permuting its stretch. As is usual in performance work the right-hand side always reaches to the stretch's end
-/// (Daly et al., "The Use of Change Point Detection to Identify Software Performance Regressions in a
-/// Continuous Integration System", ICPE 2020). Neighbours move in blocks when the points are dependent (Kirch,
-/// "Block permutation principles for the change analysis of dependent data", JSPI 137, 2007).
+/// E-divisive: Matteson & James, "A Nonparametric Approach for Multiple Change Point Analysis of
+/// Multivariate Data", JASA 109 (2014): binary segmentation at the largest energy distance (α = 1),
+/// each split tested by permuting its stretch. As is usual in performance work the right-hand side
+/// always reaches to the stretch's end (Daly et al., "The Use of Change Point Detection to Identify
+/// Software Performance Regressions in a Continuous Integration System", ICPE 2020). Neighbours
+/// move in blocks when the points are dependent (Kirch, "Block permutation principles for the
+/// change analysis of dependent data", JSPI 137, 2007).
 ///
 /// About ten points are the fewest among which a change can be significant at 1 %.
 ///
@@ -77,7 +78,8 @@ pub(super) fn batch_size(points: usize) -> usize {
     points.div_ceil(MAX_POINTS)
 }
 
-/// Means of `batch` neighbours; a last incomplete batch is left out, because its mean scatters more.
+/// Means of `batch` neighbours; a last incomplete batch is left out, because its mean scatters
+/// more.
 pub(super) fn batched(values: &[f64], batch: usize) -> Vec<f64> {
     values.chunks_exact(batch).map(mean).collect()
 }
@@ -93,7 +95,8 @@ fn split(points: &[f64], offset: usize, options: &ChangePointOptions, seed: u64,
     split(&points[index..], offset + index, options, seed, found);
 }
 
-/// The split with the largest scaled energy distance Q̂ (Matteson & James eq. 7), if a split is possible.
+/// The split with the largest scaled energy distance Q̂ (Matteson & James eq. 7), if a split is
+/// possible.
 fn best_split(points: &[f64], min_segment: usize) -> Option<(usize, f64)> {
     let n = points.len();
     let distance_to = |value: f64, others: &[f64]| others.iter().map(|o| (value - o).abs()).sum::<f64>();

@@ -19,8 +19,8 @@ pub const MIN_POINTS: usize = 20;
 pub enum Stationarity {
     /// No change was found.
     Stationary,
-    /// The start differs; from `until_index` on no change was found. (A lasting shift in the first half is told as a
-    /// warm-up too: from the series alone they are the same.)
+    /// The start differs; from `until_index` on no change was found. (A lasting shift in the first
+    /// half is told as a warm-up too: from the series alone they are the same.)
     WarmUp {
         /// The first point after the warm-up.
         until_index: usize,
@@ -36,9 +36,10 @@ pub enum Stationarity {
 
 /// Judges the series of one trial, at the 1 % level.
 ///
-/// Change points (see [`change_points`]) are permuted in blocks of ∛n neighbours, because the seconds of one trial are
-/// not independent. When all changes lie in the first half, it was a warm-up, and its end is the later of the last change
-/// and the cut of MSER-5 ([`warm_up`]), which also takes in a gentle tail.
+/// Change points (see [`change_points`]) are permuted in blocks of ∛n neighbours, because the
+/// seconds of one trial are not independent. When all changes lie in the first half, it was a
+/// warm-up, and its end is the later of the last change and the cut of MSER-5 ([`warm_up`]), which
+/// also takes in a gentle tail.
 #[must_use]
 pub fn stationarity(series: &Sample, seed: u64) -> Stationarity {
     let n = series.n();

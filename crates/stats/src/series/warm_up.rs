@@ -2,22 +2,23 @@
 
 use super::change_point::batched;
 
-/// From this length on points are averaged in fives, the "5" of MSER-5; fewer would leave too few batches.
+/// From this length on points are averaged in fives, the "5" of MSER-5; fewer would leave too few
+/// batches.
 const BATCHED_FROM: usize = 50;
 
 /// How many points to drop from the start so that the mean of the rest is known best.
 ///
-/// MSER-5: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69
-/// (1997); White, Cobb & Spratt (WSC 2000): the cut d that minimises Σ(y − ȳ)² / (m − d)² over what is left,
-/// within the first half. It always names some cut, often a small one by chance:
-/// [`stationarity`](super::stationarity) asks first whether anything changed at all.
+/// MSER-5: White, "An effective truncation heuristic for bias reduction in simulation output",
+/// Simulation 69 (1997); White, Cobb & Spratt (WSC 2000): the cut d that minimises Σ(y − ȳ)² / (m −
+/// d)² over what is left, within the first half. It always names some cut, often a small one by
+/// chance: [`stationarity`](super::stationarity) asks first whether anything changed at all.
 #[must_use]
 pub fn warm_up(series: &[f64]) -> usize {
     let batch = if series.len() >= BATCHED_FROM { 5 } else { 1 };
     let batches = batched(series, batch);
     let m = batches.len();
-    // From the end, so that sums over what is left grow by one batch at a time. Welford's update keeps the
-    // squares exact when the level is far from zero.
+    // From the end, so that sums over what is left grow by one batch at a time. Welford's update
+    // keeps the squares exact when the level is far from zero.
     let (mut mean, mut squares) = (0.0, 0.0);
     let mut best = (0, f64::INFINITY);
     for (cut, value) in batches.iter().enumerate().rev() {
