@@ -1,1 +1,220 @@
 //! Meters: what the whole machine did during a step.
+//!
+//! [`Meters::begin`] right before a step, [`Meters::end`] right after it, [`Readings::figures`] for what there is to
+//! tell. A meter never fails: what this machine cannot tell is absent from the readings and from the figures.
+//!
+//! What is slow to read (every kernel thread) is read outside the interval that what is quick to read (/proc/stat,
+//! the device) spans, so that metering costs the step next to nothing: about 15 µs every 100 ms, for the dirty pages.
+
+mod cpu;
+mod device;
+mod dirty;
+mod process;
+mod threads;
+
+pub use cpu::CpuTimes;
+pub use device::{DeviceCounters, DeviceNumber};
+pub use process::ProcessTimes;
+
+use fstone_model::metric::{Figure, catalog};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Meters that are running.
+#[derive(Debug)]
+pub struct Meters {
+    device: Option<DeviceNumber>,
+    dirty: dirty::Sampler,
+    threads: Option<threads::KernelThreads>,
+    process: Option<ProcessTimes>,
+    device_counters: Option<DeviceCounters>,
+    cpu: Option<CpuTimes>,
+    started: Instant,
+}
+
+/// What happened between [`Meters::begin`] and [`Meters::end`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Readings {
+    /// How long it was.
+    pub elapsed: Duration,
+    /// Time of all CPUs by kind, in ticks.
+    pub cpu: Option<CpuTimes>,
+    /// CPU time of kernel threads. Threads that ended meanwhile are missed.
+    pub kernel_threads: Option<Duration>,
+    /// CPU time of this process and of those of its children that it has waited for.
+    pub process: Option<ProcessTimes>,
+    /// What the device did.
+    pub device: Option<DeviceCounters>,
+    /// Largest amount of dirty page cache of the whole machine seen, in bytes.
+    pub peak_dirty_bytes: Option<u64>,
+}
+
+impl Meters {
+    /// Starts metering. `device` is the block device whose requests are counted, such as /dev/loop0.
+    #[must_use]
+    pub fn begin(device: Option<&Path>) -> Self {
+        let dirty = dirty::Sampler::start();
+        let threads = threads::KernelThreads::read();
+        let device = device.and_then(DeviceNumber::of);
+        let process = ProcessTimes::now();
+        let device_counters = device.and_then(DeviceCounters::read);
+        let cpu = CpuTimes::read();
+        Self { device, dirty, threads, process, device_counters, cpu, started: Instant::now() }
+    }
+
+    /// Stops, and tells the difference.
+    #[must_use]
+    pub fn end(self) -> Readings {
+        let elapsed = self.started.elapsed();
+        let cpu = CpuTimes::read();
+        let device_counters = self.device.and_then(DeviceCounters::read);
+        let process = ProcessTimes::now();
+        let threads = threads::KernelThreads::read();
+        Readings {
+            elapsed,
+            cpu: self.cpu.zip(cpu).map(|(begin, end)| end.since(&begin)),
+            kernel_threads: self.threads.zip(threads).map(|(begin, end)| end.since(&begin)),
+            process: self.process.zip(process).map(|(begin, end)| end.since(&begin)),
+            device: self.device_counters.zip(device_counters).and_then(|(begin, end)| end.since(&begin)),
+            peak_dirty_bytes: self.dirty.stop(),
+        }
+    }
+}
+
+impl Readings {
+    /// The figures, except those that need to know what the step did ([`catalog::TIME`], write amplification).
+    ///
+    /// The kernel counts CPU time in ticks, mostly of 10 ms: over a step that is shorter than a tick on every CPU there
+    /// is nothing to tell, and over one of a few ticks single trials are coarse.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        if let Some(cpu) = self.cpu.filter(|cpu| cpu.total() > 0) {
+            let percent = |ticks: u64| ticks as f64 * 100.0 / cpu.total() as f64;
+            figures.extend([
+                catalog::CPU.figure(percent(cpu.busy())),
+                catalog::CPU_USER.figure(percent(cpu.user + cpu.nice)),
+                catalog::CPU_SYSTEM.figure(percent(cpu.system)),
+                catalog::CPU_IOWAIT.figure(percent(cpu.iowait)),
+                catalog::CPU_IRQ.figure(percent(cpu.irq + cpu.softirq)),
+                catalog::CPU_STEAL.figure(percent(cpu.steal)),
+            ]);
+        }
+        let elapsed = self.elapsed.as_secs_f64();
+        if elapsed > 0.0 {
+            if let Some(process) = self.process {
+                figures.push(catalog::PROCESS_CPU.figure(process.total().as_secs_f64() * 100.0 / elapsed));
+            }
+            if let (Some(threads), Some(cpu)) = (self.kernel_threads, self.cpu.filter(|cpu| cpu.cpus > 0)) {
+                let share = threads.as_secs_f64() / (elapsed * f64::from(cpu.cpus));
+                figures.push(catalog::KERNEL_THREADS_CPU.figure(share * 100.0));
+            }
+        }
+        if let Some(device) = self.device {
+            figures.extend([
+                catalog::DEVICE_READ_BYTES.figure(device.read_bytes as f64),
+                catalog::DEVICE_WRITTEN_BYTES.figure(device.written_bytes as f64),
+                catalog::DEVICE_READS.figure(device.reads as f64),
+                catalog::DEVICE_WRITES.figure(device.writes as f64),
+            ]);
+            figures.extend(device.flushes.map(|flushes| catalog::DEVICE_FLUSHES.figure(flushes as f64)));
+            figures.extend(device.discarded_bytes.map(|bytes| catalog::DEVICE_DISCARDED_BYTES.figure(bytes as f64)));
+        }
+        figures.extend(self.peak_dirty_bytes.map(|bytes| catalog::PEAK_DIRTY_BYTES.figure(bytes as f64)));
+        figures
+    }
+
+    /// Bytes the device wrote per byte that the load asked to write; `None` when it asked for none.
+    #[must_use]
+    pub fn write_amplification(&self, asked_bytes: u64) -> Option<Figure> {
+        let device = self.device.filter(|_| asked_bytes > 0)?;
+        Some(catalog::WRITE_AMPLIFICATION.figure(device.written_bytes as f64 / asked_bytes as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(figures: &[Figure], metric: &str) -> Option<f64> {
+        figures.iter().find(|figure| figure.metric == metric).map(|figure| figure.value)
+    }
+
+    #[test]
+    fn figures_are_shares_of_the_whole_machine() {
+        let readings = Readings {
+            elapsed: Duration::from_secs(2),
+            cpu: Some(CpuTimes {
+                user: 50,
+                nice: 10,
+                system: 100,
+                idle: 180,
+                iowait: 20,
+                irq: 4,
+                softirq: 16,
+                steal: 20,
+                cpus: 2,
+            }),
+            kernel_threads: Some(Duration::from_secs(1)),
+            process: Some(ProcessTimes { user: Duration::from_secs(1), system: Duration::from_secs(2) }),
+            device: Some(DeviceCounters {
+                written_bytes: 3 << 20,
+                flushes: Some(7),
+                discarded_bytes: None,
+                ..DeviceCounters::default()
+            }),
+            peak_dirty_bytes: Some(4096),
+        };
+        let figures = readings.figures();
+        for (metric, expected) in [
+            ("CPU", Some(45.0)),
+            ("CPU user", Some(15.0)),
+            ("CPU system", Some(25.0)),
+            ("CPU iowait", Some(5.0)),
+            ("CPU irq", Some(5.0)),
+            ("CPU steal", Some(5.0)),
+            ("process CPU", Some(150.0)),
+            ("kernel threads CPU", Some(25.0)),
+            ("device written bytes", Some(3145728.0)),
+            ("device flushes", Some(7.0)),
+            ("device discarded bytes", None),
+            ("peak dirty bytes", Some(4096.0)),
+        ] {
+            assert_eq!(value(&figures, metric), expected, "{metric}");
+        }
+        assert_eq!(readings.write_amplification(1 << 20).expect("asked for some").value, 3.0);
+        assert_eq!(readings.write_amplification(0), None);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_told() {
+        assert_eq!(Readings::default().figures(), []);
+        assert_eq!(Readings::default().write_amplification(1), None);
+        let too_short = Readings { cpu: Some(CpuTimes { cpus: 2, ..CpuTimes::default() }), ..Readings::default() };
+        assert_eq!(too_short.figures(), []);
+    }
+
+    #[test]
+    fn this_machine_can_be_metered() {
+        let meters = Meters::begin(None);
+        // Until every counter has moved on, however coarse it is.
+        let (mut sum, begin) = (0_u64, CpuTimes::read().expect("/proc/stat"));
+        while CpuTimes::read().expect("/proc/stat").since(&begin).busy() < 2 {
+            sum = (0..100_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
+        }
+        let readings = meters.end();
+        let figures = readings.figures();
+        assert!(readings.elapsed > Duration::ZERO);
+        assert!(readings.process.expect("getrusage").total() > Duration::ZERO, "{sum}");
+        assert!(value(&figures, "peak dirty bytes").is_some());
+        let all = readings.cpu.expect("/proc/stat");
+        assert!(all.busy() >= 2 && all.cpus > 0);
+        let cpu = value(&figures, "CPU").expect("CPU");
+        assert!(cpu > 0.0 && cpu <= 100.0, "{cpu}");
+        let parts = ["CPU user", "CPU system", "CPU irq"].map(|metric| value(&figures, metric).expect(metric));
+        assert!((parts.iter().sum::<f64>() - cpu).abs() < 1e-9, "the parts add up");
+        if let Some(threads) = value(&figures, "kernel threads CPU") {
+            assert!((0.0..=100.0).contains(&threads), "{threads}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The whole machine's CPU time, from /proc/stat (proc_stat(5)).
+
+/// CPU time of all CPUs by kind, in ticks (USER_HZ, in practice 1/100 s). The kinds do not overlap: the kernel counts
+/// guest time, which it also shows apart, as user time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// In user mode.
+    pub user: u64,
+    /// In user mode at low priority.
+    pub nice: u64,
+    /// In the kernel.
+    pub system: u64,
+    /// Idle.
+    pub idle: u64,
+    /// Idle with I/O outstanding.
+    pub iowait: u64,
+    /// In hard interrupts.
+    pub irq: u64,
+    /// In soft interrupts.
+    pub softirq: u64,
+    /// Taken by the hypervisor for something else.
+    pub steal: u64,
+    /// CPUs online.
+    pub cpus: u32,
+}
+
+impl CpuTimes {
+    /// As of now; `None` when /proc/stat cannot be read.
+    #[must_use]
+    pub fn read() -> Option<Self> {
+        Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let mut fields = lines.next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
+        let mut field = || fields.next()?.parse::<u64>().ok();
+        Some(Self {
+            user: field()?,
+            nice: field()?,
+            system: field()?,
+            idle: field()?,
+            iowait: field()?,
+            irq: field()?,
+            softirq: field()?,
+            steal: field()?,
+            cpus: u32::try_from(lines.take_while(|line| line.starts_with("cpu")).count()).ok()?,
+        })
+    }
+
+    /// What was added since an earlier reading. idle and iowait may go back a little, as proc_stat(5) warns, and count
+    /// as nothing then.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            nice: self.nice.saturating_sub(earlier.nice),
+            system: self.system.saturating_sub(earlier.system),
+            idle: self.idle.saturating_sub(earlier.idle),
+            iowait: self.iowait.saturating_sub(earlier.iowait),
+            irq: self.irq.saturating_sub(earlier.irq),
+            softirq: self.softirq.saturating_sub(earlier.softirq),
+            steal: self.steal.saturating_sub(earlier.steal),
+            cpus: self.cpus,
+        }
+    }
+
+    /// All time there was.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.busy().saturating_add(self.idle).saturating_add(self.iowait).saturating_add(self.steal)
+    }
+
+    /// Time in which this machine did something: neither idle nor stolen.
+    #[must_use]
+    pub const fn busy(&self) -> u64 {
+        self.user
+            .saturating_add(self.nice)
+            .saturating_add(self.system)
+            .saturating_add(self.irq)
+            .saturating_add(self.softirq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORDED: &str = "cpu  189900 7 17055 250983 1643 3 214 2982 99 0\n\
+                            cpu0 94255 0 7490 127292 757 0 66 1633 0 0\n\
+                            cpu1 95644 0 9564 123690 885 0 148 1349 0 0\n\
+                            intr 1 2 3\nctxt 9\n";
+
+    #[test]
+    fn a_recorded_text_is_read() {
+        let times = CpuTimes::parse(RECORDED).expect("a /proc/stat");
+        assert_eq!((times.user, times.nice, times.system, times.idle), (189_900, 7, 17_055, 250_983));
+        assert_eq!((times.iowait, times.irq, times.softirq, times.steal, times.cpus), (1643, 3, 214, 2982, 2));
+        assert_eq!(times.busy(), 189_900 + 7 + 17_055 + 3 + 214, "guest time is in user time already");
+        assert_eq!(times.total(), times.busy() + 250_983 + 1643 + 2982);
+    }
+
+    #[test]
+    fn hostile_and_short_texts_are_not() {
+        for text in ["", "cpu", "cpu  1 2 3", "cpu  1 2 3 4 5 6 7 x", "cpu  -1 2 3 4 5 6 7 8", "intr 1 2 3 4 5 6 7 8 9"]
+        {
+            assert_eq!(CpuTimes::parse(text), None, "{text:?}");
+        }
+        let most = u64::MAX;
+        let huge = format!("cpu  {most} {most} {most} {most} {most} {most} {most} {most}\n");
+        assert_eq!(CpuTimes::parse(&huge).expect("numbers").total(), most, "no overflow");
+        assert_eq!(CpuTimes::parse(&huge.replace(&most.to_string(), "99999999999999999999")), None);
+    }
+
+    #[test]
+    fn counters_that_go_back_count_as_nothing() {
+        let earlier = CpuTimes { idle: 10, iowait: 10, user: 1, ..CpuTimes::default() };
+        let later = CpuTimes { idle: 14, iowait: 9, user: 2, ..CpuTimes::default() };
+        let since = later.since(&earlier);
+        assert_eq!((since.idle, since.iowait, since.user), (4, 0, 1));
+    }
+}
