@@ -64,6 +64,11 @@ impl<W: Write> FrameWriter<W> {
         Self { stream, next_sequence: 0 }
     }
 
+    /// The stream, for what is not a frame.
+    pub const fn get_ref(&self) -> &W {
+        &self.stream
+    }
+
     /// Sends one message and gives its sequence number.
     pub fn send(&mut self, message: &Message) -> Result<u32, WriteError> {
         let sequence = self.next_sequence;

@@ -1,0 +1,205 @@
+//! The agent: process 1 of a guest.
+//!
+//! It mounts what a process expects to be mounted, loads modules, opens the channel, says hello, and then runs the
+//! host's jobs through a [`Handler`] until it is told to power off. A thread of its own, with real-time priority,
+//! beats to show that the kernel still schedules; another reads the channel, so that the host can ask for the
+//! stacks of blocked tasks while a job hangs.
+//!
+//! What it is told comes through the environment, which the kernel fills from its command line: see [`settings`].
+
+mod channel;
+mod modules;
+pub mod settings;
+mod setup;
+mod tsc;
+
+pub use modules::{LoadError, Modules};
+
+use crate::frames::{FrameReader, FrameWriter, Heartbeat, JobStatus, Message, ReadError};
+use crate::guest::HEARTBEAT_PERIOD;
+use channel::Line;
+use rustix::thread::{Timespec, clock_nanosleep_relative};
+use rustix::time::ClockId;
+use settings::Settings;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+/// No job is running.
+const IDLE: u64 = u64::MAX;
+
+/// Real-time priority of the heartbeat: above any load, below the kernel's own real-time threads.
+const HEARTBEAT_PRIORITY: i32 = 10;
+
+/// Runs jobs inside the guest.
+pub trait Handler {
+    /// Does the job, or says why it cannot. A panic counts as the latter; it does not cost the guest its life.
+    fn run(&mut self, kind: &str, body: &[u8], context: &Context<'_>) -> Result<Vec<u8>, String>;
+}
+
+/// What a handler can ask for while it runs a job.
+#[derive(Debug)]
+pub struct Context<'a> {
+    writer: &'a Writer,
+    settings: &'a Settings,
+    job: u32,
+}
+
+impl Context<'_> {
+    /// Tells the host how far the job is.
+    pub fn progress(&self, text: impl Into<String>) {
+        send(self.writer, &Message::Progress { id: self.job, text: bounded(text.into()) });
+    }
+
+    /// Puts lines into the trial's log; the beginning of each, should they be endless.
+    pub fn log(&self, text: &str) {
+        for line in text.lines() {
+            send(self.writer, &Message::Log { text: bounded(line.to_owned()) });
+        }
+    }
+
+    /// Loads a module with everything it needs, unless it is in the kernel already.
+    pub fn load_module(&self, name: &str) -> Result<(), LoadError> {
+        Modules::open(self.settings.modules.as_deref())?.load(name)
+    }
+
+    /// A directory in memory where mount points can be made.
+    #[must_use]
+    pub const fn scratch(&self) -> &'static str {
+        setup::SCRATCH
+    }
+}
+
+type Writer = Mutex<FrameWriter<Line>>;
+
+fn send(writer: &Writer, message: &Message) {
+    // Nobody to tell when the host is gone: the reader notices and powers off.
+    let _ = writer.lock().unwrap_or_else(PoisonError::into_inner).send(message);
+}
+
+/// Whether this process is the agent of a guest. A binary that is both asks this first of all.
+#[must_use]
+pub fn is_agent() -> bool {
+    rustix::process::getpid().is_init() && std::env::var_os(settings::CHANNEL).is_some()
+}
+
+/// Is the agent, until the guest powers off.
+pub fn main(handler: &mut dyn Handler) -> ! {
+    if let Err(problem) = serve(handler) {
+        // The console is all that is left to tell it.
+        setup::print_on_console(&format!("fstone agent: {problem}\n"));
+    }
+    setup::power_off()
+}
+
+fn serve(handler: &mut dyn Handler) -> Result<(), String> {
+    let settings = Settings::from_environment()?;
+    let mut complaints = setup::mounts();
+    complaints.extend(setup::kernel_settings());
+    complaints.extend(load(&settings));
+    let line = channel::open(&settings.channel).map_err(|error| format!("{}: {error}", settings.channel))?;
+    let incoming = line.try_clone().map_err(|error| error.to_string())?;
+
+    let writer = Arc::new(Mutex::new(FrameWriter::new(line)));
+    send(&writer, &Message::Hello(setup::hello(complaints)));
+    let job = Arc::new(AtomicU64::new(IDLE));
+    let beating = (Arc::clone(&writer), Arc::clone(&job));
+    spawn("heartbeat", move || heartbeat(&beating.0, &beating.1))?;
+    let (sender, jobs) = mpsc::channel();
+    spawn("channel", move || listen(FrameReader::new(incoming), &sender))?;
+
+    while let Ok((id, kind, body)) = jobs.recv() {
+        job.store(u64::from(id), Ordering::Release);
+        let context = Context { writer: &writer, settings: &settings, job: id };
+        let result = catch_unwind(AssertUnwindSafe(|| handler.run(&kind, &body, &context)));
+        drop(body);
+        job.store(IDLE, Ordering::Release);
+        let (status, body) = match result {
+            Ok(Ok(body)) if body.len() <= crate::frames::MAX_BODY_BYTES => (JobStatus::Done, body),
+            Ok(Ok(body)) => {
+                let text = format!("the result has {} bytes, more than a message may have", body.len());
+                (JobStatus::Failed(text), Vec::new())
+            }
+            Ok(Err(why)) => (JobStatus::Failed(bounded(why)), Vec::new()),
+            Err(panic) => (JobStatus::Failed(bounded(describe_panic(&*panic))), Vec::new()),
+        };
+        send(&writer, &Message::Result { id, status, body });
+    }
+    // The listener is gone: bye, or the host is.
+    rustix::fs::sync();
+    send(&writer, &Message::Bye);
+    let line = writer.lock().unwrap_or_else(PoisonError::into_inner);
+    line.get_ref().drain();
+    Ok(())
+}
+
+/// Short enough for a message's head, whatever a handler had to say.
+fn bounded(mut text: String) -> String {
+    const LIMIT: usize = 4 << 10;
+    if text.len() > LIMIT {
+        let end = (0..=LIMIT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+fn describe_panic(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("it panicked: {}", text.unwrap_or("without a word"))
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let thread = thread::Builder::new().name(name.to_owned()).stack_size(256 << 10).spawn(body);
+    thread.map(drop).map_err(|error| format!("cannot start the {name} thread: {error}"))
+}
+
+fn load(settings: &Settings) -> Vec<String> {
+    if settings.load.is_empty() {
+        return Vec::new();
+    }
+    match Modules::open(settings.modules.as_deref()) {
+        Ok(modules) => {
+            settings.load.iter().filter_map(|name| modules.load(name).err()).map(|error| error.to_string()).collect()
+        }
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+fn heartbeat(writer: &Writer, job: &AtomicU64) {
+    setup::real_time(HEARTBEAT_PRIORITY);
+    let period =
+        Timespec { tv_sec: HEARTBEAT_PERIOD.as_secs() as i64, tv_nsec: i64::from(HEARTBEAT_PERIOD.subsec_nanos()) };
+    for count in 0.. {
+        let running = job.load(Ordering::Acquire);
+        let beat = Heartbeat {
+            count,
+            monotonic_ns: tsc::monotonic_ns(),
+            tsc: tsc::read(),
+            job: (running != IDLE).then_some(running as u32),
+        };
+        send(writer, &Message::Heartbeat(beat));
+        let _ = clock_nanosleep_relative(ClockId::Monotonic, &period);
+    }
+}
+
+/// Reads until bye or the end of the stream, which ends the agent.
+fn listen(mut reader: FrameReader<Line>, jobs: &mpsc::Sender<(u32, String, Vec<u8>)>) {
+    loop {
+        match reader.next_message() {
+            Ok((_, Message::Job { id, kind, body })) => {
+                if jobs.send((id, kind, body)).is_err() {
+                    return;
+                }
+            }
+            Ok((_, Message::Dump)) => setup::show_blocked_tasks(),
+            Ok((_, Message::Bye)) | Err(ReadError::Closed) => return,
+            Ok(_) => {}
+            Err(error) => {
+                setup::print_on_console(&format!("fstone agent: {error}\n"));
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Loading kernel modules with what they depend on. The guest has no modprobe, and the kernel's own would be it.
+
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Why a module was not loaded; completes "failed to load a module: …".
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// There is no list of modules.
+    #[error("no modules are known: {directory}/modules.dep: {source}")]
+    NoList {
+        /// Where it was looked for.
+        directory: String,
+        /// Why it cannot be read.
+        source: io::Error,
+    },
+    /// Neither built in nor on the list.
+    #[error("this kernel has no module {0}")]
+    Unknown(String),
+    /// The file cannot be read.
+    #[error("{path}: {source}")]
+    File {
+        /// Of the module.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Compressed in a way this agent cannot undo.
+    #[error("{0} is compressed; unpack the kernel's modules on the host")]
+    Compressed(String),
+    /// The kernel refused it.
+    #[error("the kernel refused {path}: {source}")]
+    Refused {
+        /// Of the module.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A kernel's modules: what there is, what is built in, and what needs what.
+#[derive(Debug)]
+pub struct Modules {
+    directory: PathBuf,
+    /// Module name to its file and the files it needs, relative to the directory, as modules.dep has them.
+    files: HashMap<String, (String, Vec<String>)>,
+    builtin: Vec<String>,
+}
+
+/// "kernel/fs/f2fs/f2fs.ko.xz" is the module f2fs; the kernel knows no difference between - and _.
+fn module_name(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.split(".ko").next().unwrap_or(file).replace('-', "_")
+}
+
+impl Modules {
+    /// Reads modules.dep and modules.builtin of this directory.
+    pub fn open(directory: Option<&Path>) -> Result<Self, LoadError> {
+        let directory = directory.unwrap_or_else(|| Path::new("/lib/modules"));
+        let list = fs::read_to_string(directory.join("modules.dep"))
+            .map_err(|source| LoadError::NoList { directory: directory.display().to_string(), source })?;
+        let builtin = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
+        Ok(Self::parse(directory, &list, &builtin))
+    }
+
+    fn parse(directory: &Path, list: &str, builtin: &str) -> Self {
+        let files = list
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(file, needs)| {
+                let needs = needs.split_whitespace().map(str::to_owned).collect();
+                (module_name(file), (file.to_owned(), needs))
+            })
+            .collect();
+        Self { directory: directory.to_owned(), files, builtin: builtin.lines().map(module_name).collect() }
+    }
+
+    /// The files to load for this module, in order, relative to the directory; empty when it is built in.
+    pub fn order(&self, name: &str) -> Result<Vec<String>, LoadError> {
+        let name = name.replace('-', "_");
+        if self.builtin.contains(&name) {
+            return Ok(Vec::new());
+        }
+        let (file, needs) = self.files.get(&name).ok_or_else(|| LoadError::Unknown(name.clone()))?;
+        // depmod lists what is needed nearest first: the last has to be there before the others.
+        Ok(needs.iter().rev().chain([file]).cloned().collect())
+    }
+
+    /// Loads a module and what it needs. One that is there already is not an error.
+    pub fn load(&self, name: &str) -> Result<(), LoadError> {
+        for file in self.order(name)? {
+            self.load_file(&self.directory.join(file))?;
+        }
+        Ok(())
+    }
+
+    fn load_file(&self, path: &Path) -> Result<(), LoadError> {
+        let shown = || path.display().to_string();
+        let mut file = File::open(path).map_err(|source| LoadError::File { path: shown(), source })?;
+        match rustix::system::finit_module(&file, c"", 0) {
+            Ok(()) | Err(Errno::EXIST) => return Ok(()),
+            Err(Errno::NOEXEC | Errno::OPNOTSUPP | Errno::INVAL) => {}
+            Err(error) => return Err(LoadError::Refused { path: shown(), source: error.into() }),
+        }
+        // Some kernels cannot read a module through every filesystem: give them the bytes.
+        let mut image = Vec::new();
+        file.read_to_end(&mut image).map_err(|source| LoadError::File { path: shown(), source })?;
+        if !image.starts_with(b"\x7fELF") {
+            return Err(LoadError::Compressed(shown()));
+        }
+        match rustix::system::init_module(&image, c"") {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(LoadError::Refused { path: shown(), source: error.into() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_from_the_ground_up() {
+        let list = "kernel/drivers/scsi/sd_mod.ko: kernel/block/t10-pi.ko kernel/lib/crc64-rocksoft.ko kernel/lib/crc64.ko\n\
+                    kernel/lib/crc64.ko:\nkernel/fs/nilfs2/nilfs2.ko.xz:\n";
+        let modules = Modules::parse(Path::new("/m"), list, "kernel/fs/ext4/ext4.ko\n");
+        assert_eq!(
+            modules.order("sd-mod").unwrap(),
+            [
+                "kernel/lib/crc64.ko",
+                "kernel/lib/crc64-rocksoft.ko",
+                "kernel/block/t10-pi.ko",
+                "kernel/drivers/scsi/sd_mod.ko"
+            ]
+        );
+        assert_eq!(modules.order("nilfs2").unwrap(), ["kernel/fs/nilfs2/nilfs2.ko.xz"]);
+        assert!(modules.order("ext4").unwrap().is_empty());
+        assert_eq!(modules.order("reiser4").unwrap_err().to_string(), "this kernel has no module reiser4");
+        let missing = Modules::open(Some(Path::new("/nowhere"))).unwrap_err().to_string();
+        assert!(missing.contains("/nowhere/modules.dep"), "{missing}");
+    }
+}

@@ -1,0 +1,128 @@
+#![expect(unsafe_code, reason = "sched_setscheduler has no safe wrapper")]
+//! The duties of process 1.
+
+use super::tsc;
+use crate::frames::Hello;
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, reboot};
+use std::fs;
+use std::io::Write;
+
+/// In memory, writable, and the home of every mount point.
+pub(crate) const SCRATCH: &str = "/run/fstone";
+
+/// Mounts what a process expects. The root may be the host's, read-only: only directories that every Linux has are
+/// used, and only /run is hidden.
+pub(crate) fn mounts() -> Vec<String> {
+    let plan = [
+        ("proc", "/proc", "proc", c""),
+        ("sysfs", "/sys", "sysfs", c""),
+        ("devtmpfs", "/dev", "devtmpfs", c"mode=0755"),
+        ("tmpfs", "/run", "tmpfs", c"mode=0755"),
+        ("tmpfs", "/dev/shm", "tmpfs", c"mode=1777"),
+        ("devpts", "/dev/pts", "devpts", c"mode=0620,ptmxmode=0666"),
+    ];
+    let mut complaints = Vec::new();
+    for (source, target, kind, options) in plan {
+        let _ = rustix::fs::mkdir(target, Mode::from(0o755));
+        match mount(source, target, kind, MountFlags::NOSUID, options) {
+            // The kernel may have mounted /dev itself.
+            Ok(()) | Err(Errno::BUSY) => {}
+            Err(error) => complaints.push(format!("cannot mount {kind} on {target}: {error}")),
+        }
+    }
+    for (directory, mode) in [(SCRATCH, 0o755), ("/run/tmp", 0o1777), ("/run/lock", 0o1777)] {
+        if let Err(error) = rustix::fs::mkdir(directory, Mode::from(mode))
+            && error != Errno::EXIST
+        {
+            complaints.push(format!("cannot make {directory}: {error}"));
+        }
+    }
+    complaints
+}
+
+/// A crash is to be a crash, and the magic keys are to work.
+pub(crate) fn kernel_settings() -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (path, value) in [("/proc/sys/kernel/sysrq", "1"), ("/proc/sys/kernel/panic_on_oops", "1")] {
+        if let Err(error) = fs::write(path, value) {
+            complaints.push(format!("cannot set {path} to {value}: {error}"));
+        }
+    }
+    complaints
+}
+
+/// Prints the stacks of blocked tasks on the console.
+pub(crate) fn show_blocked_tasks() {
+    let _ = fs::write("/proc/sys/kernel/printk", "8");
+    let _ = fs::write("/proc/sysrq-trigger", "w");
+    let _ = fs::write("/proc/sys/kernel/printk", "4");
+}
+
+/// Gives the calling thread a first-in-first-out real-time priority, where the kernel grants it.
+pub(crate) fn real_time(priority: i32) {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: 0 is the calling thread; the parameters are valid for the call's duration.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+}
+
+pub(crate) fn print_on_console(text: &str) {
+    for path in ["/dev/console", "/dev/kmsg"] {
+        if let Ok(mut console) = fs::OpenOptions::new().write(true).open(path)
+            && console.write_all(text.as_bytes()).is_ok()
+        {
+            return;
+        }
+    }
+}
+
+/// Ends the guest.
+pub(crate) fn power_off() -> ! {
+    rustix::fs::sync();
+    loop {
+        let _ = reboot(RebootCommand::PowerOff);
+        // Not process 1, or a kernel that will not: process 1 must not return.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+}
+
+/// What the agent says of itself and of its kernel.
+pub(crate) fn hello(complaints: Vec<String>) -> Hello {
+    let uname = rustix::system::uname();
+    let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
+    let system = rustix::system::sysinfo();
+    Hello {
+        kernel_release: text(uname.release()),
+        kernel_version: text(uname.version()),
+        agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+        cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        memory_bytes: system.totalram as u64 * u64::from(system.mem_unit),
+        booted_ns: tsc::since_boot_ns(),
+        filesystems: filesystems(),
+        disks: disks(),
+        tsc: tsc::facts(),
+        complaints,
+    }
+}
+
+/// Those that need a device, by name.
+fn filesystems() -> Vec<String> {
+    let list = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    list.lines().filter(|line| !line.starts_with("nodev")).map(|line| line.trim().to_owned()).collect()
+}
+
+fn disks() -> Vec<(String, u64)> {
+    let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
+    let mut disks: Vec<(String, u64)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let sectors: u64 = fs::read_to_string(entry.path().join("size")).ok()?.trim().parse().ok()?;
+            // /sys/block counts in 512-byte sectors, whatever the device's own are.
+            (sectors > 0).then(|| (entry.file_name().to_string_lossy().into_owned(), sectors * 512))
+        })
+        .collect();
+    disks.sort();
+    disks
+}

@@ -1,0 +1,468 @@
+//! A running guest, whatever runs it: jobs in, results out, and a watch over it that always ends.
+
+mod clock;
+mod console;
+mod ending;
+mod stream;
+
+pub use clock::{ClockReport, GAP_TOLERANCE, Gap, HEARTBEAT_PERIOD};
+pub(crate) use console::Console;
+pub use console::{ConsoleSummary, HEAD_BYTES, Incident, IncidentKind, TAIL_BYTES};
+pub use ending::{Ending, Waiting};
+
+use crate::frames::{FrameReader, FrameWriter, Hello, JobStatus, Message, ReadError, WriteError};
+use crate::process::{Confinement, ProcessEnd, SpawnError, Supervised};
+use clock::ClockWatch;
+use ending::Evidence;
+use rustix::fd::OwnedFd;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use stream::{Activity, Incoming, Outgoing};
+
+/// Messages kept for a host that is busy elsewhere; then the guest has to wait. Heartbeats do not count.
+const QUEUE: usize = 256;
+
+/// How often the watch looks up when nothing arrives.
+const TICK: Duration = Duration::from_millis(100);
+
+/// After a job is overdue, how long the kernel gets to print the stacks of its blocked tasks.
+const DUMP_TIME: Duration = Duration::from_secs(2);
+
+/// After the channel is closed, how long the process gets to end by itself.
+const DYING_TIME: Duration = Duration::from_secs(5);
+
+/// How patient the host is with a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watch {
+    /// From the start to the hello.
+    pub hello_limit: Duration,
+    /// Without a byte on the channel, heartbeats included. Only time in which the host itself ran counts.
+    pub silence_limit: Duration,
+    /// From bye to the end of the process.
+    pub farewell_limit: Duration,
+}
+
+impl Watch {
+    /// For user-mode Linux, which is up in a second; a silent kernel may be busy for some seconds without being hung.
+    pub const UML: Self = Self {
+        hello_limit: Duration::from_secs(60),
+        silence_limit: Duration::from_secs(20),
+        farewell_limit: Duration::from_secs(60),
+    };
+}
+
+/// Why there is no guest; completes "failed to boot a guest: …".
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// What was asked for cannot be put on a kernel's command line.
+    #[error("{what} {value:?} cannot be passed to a kernel, which splits its command line at blanks and quotes")]
+    Unspeakable {
+        /// "the agent's path", …
+        what: &'static str,
+        /// As given.
+        value: String,
+    },
+    /// Out of bounds.
+    #[error("{what} is {value}, and has to be {bounds}")]
+    OutOfBounds {
+        /// "the guest's memory", …
+        what: &'static str,
+        /// As given.
+        value: String,
+        /// What would do.
+        bounds: &'static str,
+    },
+    /// The host could not provide something.
+    #[error("cannot {what}: {source}")]
+    Host {
+        /// What was attempted.
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Its process could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// It was started and never said hello.
+    #[error("{}; see {}\n{}", .ending.describe(), .console_log.display(), .ending.words())]
+    NotUp {
+        /// How it ended.
+        ending: Box<Ending>,
+        /// What it said.
+        console_log: PathBuf,
+    },
+}
+
+impl BootError {
+    pub(crate) fn host(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Host { what, source }
+    }
+}
+
+/// Something a guest says while it runs a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// How far the job is.
+    Progress(String),
+    /// For the log.
+    Log(String),
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobEnd {
+    /// With this result.
+    Done(Vec<u8>),
+    /// The handler in the guest could not do it.
+    Failed(String),
+    /// The guest is gone; every further job ends the same way.
+    GuestEnded(Ending),
+}
+
+/// What is known of a guest when it is over.
+#[derive(Debug, Clone)]
+pub struct GuestReport {
+    /// How it ended.
+    pub ending: Ending,
+    /// What its kernel had to say.
+    pub console: ConsoleSummary,
+    /// Whether its clock can be believed.
+    pub clock: ClockReport,
+    /// The console log, bounded.
+    pub console_log: PathBuf,
+}
+
+/// What an executor hands over when it has started a guest.
+pub(crate) struct Started {
+    pub(crate) process: Supervised,
+    pub(crate) to_guest: OwnedFd,
+    pub(crate) from_guest: OwnedFd,
+    pub(crate) console: Console,
+    pub(crate) console_log: PathBuf,
+    pub(crate) watch: Watch,
+    /// The exit status by which the emulator reports a panic of the guest.
+    pub(crate) panic_status: Option<i32>,
+    /// When the decision to start it was made.
+    pub(crate) since: Instant,
+}
+
+/// After a panic, how long the kernel gets to print the rest of its trace.
+const PANIC_TIME: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+enum Arrival {
+    Message { sequence: u32, message: Message },
+    Ended(ReadError),
+}
+
+/// A guest that has said hello. Killed when dropped.
+#[derive(Debug)]
+pub struct Guest {
+    process: Supervised,
+    writer: FrameWriter<Outgoing>,
+    arrivals: Receiver<Arrival>,
+    activity: Activity,
+    clock: Arc<Mutex<ClockWatch>>,
+    console: Console,
+    console_log: PathBuf,
+    watch: Watch,
+    panic_status: Option<i32>,
+    hello: Option<Hello>,
+    boot_time: Duration,
+    next_job: u32,
+    bye: bool,
+    garbled: Option<String>,
+    ending: Option<Ending>,
+}
+
+impl Guest {
+    /// Takes over a started guest and waits for its hello.
+    pub(crate) fn attach(started: Started) -> Result<Self, BootError> {
+        let Started { process, to_guest, from_guest, console, console_log, watch, panic_status, since } = started;
+        let activity = Activity::new();
+        let clock = Arc::new(Mutex::new(ClockWatch::default()));
+        let (sender, arrivals) = sync_channel(QUEUE);
+        let reader = FrameReader::new(Incoming::new(from_guest, activity.clone()));
+        let shared_clock = Arc::clone(&clock);
+        thread::Builder::new()
+            .name("guest-channel".to_owned())
+            .spawn(move || receive(reader, &sender, &shared_clock))
+            .map_err(BootError::host("start a thread"))?;
+        let outgoing =
+            Outgoing::new(to_guest, watch.silence_limit).map_err(BootError::host("prepare the guest's channel"))?;
+        let mut guest = Self {
+            process,
+            writer: FrameWriter::new(outgoing),
+            arrivals,
+            activity,
+            clock,
+            console,
+            console_log,
+            watch,
+            panic_status,
+            hello: None,
+            boot_time: Duration::ZERO,
+            next_job: 0,
+            bye: false,
+            garbled: None,
+            ending: None,
+        };
+        // Booting is silent: the limit of the hello is the only one.
+        match guest.await_message(since, watch.hello_limit, Waiting::Hello, watch.hello_limit) {
+            Ok(Message::Hello(hello)) => {
+                guest.hello = Some(hello);
+                guest.boot_time = since.elapsed();
+                Ok(guest)
+            }
+            other => {
+                let ending = match other {
+                    Ok(message) => {
+                        guest.garbled = Some(format!("it began with {:?} instead of hello", message.kind()));
+                        guest.end(None)
+                    }
+                    Err(ending) => ending,
+                };
+                Err(BootError::NotUp { ending: Box::new(ending), console_log: guest.console_log.clone() })
+            }
+        }
+    }
+
+    /// How the agent introduced itself.
+    ///
+    /// # Panics
+    /// Never: a guest is only handed out after its hello.
+    #[must_use]
+    pub fn hello(&self) -> &Hello {
+        self.hello.as_ref().expect("said hello before it was handed out")
+    }
+
+    /// From the decision to start it until its hello.
+    #[must_use]
+    pub const fn boot_time(&self) -> Duration {
+        self.boot_time
+    }
+
+    /// What keeps its processes together.
+    #[must_use]
+    pub const fn confinement(&self) -> Confinement {
+        self.process.confinement()
+    }
+
+    /// How it ended, if it has.
+    #[must_use]
+    pub const fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// What its heartbeats tell so far.
+    #[must_use]
+    pub fn clock(&self) -> ClockReport {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner).report().clone()
+    }
+
+    /// What its kernel has said so far.
+    #[must_use]
+    pub fn console(&self) -> ConsoleSummary {
+        self.console.summary()
+    }
+
+    /// Has the guest's handler do a job, for at most `limit`. A job that is overdue costs the guest its life, after
+    /// the kernel has printed where its tasks are stuck.
+    pub fn run(&mut self, kind: &str, body: Vec<u8>, limit: Duration, on_event: &mut dyn FnMut(Event)) -> JobEnd {
+        if let Some(ending) = &self.ending {
+            return JobEnd::GuestEnded(ending.clone());
+        }
+        let id = self.next_job;
+        self.next_job += 1;
+        let since = Instant::now();
+        match self.writer.send(&Message::Job { id, kind: kind.to_owned(), body }) {
+            Ok(_) => {}
+            Err(error @ (WriteError::TooLong { .. } | WriteError::Head(_))) => {
+                return JobEnd::Failed(format!("the job cannot be sent: {error}"));
+            }
+            Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                return JobEnd::GuestEnded(self.end(Some((Waiting::Acceptance, since.elapsed()))));
+            }
+            Err(WriteError::Io(_)) => return JobEnd::GuestEnded(self.end(None)),
+        }
+        loop {
+            match self.await_message(since, limit, Waiting::Job, self.watch.silence_limit) {
+                Ok(Message::Result { id: of, status, body }) if of == id => {
+                    return match status {
+                        JobStatus::Done => JobEnd::Done(body),
+                        JobStatus::Failed(why) => JobEnd::Failed(why),
+                    };
+                }
+                Ok(Message::Progress { id: of, text }) if of == id => on_event(Event::Progress(text)),
+                Ok(Message::Log { text }) => on_event(Event::Log(text)),
+                Ok(other) => {
+                    self.garbled = Some(format!("{:?} came while job {id} was running", other.kind()));
+                    return JobEnd::GuestEnded(self.end(None));
+                }
+                Err(ending) => return JobEnd::GuestEnded(ending),
+            }
+        }
+    }
+
+    /// Has it power off, and reports. A guest that has ended already is only reported.
+    #[must_use]
+    pub fn finish(mut self) -> GuestReport {
+        if self.ending.is_none() {
+            let since = Instant::now();
+            if self.writer.send(&Message::Bye).is_ok() {
+                let limit = self.watch.farewell_limit;
+                loop {
+                    match self.await_message(since, limit, Waiting::PowerOff, limit) {
+                        Ok(Message::Bye) => self.bye = true,
+                        Ok(_) => {}
+                        Err(_) => break,
+                    }
+                }
+            }
+            self.end(None);
+        }
+        self.report()
+    }
+
+    /// Kills it and reports.
+    #[must_use]
+    pub fn kill(mut self) -> GuestReport {
+        self.process.kill();
+        self.end(None);
+        self.report()
+    }
+
+    fn report(&mut self) -> GuestReport {
+        GuestReport {
+            ending: self.end(None),
+            console: self.console.finish(),
+            clock: self.clock(),
+            console_log: self.console_log.clone(),
+        }
+    }
+
+    /// The next message, or how the guest ended instead.
+    fn await_message(
+        &mut self,
+        since: Instant,
+        limit: Duration,
+        waiting: Waiting,
+        silence_limit: Duration,
+    ) -> Result<Message, Ending> {
+        let mut quiet = Duration::ZERO;
+        let mut stamp = self.activity.stamp();
+        let mut looked = Instant::now();
+        loop {
+            match self.arrivals.recv_timeout(TICK) {
+                Ok(Arrival::Message { sequence, message }) => {
+                    if matches!(message, Message::Result { .. }) {
+                        // Lost only with the guest itself, which the next wait will notice.
+                        let _ = self.writer.send(&Message::Ack { sequence });
+                    }
+                    return Ok(message);
+                }
+                Ok(Arrival::Ended(error)) => {
+                    if !matches!(error, ReadError::Closed | ReadError::Truncated { .. } | ReadError::Io(_)) {
+                        self.garbled = Some(error.to_string());
+                    }
+                    return Err(self.end(None));
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.end(None)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // A host that was stopped itself must not blame the guest: a tick counts as at most two.
+            let now = Instant::now();
+            quiet += now.duration_since(looked).min(2 * TICK);
+            looked = now;
+            if self.activity.stamp() != stamp {
+                stamp = self.activity.stamp();
+                quiet = Duration::ZERO;
+            }
+            if quiet > silence_limit {
+                return Err(self.end(Some((Waiting::Heartbeat, quiet))));
+            }
+            // After a panic there is nothing to wait for, and not every kernel ends its process by itself.
+            if self.console.has_panicked() {
+                return Err(self.end(None));
+            }
+            let waited = since.elapsed();
+            if waited > limit {
+                if waiting == Waiting::Job && self.writer.send(&Message::Dump).is_ok() {
+                    self.await_dump();
+                }
+                return Err(self.end(Some((waiting, waited))));
+            }
+        }
+    }
+
+    /// Waits until the list of blocked tasks is on the console and has stopped growing.
+    fn await_dump(&self) {
+        let since = Instant::now();
+        let mut bytes = self.console.summary().bytes;
+        while since.elapsed() < DUMP_TIME {
+            thread::sleep(2 * TICK);
+            let summary = self.console.summary();
+            if summary.bytes == bytes && summary.first(IncidentKind::BlockedTasks).is_some() {
+                break;
+            }
+            bytes = summary.bytes;
+        }
+    }
+
+    /// Makes sure it has ended, and says how. Only the first call decides.
+    fn end(&mut self, gave_up: Option<(Waiting, Duration)>) -> Ending {
+        if let Some(ending) = &self.ending {
+            return ending.clone();
+        }
+        if gave_up.is_some() || self.garbled.is_some() {
+            self.process.kill();
+        }
+        let mut gave_up = gave_up;
+        let patience = if self.console.has_panicked() { PANIC_TIME } else { DYING_TIME };
+        let process = self.process.wait(patience).or_else(|| {
+            gave_up.get_or_insert((Waiting::PowerOff, DYING_TIME));
+            self.process.kill();
+            self.process.wait(DYING_TIME)
+        });
+        let console = self.console.finish();
+        let process = process.unwrap_or(ProcessEnd::Exited(-1));
+        let panic_reported = matches!((process, self.panic_status), (ProcessEnd::Exited(status), Some(panic)) if status == panic)
+            && self.hello.is_some();
+        let evidence = Evidence {
+            bye: self.bye,
+            gave_up,
+            process,
+            garbled: self.garbled.clone(),
+            panic_reported,
+            console: &console,
+        };
+        let ending = evidence.ending();
+        self.ending = Some(ending.clone());
+        ending
+    }
+}
+
+/// Runs on the channel's thread until the stream ends or nobody listens any more.
+fn receive(mut reader: FrameReader<Incoming>, sender: &SyncSender<Arrival>, clock: &Mutex<ClockWatch>) {
+    loop {
+        let arrival = match reader.next_message() {
+            Ok((_, Message::Heartbeat(beat))) => {
+                clock.lock().unwrap_or_else(PoisonError::into_inner).beat(Instant::now(), beat);
+                continue;
+            }
+            Ok((sequence, message)) => Arrival::Message { sequence, message },
+            Err(error) => {
+                let _ = sender.send(Arrival::Ended(error));
+                return;
+            }
+        };
+        if sender.send(arrival).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! User-mode Linux: a real kernel as an ordinary process of an ordinary user, up in about a second.
+//!
+//! The guest's root is the host's, read-only through hostfs, so the agent is the running binary itself and every
+//! tool of the host is there. Disks come over vhost-user from [`crate::vhost`]; the built-in `ubd` is offered too,
+//! but it drops flushes: no fsync reaches the image, in any version from 5.10 to 6.12.
+
+mod command;
+mod shim;
+
+use crate::agent::settings::Settings;
+use crate::guest::{BootError, Console, Guest, Started, Watch};
+use crate::process::Launch;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Guest memory below this does not boot, bytes.
+pub const MIN_MEMORY_BYTES: u64 = 64 << 20;
+
+/// Guest memory above this is surely a mistake, bytes.
+pub const MAX_MEMORY_BYTES: u64 = 64 << 30;
+
+/// Most disks of a guest; each is one command-line word.
+pub const MAX_DISKS: usize = 8;
+
+/// A user-mode kernel on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UmlKernel {
+    /// The executable (`linux.uml`).
+    pub binary: PathBuf,
+    /// The directory that holds its modules.dep.
+    pub modules: Option<PathBuf>,
+    /// A C library newer than the host's, that came with the kernel: the directory with `ld-linux-x86-64.so.2` and
+    /// `libc.so.6`.
+    pub libraries: Option<PathBuf>,
+}
+
+/// A disk of the guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UmlDisk {
+    /// Served at this vhost-user socket; `/dev/vda`, `/dev/vdb`, … in this order. Needs the module virtio_blk.
+    VhostUser(PathBuf),
+    /// An image under the kernel's own driver; `/dev/ubda`, … Flushes never arrive.
+    Ubd(PathBuf),
+}
+
+/// What to boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UmlSpec {
+    /// The kernel.
+    pub kernel: UmlKernel,
+    /// The binary that is to be process 1, usually the running one; it calls [`crate::agent::main`].
+    pub agent: PathBuf,
+    /// Further arguments of the agent, without blanks.
+    pub agent_arguments: Vec<String>,
+    /// Memory of the guest, bytes.
+    pub memory_bytes: u64,
+    /// Its disks.
+    pub disks: Vec<UmlDisk>,
+    /// Modules to load before hello; virtio_blk is added where a disk needs it.
+    pub modules: Vec<String>,
+    /// An existing directory of this guest's own: its console log, its sockets, its control files.
+    pub directory: PathBuf,
+    /// How patient to be.
+    pub watch: Watch,
+}
+
+impl UmlSpec {
+    /// A guest with 256 MiB and no disk.
+    pub fn new(kernel: UmlKernel, agent: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            kernel,
+            agent: agent.into(),
+            agent_arguments: Vec::new(),
+            memory_bytes: 256 << 20,
+            disks: Vec::new(),
+            modules: Vec::new(),
+            directory: directory.into(),
+            watch: Watch::UML,
+        }
+    }
+
+    /// Boots it and waits for its hello.
+    pub fn boot(&self) -> Result<Guest, BootError> {
+        let since = Instant::now();
+        let directory = fs::canonicalize(&self.directory)
+            .map_err(BootError::host(format!("enter {}", self.directory.display())))?;
+        let (program, argv) = command::argv(self)?;
+        let console_log = directory.join("console.log");
+        // Left over from an earlier guest in the same directory: UML would take it for a running one.
+        let control = directory.join(command::CONTROL);
+        let _ = fs::remove_dir_all(&control);
+        fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
+
+        let preload = shim::install(&directory).map_err(BootError::host("write the ptrace shim"))?;
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(BootError::host("make a pipe"));
+        let (guest_input, to_guest) = pipe()?;
+        let (from_guest, guest_output) = pipe()?;
+        let (console_output, console_input) = pipe()?;
+        let null = fs::File::open("/dev/null").map_err(BootError::host("open /dev/null"))?;
+        let console = Console::drain(fs::File::from(console_output), &console_log)
+            .map_err(BootError::host(format!("write {}", console_log.display())))?;
+        let errors = console_input.try_clone().map_err(BootError::host("duplicate a descriptor"))?;
+        let launch = Launch {
+            program,
+            argv,
+            environment: environment(&directory, preload),
+            directory,
+            descriptors: vec![
+                (null.into(), 0),
+                (console_input, 1),
+                (errors, 2),
+                (guest_input, command::GUEST_INPUT),
+                (guest_output, command::GUEST_OUTPUT),
+            ],
+        };
+        let process = launch.spawn()?;
+        let started = Started {
+            process,
+            to_guest,
+            from_guest,
+            console,
+            console_log,
+            watch: self.watch,
+            panic_status: None,
+            since,
+        };
+        Guest::attach(started)
+    }
+
+    fn settings(&self) -> Settings {
+        let mut load = self.modules.clone();
+        if self.disks.iter().any(|disk| matches!(disk, UmlDisk::VhostUser(_))) {
+            load.insert(0, "virtio_blk".to_owned());
+        }
+        Settings { channel: "/dev/ttyS0".to_owned(), modules: self.kernel.modules.clone(), load }
+    }
+}
+
+/// UML looks for a place in memory for its "physical" memory: a deleted file in a tmpfs.
+fn environment(directory: &Path, preload: Option<PathBuf>) -> Vec<(String, OsString)> {
+    let place = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm") } else { directory };
+    let mut environment = vec![
+        ("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into()),
+        ("TMPDIR".to_owned(), place.into()),
+        ("HOME".to_owned(), directory.into()),
+    ];
+    environment.extend(preload.map(|library| ("LD_PRELOAD".to_owned(), library.into())));
+    environment
+}
+
+/// The kernel of the installed package `user-mode-linux`, if it is installed.
+#[must_use]
+pub fn installed_kernel() -> Option<UmlKernel> {
+    let binary =
+        ["/usr/bin/linux.uml", "/usr/local/bin/linux.uml"].map(PathBuf::from).into_iter().find(|p| p.is_file())?;
+    let modules = fs::read_dir("/usr/lib/uml/modules").ok().and_then(|entries| {
+        let mut directories: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        directories.sort();
+        directories.pop().filter(|path| path.join("modules.dep").is_file())
+    });
+    Some(UmlKernel { binary, modules, libraries: None })
+}
