@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::exact::{coin_sums, lower_critical, subset_sums};
+use super::exact::{coin_sums, lower_critical, mann_whitney_null};
 use super::rank_tests::{EXACT_BLOCKS, EXACT_PRODUCT};
 use crate::Sample;
 use crate::distribution::normal_quantile;
@@ -46,14 +46,9 @@ impl Shift {
 pub fn hodges_lehmann(baseline: &Sample, other: &Sample, confidence: f64) -> Shift {
     let differences = baseline.values().iter().flat_map(|b| other.values().iter().map(move |o| o - b)).collect();
     let (n, m) = (baseline.n(), other.n());
-    let small = n.min(m);
-    let null = (n * m <= EXACT_PRODUCT).then(|| {
-        let ranks: Vec<usize> = (1..=n + m).collect();
-        // The rank sum of the smaller group starts at 1 + … + small where U starts at 0.
-        subset_sums(&ranks, small).split_off(small * (small + 1) / 2)
-    });
+    let null = (n * m <= EXACT_PRODUCT).then(|| mann_whitney_null(n, m));
     let variance = (n * m * (n + m + 1)) as f64 / 12.0;
-    invert(differences, null.as_deref(), variance, confidence, small)
+    invert(differences, null.as_deref(), variance, confidence, n.min(m))
 }
 
 /// [`hodges_lehmann`] on the logarithms: the shift as a share of the baseline, with the baseline's

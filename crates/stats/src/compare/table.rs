@@ -173,8 +173,8 @@ impl Comparison {
 /// Compares every row with every other, with the family-wise error held at `alpha`.
 ///
 /// Each pair: a rank test (see [`PairTest`]), its shift and Cliff's δ (always of the figures as
-/// measured); over the table Holm's correction and letters. All tests are exact for up to 30
-/// repeats, so no seed is needed.
+/// measured); over the table Holm's correction and letters. No test draws random
+/// numbers, so no seed is needed.
 ///
 /// With blocks, what a block does to all rows must not hide what rows do. Signed ranks take it out
 /// completely, when there are blocks enough for a table of this size; else the two rows are first
