@@ -11,5 +11,6 @@ pub mod fragmentation;
 pub mod inventory;
 pub mod meters;
 pub mod mount;
+pub mod source_tree;
 pub mod stop;
 pub mod undo;
