@@ -26,9 +26,13 @@ pub struct LoadReport {
     pub process_system_ns: u64,
     /// Threads that ran.
     pub threads: u32,
+    /// What each thread did, group by group; empty when it was not recorded.
+    #[serde(default)]
+    pub per_thread: Vec<ThreadReport>,
     /// One per action of each group, in the workload's order.
     pub operations: Vec<OperationReport>,
-    /// Periodic and final fsyncs of the groups' fsync policy.
+    /// Fsyncs of the groups' fsync policy: an entry for the periodic ones of a group, and another for the final ones,
+    /// so that each has a latency of its own.
     pub group_fsyncs: Vec<GroupFsyncs>,
     /// System calls by kind, with their latency.
     pub calls: Vec<CallReport>,
@@ -44,6 +48,17 @@ pub struct LoadReport {
     pub clock: ClockReport,
     /// What a reader has to know before believing the figures.
     pub warnings: Vec<String>,
+}
+
+/// One thread, for telling how evenly the work was spread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// Its group's name.
+    pub group: String,
+    /// Operations it completed, and periodic fsyncs where they count as operations.
+    pub operations: u64,
+    /// Time it spent in them.
+    pub busy_ns: u64,
 }
 
 /// One action of a group.
@@ -89,7 +104,8 @@ pub struct GroupFsyncs {
 pub struct CallReport {
     /// The group's name.
     pub group: String,
-    /// open, read, write, create, lseek, unlink, close or stat.
+    /// open, read, write, create, lseek, unlink, close, stat (the calls FFSB tells of) or fsync, which here includes
+    /// fdatasync and msync.
     pub call: String,
     /// Latency of each.
     pub latency: Histogram,

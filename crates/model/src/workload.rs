@@ -474,7 +474,7 @@ pub struct FsyncPolicy {
     pub counted: bool,
     /// Whether each thread fsyncs every file when it ends.
     pub at_end: bool,
-    /// fdatasync in place of fsync.
+    /// fdatasync in place of fsync, also where an action of the group ends with an fsync.
     pub data_only: bool,
 }
 
