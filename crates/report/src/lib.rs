@@ -1,1 +1,33 @@
-//! The `report` part of fstone; see ARCHITECTURE.md.
+//! The report: from a [`fstone_model::Dataset`] to something a person reads or a program takes in.
+//!
+//! Reading order: [`analysis`] works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
+//! every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
+//! [`csv_summary`], [`json`](json()).
+//!
+//! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
+//! derived from the run's. The same dataset gives the same bytes. This crate must not see a connection, a file or a
+//! command, and no format may compute a figure of its own: what two formats print has to agree.
+
+pub mod analysis;
+mod csv;
+pub mod json;
+mod legend;
+mod markdown;
+mod number;
+mod terminal;
+mod text;
+mod when;
+
+pub use analysis::Analysis;
+pub use csv::{csv, csv_summary};
+pub use json::json;
+pub use markdown::markdown;
+pub use number::Scale;
+pub use terminal::{TerminalOptions, terminal};
+
+/// What a report shows beyond the run itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Print figures published elsewhere beside today's, where the study names some.
+    pub published: bool,
+}

@@ -1,0 +1,210 @@
+//! Footnotes for what did not complete, and warnings about what did; each said once.
+
+use super::{ColumnComparison, ColumnView, Drifting, Row};
+use crate::text;
+use fstone_model::Outcome;
+use std::collections::HashMap;
+
+/// Why trials did not complete, in the words of whoever refused. One per distinct reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footnote {
+    /// Its number, from 1.
+    pub number: usize,
+    /// "refused", "failed", …
+    pub word: &'static str,
+    /// The step it happened in.
+    pub step: String,
+    /// The kernel's or the tool's own words; may be several lines.
+    pub words: String,
+    /// The likely cure.
+    pub cure: Option<String>,
+    /// The rows it happened in.
+    pub rows: Vec<FootnoteRow>,
+}
+
+/// A row that a footnote is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FootnoteRow {
+    /// The row.
+    pub row: usize,
+    /// How many of its trials ended so.
+    pub trials: usize,
+    /// How many trials it has.
+    pub of: usize,
+}
+
+impl Footnote {
+    /// "refused at mount: ext4: Unknown parameter 'nomballoc'", on one line.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let mut sentence = self.word.to_owned();
+        if !self.step.is_empty() {
+            sentence.push_str(&format!(" at {}", self.step));
+        }
+        let words = text::line(&self.words);
+        if !words.is_empty() {
+            sentence.push_str(&format!(": {words}"));
+        }
+        if let Some(cure) = &self.cure {
+            sentence.push_str(&format!(" (cure: {cure})"));
+        }
+        sentence
+    }
+
+    /// "2 of 3 trials of ext4" when some of a row's trials did complete or ended otherwise; else `None`.
+    #[must_use]
+    pub fn share(&self, rows: &[Row<'_>]) -> Option<String> {
+        let partial: Vec<String> = self
+            .rows
+            .iter()
+            .filter(|row| row.trials < row.of)
+            .map(|row| format!("{} of {} trials of {}", row.trials, row.of, rows[row.row].label))
+            .collect();
+        (!partial.is_empty()).then(|| text::listing(&partial))
+    }
+}
+
+/// Something a reader has to know before believing the figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// What.
+    pub text: String,
+    /// The rows it is about; empty when it is about the run.
+    pub rows: Vec<usize>,
+    /// How many trials said so; 0 when it was worked out here.
+    pub trials: usize,
+}
+
+/// Collects the reasons and gives each row its numbers.
+pub(super) fn footnotes(rows: &mut [Row<'_>]) -> Vec<Footnote> {
+    let mut footnotes: Vec<Footnote> = Vec::new();
+    for (index, row) in rows.iter_mut().enumerate() {
+        for trial in &row.trials {
+            let Some((word, step, words, cure)) = reason(&trial.outcome) else { continue };
+            let known = footnotes
+                .iter()
+                .position(|note| note.word == word && note.step == step && note.words == words && note.cure == cure);
+            let at = known.unwrap_or_else(|| {
+                let number = footnotes.len() + 1;
+                footnotes.push(Footnote { number, word, step, words, cure, rows: Vec::new() });
+                number - 1
+            });
+            let of = row.trials.len();
+            match footnotes[at].rows.last_mut() {
+                Some(last) if last.row == index => last.trials += 1,
+                _ => footnotes[at].rows.push(FootnoteRow { row: index, trials: 1, of }),
+            }
+            if !row.footnotes.contains(&(at + 1)) {
+                row.footnotes.push(at + 1);
+            }
+        }
+    }
+    footnotes
+}
+
+fn reason(outcome: &Outcome) -> Option<(&'static str, String, String, Option<String>)> {
+    let reason = outcome.reason()?;
+    let cure = reason.cure.as_deref().map(text::line);
+    Some((outcome.word(), text::line(&reason.step), text::block(&reason.words), cure))
+}
+
+/// What trials and loads warned of, each once, followed by what the statistics have to say.
+pub(super) fn warnings(
+    rows: &[Row<'_>],
+    columns: &[ColumnView],
+    comparisons: &[ColumnComparison],
+    drifts: &[Drifting],
+) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        for trial in &row.trials {
+            let of_loads = trial.steps.iter().filter_map(|step| step.load.as_ref()).flat_map(|load| &load.warnings);
+            let mut said = Vec::new();
+            for warning in trial.warnings.iter().chain(of_loads) {
+                let at = *known.entry(without_numbers(warning)).or_insert_with(|| {
+                    warnings.push(Warning { text: text::line(warning), rows: Vec::new(), trials: 0 });
+                    warnings.len() - 1
+                });
+                if !said.contains(&at) {
+                    warnings[at].trials += 1;
+                    said.push(at);
+                }
+                if warnings[at].rows.last() != Some(&index) {
+                    warnings[at].rows.push(index);
+                }
+            }
+        }
+    }
+    warnings.extend(drifts.iter().map(|drift| drift.warning(columns)));
+    warnings.extend(power(rows, comparisons));
+    warnings.extend(columns.iter().enumerate().filter_map(|(index, column)| outliers(rows, index, column)));
+    warnings
+}
+
+/// "No difference found" would mislead where none could have been found.
+fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> {
+    let note = comparisons.iter().filter_map(ColumnComparison::power_note).max_by_key(|note| note.powerless_pairs)?;
+    let most = rows.iter().map(|row| row.completed).max()?;
+    let what = if note.powerless_pairs == note.pairs {
+        format!(
+            "With {} a row no test can tell these rows apart, however far apart they are",
+            text::counted(most, "trial")
+        )
+    } else {
+        format!(
+            "{} of {} pairs of rows have too few trials to be told apart, however far apart they are",
+            note.powerless_pairs, note.pairs
+        )
+    };
+    let cure = format!(
+        "it takes at least {} of every row, and more for a difference that is not glaring",
+        text::counted(note.repeats_needed, "trial")
+    );
+    Some(Warning { text: format!("{what}; {cure}"), rows: Vec::new(), trials: 0 })
+}
+
+/// Warnings that differ in a figure alone ("mix off by 2.1 points") are one warning; the first is shown.
+fn without_numbers(text: &str) -> String {
+    let mut key = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_digit() => {
+                if !key.ends_with('#') {
+                    key.push('#');
+                }
+            }
+            '.' | ',' if key.ends_with('#') => {}
+            c => key.push(c),
+        }
+    }
+    key
+}
+
+fn outliers(rows: &[Row<'_>], index: usize, column: &ColumnView) -> Option<Warning> {
+    let touched: Vec<usize> =
+        (0..rows.len()).filter(|row| rows[*row].entries[index].values.iter().any(|value| value.outlier)).collect();
+    let count: usize =
+        touched.iter().map(|row| rows[*row].entries[index].values.iter().filter(|v| v.outlier).count()).sum();
+    (count > 0).then(|| Warning {
+        text: format!(
+            "{}: {} far from the row's others; counted in, and marked in the figures",
+            column.header,
+            if count == 1 { "1 trial lies".to_owned() } else { format!("{count} trials lie") }
+        ),
+        rows: touched,
+        trials: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_numbers;
+
+    #[test]
+    fn warnings_that_differ_in_figures_alone_are_alike() {
+        assert_eq!(without_numbers("mix off by 2.13 points"), without_numbers("mix off by 12,000.5 points"));
+        assert_ne!(without_numbers("mix off by 2 points"), without_numbers("mix off by 2 blocks"));
+        assert_eq!(without_numbers("done. 3"), "done. #");
+    }
+}

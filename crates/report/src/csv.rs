@@ -1,0 +1,212 @@
+//! CSV (RFC 4180): every figure of every trial, or one row per cell.
+//!
+//! Values are in the unit named beside them and are the shortest text that reads back as the same number. Text that a
+//! spreadsheet would take for a formula gets an apostrophe in front.
+
+use crate::{Analysis, number::exact, text::line, when};
+use fstone_model::{Better, Dataset, Trial, Unit};
+
+/// Every figure of every trial, in the order they ran: one row each.
+///
+/// Columns: run, study, cell, row, one `factor: NAME` per factor, repetition, position, started, duration_s, seed,
+/// outcome, reason, step, metric, value, unit, better. A trial without figures has one row with the last five empty.
+#[must_use]
+pub fn csv(dataset: &Dataset) -> String {
+    let plan = &dataset.run.plan;
+    let mut output = String::new();
+    let mut head: Vec<String> = ["run", "study", "cell", "row"].map(str::to_owned).to_vec();
+    head.extend(plan.factors.iter().map(|factor| format!("factor: {}", factor.name)));
+    head.extend(
+        [
+            "repetition",
+            "position",
+            "started",
+            "duration_s",
+            "seed",
+            "outcome",
+            "reason",
+            "step",
+            "metric",
+            "value",
+            "unit",
+            "better",
+        ]
+        .map(str::to_owned),
+    );
+    record(&head.iter().map(|name| text(name)).collect::<Vec<_>>(), &mut output);
+    for trial in &dataset.trials {
+        let about = about(dataset, trial);
+        let figures = trial.steps.iter().flat_map(|step| step.figures.iter().map(move |figure| (step, figure)));
+        let mut any = false;
+        for (step, figure) in figures {
+            any = true;
+            let mut fields = about.clone();
+            fields.extend([
+                text(&step.step),
+                text(&figure.metric),
+                exact(figure.value),
+                unit(figure.unit).to_owned(),
+                better(figure.better).to_owned(),
+            ]);
+            record(&fields, &mut output);
+        }
+        if !any {
+            let mut fields = about;
+            fields.extend(std::iter::repeat_n(String::new(), 5));
+            record(&fields, &mut output);
+        }
+    }
+    output
+}
+
+/// What stands before every figure of a trial.
+fn about(dataset: &Dataset, trial: &Trial) -> Vec<String> {
+    let plan = &dataset.run.plan;
+    let cell = plan.cells.iter().find(|cell| cell.index == trial.id.cell);
+    let mut fields = vec![
+        dataset.run.id.to_string(),
+        text(&plan.study),
+        trial.id.cell.to_string(),
+        text(cell.map_or("", |cell| &cell.label)),
+    ];
+    fields.extend(plan.factors.iter().enumerate().map(|(index, factor)| {
+        let level = cell.and_then(|cell| factor.levels.get(*cell.levels.get(index)? as usize));
+        text(level.map_or("", String::as_str))
+    }));
+    let reason = trial.outcome.reason().map_or_else(String::new, |reason| format!("{}: {}", reason.step, reason.words));
+    fields.extend([
+        trial.id.repetition.to_string(),
+        trial.position.to_string(),
+        when::iso(trial.started_unix_ns),
+        exact(trial.duration_ns as f64 / 1e9),
+        trial.seed.to_string(),
+        trial.outcome.word().to_owned(),
+        text(&reason),
+    ]);
+    fields
+}
+
+/// One row per cell: the table, with nothing rounded.
+///
+/// Columns: run, study, cell, row, one `factor: NAME` per factor, outcome, trials, completed, reasons; then for every
+/// column of the table, each name with its unit in front: n, mean, median, low and high (95 % interval of the mean),
+/// reliable (whether it rests on 5 trials or more), letters, ratio (to the baseline).
+#[must_use]
+pub fn csv_summary(dataset: &Dataset) -> String {
+    let analysis = Analysis::of(dataset);
+    let plan = &dataset.run.plan;
+    let mut output = String::new();
+    let mut head: Vec<String> = ["run", "study", "cell", "row"].map(str::to_owned).to_vec();
+    head.extend(plan.factors.iter().map(|factor| text(&format!("factor: {}", factor.name))));
+    head.extend(["outcome", "trials", "completed", "reasons"].map(str::to_owned));
+    for column in &analysis.columns {
+        for name in ["n", "mean", "median", "low", "high", "reliable", "letters", "ratio"] {
+            head.push(text(&format!("{} [{}] {name}", column.header, unit(column.unit))));
+        }
+    }
+    record(&head, &mut output);
+    for (row, cell) in analysis.rows.iter().zip(&plan.cells) {
+        let mut fields = vec![dataset.run.id.to_string(), text(&plan.study), row.cell.to_string(), text(&cell.label)];
+        fields.extend(plan.factors.iter().enumerate().map(|(index, factor)| {
+            let level = cell.levels.get(index).and_then(|level| factor.levels.get(*level as usize));
+            text(level.map_or("", String::as_str))
+        }));
+        let reasons: Vec<String> =
+            row.footnotes.iter().map(|number| analysis.footnotes[number - 1].sentence()).collect();
+        fields.extend([
+            row.word.unwrap_or("completed").to_owned(),
+            row.trials.len().to_string(),
+            row.completed.to_string(),
+            text(&reasons.join("; ")),
+        ]);
+        for entry in &row.entries {
+            let number = |value: Option<f64>| value.map(exact).unwrap_or_default();
+            fields.extend([
+                entry.values.len().to_string(),
+                number(entry.mean()),
+                number(entry.summary.map(|summary| summary.median)),
+                number(entry.interval.map(|interval| interval.low)),
+                number(entry.interval.map(|interval| interval.high)),
+                entry.interval.map_or("", |interval| if interval.is_reliable() { "yes" } else { "no" }).to_owned(),
+                entry.letters.clone(),
+                number(entry.ratio),
+            ]);
+        }
+        record(&fields, &mut output);
+    }
+    output
+}
+
+/// Fields that are safe as they stand or came from [`text`].
+fn record(fields: &[String], output: &mut String) {
+    output.push_str(&fields.join(","));
+    output.push_str("\r\n");
+}
+
+/// A text field: visible, no formula, quoted when it has to be.
+fn text(value: &str) -> String {
+    let mut clean = line(value);
+    if clean.starts_with(['=', '+', '-', '@']) {
+        clean.insert(0, '\'');
+    }
+    if clean.contains([',', '"', ';', '\'']) || clean.starts_with(' ') {
+        clean = format!("\"{}\"", clean.replace('"', "\"\""));
+    }
+    clean
+}
+
+/// The unit's name as JSON and the store have it.
+const fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Seconds => "seconds",
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Bytes => "bytes",
+        Unit::BytesPerSecond => "bytes-per-second",
+        Unit::PerSecond => "per-second",
+        Unit::Percent => "percent",
+        Unit::Count => "count",
+        Unit::Ratio => "ratio",
+    }
+}
+
+const fn better(better: Better) -> &'static str {
+    match better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+        Better::Neither => "neither",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_quoted_and_no_formula() {
+        assert_eq!(text("a,b"), "\"a,b\"");
+        assert_eq!(text("say \"x\""), "\"say \"\"x\"\"\"");
+        assert_eq!(text("=1+2"), "\"'=1+2\"");
+        assert_eq!(text("two\nlines"), "two lines");
+        assert_eq!(text("plain"), "plain");
+    }
+
+    #[test]
+    fn units_are_named_as_the_model_names_them() {
+        let all = [
+            Unit::Seconds,
+            Unit::Nanoseconds,
+            Unit::Bytes,
+            Unit::BytesPerSecond,
+            Unit::PerSecond,
+            Unit::Percent,
+            Unit::Count,
+            Unit::Ratio,
+        ];
+        for each in all {
+            assert_eq!(serde_json::to_value(each).expect("a unit is a string"), unit(each));
+        }
+        for each in [Better::Higher, Better::Lower, Better::Neither] {
+            assert_eq!(serde_json::to_value(each).expect("a direction is a string"), better(each));
+        }
+    }
+}

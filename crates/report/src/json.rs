@@ -1,0 +1,350 @@
+//! JSON of a documented shape: [`Document`]. Everything the table shows, unrounded, and every trial's figures.
+//!
+//! The shape has a [`VERSION`]. Fields are added without changing it; it changes when a field goes or means something
+//! else. Numbers are in base units; seeds are whole numbers of up to 64 bits.
+
+use crate::{Analysis, Options, analysis};
+use fstone_model::{Better, Dataset, Outcome, Unit};
+use fstone_stats::{
+    Interval,
+    compare::{Pairwise, Shift},
+};
+use serde::Serialize;
+
+/// The shape's version.
+pub const VERSION: u32 = 1;
+
+/// The whole report.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    /// Always "fstone-report".
+    pub format: &'static str,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The run.
+    pub run: RunPart<'a>,
+    /// The answer in at most three sentences.
+    pub sentences: Vec<String>,
+    /// The columns of the table.
+    pub columns: Vec<ColumnPart<'a>>,
+    /// The rows of the table: the cells, in the plan's order.
+    pub rows: Vec<RowPart<'a>>,
+    /// Why trials did not complete, numbered from 1.
+    pub footnotes: Vec<FootnotePart<'a>>,
+    /// What a reader has to know before believing the figures.
+    pub warnings: Vec<WarningPart<'a>>,
+    /// Pairs of rows that were compared.
+    pub comparisons: Vec<PairPart<'a>>,
+    /// Where the published figures are from, when they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_source: Option<&'a str>,
+}
+
+/// The run.
+#[derive(Debug, Serialize)]
+pub struct RunPart<'a> {
+    /// Its number in its store.
+    pub id: u64,
+    /// The study's short name.
+    pub study: &'a str,
+    /// Its title.
+    pub title: &'a str,
+    /// Whether `[quick]` was applied.
+    pub quick: bool,
+    /// The seed of order and random streams.
+    pub seed: u64,
+    /// Start, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// End; null while it runs or when it was killed.
+    pub finished_unix_ns: Option<u64>,
+    /// The command line that started it.
+    pub command: &'a [String],
+    /// The cell that ratios refer to.
+    pub baseline: Option<u32>,
+    /// (factor, levels).
+    pub factors: Vec<(&'a str, &'a [String])>,
+    /// The machine.
+    pub inventory: &'a fstone_model::Inventory,
+}
+
+/// A column.
+#[derive(Debug, Serialize)]
+pub struct ColumnPart<'a> {
+    /// What stands above it.
+    pub header: &'a str,
+    /// The step.
+    pub step: &'a str,
+    /// The metric.
+    pub metric: &'a str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// The better direction.
+    pub better: Better,
+}
+
+/// A row.
+#[derive(Debug, Serialize)]
+pub struct RowPart<'a> {
+    /// The cell's index in the plan.
+    pub cell: u32,
+    /// Its label.
+    pub label: &'a str,
+    /// "completed" when any trial did, else what came of them, or "not run".
+    pub outcome: &'a str,
+    /// How many trials completed.
+    pub completed: usize,
+    /// Numbers of its footnotes.
+    pub footnotes: &'a [usize],
+    /// One per column.
+    pub figures: Vec<FigurePart<'a>>,
+    /// Every trial, in the order they ran.
+    pub trials: Vec<TrialPart<'a>>,
+}
+
+/// A figure of the table.
+#[derive(Debug, Serialize)]
+pub struct FigurePart<'a> {
+    /// How many trials it rests on.
+    pub n: usize,
+    /// The values of the completed trials, in the order they ran.
+    pub values: Vec<f64>,
+    /// Places in `values` of those far from the others. Nothing is left out for it.
+    pub outliers: Vec<usize>,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Their median.
+    pub median: Option<f64>,
+    /// The 95 % interval of the mean; null for fewer than two trials.
+    pub interval: Option<Interval>,
+    /// Whether the interval rests on enough trials to be quoted without a caution; null without an interval.
+    pub reliable: Option<bool>,
+    /// Rows that share a letter within a column (and panel) cannot be told apart; empty when all are alike.
+    pub letters: &'a str,
+    /// Its mean over the baseline's.
+    pub ratio: Option<f64>,
+    /// The shift to the baseline as a share of it, when the two were found to differ.
+    pub relative_shift: Option<Shift>,
+    /// What was published, when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedPart<'a>>,
+}
+
+/// A figure published elsewhere.
+#[derive(Debug, Serialize)]
+pub struct PublishedPart<'a> {
+    /// The figure.
+    pub value: Option<f64>,
+    /// What stood in its place or beside it.
+    pub note: Option<&'a str>,
+    /// Its ratio to the published baseline.
+    pub ratio_then: Option<f64>,
+    /// Today's ratio to today's baseline.
+    pub ratio_now: Option<f64>,
+}
+
+/// A trial.
+#[derive(Debug, Serialize)]
+pub struct TrialPart<'a> {
+    /// Which repetition of the cell, from 0.
+    pub repetition: u32,
+    /// Its place in the order in which trials ran, from 0.
+    pub position: u32,
+    /// Start, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// How long it took.
+    pub duration_ns: u64,
+    /// Its seed.
+    pub seed: u64,
+    /// How it ended, and why.
+    #[serde(flatten)]
+    pub outcome: &'a Outcome,
+    /// Every figure of every step.
+    pub figures: Vec<TrialFigure<'a>>,
+    /// What it warned of.
+    pub warnings: &'a [String],
+}
+
+/// A figure of a trial.
+#[derive(Debug, Serialize)]
+pub struct TrialFigure<'a> {
+    /// The step.
+    pub step: &'a str,
+    /// The metric, value, unit and direction.
+    #[serde(flatten)]
+    pub figure: &'a fstone_model::Figure,
+}
+
+/// A footnote.
+#[derive(Debug, Serialize)]
+pub struct FootnotePart<'a> {
+    /// Its number.
+    pub number: usize,
+    /// "refused", "failed", …
+    pub outcome: &'a str,
+    /// The step.
+    pub step: &'a str,
+    /// The kernel's or tool's own words.
+    pub words: &'a str,
+    /// The likely cure.
+    pub cure: Option<&'a str>,
+    /// (cell, trials that ended so).
+    pub cells: Vec<(u32, usize)>,
+}
+
+/// A warning.
+#[derive(Debug, Serialize)]
+pub struct WarningPart<'a> {
+    /// What.
+    pub text: &'a str,
+    /// The cells it is about; empty when it is about the run.
+    pub cells: Vec<u32>,
+}
+
+/// Two rows of a column, compared.
+#[derive(Debug, Serialize)]
+pub struct PairPart<'a> {
+    /// The column's header.
+    pub column: &'a str,
+    /// Which test, its p-value and the one adjusted over the table, the shift and Cliff's δ. `baseline` and `other`
+    /// are cells.
+    #[serde(flatten)]
+    pub pair: Pairwise,
+}
+
+/// A run as JSON, indented. Ends with a line feed.
+#[must_use]
+pub fn json(dataset: &Dataset, options: &Options) -> String {
+    let analysis = Analysis::of(dataset);
+    let mut text =
+        serde_json::to_string_pretty(&document(&analysis, options)).expect("plain data with text keys is always JSON");
+    text.push('\n');
+    text
+}
+
+/// A run as the document that [`json`] prints.
+#[must_use]
+pub fn document<'a>(analysis: &'a Analysis<'a>, options: &Options) -> Document<'a> {
+    let published = analysis.published.as_ref().filter(|_| options.published);
+    let run = &analysis.dataset.run;
+    Document {
+        format: "fstone-report",
+        version: VERSION,
+        run: RunPart {
+            id: run.id,
+            study: &run.plan.study,
+            title: &run.plan.title,
+            quick: run.plan.quick,
+            seed: run.plan.seed,
+            started_unix_ns: run.started_unix_ns,
+            finished_unix_ns: run.finished_unix_ns,
+            command: &run.command,
+            baseline: run.plan.baseline,
+            factors: run.plan.factors.iter().map(|factor| (factor.name.as_str(), factor.levels.as_slice())).collect(),
+            inventory: &run.inventory,
+        },
+        sentences: analysis.sentences(),
+        columns: analysis
+            .columns
+            .iter()
+            .map(|column| ColumnPart {
+                header: &column.header,
+                step: &column.step,
+                metric: &column.metric,
+                unit: column.unit,
+                better: column.better,
+            })
+            .collect(),
+        rows: (0..analysis.rows.len()).map(|row| row_part(analysis, row, published)).collect(),
+        footnotes: analysis
+            .footnotes
+            .iter()
+            .map(|note| FootnotePart {
+                number: note.number,
+                outcome: note.word,
+                step: &note.step,
+                words: &note.words,
+                cure: note.cure.as_deref(),
+                cells: note.rows.iter().map(|row| (analysis.rows[row.row].cell, row.trials)).collect(),
+            })
+            .collect(),
+        warnings: analysis
+            .warnings
+            .iter()
+            .map(|warning| WarningPart {
+                text: &warning.text,
+                cells: warning.rows.iter().map(|row| analysis.rows[*row].cell).collect(),
+            })
+            .collect(),
+        comparisons: pairs(analysis),
+        published_source: published.map(|published| published.source.as_str()),
+    }
+}
+
+fn row_part<'a>(analysis: &'a Analysis<'a>, index: usize, published: Option<&'a analysis::Published>) -> RowPart<'a> {
+    let row = &analysis.rows[index];
+    RowPart {
+        cell: row.cell,
+        label: &row.label,
+        outcome: row.word.unwrap_or("completed"),
+        completed: row.completed,
+        footnotes: &row.footnotes,
+        figures: row
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(column, entry)| FigurePart {
+                n: entry.values.len(),
+                values: entry.values.iter().map(|value| value.value).collect(),
+                outliers: (0..entry.values.len()).filter(|place| entry.values[*place].outlier).collect(),
+                mean: entry.mean(),
+                median: entry.summary.map(|summary| summary.median),
+                interval: entry.interval,
+                reliable: entry.interval.map(|interval| interval.is_reliable()),
+                letters: &entry.letters,
+                ratio: entry.ratio,
+                relative_shift: entry.shift,
+                published: published.map(|published| {
+                    let entry = &published.entries[index][column];
+                    PublishedPart {
+                        value: entry.value,
+                        note: entry.note.as_deref(),
+                        ratio_then: entry.then,
+                        ratio_now: entry.now,
+                    }
+                }),
+            })
+            .collect(),
+        trials: row
+            .trials
+            .iter()
+            .map(|trial| TrialPart {
+                repetition: trial.id.repetition,
+                position: trial.position,
+                started_unix_ns: trial.started_unix_ns,
+                duration_ns: trial.duration_ns,
+                seed: trial.seed,
+                outcome: &trial.outcome,
+                figures: trial
+                    .steps
+                    .iter()
+                    .flat_map(|step| step.figures.iter().map(|figure| TrialFigure { step: &step.step, figure }))
+                    .collect(),
+                warnings: &trial.warnings,
+            })
+            .collect(),
+    }
+}
+
+fn pairs<'a>(analysis: &'a Analysis<'a>) -> Vec<PairPart<'a>> {
+    let mut pairs = Vec::new();
+    for (column, comparison) in analysis.columns.iter().zip(&analysis.comparisons) {
+        for panel in comparison.panels.iter().flatten() {
+            for pair in &panel.comparison.pairs {
+                let cell = |place: usize| analysis.rows[panel.rows[place]].cell as usize;
+                let pair = Pairwise { baseline: cell(pair.baseline), other: cell(pair.other), ..*pair };
+                pairs.push(PairPart { column: &column.header, pair });
+            }
+        }
+    }
+    pairs
+}

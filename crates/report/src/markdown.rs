@@ -1,0 +1,199 @@
+//! Markdown (GitHub's): the same answer, table, footnotes and warnings, for issues, mails and papers.
+
+use crate::{
+    Analysis, Options,
+    analysis::{Entry, Published, PublishedEntry},
+    legend::{NOTHING, UNRELIABLE, legend},
+    number, terminal,
+    text::line,
+    when,
+};
+use fstone_model::Dataset;
+
+/// A run as Markdown. Ends with a line feed.
+#[must_use]
+pub fn markdown(dataset: &Dataset, options: &Options) -> String {
+    let analysis = Analysis::of(dataset);
+    let run = &dataset.run;
+    let mut output = format!("## {}\n\n", escape(&line(&run.plan.title)));
+    output.push_str(&format!("{}\n\n", escape(&analysis.sentences().join(" "))));
+    output.push_str(&table(&analysis));
+    output.push('\n');
+    let legend = legend(&analysis);
+    if !legend.is_empty() {
+        output.push_str(&format!("{}\n\n", escape(&legend.join(" "))));
+    }
+    for note in &analysis.footnotes {
+        output.push_str(&format!("{} {}  \n", mark(note.number), escape(&terminal::footnote(&analysis, note))));
+    }
+    if !analysis.footnotes.is_empty() {
+        output.push('\n');
+    }
+    if let Some(published) = analysis.published.as_ref().filter(|_| options.published) {
+        output.push_str(&published_table(&analysis, published));
+    }
+    if !analysis.warnings.is_empty() {
+        output.push_str("### Warnings\n\n");
+        for warning in &analysis.warnings {
+            let touched = terminal::touched(&analysis, &warning.rows);
+            output.push_str(&format!("- {}\n", escape(&format!("{}{touched}", warning.text))));
+        }
+        output.push('\n');
+    }
+    output.push_str(&provenance(dataset));
+    output
+}
+
+/// One line that says where the figures come from and how to repeat them.
+fn provenance(dataset: &Dataset) -> String {
+    let (run, inventory) = (&dataset.run, &dataset.run.inventory);
+    let quick = if run.plan.quick { ", quick" } else { "" };
+    let facts = [
+        format!("study {}{quick}, run {}, seed {}", run.plan.study, run.id, run.plan.seed),
+        when::minute(run.started_unix_ns),
+        inventory.kernel.clone(),
+        inventory.cpu_model.clone(),
+        format!("fstone {}", inventory.fstone_version),
+    ];
+    let facts: Vec<String> = facts.iter().map(|fact| line(fact)).filter(|fact| !fact.is_empty()).collect();
+    format!("{}.\n", escape(&facts.join("; ")))
+}
+
+fn table(analysis: &Analysis<'_>) -> String {
+    let counts = analysis.common_count().is_none() && analysis.completed() > 0;
+    let with_ratio: Vec<bool> = (0..analysis.columns.len())
+        .map(|column| analysis.rows.iter().any(|row| row.entries[column].ratio.is_some()))
+        .collect();
+    let mut heads: Vec<String> = analysis.label_heads().into_iter().map(escape).collect();
+    let labels = heads.len();
+    if counts {
+        heads.push("n".into());
+    }
+    for (column, ratio) in analysis.columns.iter().zip(&with_ratio) {
+        let arrow = if column.arrow().is_empty() { String::new() } else { format!(" {}", column.arrow()) };
+        heads.push(format!("{}{arrow}", escape(&column.with_unit())));
+        if *ratio {
+            heads.push("×".into());
+        }
+    }
+    let mut output = head(&heads, labels);
+    for index in analysis.order() {
+        let row = &analysis.rows[index];
+        let marks: String = row.footnotes.iter().map(|number| mark(*number)).collect();
+        let mut cells: Vec<String> = analysis.labels(index).into_iter().map(escape).collect();
+        if row.word.is_none() {
+            cells.last_mut().expect("a row has a label").push_str(&marks);
+        }
+        if counts {
+            cells.push(row.completed.to_string());
+        }
+        for (column, ratio) in with_ratio.iter().enumerate() {
+            cells.push(match row.word {
+                Some(word) if column == 0 => format!("{word}{marks}"),
+                Some(_) => NOTHING.to_owned(),
+                None => value(analysis, column, &row.entries[column]),
+            });
+            if *ratio {
+                cells.push(row.entries[column].ratio.map_or_else(String::new, number::ratio));
+            }
+        }
+        output.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    output
+}
+
+fn value(analysis: &Analysis<'_>, column: usize, entry: &Entry) -> String {
+    let scale = &analysis.columns[column].scale;
+    let Some(mean) = entry.mean() else { return NOTHING.to_owned() };
+    let tail = match entry.half_width() {
+        Some(half) => format!("± {}", scale.number(half)),
+        None => "(1 trial)".to_owned(),
+    };
+    let mark = if entry.is_unreliable() { UNRELIABLE } else { "" };
+    let letters = if entry.letters.is_empty() { String::new() } else { format!(" {}", entry.letters) };
+    format!("{} {tail}{mark}{letters}", scale.number(mean))
+}
+
+fn published_table(analysis: &Analysis<'_>, published: &Published) -> String {
+    let mut output = format!("### Published, and today\n\n{}\n\n", escape(&line(&published.source)));
+    let mut heads: Vec<String> = analysis.label_heads().into_iter().map(escape).collect();
+    let labels = heads.len();
+    for &column in &published.columns {
+        heads.push(format!("{}, published", escape(&analysis.columns[column].with_unit())));
+        heads.extend(["today".to_owned(), "ratio then".to_owned(), "ratio now".to_owned()]);
+    }
+    output.push_str(&head(&heads, labels));
+    for index in analysis.order() {
+        if !published.entries[index].iter().any(PublishedEntry::is_something) {
+            continue;
+        }
+        let row = &analysis.rows[index];
+        let mut cells: Vec<String> = analysis.labels(index).into_iter().map(escape).collect();
+        for &column in &published.columns {
+            let (entry, scale) = (&published.entries[index][column], &analysis.columns[column].scale);
+            let note = entry.note.as_deref().map(escape);
+            cells.push(match (entry.figure(scale), note) {
+                (Some(figure), Some(note)) => format!("{figure} ({note})"),
+                (Some(figure), None) => figure,
+                (None, note) => note.unwrap_or_else(|| NOTHING.to_owned()),
+            });
+            let today = row.entries[column].mean().map(|mean| scale.number(mean));
+            cells.push(today.unwrap_or_else(|| row.word.unwrap_or(NOTHING).to_owned()));
+            cells.push(entry.then.map_or_else(String::new, number::ratio));
+            cells.push(entry.now.map_or_else(String::new, number::ratio));
+        }
+        output.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    if !published.missing.is_empty() {
+        output.push_str(&format!("\nPublished, but not in this run: {}.\n", escape(&published.missing.join("; "))));
+    }
+    output.push('\n');
+    output
+}
+
+/// The head and the line under it: labels to the left, figures to the right.
+fn head(heads: &[String], labels: usize) -> String {
+    let rule: Vec<&str> = (0..heads.len()).map(|index| if index < labels { ":---" } else { "---:" }).collect();
+    format!("| {} |\n| {} |\n", heads.join(" | "), rule.join(" | "))
+}
+
+/// A footnote's number. HTML within Markdown: `[^1]` is not understood everywhere.
+fn mark(number: usize) -> String {
+    format!("<sup>{number}</sup>")
+}
+
+/// Text that means nothing to Markdown or HTML. It is one line already.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            // No mention or reference of a forge: "@name" and "#1" become text.
+            '@' => escaped.push_str("&#64;"),
+            '#' => escaped.push_str("&#35;"),
+            c => escaped.push(c),
+        }
+    }
+    // A bare address would become a link.
+    escaped = escaped.replace("://", ":&#47;/").replace("www.", "www&#46;");
+    // At the start of a line these would begin a list.
+    if escaped.starts_with(['-', '+', '=']) { format!("\\{escaped}") } else { escaped }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn nothing_is_markup() {
+        assert_eq!(escape("a|b <img> *x* [l](u) `c`"), "a\\|b &lt;img&gt; \\*x\\* \\[l\\](u) \\`c\\`");
+        assert_eq!(escape("-I 256"), "\\-I 256");
+        assert_eq!(escape("@root #1 https://x"), "&#64;root &#35;1 https:&#47;/x");
+    }
+}

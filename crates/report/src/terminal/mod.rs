@@ -1,0 +1,288 @@
+//! Text for a terminal: the answer, the table, footnotes and warnings.
+//!
+//! Fits the width given: row names wrap, columns that do not fit go below. Control characters in user text were made
+//! visible when the analysis was built, so nothing in a dataset can act on the terminal.
+
+mod grid;
+
+use crate::{
+    Analysis, Options,
+    analysis::{Entry, Footnote, Published},
+    legend::{NOTHING, UNRELIABLE, legend},
+    number,
+    text::{line, shorten, width, wrap},
+    when,
+};
+use fstone_model::Dataset;
+use grid::{Grid, GridColumn, GridRow, Parts, Style};
+
+/// How to print to a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalOptions {
+    /// Columns there are. Below 40 it is taken as 40.
+    pub width: usize,
+    /// Whether to use colour and weight (ANSI escapes).
+    pub color: bool,
+    /// What to show beyond the run itself.
+    pub options: Options,
+}
+
+impl Default for TerminalOptions {
+    fn default() -> Self {
+        Self { width: 80, color: false, options: Options::default() }
+    }
+}
+
+/// Rows named under a warning before the rest is a count.
+const NAMED_ROWS: usize = 3;
+
+/// A run as terminal text. Ends with a line feed.
+#[must_use]
+pub fn terminal(dataset: &Dataset, options: &TerminalOptions) -> String {
+    let analysis = Analysis::of(dataset);
+    let printer = Printer { analysis: &analysis, width: options.width.max(40), color: options.color };
+    let mut output = String::new();
+    printer.head(&mut output);
+    printer.paragraph(&analysis.sentences().join(" "), "", &mut output);
+    output.push('\n');
+    output.push_str(&printer.table().render(printer.width, printer.color));
+    printer.paragraph(&legend(&analysis).join(" "), "", &mut output);
+    printer.footnotes(&mut output);
+    if let Some(published) = analysis.published.as_ref().filter(|_| options.options.published) {
+        printer.published(published, &mut output);
+    }
+    printer.warnings(&mut output);
+    output
+}
+
+struct Printer<'a> {
+    analysis: &'a Analysis<'a>,
+    width: usize,
+    color: bool,
+}
+
+impl Printer<'_> {
+    fn head(&self, output: &mut String) {
+        let run = &self.analysis.dataset.run;
+        for title in wrap(&line(&run.plan.title), self.width) {
+            output.push_str(&Style::Bold.paint(&title, self.color));
+            output.push('\n');
+        }
+        let quick = if run.plan.quick { ", quick" } else { "" };
+        let facts = [
+            format!("run {} of {}{quick}", run.id, line(&run.plan.study)),
+            when::minute(run.started_unix_ns),
+            line(&run.inventory.host),
+            line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
+        ];
+        let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+        for facts in wrap(&facts.join(" · "), self.width) {
+            output.push_str(&Style::Dim.paint(&facts, self.color));
+            output.push('\n');
+        }
+        output.push('\n');
+    }
+
+    /// Wrapped text; `mark` stands before the first line and the others are set in by as much.
+    fn paragraph(&self, text: &str, mark: &str, output: &mut String) {
+        if text.is_empty() {
+            return;
+        }
+        let indent = width(mark);
+        for (number, line) in wrap(text, self.width - indent).into_iter().enumerate() {
+            let lead = if number == 0 { mark.to_owned() } else { " ".repeat(indent) };
+            output.push_str(&lead);
+            output.push_str(&line);
+            output.push('\n');
+        }
+    }
+
+    fn table(&self) -> Grid {
+        let analysis = self.analysis;
+        let order = analysis.order();
+        let mut columns = Vec::new();
+        if analysis.common_count().is_none() && analysis.completed() > 0 {
+            let count = |row: &usize| vec![(analysis.rows[*row].completed.to_string(), Style::Plain)];
+            columns.push(GridColumn {
+                head: "n".into(),
+                unit: String::new(),
+                cells: order.iter().map(count).collect(),
+            });
+        }
+        for index in 0..analysis.columns.len() {
+            let view = &analysis.columns[index];
+            columns.push(GridColumn {
+                head: view.header.clone(),
+                unit: [view.unit_line(), view.arrow()].join(" ").trim().to_owned(),
+                cells: self.cells(&order, index),
+            });
+            // The first column's ratios are worth their room; the others' are in the other formats.
+            if analysis.primary() == Some(index)
+                && order.iter().any(|row| analysis.rows[*row].entries[index].ratio.is_some())
+            {
+                columns.push(GridColumn { head: String::new(), unit: "×".into(), cells: self.ratios(&order, index) });
+            }
+        }
+        Grid {
+            label_heads: analysis.label_heads().into_iter().map(str::to_owned).collect(),
+            columns,
+            rows: self.rows(&order),
+        }
+    }
+
+    fn rows(&self, order: &[usize]) -> Vec<GridRow> {
+        let mut above = None;
+        order
+            .iter()
+            .map(|&index| {
+                let row = &self.analysis.rows[index];
+                let mut labels: Vec<String> = self.analysis.labels(index).into_iter().map(str::to_owned).collect();
+                // Where figures stand, the numbers of footnotes go with the name.
+                if row.word.is_none() && !row.footnotes.is_empty() {
+                    let last = labels.last_mut().expect("a row has a label");
+                    last.push_str(&format!(" {}", numbers(&row.footnotes)));
+                }
+                let starts_block = above.is_some_and(|above| above != row.panel);
+                above = Some(row.panel);
+                GridRow { labels, starts_block }
+            })
+            .collect()
+    }
+
+    /// A column's cells, points under points and ± under ±.
+    fn cells(&self, order: &[usize], column: usize) -> Vec<Parts> {
+        let analysis = self.analysis;
+        let scale = &analysis.columns[column].scale;
+        let entry = |row: usize| &analysis.rows[row].entries[column];
+        let half = |entry: &Entry| entry.half_width().map(|half| scale.number(half));
+        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+        let half_width = widest(&mut order.iter().filter_map(|row| half(entry(*row))).map(|text| width(&text)));
+        let letters_width = widest(&mut order.iter().map(|row| width(&entry(*row).letters)));
+        let marked = order.iter().any(|row| entry(*row).is_unreliable());
+        let single = order.iter().any(|row| entry(*row).values.len() == 1);
+        let tail_width = (if half_width > 0 { half_width + 3 } else { 0 }).max(if single { width(SINGLE) } else { 0 });
+        let first = column == 0;
+        order
+            .iter()
+            .map(|&index| {
+                let row = &analysis.rows[index];
+                if let Some(word) = row.word {
+                    // Said once per row; what follows is empty.
+                    let said = if first { format!("{word} {}", numbers(&row.footnotes)) } else { NOTHING.to_owned() };
+                    return vec![(said.trim_end().to_owned(), if first { Style::Warn } else { Style::Dim })];
+                }
+                let entry = entry(index);
+                let Some(mean) = entry.mean() else { return vec![(NOTHING.to_owned(), Style::Dim)] };
+                let tail = match half(entry) {
+                    Some(half) => format!(" ± {half:>half_width$}"),
+                    None => SINGLE.to_owned(),
+                };
+                let mut parts = vec![(scale.number(mean), Style::Plain), (format!("{tail:>tail_width$}"), Style::Dim)];
+                if marked {
+                    parts.push((if entry.is_unreliable() { UNRELIABLE } else { " " }.to_owned(), Style::Warn));
+                }
+                if letters_width > 0 {
+                    parts.push((format!(" {:letters_width$}", entry.letters), Style::Plain));
+                }
+                parts
+            })
+            .collect()
+    }
+
+    fn ratios(&self, order: &[usize], column: usize) -> Vec<Parts> {
+        let ratio = |row: &usize| {
+            let ratio = self.analysis.rows[*row].entries[column].ratio;
+            vec![(ratio.map_or_else(String::new, |ratio| number::ratio(ratio).replace('×', "")), Style::Dim)]
+        };
+        order.iter().map(ratio).collect()
+    }
+
+    fn footnotes(&self, output: &mut String) {
+        for note in &self.analysis.footnotes {
+            self.paragraph(&footnote(self.analysis, note), &format!("[{}] ", note.number), output);
+        }
+    }
+
+    fn published(&self, published: &Published, output: &mut String) {
+        output.push_str(&format!("\n{}\n", Style::Bold.paint("Published, and today", self.color)));
+        self.paragraph(&line(&published.source), "", output);
+        for &index in &published.columns {
+            output.push('\n');
+            output.push_str(&self.published_column(published, index).render(self.width, self.color));
+        }
+        if !published.missing.is_empty() {
+            self.paragraph(&format!("Published, but not in this run: {}.", published.missing.join("; ")), "", output);
+        }
+    }
+
+    /// One published column beside today's.
+    fn published_column(&self, published: &Published, index: usize) -> Grid {
+        let analysis = self.analysis;
+        let view = &analysis.columns[index];
+        let entry = |row: usize| &published.entries[row][index];
+        let order: Vec<usize> = analysis.order().into_iter().filter(|row| entry(*row).is_something()).collect();
+        let column = |head: String, text: &dyn Fn(usize) -> Option<String>| GridColumn {
+            head,
+            unit: view.unit_line().to_owned(),
+            cells: order.iter().map(|row| vec![(text(*row).unwrap_or_default(), Style::Plain)]).collect(),
+        };
+        let then =
+            |row: usize| entry(row).figure(&view.scale).or_else(|| Some(shorten(entry(row).note.as_deref()?, 24)));
+        let now = |row: usize| {
+            let row = &analysis.rows[row];
+            row.entries[index].mean().map(|mean| view.scale.number(mean)).or_else(|| row.word.map(str::to_owned))
+        };
+        let mut columns = vec![
+            column(format!("{}, published", view.header), &then),
+            column("today".to_owned(), &now),
+            column("ratio then".to_owned(), &|row| entry(row).then.map(number::ratio)),
+            column("ratio now".to_owned(), &|row| entry(row).now.map(number::ratio)),
+        ];
+        for ratio in &mut columns[2..] {
+            ratio.unit.clear();
+        }
+        Grid {
+            label_heads: analysis.label_heads().into_iter().map(str::to_owned).collect(),
+            columns,
+            rows: self.rows(&order),
+        }
+    }
+
+    fn warnings(&self, output: &mut String) {
+        if self.analysis.warnings.is_empty() {
+            return;
+        }
+        output.push_str(&format!("\n{}\n", Style::Bold.paint("Warnings", self.color)));
+        for warning in &self.analysis.warnings {
+            self.paragraph(&format!("{}{}", warning.text, touched(self.analysis, &warning.rows)), "! ", output);
+        }
+    }
+}
+
+/// In place of an interval.
+const SINGLE: &str = " (1 trial)";
+
+/// "[1] [3]".
+fn numbers(footnotes: &[usize]) -> String {
+    footnotes.iter().map(|number| format!("[{number}]")).collect::<Vec<_>>().join(" ")
+}
+
+/// A footnote's text, with whose trials it was where a row has others.
+pub(crate) fn footnote(analysis: &Analysis<'_>, note: &Footnote) -> String {
+    match note.share(&analysis.rows) {
+        Some(share) => format!("{share}: {}", note.sentence()),
+        None => note.sentence(),
+    }
+}
+
+/// " (ext4; xfs; 3 more rows)", or nothing when it is about the run or every row.
+pub(crate) fn touched(analysis: &Analysis<'_>, rows: &[usize]) -> String {
+    if rows.is_empty() || rows.len() == analysis.rows.len() {
+        return String::new();
+    }
+    let mut names: Vec<String> = rows.iter().take(NAMED_ROWS).map(|row| analysis.rows[*row].label.clone()).collect();
+    if rows.len() > NAMED_ROWS {
+        names.push(format!("{} more", rows.len() - NAMED_ROWS));
+    }
+    format!(" ({})", names.join("; "))
+}

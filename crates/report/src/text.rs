@@ -1,0 +1,184 @@
+//! User text made harmless and made to fit.
+//!
+//! Study files, kernels and tools all put text into a report. [`line`] and [`block`] are applied once, when the
+//! analysis is built, so that no format can let a terminal escape or a text-direction override through; each format
+//! then escapes what is special to itself.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// One line: control characters become their Unicode pictures, runs of white space one space.
+pub(crate) fn line(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { visible(c) }).collect();
+    visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Several lines: line feeds stay, tabs become four spaces, trailing white space goes.
+pub(crate) fn block(text: &str) -> String {
+    let mut cleaned = String::with_capacity(text.len());
+    for line in text.lines() {
+        let start = cleaned.len();
+        for c in line.chars() {
+            if c == '\t' { cleaned.push_str("    ") } else { cleaned.push(visible(c)) }
+        }
+        cleaned.truncate(start + cleaned[start..].trim_end().len());
+        cleaned.push('\n');
+    }
+    cleaned.truncate(cleaned.trim_end().len());
+    cleaned
+}
+
+/// The character itself, or a visible one in place of one that acts on a terminal or on the order of text.
+fn visible(c: char) -> char {
+    match c {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).expect("control pictures are assigned"),
+        '\u{7f}' => '\u{2421}',
+        // C1 controls, bidirectional overrides and isolates, line and paragraph separators, the byte order mark.
+        '\u{80}'..='\u{9f}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{feff}' => '\u{fffd}',
+        other => other,
+    }
+}
+
+/// Columns the text takes in a terminal.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Lines of at most `limit` columns, broken at spaces, else after a comma or the like, else anywhere. Never empty.
+pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
+    wrap_by(text, &|part| width(part) <= limit.max(1))
+}
+
+/// [`wrap`] for any measure of what fits. A single character always counts as fitting.
+pub(crate) fn wrap_by(text: &str, fits: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let current = lines.last_mut().expect("never empty");
+        let joined = if current.is_empty() { word.to_owned() } else { format!("{current} {word}") };
+        if fits(&joined) {
+            *current = joined;
+            continue;
+        }
+        if !current.is_empty() {
+            lines.push(String::new());
+        }
+        for piece in pieces(word, fits) {
+            let current = lines.last_mut().expect("never empty");
+            if fits(&format!("{current}{piece}")) {
+                current.push_str(&piece);
+            } else {
+                lines.push(piece);
+            }
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+/// A word cut after its punctuation, and where that is not enough, anywhere. A piece keeps what made it end.
+fn pieces(word: &str, fits: &dyn Fn(&str) -> bool) -> Vec<String> {
+    if fits(word) {
+        return vec![word.to_owned()];
+    }
+    let mut pieces = Vec::new();
+    for part in word.split_inclusive([',', ';', '/', ':', '=', '_', '+']) {
+        let mut piece = String::new();
+        for c in part.chars() {
+            piece.push(c);
+            if !fits(&piece) && piece.chars().count() > 1 {
+                piece.pop();
+                pieces.push(std::mem::replace(&mut piece, c.to_string()));
+            }
+        }
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// At most `limit` columns, with an ellipsis where something was left out.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used + 1 > limit {
+            break;
+        }
+        short.push(c);
+    }
+    format!("{}…", short.trim_end())
+}
+
+/// "a", "a and b", "a, b and c".
+pub(crate) fn listing<S: AsRef<str>>(items: &[S]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [head @ .., last] => {
+            let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", head.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// "1 trial", "3 trials".
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn controls_are_made_visible() {
+        assert_eq!(line("a\x1b[31mred\x07\x7f\u{9b}x"), "a␛[31mred␇␡\u{fffd}x");
+        assert_eq!(line("  one\r\n\ttwo  "), "one two");
+        assert_eq!(line("abc\u{202e}def"), "abc\u{fffd}def");
+        assert_eq!(block("a\tb  \nc\x1b\n\n"), "a    b\nc␛");
+    }
+
+    #[test]
+    fn long_options_break_after_commas() {
+        let lines = wrap("ext4 -O uninit_bg,flex_bg data=writeback,nomballoc,nodelalloc", 24);
+        assert_eq!(lines, ["ext4 -O", "uninit_bg,flex_bg", "data=writeback,", "nomballoc,nodelalloc"]);
+        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("", 3), [""]);
+    }
+
+    #[test]
+    fn short_forms() {
+        assert_eq!(shorten("abcdef", 4), "abc…");
+        assert_eq!(shorten("abcd", 4), "abcd");
+        assert_eq!(listing(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(counted(1, "trial"), "1 trial");
+    }
+
+    proptest! {
+        #[test]
+        fn wrapping_loses_nothing_and_fits(text in "[a-z,=/äß漢 ]{0,80}", limit in 2usize..30) {
+            let lines = wrap(&text, limit);
+            prop_assert!(lines.iter().all(|line| width(line) <= limit), "{:?}", lines);
+            let kept: String = lines.concat().split(' ').collect();
+            let given: String = text.split(' ').collect();
+            prop_assert_eq!(kept, given);
+        }
+
+        #[test]
+        fn no_control_character_survives(text in any::<String>()) {
+            prop_assert!(!line(&text).chars().any(char::is_control));
+            prop_assert!(!block(&text).chars().any(|c| c.is_control() && c != '\n'));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The answer is never worded more strongly than the statistics allow.
+
+use crate::fixture::{self, Fs, Nature, Random};
+use fstone_model::{Dataset, Outcome, outcome::Reason};
+use fstone_report::Analysis;
+use insta::assert_snapshot;
+
+fn answer(dataset: &Dataset) -> String {
+    let sentences = Analysis::of(dataset).sentences();
+    assert!((1..=3).contains(&sentences.len()), "{sentences:?}");
+    sentences.join("\n")
+}
+
+/// Two filesystems, the second `factor` times the first.
+fn pair(factor: f64, spread: f64, repeats: u32, column: (&str, &str, &str)) -> Dataset {
+    let mut plan = fixture::plan("pair", "Two", repeats, &[column]);
+    fixture::cross(&mut plan, &[Fs("ext4", "ext4", "", ""), Fs("xfs", "xfs", "", "")], &[]);
+    plan.baseline = Some(0);
+    let mut dataset = fixture::dataset(plan);
+    let nature = |cell: &fstone_model::Cell| {
+        let mean = if cell.index == 0 { 1000.0 } else { 1000.0 * factor };
+        Some(Nature { figures: vec![(mean, spread)] })
+    };
+    fixture::complete(&mut dataset, repeats, &mut Random::new(3), &nature, &|_, _, _| None);
+    dataset
+}
+
+const RATE: (&str, &str, &str) = ("transactions per second", "load", "transactions per second");
+const FSCK: (&str, &str, &str) = ("fsck", "fsck", "time");
+
+#[test]
+fn a_known_difference_is_told_with_its_interval() {
+    assert_snapshot!(answer(&pair(1.07, 0.005, 10, RATE)));
+    assert_snapshot!("lower_is_better", answer(&pair(0.5, 0.01, 10, FSCK)));
+    assert_snapshot!("times", answer(&pair(2.5, 0.02, 10, RATE)));
+}
+
+#[test]
+fn no_difference_is_not_told_as_one() {
+    let told = answer(&fixture::alike(10));
+    assert!(told.contains("no difference was found"), "{told}");
+    assert_snapshot!(told);
+}
+
+#[test]
+fn too_few_trials_are_said_to_be_too_few() {
+    for repeats in [2, 3] {
+        let told = answer(&pair(1.5, 0.001, repeats, RATE));
+        assert!(told.contains("cannot show") && told.contains("at least 4"), "{told}");
+        assert!(!told.contains("% higher"), "{told}");
+    }
+    assert_snapshot!(answer(&fixture::small_file(3)));
+}
+
+#[test]
+fn single_trials_claim_nothing() {
+    let told = answer(&pair(3.0, 0.0, 1, RATE));
+    assert!(told.contains("1 trial a row cannot show"), "{told}");
+}
+
+#[test]
+fn groups_are_told() {
+    assert_snapshot!(answer(&fixture::small_file(10)));
+    assert_snapshot!("two_factors", answer(&fixture::large_file(10)));
+    assert_snapshot!("two_factors_few_trials", answer(&fixture::large_file(3)));
+    assert_snapshot!("many_rows", answer(&fixture::many(100, 3)));
+}
+
+#[test]
+fn one_row_and_none() {
+    let mut dataset = pair(1.0, 0.01, 5, RATE);
+    dataset.trials.retain(|trial| trial.id.cell == 0);
+    assert_snapshot!(answer(&dataset));
+    dataset.trials.clear();
+    assert_snapshot!("not_run", answer(&dataset));
+    fixture::unsuccessful(&mut dataset, 0, 0, 0, Outcome::Crashed(Reason::new("load", "Oops: 0002 [#1]")));
+    assert_snapshot!("crashed", answer(&dataset));
+    dataset.run.plan.columns.clear();
+    assert_snapshot!("no_columns", answer(&dataset));
+}
+
+#[test]
+fn drift_is_told_and_is_not_a_difference() {
+    let mut dataset = fixture::alike(10);
+    let count = dataset.trials.len() as f64;
+    for trial in &mut dataset.trials {
+        let share = f64::from(trial.position) / count;
+        for figure in trial.steps.iter_mut().flat_map(|step| &mut step.figures) {
+            figure.value *= 1.0 + 0.2 * share;
+        }
+    }
+    let told = answer(&dataset);
+    assert!(told.contains("drifted by") && told.contains("no difference was found"), "{told}");
+    let analysis = Analysis::of(&dataset);
+    assert!(analysis.warnings.iter().any(|warning| warning.text.contains("Mann–Kendall")), "{:?}", analysis.warnings);
+}
+
+#[test]
+fn an_outlier_is_marked_and_kept() {
+    let mut dataset = pair(1.0, 0.01, 10, RATE);
+    let wild = dataset.trials.iter_mut().find(|trial| trial.id.cell == 1).expect("a trial");
+    for figure in wild.steps.iter_mut().flat_map(|step| &mut step.figures) {
+        figure.value *= 3.0;
+    }
+    let analysis = Analysis::of(&dataset);
+    let entry = &analysis.rows[1].entries[0];
+    assert_eq!(entry.values.len(), 10);
+    assert_eq!(entry.values.iter().filter(|value| value.outlier).count(), 1);
+    assert!(analysis.warnings.iter().any(|warning| warning.text.contains("1 trial lies far")));
+}
+
+#[test]
+fn letters_start_with_the_best_group() {
+    let dataset = fixture::small_file(10);
+    let analysis = Analysis::of(&dataset);
+    let letters = |row: usize, column: usize| analysis.rows[row].entries[column].letters.clone();
+    // Row 6 has the most transactions, row 0 the fewest; row 6 has the shortest fsck, row 0 the longest.
+    assert!(letters(6, 0).starts_with('a') && !letters(0, 0).contains('a'));
+    assert!(letters(6, 2).starts_with('a') && !letters(0, 2).contains('a'));
+    assert_eq!(analysis.rows[0].entries[0].ratio, None);
+    assert!(analysis.rows[6].entries[0].ratio.is_some_and(|ratio| (1.5..1.7).contains(&ratio)));
+}
