@@ -8,7 +8,7 @@
 //! reader may quote it as it is.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
-use std::{fmt, ops::Range, sync::Arc};
+use std::{collections::HashSet, fmt, ops::Range, sync::Arc};
 
 /// Diagnostics rendered in full; those beyond are counted. A file with more than this is not a file of its format.
 pub const MAXIMUM_SHOWN: usize = 50;
@@ -244,7 +244,7 @@ impl Report {
         }
     }
 
-    /// Everything that was found, in the order of the text; `None` when it was nothing.
+    /// Everything that was found, in the order of the text and each thing once; `None` when it was nothing.
     #[must_use]
     pub fn into_diagnostics(mut self) -> Option<Diagnostics> {
         if self.found.is_empty() {
@@ -254,6 +254,11 @@ impl Report {
         let own = self.source.name().to_owned();
         self.found.sort_by_key(|(source, diagnostic)| {
             (source.name() != own, if source.name() == own { diagnostic.span.map(|span| span.start) } else { None })
+        });
+        // The same mistake may be met several times, once per cell of a study for instance.
+        let mut seen = HashSet::new();
+        self.found.retain(|(source, diagnostic)| {
+            seen.insert((source.name().to_owned(), diagnostic.span, diagnostic.message.clone()))
         });
         Some(Diagnostics { found: self.found })
     }

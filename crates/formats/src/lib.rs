@@ -10,6 +10,7 @@
 //! This crate must not do I/O, run anything or ask the machine what it can do: files that a file names are handed in
 //! by the caller's loader, and whether a filesystem can be made here is the lab's to say.
 
+mod decode;
 pub mod diagnostic;
 pub mod ffsb;
 pub mod native;

@@ -1,1 +1,97 @@
 //! The study file, read into a plan.
+//!
+//! [`compile`] turns a study file into a [`Plan`] in which every cell says all it needs. Reading order: `surface` has
+//! every table and key there is; `factor` and `level` make the factors, and `cells` their combinations; `step` makes
+//! the steps, `load` the loads in them, `show` the columns; `filesystem` and `device` check what is made, and on what;
+//! `published` reads figures from elsewhere; `compile` puts it together.
+//!
+//! What can be known from the file alone is checked here: names, metrics, paths, counts. What depends on the machine
+//! (tools, minimum sizes, rights) is the lab's.
+
+mod cells;
+mod compile;
+mod device;
+mod factor;
+mod filesystem;
+mod level;
+mod load;
+mod overrides;
+mod published;
+mod show;
+mod step;
+mod surface;
+
+pub use compile::compile;
+pub use filesystem::TYPES as FILESYSTEM_TYPES;
+pub use overrides::{DeviceChoice, Overrides};
+pub use show::latency_metrics;
+pub use step::default_limit;
+
+use crate::decode::{Decode, Key, Keys};
+#[expect(unused_imports, reason = "for the links above")]
+use fstone_model::Plan;
+
+/// The largest study file that is read.
+pub const MAXIMUM_BYTES: usize = 1 << 20;
+/// The largest number of cells. At a minute each, a block of them takes a week.
+pub const MAXIMUM_CELLS: usize = 10_000;
+/// The largest number of steps of a trial.
+pub const MAXIMUM_STEPS: usize = 200;
+
+/// The JSON schema (draft 2020-12) of the study file.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    let mut schema = surface::StudyFile::schema();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "fstone study file".into();
+    schema
+}
+
+/// A key of the study file, for printing a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyReference {
+    /// The table it stands in, as in a file: "", "factor.filesystem.NAME", "step.load".
+    pub table: &'static str,
+    /// The key.
+    pub name: &'static str,
+    /// Whether the table means nothing without it.
+    pub required: bool,
+    /// What it means.
+    pub about: String,
+}
+
+/// Every key of the study file, table by table, in the order a file usually has them.
+#[must_use]
+pub fn reference() -> Vec<KeyReference> {
+    let tables: [(&'static str, Vec<Key>); 18] = [
+        ("", surface::StudyFile::keys()),
+        ("repeats", surface::RepeatsRange::keys()),
+        ("device", surface::DeviceSurface::keys()),
+        ("device.loop", surface::LoopSurface::keys()),
+        ("device.zram", surface::ZramSurface::keys()),
+        ("factor", surface::FactorsSurface::keys()),
+        ("factor.filesystem.NAME", surface::FilesystemSurface::keys()),
+        ("sweep", surface::SweepSurface::keys()),
+        ("step", surface::StepSurface::keys()),
+        ("step.load", surface::LoadSurface::keys()),
+        ("step.command", surface::CommandTable::keys()),
+        ("step.fsck", surface::FsckSurface::keys()),
+        ("step.copy-in", surface::CopySurface::keys()),
+        ("quick", surface::QuickSurface::keys()),
+        ("quick.factor", surface::SweepSurface::keys()),
+        ("quick.sweep", surface::SweepSurface::keys()),
+        ("published", surface::PublishedSurface::keys()),
+        ("published.row.NAME", surface::RemarkedFigure::keys()),
+    ];
+    tables
+        .into_iter()
+        .flat_map(|(table, keys)| {
+            keys.into_iter().map(move |key| KeyReference {
+                table,
+                name: key.name,
+                required: key.required,
+                about: crate::decode::tidy(key.doc),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,345 @@
+//! TOML tables with known keys, read with every error at once.
+//!
+//! [`table!`] defines a table's keys once: name, type, whether it is required, and its documentation. From that one
+//! definition come the struct, its decoder (unknown keys, wrong types and missing keys are reported and decoding goes
+//! on), its JSON schema and its printed reference. Every key is optional in the struct: a required one that is missing
+//! has been reported, and the reader carries on with the rest to find what else is wrong.
+
+mod scalar;
+
+pub(crate) use scalar::{Count, Flag, Listed, OneOrMany, Share, Size, Text, Time, Word, Words};
+
+use crate::diagnostic::{Diagnostic, Report, Span};
+use serde_json::{Map, Value, json};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+/// A TOML value and where it stands.
+pub(crate) type Node<'a> = Spanned<DeValue<'a>>;
+
+/// Something that a TOML value can be read as.
+pub(crate) trait Decode: Sized {
+    /// Reads it; `None` after having reported why not.
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self>;
+
+    /// Its JSON schema, without a description.
+    fn schema() -> Value;
+
+    /// What it is, to complete "expected …": "a size such as \"4 KiB\"".
+    fn expected() -> String;
+}
+
+/// A key that was given: where, and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Field<T> {
+    /// The key itself.
+    pub(crate) key: Span,
+    /// The value's place.
+    pub(crate) span: Span,
+    /// The value.
+    pub(crate) value: T,
+}
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct At<T> {
+    /// The value's place.
+    pub(crate) span: Span,
+    /// The value.
+    pub(crate) value: T,
+}
+
+/// The definition of a key.
+pub(crate) struct Key {
+    /// As written in the file.
+    pub(crate) name: &'static str,
+    /// What it means.
+    pub(crate) doc: &'static str,
+    /// Whether the table means nothing without it.
+    pub(crate) required: bool,
+    /// The schema of its value.
+    pub(crate) schema: fn() -> Value,
+}
+
+/// A table with known keys.
+pub(crate) trait Keys {
+    /// What the table is.
+    const ABOUT: &'static str;
+    /// Exactly one of these has to be there; empty for no such rule.
+    const ONE_OF: &'static [&'static str];
+    /// Its keys, in the order they are documented.
+    fn keys() -> Vec<Key>;
+}
+
+/// Keys that several tables share.
+pub(crate) trait Shared: Sized {
+    /// The keys.
+    fn keys() -> Vec<Key>;
+    /// Reads those that are there.
+    fn decode(table: &DeTable<'_>, report: &mut Report) -> Self;
+}
+
+/// Defines a table: see the module.
+macro_rules! table {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis struct $name:ident {
+            $( $(#[doc = $doc:literal])+ $key:literal => $field:ident: $type:ty $(, $required:ident)?; )*
+            $( .. $shared:ident: $keys:ty; )?
+        }
+        $(one of [$($choice:literal),* $(,)?])?
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone)]
+        $vis struct $name {
+            $( $(#[doc = $doc])+ pub(crate) $field: Option<$crate::decode::Field<$type>>, )*
+            $(
+                /// Keys that it shares with other tables.
+                pub(crate) $shared: $keys,
+            )?
+        }
+
+        impl $crate::decode::Keys for $name {
+            const ABOUT: &'static str = concat!($($about),+);
+            const ONE_OF: &'static [&'static str] = &[$($($choice),*)?];
+
+            fn keys() -> Vec<$crate::decode::Key> {
+                [
+                    vec![$(
+                        $crate::decode::Key {
+                            name: $key,
+                            doc: concat!($($doc),+),
+                            required: $crate::decode::table!(@required $($required)?),
+                            schema: <$type as $crate::decode::Decode>::schema,
+                        },
+                    )*],
+                    $(<$keys as $crate::decode::Shared>::keys(),)?
+                ]
+                .into_iter()
+                .flatten()
+                .collect()
+            }
+        }
+
+        impl $crate::decode::Decode for $name {
+            fn decode(node: &$crate::decode::Node<'_>, report: &mut $crate::diagnostic::Report) -> Option<Self> {
+                let table = $crate::decode::open::<Self>(node, report)?;
+                Some(Self {
+                    $( $field: $crate::decode::field(table, $key, report), )*
+                    $( $shared: <$keys as $crate::decode::Shared>::decode(table, report), )?
+                })
+            }
+
+            fn schema() -> serde_json::Value {
+                $crate::decode::object_schema::<Self>()
+            }
+
+            fn expected() -> String {
+                $crate::decode::expected_table::<Self>()
+            }
+        }
+    };
+    (@required required) => { true };
+    (@required) => { false };
+}
+pub(crate) use table;
+
+/// Parses a file and decodes its root table. Syntax errors are reported alone: what follows from them is no news.
+pub(crate) fn document<T: Decode + Keys>(report: &mut Report) -> Option<T> {
+    let source = report.source().clone();
+    let (root, errors) = DeTable::parse_recoverable(source.text());
+    if errors.is_empty() {
+        let span = root.span();
+        return T::decode(&Spanned::new(span, DeValue::Table(root.into_inner())), report);
+    }
+    for error in errors {
+        let span = error.span().unwrap_or(0..0);
+        report.push(Diagnostic::error(span, format!("this is not TOML: {}", error.message())));
+    }
+    None
+}
+
+/// The table behind a node, its keys checked.
+pub(crate) fn open<'n, T: Keys + Decode>(node: &'n Node<'_>, report: &mut Report) -> Option<&'n DeTable<'n>> {
+    let Some(table) = node.get_ref().as_table() else {
+        wrong_type(node, &T::expected(), report);
+        return None;
+    };
+    check_keys(table, node.span().into(), &T::keys(), T::ONE_OF, report);
+    Some(table)
+}
+
+fn check_keys(table: &DeTable<'_>, span: Span, keys: &[Key], one_of: &[&str], report: &mut Report) {
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    for key in table.keys() {
+        let written = key.get_ref().as_ref();
+        if names.contains(&written) {
+            continue;
+        }
+        let unused: Vec<&str> = names.iter().copied().filter(|name| !table.contains_key(*name)).collect();
+        report.push(
+            Diagnostic::error(key.span(), format!("unknown key `{written}`"))
+                .label(if names.is_empty() {
+                    "no key is known here".into()
+                } else {
+                    format!("expected {}", any_of(&names))
+                })
+                .did_you_mean(written, unused),
+        );
+    }
+    for key in keys.iter().filter(|key| key.required && !table.contains_key(key.name)) {
+        let diagnostic = Diagnostic::error(start_of(span), format!("`{}` is missing", key.name));
+        report.push(diagnostic.help(format!("`{}` is required here: {}", key.name, tidy(key.doc))));
+    }
+    if one_of.is_empty() {
+        return;
+    }
+    let mut given: Vec<_> = table.keys().filter(|key| one_of.contains(&key.get_ref().as_ref())).collect();
+    given.sort_by_key(|key| key.span().start);
+    match given.as_slice() {
+        [_] => {}
+        // An unknown key was probably meant to be the one; one error is enough.
+        [] if table.keys().any(|key| !names.contains(&key.get_ref().as_ref())) => {}
+        [] => report.push(Diagnostic::error(start_of(span), format!("expected one of {}", listed(one_of)))),
+        [first, others @ ..] => {
+            for other in others {
+                report.push(
+                    Diagnostic::error(other.span(), format!("`{}` beside `{}`", other.get_ref(), first.get_ref()))
+                        .label("only one of the two can be here")
+                        .context(first.span(), "the first"),
+                );
+            }
+        }
+    }
+}
+
+/// A table's own place may be many lines long; its first byte is enough to find it.
+fn start_of(span: Span) -> Span {
+    Span::new(span.start, (span.start + 1).min(span.end))
+}
+
+/// One key of a table that was opened.
+pub(crate) fn field<T: Decode>(table: &DeTable<'_>, name: &str, report: &mut Report) -> Option<Field<T>> {
+    let (key, node) = table.get_key_value(name)?;
+    let value = T::decode(node, report)?;
+    Some(Field { key: key.span().into(), span: node.span().into(), value })
+}
+
+/// Entries of a table whose keys are the user's, in the order they were written.
+#[derive(Debug, Clone)]
+pub(crate) struct Entries<T>(pub(crate) Vec<(At<String>, At<T>)>);
+
+impl<T: Decode> Decode for Entries<T> {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        let Some(table) = node.get_ref().as_table() else {
+            wrong_type(node, &Self::expected(), report);
+            return None;
+        };
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let decode = |(key, node): (&Spanned<_>, &Node<'_>)| {
+            let name: &std::borrow::Cow<'_, str> = key.get_ref();
+            let value = T::decode(node, report)?;
+            let key = At { span: key.span().into(), value: name.to_string() };
+            Some((key, At { span: node.span().into(), value }))
+        };
+        Some(Self(entries.into_iter().filter_map(decode).collect()))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "object", "additionalProperties": T::schema() })
+    }
+
+    fn expected() -> String {
+        format!("a table of names, each with {}", T::expected())
+    }
+}
+
+impl<T: Decode> Decode for Vec<At<T>> {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        let Some(array) = node.get_ref().as_array() else {
+            wrong_type(node, &Self::expected(), report);
+            return None;
+        };
+        let decode = |node: &Node<'_>| Some(At { span: node.span().into(), value: T::decode(node, report)? });
+        Some(array.iter().filter_map(decode).collect())
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "array", "items": T::schema() })
+    }
+
+    fn expected() -> String {
+        format!("a list, each of it {}", T::expected())
+    }
+}
+
+/// Reports that a value is of another type than expected.
+pub(crate) fn wrong_type(node: &Node<'_>, expected: &str, report: &mut Report) {
+    let found = match node.get_ref() {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    };
+    report.push(
+        Diagnostic::error(node.span(), format!("{found} cannot stand here")).label(format!("expected {expected}")),
+    );
+}
+
+/// "`a`", "`a` or `b`", "one of `a`, `b`, `c`".
+pub(crate) fn any_of(names: &[&str]) -> String {
+    match names {
+        [one] => format!("`{one}`"),
+        [one, other] => format!("`{one}` or `{other}`"),
+        _ => format!("one of {}", listed(names)),
+    }
+}
+
+/// "`a`, `b`, `c`".
+pub(crate) fn listed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// What a table is, to complete "expected …".
+pub(crate) fn expected_table<T: Keys>() -> String {
+    let names: Vec<&str> = T::keys().iter().map(|key| key.name).collect();
+    if names.is_empty() { "an empty table, {}".into() } else { format!("a table with {}", any_of(&names)) }
+}
+
+/// A table's JSON schema.
+pub(crate) fn object_schema<T: Keys>() -> Value {
+    let keys = T::keys();
+    let properties: Map<String, Value> = keys
+        .iter()
+        .map(|key| {
+            let mut schema = (key.schema)();
+            schema["description"] = tidy(key.doc).into();
+            (key.name.to_owned(), schema)
+        })
+        .collect();
+    let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+    let mut schema = json!({
+        "type": "object",
+        "description": tidy(T::ABOUT),
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    if !T::ONE_OF.is_empty() {
+        schema["oneOf"] = T::ONE_OF.iter().map(|name| json!({ "required": [name] })).collect();
+    }
+    schema
+}
+
+/// A key's documentation on one line: doc comments keep their line breaks and leading blanks.
+pub(crate) fn tidy(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,287 @@
+//! Numbers of a load that a study, a factor or the command line may change, whatever format the load was written in.
+
+use fstone_model::{
+    Workload, units,
+    workload::{
+        Action, Actions, Amount, Directories, Extent, Fileset, IoEngineKind, Operation, Phase, SizeDistribution,
+        ThreadGroup, Transfer,
+    },
+};
+use std::{fmt, time::Duration};
+
+/// A number of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Parameter {
+    /// Threads of the measured group.
+    Threads,
+    /// Files the fileset starts with.
+    Files,
+    /// Directories of the fileset.
+    Directories,
+    /// Size of every file, bytes.
+    FileSize,
+    /// Size of all files together, bytes.
+    TotalSize,
+    /// Size of every read and write, bytes.
+    BlockSize,
+    /// Time the load runs, nanoseconds.
+    Duration,
+    /// Operations the load does.
+    Operations,
+    /// Requests in flight per thread.
+    QueueDepth,
+}
+
+/// How a parameter is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// A whole number from 1.
+    Count,
+    /// A size in bytes.
+    Size,
+    /// A time.
+    Time,
+}
+
+impl Parameter {
+    /// All there are.
+    pub const ALL: [Self; 9] = [
+        Self::Threads,
+        Self::Files,
+        Self::Directories,
+        Self::FileSize,
+        Self::TotalSize,
+        Self::BlockSize,
+        Self::Duration,
+        Self::Operations,
+        Self::QueueDepth,
+    ];
+
+    /// Its name in study files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Files => "files",
+            Self::Directories => "directories",
+            Self::FileSize => "file-size",
+            Self::TotalSize => "total-size",
+            Self::BlockSize => "block-size",
+            Self::Duration => "duration",
+            Self::Operations => "operations",
+            Self::QueueDepth => "queue-depth",
+        }
+    }
+
+    /// What it is, in one sentence.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Threads => "Threads that do the load.",
+            Self::Files => "Files the load starts with.",
+            Self::Directories => "Directories the files are in.",
+            Self::FileSize => "Size of each file.",
+            Self::TotalSize => "Size of all files together.",
+            Self::BlockSize => "Size of each read and write.",
+            Self::Duration => "How long the load runs.",
+            Self::Operations => "How many operations the load does.",
+            Self::QueueDepth => "Requests in flight per thread.",
+        }
+    }
+
+    /// How it is written.
+    #[must_use]
+    pub const fn quantity(self) -> Quantity {
+        match self {
+            Self::Threads | Self::Files | Self::Directories | Self::Operations | Self::QueueDepth => Quantity::Count,
+            Self::FileSize | Self::TotalSize | Self::BlockSize => Quantity::Size,
+            Self::Duration => Quantity::Time,
+        }
+    }
+
+    /// A value of it as a level of a factor is called: "16 threads", "4 KiB blocks".
+    #[must_use]
+    pub fn level(self, value: u64) -> String {
+        let counted = |one: &str| if value == 1 { format!("1 {one}") } else { format!("{value} {one}s") };
+        match self {
+            Self::Threads => counted("thread"),
+            Self::Files => counted("file"),
+            Self::Directories if value == 1 => "1 directory".into(),
+            Self::Directories => format!("{value} directories"),
+            Self::Operations => counted("operation"),
+            Self::FileSize => format!("{} files", units::format_bytes(value)),
+            Self::TotalSize => format!("{} in all", units::format_bytes(value)),
+            Self::BlockSize => format!("{} blocks", units::format_bytes(value)),
+            Self::Duration => units::format_duration(Duration::from_nanos(value)),
+            Self::QueueDepth => format!("queue depth {value}"),
+        }
+    }
+}
+
+impl Parameter {
+    /// A value of it as one writes it: "16", "4 KiB", "30 s".
+    #[must_use]
+    pub fn written(self, value: u64) -> String {
+        match self.quantity() {
+            Quantity::Count => value.to_string(),
+            Quantity::Size => units::format_bytes(value),
+            Quantity::Time => units::format_duration(Duration::from_nanos(value)),
+        }
+    }
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Why a parameter cannot be set; completes "failed to set threads: ".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// The load has nothing that it would change.
+    #[error("the load has no {0}")]
+    Absent(Parameter),
+    /// It could change several things.
+    #[error("the load has several {what} ({names}); which one is meant is not said")]
+    Ambiguous {
+        /// Of what it has several.
+        what: &'static str,
+        /// What they are called.
+        names: String,
+    },
+    /// The value makes no sense for this load.
+    #[error("{0}")]
+    OutOfRange(String),
+}
+
+/// Sets a parameter of a load. Sizes are bytes, times nanoseconds.
+///
+/// - `threads`, `duration`, `operations`: of the only measured group or phase. `duration` and `operations` change a
+///   limit that is there; they do not add one, because that would change what the load's result means.
+/// - `files`, `directories`, `file-size`, `total-size`: of the only fileset. `total-size` is shared out evenly over a
+///   number of files, and otherwise is the amount.
+/// - `queue-depth`: of an engine that can have several requests in flight.
+/// - `block-size`: of every read and write of the measured phases; operations that moved one block still do.
+///
+/// # Errors
+/// When the load has no such thing or several, or the value makes no sense. The load is unchanged then.
+pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Result<(), ApplyError> {
+    if value == 0 {
+        return Err(ApplyError::OutOfRange(format!("{parameter} has to be at least 1")));
+    }
+    let small =
+        || u32::try_from(value).map_err(|_| ApplyError::OutOfRange(format!("{value} {parameter} are too many")));
+    match parameter {
+        Parameter::Threads => only_group(workload)?.threads = small()?,
+        Parameter::Files => only_fileset(workload, parameter)?.amount = Amount::Files(value),
+        Parameter::Directories => match &mut only_fileset(workload, parameter)?.directories {
+            Directories::Flat { count, .. } => *count = value,
+            Directories::Tree { .. } => return Err(ApplyError::Absent(parameter)),
+        },
+        Parameter::FileSize => only_fileset(workload, parameter)?.size = SizeDistribution::Fixed(value),
+        Parameter::TotalSize => set_total(only_fileset(workload, parameter)?, value)?,
+        Parameter::BlockSize => {
+            let mut found = false;
+            for action in measured_actions(workload) {
+                found |= set_block(&mut action.operation, value);
+            }
+            if !found {
+                return Err(ApplyError::Absent(parameter));
+            }
+        }
+        Parameter::Duration => {
+            let time = &mut only_phase(workload, parameter)?.stop.time;
+            *time = Some(time.and(Some(Duration::from_nanos(value))).ok_or(ApplyError::Absent(parameter))?);
+        }
+        Parameter::Operations => {
+            let operations = &mut only_phase(workload, parameter)?.stop.operations;
+            *operations = Some(operations.and(Some(value)).ok_or(ApplyError::Absent(parameter))?);
+        }
+        Parameter::QueueDepth if workload.io.engine != IoEngineKind::IoUring => {
+            return Err(ApplyError::Absent(parameter));
+        }
+        Parameter::QueueDepth => workload.io.queue_depth = small()?,
+    }
+    Ok(())
+}
+
+/// Whether a load has something this parameter would change.
+#[must_use]
+pub fn has(workload: &Workload, parameter: Parameter) -> bool {
+    // Any value will do: what matters is whether there is one thing to change. 2^20 divides evenly over few files.
+    !matches!(apply(&mut workload.clone(), parameter, 1 << 20), Err(ApplyError::Absent(_)))
+}
+
+fn set_total(fileset: &mut Fileset, total: u64) -> Result<(), ApplyError> {
+    let Amount::Files(files) = fileset.amount else {
+        fileset.amount = Amount::Bytes(total);
+        return Ok(());
+    };
+    if files == 0 {
+        return Err(ApplyError::Absent(Parameter::TotalSize));
+    }
+    if !total.is_multiple_of(files) {
+        let total = units::format_bytes(total);
+        return Err(ApplyError::OutOfRange(format!("{total} cannot be shared evenly over {files} files")));
+    }
+    fileset.size = SizeDistribution::Fixed(total / files);
+    Ok(())
+}
+
+fn set_block(operation: &mut Operation, value: u64) -> bool {
+    let resize = |transfer: &mut Transfer| {
+        if transfer.extent == Extent::Bytes(transfer.block_bytes) {
+            transfer.extent = Extent::Bytes(value);
+        }
+        transfer.block_bytes = value;
+    };
+    match operation {
+        Operation::Create { block_bytes, .. } if *block_bytes > 0 => *block_bytes = value,
+        Operation::Read(transfer)
+        | Operation::Write(transfer)
+        | Operation::Append(transfer)
+        | Operation::MmapRead(transfer)
+        | Operation::MmapWrite { transfer, .. } => resize(transfer),
+        _ => return false,
+    }
+    true
+}
+
+fn measured_actions(workload: &mut Workload) -> impl Iterator<Item = &mut Action> {
+    let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
+    measured.flat_map(|phase| &mut phase.groups).flat_map(|group| match &mut group.actions {
+        Actions::Mix(mix) => mix.iter_mut().map(|weighted| &mut weighted.action).collect::<Vec<_>>(),
+        Actions::Sequence(actions) => actions.iter_mut().collect(),
+        Actions::Ratio { first, second, .. } => vec![first, second],
+    })
+}
+
+/// The only thing of its kind.
+fn only<'w, T>(
+    mut things: Vec<&'w mut T>,
+    parameter: Parameter,
+    what: &'static str,
+    name: impl Fn(&T) -> &str,
+) -> Result<&'w mut T, ApplyError> {
+    if things.len() > 1 {
+        let names = things.iter().map(|thing| name(thing).to_owned()).collect::<Vec<_>>().join(", ");
+        return Err(ApplyError::Ambiguous { what, names });
+    }
+    things.pop().ok_or(ApplyError::Absent(parameter))
+}
+
+fn only_phase(workload: &mut Workload, parameter: Parameter) -> Result<&mut Phase, ApplyError> {
+    let measured = workload.phases.iter_mut().filter(|phase| phase.measured).collect();
+    only(measured, parameter, "measured phases", |phase| &phase.name)
+}
+
+fn only_group(workload: &mut Workload) -> Result<&mut ThreadGroup, ApplyError> {
+    let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
+    let groups = measured.flat_map(|phase| &mut phase.groups).collect();
+    only(groups, Parameter::Threads, "groups of threads", |group| &group.name)
+}
+
+fn only_fileset(workload: &mut Workload, parameter: Parameter) -> Result<&mut Fileset, ApplyError> {
+    only(workload.filesets.iter_mut().collect(), parameter, "filesets", |fileset| &fileset.name)
+}

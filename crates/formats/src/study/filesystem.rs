@@ -1,0 +1,67 @@
+//! Filesystems as a study names them.
+
+use super::surface::FilesystemSurface;
+use crate::{
+    decode::{At, Text, Words},
+    diagnostic::{Diagnostic, Report},
+};
+use fstone_model::study::FilesystemSpec;
+
+/// Types of filesystem a study may name. Whether this machine can make them is another matter.
+pub const TYPES: &[&str] = &[
+    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "minix", "nilfs2", "ntfs3",
+    "reiser4", "reiserfs", "squashfs", "udf", "vfat", "xfs",
+];
+
+/// A filesystem to make; reports what is wrong with it.
+pub(super) fn filesystem(name: &str, surface: &FilesystemSurface, report: &mut Report) -> FilesystemSpec {
+    let mut spec =
+        FilesystemSpec { name: name.to_owned(), kind: String::new(), mkfs: Vec::new(), mount: String::new() };
+    if let Some(kind) = &surface.r#type {
+        let Text(written) = &kind.value;
+        if !TYPES.contains(&written.as_str()) {
+            report.push(
+                Diagnostic::error(kind.span, format!("unknown filesystem type `{written}`"))
+                    .label("no such type")
+                    .did_you_mean(written, TYPES.iter().copied())
+                    .note(format!("there are {}", TYPES.join(", "))),
+            );
+        }
+        spec.kind.clone_from(written);
+    }
+    if let Some(mkfs) = &surface.mkfs {
+        let Words(words) = &mkfs.value;
+        check_mkfs(&At { span: mkfs.span, value: words }, report);
+        spec.mkfs.clone_from(words);
+    }
+    if let Some(mount) = &surface.mount {
+        let Text(options) = &mount.value;
+        if options.trim_start().starts_with('-') || options.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            report.push(
+                Diagnostic::error(mount.span, "these are not mount options")
+                    .label("expected names separated by commas, without blanks and without -o")
+                    .help("for example: mount = \"data=writeback,nodelalloc\""),
+            );
+        }
+        spec.mount.clone_from(options);
+    }
+    spec
+}
+
+/// mkfs gets the device from fstone. A device among its options would be formatted, or written to, all the same.
+fn check_mkfs(words: &At<&Vec<String>>, report: &mut Report) {
+    if let Some(word) = words.value.iter().find(|word| word.contains("/dev/")) {
+        report.push(
+            Diagnostic::error(words.span, format!("`{word}` names a device"))
+                .label("options of mkfs may not name a device")
+                .help("say what filesystems are made on with `device`"),
+        );
+    }
+    if let Some(first) = words.value.first().filter(|first| !first.starts_with('-')) {
+        report.push(
+            Diagnostic::error(words.span, format!("`{first}` is not an option"))
+                .label("expected options, the first of which starts with `-`")
+                .note("fstone knows the program by the type, and adds the device itself"),
+        );
+    }
+}

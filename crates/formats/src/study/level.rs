@@ -1,0 +1,249 @@
+//! Levels that are plain values (numbers of a load, kernels, queue settings), and what a level sets.
+
+use crate::{
+    decode::{At, Decode, Field, Key, Node, OneOrMany, Shared, Size, Text, Time, field},
+    diagnostic::{Diagnostic, Report},
+    native::{Parameter, Quantity},
+};
+use fstone_model::{
+    study::{DeviceSpec, FilesystemSpec, KernelSpec},
+    units,
+};
+use serde_json::Value;
+use toml::de::DeTable;
+
+/// A whole number from 1.
+type Number = crate::decode::Count<1, { u64::MAX }>;
+
+/// A level of a factor.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Level {
+    /// What tables and labels call it: "16 threads".
+    pub(crate) name: String,
+    /// As it is written where it stands for itself: "16".
+    pub(crate) written: String,
+    /// Its place on an axis.
+    pub(crate) number: Option<u64>,
+    /// What it sets.
+    pub(crate) setting: Setting,
+}
+
+/// What a level sets in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Setting {
+    Filesystem(FilesystemSpec),
+    Device(DeviceSpec),
+    Kernel(KernelSpec),
+    /// A file of the device's queue directory in sysfs, and its content.
+    Queue(&'static str, String),
+    Number(Parameter, u64),
+}
+
+/// A factor whose levels are plain values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlainFactor {
+    Kernel,
+    Scheduler,
+    ReadAhead,
+    Load(Parameter),
+}
+
+impl PlainFactor {
+    /// Its name in study files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Scheduler => "scheduler",
+            Self::ReadAhead => "read-ahead",
+            Self::Load(parameter) => parameter.name(),
+        }
+    }
+
+    const fn about(self) -> &'static str {
+        match self {
+            Self::Kernel => "Kernels: \"host\", \"uml:VERSION\", \"uml:PATH\" or \"qemu:PATH\".",
+            Self::Scheduler => "I/O schedulers of the device: \"none\", \"mq-deadline\", …",
+            Self::ReadAhead => "Read-ahead of the device.",
+            Self::Load(parameter) => parameter.about(),
+        }
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        [Self::Kernel, Self::Scheduler, Self::ReadAhead].into_iter().chain(Parameter::ALL.map(Self::Load))
+    }
+
+    fn schema(self) -> fn() -> Value {
+        match self {
+            Self::Kernel => OneOrMany::<Kernel>::schema,
+            Self::Scheduler => OneOrMany::<Text>::schema,
+            Self::ReadAhead => OneOrMany::<Size>::schema,
+            Self::Load(parameter) => match parameter.quantity() {
+                Quantity::Count => OneOrMany::<Number>::schema,
+                Quantity::Size => OneOrMany::<Size>::schema,
+                Quantity::Time => OneOrMany::<Time>::schema,
+            },
+        }
+    }
+
+    fn read(self, table: &DeTable<'_>, report: &mut Report) -> Option<Field<Vec<At<Level>>>> {
+        match self {
+            Self::Kernel => levels(table, self.name(), report, |Kernel { written, spec }| Level {
+                name: written.clone(),
+                written,
+                number: None,
+                setting: Setting::Kernel(spec),
+            }),
+            Self::Scheduler => levels(table, self.name(), report, |Text(name)| Level {
+                name: name.clone(),
+                written: name.clone(),
+                number: None,
+                setting: Setting::Queue("scheduler", name),
+            }),
+            Self::ReadAhead => levels(table, self.name(), report, |Size(bytes)| Level {
+                name: format!("read-ahead {}", units::format_bytes(bytes)),
+                written: units::format_bytes(bytes),
+                number: Some(bytes),
+                setting: Setting::Queue("read_ahead_kb", (bytes >> 10).to_string()),
+            }),
+            Self::Load(parameter) => {
+                let level = |number| Level {
+                    name: parameter.level(number),
+                    written: parameter.written(number),
+                    number: Some(number),
+                    setting: Setting::Number(parameter, number),
+                };
+                match parameter.quantity() {
+                    Quantity::Count => levels(table, self.name(), report, |value: Number| level(value.number())),
+                    Quantity::Size => levels(table, self.name(), report, |value: Size| level(value.number())),
+                    Quantity::Time => levels(table, self.name(), report, |value: Time| level(value.number())),
+                }
+            }
+        }
+    }
+}
+
+fn levels<T: Decode>(
+    table: &DeTable<'_>,
+    name: &str,
+    report: &mut Report,
+    level: impl Fn(T) -> Level,
+) -> Option<Field<Vec<At<Level>>>> {
+    let Field { key, span, value } = field::<OneOrMany<T>>(table, name, report)?;
+    let value = value.0.into_iter().map(|At { span, value }| At { span, value: level(value) }).collect();
+    Some(Field { key, span, value })
+}
+
+/// The plain factors that a table gives levels of.
+#[derive(Debug, Clone)]
+pub(crate) struct PlainFactors(pub(crate) Vec<(PlainFactor, Field<Vec<At<Level>>>)>);
+
+impl Shared for PlainFactors {
+    fn keys() -> Vec<Key> {
+        let key = |factor: PlainFactor| Key {
+            name: factor.name(),
+            doc: factor.about(),
+            required: false,
+            schema: factor.schema(),
+        };
+        PlainFactor::all().map(key).collect()
+    }
+
+    fn decode(table: &DeTable<'_>, report: &mut Report) -> Self {
+        Self(PlainFactor::all().filter_map(|factor| Some((factor, factor.read(table, report)?))).collect())
+    }
+}
+
+/// Numbers of loads, one value each, in the order of [`Parameter::ALL`].
+#[derive(Debug, Clone)]
+pub(crate) struct Numbers(pub(crate) Vec<(Parameter, Field<u64>)>);
+
+impl Shared for Numbers {
+    fn keys() -> Vec<Key> {
+        let key = |parameter: Parameter| Key {
+            name: parameter.name(),
+            doc: parameter.about(),
+            required: false,
+            schema: match parameter.quantity() {
+                Quantity::Count => Number::schema,
+                Quantity::Size => Size::schema,
+                Quantity::Time => Time::schema,
+            },
+        };
+        Parameter::ALL.map(key).into()
+    }
+
+    fn decode(table: &DeTable<'_>, report: &mut Report) -> Self {
+        fn one<T: Quantified>(table: &DeTable<'_>, name: &str, report: &mut Report) -> Option<Field<u64>> {
+            let Field { key, span, value } = field::<T>(table, name, report)?;
+            Some(Field { key, span, value: value.number() })
+        }
+        let read = |parameter: Parameter| {
+            let read = match parameter.quantity() {
+                Quantity::Count => one::<Number>,
+                Quantity::Size => one::<Size>,
+                Quantity::Time => one::<Time>,
+            };
+            Some((parameter, read(table, parameter.name(), report)?))
+        };
+        Self(Parameter::ALL.into_iter().filter_map(read).collect())
+    }
+}
+
+/// What a number of a load is read as.
+trait Quantified: Decode {
+    /// Bytes, nanoseconds, or the count.
+    fn number(self) -> u64;
+}
+
+impl Quantified for Number {
+    fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Quantified for Size {
+    fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Quantified for Time {
+    fn number(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A kernel as it is written.
+#[derive(Debug, Clone, PartialEq)]
+struct Kernel {
+    written: String,
+    spec: KernelSpec,
+}
+
+impl Decode for Kernel {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        let Text(written) = Text::decode(node, report)?;
+        let spec = match written.split_once(':') {
+            None if written == "host" => Some(KernelSpec::Host),
+            Some(("uml", which)) if !which.is_empty() => Some(KernelSpec::Uml(which.to_owned())),
+            Some(("qemu", path)) if !path.is_empty() => Some(KernelSpec::Qemu(path.to_owned())),
+            _ => None,
+        };
+        if spec.is_none() {
+            report.push(
+                Diagnostic::error(node.span(), format!("unknown kernel `{written}`"))
+                    .label(format!("expected {}", Self::expected()))
+                    .did_you_mean(&written, ["host"]),
+            );
+        }
+        Some(Self { written, spec: spec? })
+    }
+
+    fn schema() -> Value {
+        serde_json::json!({ "type": "string", "pattern": "^(host|uml:.+|qemu:.+)$" })
+    }
+
+    fn expected() -> String {
+        "\"host\", \"uml:VERSION\", \"uml:PATH\" or \"qemu:PATH\"".into()
+    }
+}

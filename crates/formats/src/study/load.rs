@@ -1,0 +1,163 @@
+//! Loads of a study: read once, then given the numbers of each cell.
+
+use super::surface::LoadSurface;
+use crate::{
+    Source,
+    decode::{Field, Text},
+    diagnostic::{Diagnostic, Report, Span},
+    ffsb,
+    native::{self, ApplyError, Parameter},
+};
+use fstone_model::Workload;
+use std::path::{Component, Path};
+
+/// Reads a file that the study names, by the path written there; says why it cannot.
+pub(super) type Loader<'l> = dyn Fn(&str) -> Result<String, String> + 'l;
+
+/// Files that a study names, each read once.
+pub(super) struct Files<'l> {
+    loader: &'l Loader<'l>,
+    read: Vec<(String, String)>,
+}
+
+impl<'l> Files<'l> {
+    pub(super) const fn new(loader: &'l Loader<'l>) -> Self {
+        Self { loader, read: Vec::new() }
+    }
+
+    /// The files read, as (name, content), in the order they were named.
+    pub(super) fn into_attachments(self) -> Vec<(String, String)> {
+        self.read
+    }
+
+    /// A file named at a place; `None` after having reported why it cannot be had.
+    fn source(&mut self, field: &Field<Text>, report: &mut Report) -> Option<Source> {
+        let Text(name) = &field.value;
+        if !stays_beside(name) {
+            report.push(
+                Diagnostic::error(field.span, format!("`{name}` is not beside the study"))
+                    .label("expected a relative path without `..`")
+                    .note("a study and the files it names are kept together, so that a run can be repeated"),
+            );
+            return None;
+        }
+        if let Some((name, text)) = self.read.iter().find(|(known, _)| known == name) {
+            return Some(Source::new(name, text));
+        }
+        match (self.loader)(name) {
+            Ok(text) => {
+                self.read.push((name.clone(), text.clone()));
+                Some(Source::new(name, text))
+            }
+            Err(why) => {
+                report.push(Diagnostic::error(field.span, format!("`{name}` cannot be read")).label(why));
+                None
+            }
+        }
+    }
+}
+
+/// Whether a path can only lead to something in or below the directory it starts from.
+pub(super) fn stays_beside(path: &str) -> bool {
+    !path.is_empty()
+        && !path.contains('\0')
+        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// A load of a step.
+#[derive(Debug, Clone)]
+pub(super) struct Load {
+    /// The load as its file has it.
+    base: Workload,
+    /// Numbers that the step sets itself, and where.
+    own: Vec<(Parameter, u64, Span)>,
+}
+
+/// A number that a cell gives its loads, and where that is said.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number {
+    pub(super) parameter: Parameter,
+    pub(super) value: u64,
+    /// Where it is said in the study; `None` when the command line says it.
+    pub(super) span: Option<Span>,
+    /// Whether it goes before a number that the step sets itself: `[quick]` and the command line do, factors do not.
+    pub(super) prevails: bool,
+}
+
+/// The load of a step; `None` after having reported why there is none.
+pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
+    let own = surface.numbers.0.iter().map(|(parameter, field)| (*parameter, field.value, field.span)).collect();
+    let load = Load { base: base(surface, files, report)?, own };
+    // The numbers of the step itself have to fit the load, whatever the cells say.
+    for (parameter, value, span) in &load.own {
+        if let Err(error) = native::apply(&mut load.base.clone(), *parameter, *value) {
+            report.push(cannot_set(*parameter, Some(*span), &error));
+        }
+    }
+    Some(load)
+}
+
+fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Workload> {
+    let field = surface.ffsb.as_ref()?;
+    let source = files.source(field, report)?;
+    match ffsb::parse(&source, &ffsb::Options::default()) {
+        Ok(profile) => {
+            let workload = profile.workload(ffsb::Placement::UnderDirectory);
+            if workload.phases.is_empty() {
+                report.push(
+                    Diagnostic::error(field.span, "this profile only builds its files")
+                        .label("its `time` is 0, so there is nothing to measure"),
+                );
+                return None;
+            }
+            Some(workload)
+        }
+        Err(diagnostics) => {
+            report.append(diagnostics);
+            None
+        }
+    }
+}
+
+impl Load {
+    /// The load as the step has it, for its names.
+    pub(super) const fn base(&self) -> &Workload {
+        &self.base
+    }
+
+    /// Whether a number of a cell changes this load.
+    pub(super) fn takes(&self, number: &Number) -> bool {
+        let is_own = self.own.iter().any(|(parameter, ..)| *parameter == number.parameter);
+        (number.prevails || !is_own) && native::has(&self.base, number.parameter)
+    }
+
+    /// The load with a cell's numbers; reports those that make no sense.
+    pub(super) fn with(&self, numbers: &[Number], report: &mut Report) -> Workload {
+        let mut workload = self.base.clone();
+        let own = self.own.iter().map(|(parameter, value, span)| Number {
+            parameter: *parameter,
+            value: *value,
+            span: Some(*span),
+            prevails: false,
+        });
+        let given = || numbers.iter().filter(|number| self.takes(number)).copied();
+        // In the order of the parameters: a total is shared out over the number of files that was set before it.
+        let mut all: Vec<Number> =
+            own.filter(|own| !given().any(|given| given.parameter == own.parameter)).chain(given()).collect();
+        all.sort_by_key(|number| number.parameter);
+        for number in all {
+            if let Err(error) = native::apply(&mut workload, number.parameter, number.value) {
+                report.push(cannot_set(number.parameter, number.span, &error));
+            }
+        }
+        workload
+    }
+}
+
+fn cannot_set(parameter: Parameter, span: Option<Span>, error: &ApplyError) -> Diagnostic {
+    let message = format!("cannot set {parameter}: {error}");
+    match span {
+        Some(span) => Diagnostic::error(span, message),
+        None => Diagnostic::whole(format!("--{message}")),
+    }
+}

@@ -1,0 +1,274 @@
+//! The steps of a trial.
+
+use super::{
+    MAXIMUM_STEPS,
+    load::{self, Files, Load, Number},
+    show::{self, Shown},
+    surface::{CommandSurface, CommandTable, StepSurface},
+};
+use crate::{
+    decode::{At, Count, Field, OneOrMany, Text},
+    diagnostic::{Diagnostic, Report, Span},
+};
+use fstone_model::study::{Step, StepAction};
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How long a step may take when the study does not say. Long enough for a slow disk that is healthy: what takes longer
+/// is taken to hang.
+///
+/// mkfs, mount, remount, unmount, sync, trim 10 min each (unmounting writes back what is dirty); drop-caches 5 min; fsck
+/// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command 2 h; a load three times its time
+/// limit and an hour to build its files, or 6 h when it has no time limit.
+#[must_use]
+pub fn default_limit(action: &StepAction) -> Duration {
+    match action {
+        StepAction::Mkfs
+        | StepAction::Mount
+        | StepAction::Remount
+        | StepAction::Unmount
+        | StepAction::Sync
+        | StepAction::Trim => 10 * MINUTE,
+        StepAction::DropCaches => 5 * MINUTE,
+        StepAction::Fsck { .. } => 180 * MINUTE,
+        StepAction::Fragmentation | StepAction::CopyIn { .. } => 60 * MINUTE,
+        StepAction::Command { .. } => 120 * MINUTE,
+        StepAction::Load(workload) => {
+            workload.time_limit().map_or(360 * MINUTE, |time| time.saturating_mul(3).saturating_add(60 * MINUTE))
+        }
+    }
+}
+
+/// A step, before a cell's numbers are known.
+#[derive(Debug, Clone)]
+pub(super) struct Template {
+    name: String,
+    limit: Option<Duration>,
+    /// With the load as its file has it.
+    action: StepAction,
+    /// The load, when it is one.
+    load: Option<Load>,
+}
+
+impl Template {
+    fn plain(action: StepAction) -> Self {
+        Self { name: action.kind().to_owned(), limit: None, action, load: None }
+    }
+
+    /// Its load, if it is one.
+    pub(super) const fn load(&self) -> Option<&Load> {
+        self.load.as_ref()
+    }
+
+    /// The step of a cell with these numbers.
+    pub(super) fn step(&self, numbers: &[Number], report: &mut Report) -> Step {
+        let action = match &self.load {
+            Some(load) => StepAction::Load(Box::new(load.with(numbers, report))),
+            None => self.action.clone(),
+        };
+        let limit = self.limit.unwrap_or_else(|| default_limit(&action));
+        Step { name: self.name.clone(), action, limit }
+    }
+}
+
+/// The study's steps with mkfs and mount before them, and what they show.
+pub(super) fn steps(
+    surfaces: &[At<StepSurface>],
+    files: &mut Files<'_>,
+    report: &mut Report,
+) -> (Vec<Template>, Vec<Shown>) {
+    if let Some(first_too_many) = surfaces.get(MAXIMUM_STEPS) {
+        report.push(Diagnostic::error(
+            first_of(first_too_many.span),
+            format!("a trial has at most {MAXIMUM_STEPS} steps"),
+        ));
+        return (Vec::new(), Vec::new());
+    }
+    let mut templates: Vec<Template> = Vec::new();
+    let mut named: Vec<(String, Span)> = Vec::new();
+    let mut all_shown = Vec::new();
+    for At { span, value: surface } in surfaces {
+        let Some(mut template) = template(surface, files, report) else { continue };
+        let place = surface.name.as_ref().map_or(first_of(*span), |name| name.span);
+        match &surface.name {
+            Some(Field { value: Text(name), .. }) => {
+                if let Some((_, first)) = named.iter().find(|(known, _)| known == name) {
+                    report.push(
+                        Diagnostic::error(place, format!("a step named `{name}` is there already"))
+                            .label("every step needs a name of its own")
+                            .context(*first, "the first"),
+                    );
+                }
+                template.name.clone_from(name);
+            }
+            // Steps that nobody named are told apart by number.
+            None => {
+                let kind = template.name.clone();
+                let taken = |name: &str| {
+                    named.iter().any(|(known, _)| known == name)
+                        || surfaces
+                            .iter()
+                            .any(|other| other.value.name.as_ref().is_some_and(|other| other.value.0 == name))
+                };
+                let mut number = 2;
+                while taken(&template.name) {
+                    template.name = format!("{kind} {number}");
+                    number += 1;
+                }
+            }
+        }
+        named.push((template.name.clone(), place));
+        if let Some(Field { value: OneOrMany(names), .. }) = &surface.show {
+            let names: Vec<At<String>> =
+                names.iter().map(|At { span, value: Text(name) }| At { span: *span, value: name.clone() }).collect();
+            all_shown.extend(show::shown(&template.name, &template.action, &names, report));
+        }
+        templates.push(template);
+    }
+    let places: Vec<Span> = named.iter().map(|(_, place)| *place).collect();
+    check_order(&templates, &places, report);
+    if !matches!(templates.first().map(|step| &step.action), Some(StepAction::Mkfs)) {
+        templates.insert(0, Template::plain(StepAction::Mkfs));
+    }
+    if !matches!(templates.get(1).map(|step| &step.action), Some(StepAction::Mount)) {
+        templates.insert(1, Template::plain(StepAction::Mount));
+    }
+    (templates, all_shown)
+}
+
+/// A table's first bytes: it may be many lines long.
+fn first_of(span: Span) -> Span {
+    Span::new(span.start, (span.start + 1).min(span.end))
+}
+
+/// Follows the filesystem through the steps: made first, and mounted when something is done in it.
+fn check_order(templates: &[Template], places: &[Span], report: &mut Report) {
+    let mut unmounted_by: Option<(usize, &str)> = None;
+    for (index, template) in templates.iter().enumerate() {
+        let place = places[index];
+        match &template.action {
+            StepAction::Mkfs if index > 0 => report.push(
+                Diagnostic::error(place, "the filesystem is made once, before anything else")
+                    .label("`mkfs` can only be the first step"),
+            ),
+            StepAction::Mount => {
+                let begins = index == 0 || (index == 1 && matches!(templates[0].action, StepAction::Mkfs));
+                if !begins && unmounted_by.is_none() {
+                    report.push(Diagnostic::error(place, "the filesystem is mounted already"));
+                }
+                unmounted_by = None;
+            }
+            StepAction::Mkfs => {}
+            StepAction::Unmount | StepAction::Fsck { .. } => {
+                if let (StepAction::Unmount, Some((by, _))) = (&template.action, unmounted_by) {
+                    report.push(
+                        Diagnostic::error(place, "the filesystem is not mounted here")
+                            .context(places[by], "unmounted by this step"),
+                    );
+                }
+                unmounted_by = Some((index, template.action.kind()));
+            }
+            action => {
+                if let Some((by, kind)) = unmounted_by {
+                    report.push(
+                        Diagnostic::error(place, format!("`{}` needs the filesystem mounted", action.kind()))
+                            .context(places[by], format!("unmounted by this `{kind}`"))
+                            .help("put a step `mount = {}` before it"),
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Template> {
+    let simple = [
+        (&surface.mkfs, StepAction::Mkfs),
+        (&surface.mount, StepAction::Mount),
+        (&surface.remount, StepAction::Remount),
+        (&surface.unmount, StepAction::Unmount),
+        (&surface.sync, StepAction::Sync),
+        (&surface.drop_caches, StepAction::DropCaches),
+        (&surface.trim, StepAction::Trim),
+        (&surface.fragmentation, StepAction::Fragmentation),
+    ];
+    let mut template = if let Some((_, action)) = simple.into_iter().find(|(field, _)| field.is_some()) {
+        Template::plain(action)
+    } else if let Some(Field { value, .. }) = &surface.load {
+        let load = load::load(value, files, report)?;
+        let action = StepAction::Load(Box::new(load.base().clone()));
+        Template { name: action.kind().to_owned(), limit: None, action, load: Some(load) }
+    } else if let Some(field) = &surface.command {
+        let action = command(field, report)?;
+        let name = match &action {
+            StepAction::Command { argv, shell: false, .. } => argv[0].rsplit('/').next().unwrap_or_default().to_owned(),
+            action => action.kind().to_owned(),
+        };
+        Template { name, ..Template::plain(action) }
+    } else if let Some(Field { value, .. }) = &surface.fsck {
+        let mode = value.mode.as_ref().map(|mode| mode.value.0).unwrap_or_default();
+        Template::plain(StepAction::Fsck { mode })
+    } else {
+        let Field { value, .. } = surface.copy_in.as_ref()?;
+        let (source, target) = (value.source.as_ref()?, value.target.as_ref()?);
+        if !source.value.0.starts_with('/') {
+            report.push(
+                Diagnostic::error(source.span, format!("`{}` depends on where fstone is started", source.value.0))
+                    .label("expected an absolute path"),
+            );
+        }
+        if !load::stays_beside(&target.value.0) {
+            report.push(
+                Diagnostic::error(target.span, format!("`{}` is not in the filesystem", target.value.0))
+                    .label("expected a relative path without `..`"),
+            );
+        }
+        Template::plain(StepAction::CopyIn { source: source.value.0.clone(), target: target.value.0.clone() })
+    };
+    if let Some(Field { span, value, .. }) = &surface.limit {
+        if value.0.is_zero() {
+            report.push(Diagnostic::error(*span, "a step needs some time").label("expected more than 0 s"));
+        }
+        template.limit = Some(value.0);
+    }
+    Some(template)
+}
+
+fn command(field: &Field<CommandSurface>, report: &mut Report) -> Option<StepAction> {
+    let words = |words: &[At<Text>]| words.iter().map(|At { value: Text(word), .. }| word.clone()).collect::<Vec<_>>();
+    let (argv, shell, success) = match &field.value {
+        CommandSurface::Argv(argv) => (words(argv), false, vec![0]),
+        CommandSurface::Table(CommandTable { run, shell, success, .. }) => {
+            let run = run.as_ref()?;
+            let OneOrMany(given) = &run.value;
+            let is_shell = shell.as_ref().is_some_and(|shell| shell.value.0);
+            // A lone string stands where its own value stands; in a list it stands behind the bracket.
+            let is_list = given.first().is_none_or(|first| first.span != run.span);
+            if is_shell == is_list {
+                let expected = if is_shell { "a script as one string" } else { "program and arguments as a list" };
+                let given = if is_shell { "with" } else { "without" };
+                report.push(
+                    Diagnostic::error(run.span, format!("{given} `shell = true`, `run` is {expected}"))
+                        .label(format!("expected {expected}")),
+                );
+            }
+            let success = success.as_ref().map_or_else(
+                || vec![0],
+                |success| {
+                    let OneOrMany(codes) = &success.value;
+                    codes
+                        .iter()
+                        .map(|At { value: Count(code), .. }| i32::try_from(*code).expect("at most 255"))
+                        .collect()
+                },
+            );
+            (words(given), is_shell, success)
+        }
+    };
+    if argv.is_empty() {
+        report.push(Diagnostic::error(field.span, "there is no program").label("expected program and arguments"));
+        return None;
+    }
+    Some(StepAction::Command { argv, shell, success })
+}

@@ -1,0 +1,444 @@
+//! The study file as it is written: every table and key there is, defined once.
+
+use crate::{
+    decode::{
+        At, Count, Decode, Entries, Flag, Key, Keys, Listed, Node, OneOrMany, Share, Size, Text, Time, Word, Words,
+        object_schema, open, table, wrong_type,
+    },
+    diagnostic::{Diagnostic, Report},
+    study::level::{Numbers, PlainFactors},
+};
+use fstone_model::study::{FsckMode, Order};
+use serde_json::{Value, json};
+use toml::de::DeValue;
+
+/// A number of repeats. A thousand of the shortest trials take a day.
+pub(crate) type Trials = Count<1, 1000>;
+
+table! {
+    /// A study: which filesystems are compared, under which load, how often and in which order.
+    pub(crate) struct StudyFile {
+        /// What is compared, in one line.
+        "title" => title: Text, required;
+        /// What the study asks and what to look for; paragraphs of plain text.
+        "about" => about: Text;
+        /// How often each cell is tried: a number, or { min, max, until }. 3 unless given.
+        "repeats" => repeats: RepeatsSurface;
+        /// In which order trials run: "blocks" (each block holds every cell once, shuffled; the default) or "as-written".
+        "order" => order: Listed<Order>;
+        /// The seed of the order and of every random stream. 1 unless given.
+        "seed" => seed: Count<0, { u64::MAX }>;
+        /// How long the whole run is expected to take.
+        "expected-duration" => expected_duration: Time;
+        /// The row that ratios refer to: its label, or the level it is known by.
+        "baseline" => baseline: Text;
+        /// What filesystems are made on.
+        "device" => device: DeviceSurface;
+        /// What is varied. Every combination of levels is a row; the last factor varies fastest.
+        "factor" => factor: FactorsSurface, required;
+        /// Instead of every combination of levels: the combinations of each sweep, one sweep after the other.
+        "sweep" => sweep: Vec<At<SweepSurface>>;
+        /// What is done to each filesystem, in order. Making and mounting it come first, whether listed or not.
+        "step" => step: Vec<At<StepSurface>>, required;
+        /// What `--quick` changes.
+        "quick" => quick: QuickSurface;
+        /// Figures published elsewhere, to be printed beside.
+        "published" => published: PublishedSurface;
+    }
+}
+
+/// `repeats`: a number, or a range.
+#[derive(Debug, Clone)]
+pub(crate) enum RepeatsSurface {
+    /// That often.
+    Fixed(u32),
+    /// Until the figures are good enough.
+    Range(RepeatsRange),
+}
+
+table! {
+    /// Repeats until the figures are good enough.
+    pub(crate) struct RepeatsRange {
+        /// At least this often.
+        "min" => min: Trials, required;
+        /// At most this often.
+        "max" => max: Trials, required;
+        /// Enough when the 95 % interval's half-width is below this share of the value.
+        "until" => until: Share, required;
+    }
+}
+
+impl Decode for RepeatsSurface {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        match node.get_ref() {
+            DeValue::Integer(_) => {
+                Trials::decode(node, report).map(|Count(n)| Self::Fixed(u32::try_from(n).expect("at most 1000")))
+            }
+            DeValue::Table(_) => RepeatsRange::decode(node, report).map(Self::Range),
+            _ => {
+                wrong_type(node, &Self::expected(), report);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Trials::schema(), RepeatsRange::schema()] })
+    }
+
+    fn expected() -> String {
+        "a number, or { min = 3, max = 10, until = \"2 %\" }".into()
+    }
+}
+
+impl Word for Order {
+    const WORDS: &'static [(&'static str, Self)] = &[("blocks", Self::Blocks), ("as-written", Self::AsWritten)];
+}
+
+table! {
+    /// What filesystems are made on.
+    pub(crate) struct DeviceSurface {
+        /// A sparse image file behind a loop device.
+        "loop" => r#loop: LoopSurface;
+        /// A compressed-RAM disk.
+        "zram" => zram: ZramSurface;
+        /// The path of a block device, which will be formatted; the command line has to permit it.
+        "block" => block: Text;
+        /// No device: a directory of a filesystem that is already there. Nothing is made, mounted or checked.
+        "directory" => directory: Text;
+    }
+    one of ["loop", "zram", "block", "directory"]
+}
+
+table! {
+    /// A sparse image file behind a loop device.
+    pub(crate) struct LoopSurface {
+        /// Its size.
+        "size" => size: Size, required;
+        /// Whether the loop device goes round the page cache of the filesystem below. False unless given.
+        "direct-io" => direct_io: Flag;
+        /// Logical sector size: 512 (the default), 1024, 2048 or 4096.
+        "sector-size" => sector_size: Size;
+        /// Where the image is made; the work directory unless given.
+        "directory" => directory: Text;
+    }
+}
+
+table! {
+    /// A compressed-RAM disk.
+    pub(crate) struct ZramSurface {
+        /// Its size.
+        "size" => size: Size, required;
+    }
+}
+
+table! {
+    /// What is varied.
+    pub(crate) struct FactorsSurface {
+        /// Filesystems, by name.
+        "filesystem" => filesystem: Entries<FilesystemSurface>, required;
+        /// Devices, by name.
+        "device" => device: Entries<DeviceSurface>;
+        .. plain: PlainFactors;
+    }
+}
+
+table! {
+    /// A filesystem to make.
+    pub(crate) struct FilesystemSurface {
+        /// Its type: ext4, xfs, btrfs, …
+        "type" => r#type: Text, required;
+        /// Options for its mkfs, as on a command line.
+        "mkfs" => mkfs: Words;
+        /// Mount options, comma separated.
+        "mount" => mount: Text;
+    }
+}
+
+table! {
+    /// Some levels of each factor. A factor that is not named keeps all of its levels.
+    pub(crate) struct SweepSurface {
+        /// Names of filesystems.
+        "filesystem" => filesystem: OneOrMany<Text>;
+        /// Names of devices.
+        "device" => device: OneOrMany<Text>;
+        .. plain: PlainFactors;
+    }
+}
+
+table! {
+    /// One step of a trial: exactly one thing to do, and how it is called, bounded and shown.
+    pub(crate) struct StepSurface {
+        /// Its name, unique in the study; what it does unless given.
+        "name" => name: Text;
+        /// How long it may take before the trial counts as hung.
+        "limit" => limit: Time;
+        /// Metrics of it that become columns of the table.
+        "show" => show: OneOrMany<Text>;
+        /// Makes the filesystem. Always the first step; listed to show its metrics.
+        "mkfs" => mkfs: Nothing;
+        /// Mounts it. Always the second step; listed to show its metrics, or again after `unmount` or `fsck`.
+        "mount" => mount: Nothing;
+        /// Runs a load in the mounted filesystem.
+        "load" => load: LoadSurface;
+        /// Runs a command in the mounted filesystem.
+        "command" => command: CommandSurface;
+        /// Unmounts, drops caches and mounts again.
+        "remount" => remount: Nothing;
+        /// Unmounts.
+        "unmount" => unmount: Nothing;
+        /// Writes everything to the device: sync(2).
+        "sync" => sync: Nothing;
+        /// Drops the page, dentry and inode caches.
+        "drop-caches" => drop_caches: Nothing;
+        /// Tells the device which blocks are free: FITRIM.
+        "trim" => trim: Nothing;
+        /// Checks the filesystem with its own tool, unmounting it first.
+        "fsck" => fsck: FsckSurface;
+        /// Counts extents per file: FIEMAP.
+        "fragmentation" => fragmentation: Nothing;
+        /// Copies a file or tree of this machine into the filesystem.
+        "copy-in" => copy_in: CopySurface;
+    }
+    one of [
+        "mkfs", "mount", "load", "command", "remount", "unmount", "sync", "drop-caches", "trim", "fsck",
+        "fragmentation", "copy-in",
+    ]
+}
+
+/// A table without keys, for steps with nothing to choose.
+#[derive(Debug, Clone)]
+pub(crate) struct Nothing;
+
+impl Keys for Nothing {
+    const ABOUT: &'static str = "Nothing to choose.";
+    const ONE_OF: &'static [&'static str] = &[];
+
+    fn keys() -> Vec<Key> {
+        Vec::new()
+    }
+}
+
+impl Decode for Nothing {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        open::<Self>(node, report).map(|_| Self)
+    }
+
+    fn schema() -> Value {
+        object_schema::<Self>()
+    }
+
+    fn expected() -> String {
+        "an empty table, {}".into()
+    }
+}
+
+table! {
+    /// A check of the filesystem.
+    pub(crate) struct FsckSurface {
+        /// What it may change: "read-only" (the default) or "repair".
+        "mode" => mode: Listed<FsckMode>;
+    }
+}
+
+impl Word for FsckMode {
+    const WORDS: &'static [(&'static str, Self)] = &[("read-only", Self::ReadOnly), ("repair", Self::Repair)];
+}
+
+table! {
+    /// A copy of a file or tree of this machine into the filesystem.
+    pub(crate) struct CopySurface {
+        /// Path on this machine.
+        "source" => source: Text, required;
+        /// Path in the filesystem, relative.
+        "target" => target: Text, required;
+    }
+}
+
+table! {
+    /// A load, and numbers of it that are set here whatever the file says.
+    pub(crate) struct LoadSurface {
+        /// An FFSB profile, by its path relative to the study.
+        "ffsb" => ffsb: Text;
+        .. numbers: Numbers;
+    }
+    one of ["ffsb"]
+}
+
+/// `command`: argv, or a table.
+#[derive(Debug, Clone)]
+pub(crate) enum CommandSurface {
+    /// Program and arguments.
+    Argv(Vec<At<Text>>),
+    /// With more to say.
+    Table(CommandTable),
+}
+
+table! {
+    /// A command and how it is run.
+    pub(crate) struct CommandTable {
+        /// Program and arguments as a list; a string with `shell = true`.
+        "run" => run: OneOrMany<Text>, required;
+        /// Whether `run` is a script for `sh -c`. False unless given.
+        "shell" => shell: Flag;
+        /// Exit statuses that count as success. 0 unless given.
+        "success" => success: OneOrMany<Count<0, 255>>;
+    }
+}
+
+impl Decode for CommandSurface {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        match node.get_ref() {
+            DeValue::Array(_) => Vec::decode(node, report).map(Self::Argv),
+            DeValue::Table(_) => CommandTable::decode(node, report).map(Self::Table),
+            DeValue::String(_) => {
+                report.push(
+                    Diagnostic::error(node.span(), "a string cannot stand here")
+                        .label("expected program and arguments as a list")
+                        .help("for a shell's script, write { run = \"…\", shell = true }"),
+                );
+                None
+            }
+            _ => {
+                wrong_type(node, &Self::expected(), report);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Vec::<At<Text>>::schema(), CommandTable::schema()] })
+    }
+
+    fn expected() -> String {
+        "program and arguments as a list, or { run = […] }".into()
+    }
+}
+
+table! {
+    /// What `--quick` changes.
+    pub(crate) struct QuickSurface {
+        /// How often each cell is tried.
+        "repeats" => repeats: RepeatsSurface;
+        /// How long the whole run is expected to take.
+        "expected-duration" => expected_duration: Time;
+        /// What filesystems are made on.
+        "device" => device: DeviceSurface;
+        /// The levels of each factor named here. Filesystems and devices are named; anything else may be new.
+        "factor" => factor: SweepSurface;
+        /// Instead of the study's sweeps.
+        "sweep" => sweep: Vec<At<SweepSurface>>;
+        .. numbers: Numbers;
+    }
+}
+
+table! {
+    /// Figures published elsewhere.
+    pub(crate) struct PublishedSurface {
+        /// Where, when, and on what machine; plain text.
+        "source" => source: Text, required;
+        /// The columns of each row: headers of the study's table.
+        "columns" => columns: Vec<At<Text>>, required;
+        /// The figures of each row, by its label: one per column, or one text in place of all of them.
+        "row" => row: Entries<PublishedRow>, required;
+    }
+}
+
+/// The figures of a row.
+#[derive(Debug, Clone)]
+pub(crate) enum PublishedRow {
+    /// One per column.
+    Figures(Vec<At<PublishedValue>>),
+    /// What stood in place of all of them.
+    Note(String),
+}
+
+impl Decode for PublishedRow {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        if node.get_ref().is_str() {
+            return Text::decode(node, report).map(|Text(note)| Self::Note(note));
+        }
+        Vec::decode(node, report).map(Self::Figures)
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "type": "string" }, Vec::<At<PublishedValue>>::schema()] })
+    }
+
+    fn expected() -> String {
+        "a list of figures, or a text in place of them".into()
+    }
+}
+
+/// One figure.
+#[derive(Debug, Clone)]
+pub(crate) enum PublishedValue {
+    /// A number in the metric's base unit.
+    Number(f64),
+    /// A quantity with its unit, or a text in place of a figure.
+    Text(String),
+    /// A figure with a remark.
+    Remarked(RemarkedFigure),
+}
+
+table! {
+    /// A figure with a remark.
+    pub(crate) struct RemarkedFigure {
+        /// The figure: a number in the metric's base unit, or a text with its unit.
+        "value" => value: Figure, required;
+        /// What stood beside it.
+        "note" => note: Text, required;
+    }
+}
+
+/// A number, or a quantity with its unit.
+#[derive(Debug, Clone)]
+pub(crate) enum Figure {
+    /// In the metric's base unit.
+    Number(f64),
+    /// With its unit.
+    Text(String),
+}
+
+impl Decode for Figure {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        let number = match node.get_ref() {
+            DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|n| n as f64),
+            DeValue::Float(float) => float.as_str().replace('_', "").parse().ok(),
+            DeValue::String(text) => return Some(Self::Text(text.to_string())),
+            _ => None,
+        };
+        if number.is_none() {
+            wrong_type(node, &Self::expected(), report);
+        }
+        number.map(Self::Number)
+    }
+
+    fn schema() -> Value {
+        json!({ "type": ["number", "string"] })
+    }
+
+    fn expected() -> String {
+        "a number in the metric's base unit, or a text such as \"32.7 MiB/s\"".into()
+    }
+}
+
+impl Decode for PublishedValue {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        if node.get_ref().is_table() {
+            return RemarkedFigure::decode(node, report).map(Self::Remarked);
+        }
+        Figure::decode(node, report).map(|figure| match figure {
+            Figure::Number(number) => Self::Number(number),
+            Figure::Text(text) => Self::Text(text),
+        })
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Figure::schema(), RemarkedFigure::schema()] })
+    }
+
+    fn expected() -> String {
+        "a figure, or a text in place of one".into()
+    }
+}

@@ -1,0 +1,110 @@
+//! Every study that comes with fstone compiles, whole and quick, and says what it should.
+
+use fstone_formats::{
+    Source,
+    study::{self, Overrides},
+};
+use fstone_model::{
+    Plan,
+    study::{Step, StepAction},
+};
+use std::{fs, path::PathBuf};
+
+fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../studies")
+}
+
+fn compile(name: &str, overrides: &Overrides) -> Plan {
+    let load = |file: &str| fs::read_to_string(directory().join(file)).map_err(|error| error.to_string());
+    let source = Source::new(name, load(name).expect("the study is there"));
+    study::compile(&source, &load, overrides).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+}
+
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(directory()).expect("studies/ is part of the source");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8")).collect();
+    names.retain(|name| name.ends_with(".toml"));
+    names.sort();
+    names
+}
+
+#[test]
+fn all_compile() {
+    let names = names();
+    assert!(!names.is_empty());
+    for name in names {
+        let full = compile(&name, &Overrides::default());
+        let quick = compile(&name, &Overrides { quick: true, ..Overrides::default() });
+        assert!(
+            !full.about.is_empty() && full.expected_duration.is_some() && quick.expected_duration.is_some(),
+            "{name}"
+        );
+        assert!(full.baseline.is_some() && quick.baseline.is_some(), "{name}: no baseline");
+        assert!(quick.cells.len() <= full.cells.len(), "{name}");
+        for plan in [&full, &quick] {
+            for cell in &plan.cells {
+                assert!(
+                    matches!(cell.steps[0].action, StepAction::Mkfs)
+                        && matches!(cell.steps[1].action, StepAction::Mount)
+                );
+                // ext4's lazy initialisation would write into the measurement.
+                let is_lazy =
+                    cell.filesystem.kind == "ext4" && !cell.filesystem.mkfs.join(" ").contains("lazy_itable_init=0");
+                assert!(!is_lazy, "{name}: {}", cell.label);
+            }
+        }
+        if let Some(published) = &full.published {
+            let has = |cell: &str| full.cells.iter().any(|known| known.label == cell);
+            assert!(published.figures.iter().all(|figure| has(&figure.cell)), "{name}");
+        }
+    }
+}
+
+/// The plan, short enough to be read: what differs between cells on one line each.
+fn outline(plan: &Plan) -> String {
+    let mut text = format!(
+        "{}: {}\nrepeats {:?}, {:?}, seed {}, baseline {:?}\n",
+        plan.study, plan.title, plan.repeats, plan.order, plan.seed, plan.baseline
+    );
+    for column in &plan.columns {
+        text.push_str(&format!("column {:?}: {} of {}\n", column.header, column.metric, column.step));
+    }
+    for cell in &plan.cells {
+        let filesystem = &cell.filesystem;
+        text.push_str(&format!(
+            "{} {:?}: mkfs.{} {} | -o {} | {}\n",
+            cell.index,
+            cell.label,
+            filesystem.kind,
+            filesystem.mkfs.join(" "),
+            filesystem.mount,
+            cell.device.describe()
+        ));
+    }
+    for Step { name, action, limit } in &plan.cells[0].steps {
+        let what = match action {
+            StepAction::Load(load) => {
+                let files: Vec<_> = load.filesets.iter().map(|set| (set.amount, set.directories, &set.size)).collect();
+                format!("load {}: {} threads, {:?}, {files:?}", load.name, load.threads(), load.time_limit())
+            }
+            action => format!("{action:?}"),
+        };
+        text.push_str(&format!("step {name:?}: {what}, at most {limit:?}\n"));
+    }
+    for figure in plan.published.iter().flat_map(|published| &published.figures) {
+        let note = figure.note.as_deref().unwrap_or_default();
+        text.push_str(&format!("published {:?}, {}: {:?} {note}\n", figure.cell, figure.column, figure.value));
+    }
+    text
+}
+
+#[test]
+fn small_file_means_what_was_published() {
+    let plan = compile("small-file.toml", &Overrides::default());
+    insta::assert_snapshot!("small-file", outline(&plan));
+    let quick = compile("small-file.toml", &Overrides { quick: true, ..Overrides::default() });
+    insta::assert_snapshot!("small-file-quick", outline(&quick));
+    assert_eq!(quick.attachments, plan.attachments);
+    assert_eq!(quick.attachments[0].0, "small-file.ffsb");
+}
