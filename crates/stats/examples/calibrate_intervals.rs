@@ -165,7 +165,7 @@ fn stopping_table(simulations: usize) {
 }
 
 fn main() {
-    let simulations = std::env::args().nth(1).map_or(10_000, |n| n.parse().expect("a number"));
+    let simulations = std::env::args().nth(1).map_or(5000, |n| n.parse().expect("a number"));
     println!("{simulations} simulations a cell; \\* marks what is outside 93–97 %.\n");
     coverage_table("interval95 (mean)", simulations, interval95);
     coverage_table("plain BCa (mean), for comparison", simulations, |sample, seed| {
