@@ -9,7 +9,7 @@ mod scalar;
 
 pub(crate) use scalar::{Count, Flag, Listed, OneOrMany, Share, Size, Text, Time, Word, Words};
 
-use crate::diagnostic::{Diagnostic, Report, Span};
+use crate::diagnostic::{Diagnostic, Report, Span, closest};
 use serde_json::{Map, Value, json};
 use toml::{
     Spanned,
@@ -79,6 +79,27 @@ pub(crate) trait Shared: Sized {
     fn keys() -> Vec<Key>;
     /// Reads those that are there.
     fn decode(table: &DeTable<'_>, report: &mut Report) -> Self;
+}
+
+/// The keys that are there, whether or not their values could be read.
+#[derive(Debug, Clone)]
+pub(crate) struct Given(Vec<String>);
+
+impl Given {
+    /// Whether a key is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|given| given == name)
+    }
+}
+
+impl Shared for Given {
+    fn keys() -> Vec<Key> {
+        Vec::new()
+    }
+
+    fn decode(table: &DeTable<'_>, _: &mut Report) -> Self {
+        Self(table.keys().map(|key| key.get_ref().to_string()).collect())
+    }
 }
 
 /// Defines a table: see the module.
@@ -151,8 +172,8 @@ pub(crate) fn document<T: Decode + Keys>(report: &mut Report) -> Option<T> {
     let source = report.source().clone();
     let (root, errors) = DeTable::parse_recoverable(source.text());
     if errors.is_empty() {
-        let span = root.span();
-        return T::decode(&Spanned::new(span, DeValue::Table(root.into_inner())), report);
+        let whole = 0..source.text().len();
+        return T::decode(&Spanned::new(whole, DeValue::Table(root.into_inner())), report);
     }
     for error in errors {
         let span = error.span().unwrap_or(0..0);
@@ -171,27 +192,41 @@ pub(crate) fn open<'n, T: Keys + Decode>(node: &'n Node<'_>, report: &mut Report
     Some(table)
 }
 
+/// More keys than this are not listed where one is unknown, unless nothing like it is known.
+const LISTED_KEYS: usize = 8;
+
 fn check_keys(table: &DeTable<'_>, span: Span, keys: &[Key], one_of: &[&str], report: &mut Report) {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    let mut meant = Vec::new();
     for key in table.keys() {
         let written = key.get_ref().as_ref();
         if names.contains(&written) {
             continue;
         }
-        let unused: Vec<&str> = names.iter().copied().filter(|name| !table.contains_key(*name)).collect();
-        report.push(
-            Diagnostic::error(key.span(), format!("unknown key `{written}`"))
-                .label(if names.is_empty() {
-                    "no key is known here".into()
-                } else {
-                    format!("expected {}", any_of(&names))
-                })
-                .did_you_mean(written, unused),
-        );
+        let unused = names.iter().copied().filter(|name| !table.contains_key(*name));
+        let guess = closest(written, unused);
+        meant.extend(guess);
+        let mut diagnostic = Diagnostic::error(key.span(), format!("unknown key `{written}`"));
+        diagnostic = match names.len() {
+            0 => diagnostic.label("no key is known here"),
+            1..=LISTED_KEYS => diagnostic.label(format!("expected {}", any_of(&names))),
+            _ => diagnostic.label("no such key here"),
+        };
+        if names.len() > LISTED_KEYS && guess.is_none() {
+            diagnostic = diagnostic.note(format!("the keys here are {}", listed(&names)));
+        }
+        if let Some(guess) = guess {
+            diagnostic = diagnostic.help(format!("did you mean `{guess}`?"));
+        }
+        report.push(diagnostic);
     }
-    for key in keys.iter().filter(|key| key.required && !table.contains_key(key.name)) {
-        let diagnostic = Diagnostic::error(start_of(span), format!("`{}` is missing", key.name));
-        report.push(diagnostic.help(format!("`{}` is required here: {}", key.name, tidy(key.doc))));
+    let is_missing = |key: &&Key| key.required && !table.contains_key(key.name) && !meant.contains(&key.name);
+    for key in keys.iter().filter(is_missing) {
+        let message = format!("`{}` is missing", key.name);
+        // The root has no place but the whole file.
+        let is_root = span.start == 0 && span.end == report.source().text().len();
+        let diagnostic = if is_root { Diagnostic::whole(message) } else { Diagnostic::error(start_of(span), message) };
+        report.push(diagnostic.help(format!("`{}`: {}", key.name, tidy(key.doc))));
     }
     if one_of.is_empty() {
         return;
@@ -237,6 +272,13 @@ impl<T: Decode> Decode for Entries<T> {
             wrong_type(node, &Self::expected(), report);
             return None;
         };
+        if table.is_empty() {
+            report.push(
+                Diagnostic::error(start_of(node.span().into()), "this table is empty")
+                    .label("expected at least one name"),
+            );
+            return None;
+        }
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         let decode = |(key, node): (&Spanned<_>, &Node<'_>)| {
@@ -249,7 +291,7 @@ impl<T: Decode> Decode for Entries<T> {
     }
 
     fn schema() -> Value {
-        json!({ "type": "object", "additionalProperties": T::schema() })
+        json!({ "type": "object", "additionalProperties": T::schema(), "minProperties": 1 })
     }
 
     fn expected() -> String {

@@ -68,7 +68,10 @@ impl<const MIN: u64, const MAX: u64> Decode for Count<MIN, MAX> {
         match u64::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(number) if (MIN..=MAX).contains(&number) => Some(Self(number)),
             _ => {
-                report.push(Diagnostic::error(node.span(), "this number is out of range").label(Self::expected()));
+                report.push(
+                    Diagnostic::error(node.span(), "this number is out of range")
+                        .label(format!("expected {}", Self::expected())),
+                );
                 None
             }
         }
@@ -85,7 +88,6 @@ impl<const MIN: u64, const MAX: u64> Decode for Count<MIN, MAX> {
 
     fn expected() -> String {
         match (MIN, MAX) {
-            (0, u64::MAX) => "a whole number".into(),
             (_, u64::MAX) => format!("a whole number from {MIN}"),
             _ => format!("a whole number from {MIN} to {MAX}"),
         }
@@ -279,14 +281,20 @@ pub(crate) struct OneOrMany<T>(pub(crate) Vec<At<T>>);
 
 impl<T: Decode> Decode for OneOrMany<T> {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        if node.get_ref().is_array() {
+        if let Some(array) = node.get_ref().as_array() {
+            if array.is_empty() {
+                report.push(
+                    Diagnostic::error(node.span(), "this list is empty").label(format!("expected {}", T::expected())),
+                );
+                return None;
+            }
             return Vec::decode(node, report).map(Self);
         }
         Some(Self(vec![At { span: Span::from(node.span()), value: T::decode(node, report)? }]))
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [T::schema(), { "type": "array", "items": T::schema() }] })
+        json!({ "anyOf": [T::schema(), { "type": "array", "items": T::schema(), "minItems": 1 }] })
     }
 
     fn expected() -> String {

@@ -119,6 +119,19 @@ impl Parameter {
 }
 
 impl Parameter {
+    /// Why a load may not have it.
+    const fn absent(self) -> &'static str {
+        match self {
+            Self::Threads => "the load has no measured threads",
+            Self::Files | Self::FileSize | Self::TotalSize => "the load has no files",
+            Self::Directories => "the load's files are not in directories side by side",
+            Self::BlockSize => "the load moves no data",
+            Self::Duration => "the load is not limited by time",
+            Self::Operations => "the load is not limited by a number of operations",
+            Self::QueueDepth => "the load's I/O engine has one request in flight",
+        }
+    }
+
     /// A value of it as one writes it: "16", "4 KiB", "30 s".
     #[must_use]
     pub fn written(self, value: u64) -> String {
@@ -140,7 +153,7 @@ impl fmt::Display for Parameter {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The load has nothing that it would change.
-    #[error("the load has no {0}")]
+    #[error("{}", .0.absent())]
     Absent(Parameter),
     /// It could change several things.
     #[error("the load has several {what} ({names}); which one is meant is not said")]

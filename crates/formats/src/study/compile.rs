@@ -9,7 +9,7 @@ use super::{
     load::{Files, Loader, Number},
     overrides::Overrides,
     published, show,
-    step::{self, Template},
+    step::{self, Steps, Template},
     surface::{DeviceSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface},
 };
 use crate::{
@@ -59,12 +59,12 @@ struct Form<'s> {
 }
 
 fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, report: &mut Report) -> Option<Plan> {
-    let (templates, shown) = match &surface.step {
-        Some(field) => step::steps(&field.value, files, report),
-        None => (Vec::new(), Vec::new()),
-    };
-    let columns = show::columns(&shown, report);
-    if let Some(field) = surface.step.as_ref().filter(|_| columns.is_empty() && !report.has_errors()) {
+    let no_steps = Vec::new();
+    let step_surfaces = surface.step.as_ref().map_or(&no_steps, |field| &field.value);
+    let steps = step::steps(step_surfaces, files, report);
+    let columns = show::columns(&steps.shown, report);
+    let shows_nothing = step_surfaces.iter().all(|step| step.value.show.is_none());
+    if let Some(field) = surface.step.as_ref().filter(|_| shows_nothing) {
         report.push(
             Diagnostic::error(field.key, "no step shows anything, so the table has no columns")
                 .help("add to a step, for example: show = [\"time\"]"),
@@ -85,11 +85,10 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
     // Whatever is asked for, both forms have to be right. The other one is made without the command line's changes.
     let none = Overrides::default();
     let (full_overrides, quick_overrides) = if overrides.quick { (&none, overrides) } else { (overrides, &none) };
-    let mut made = cells(&full, all.clone().only(&full_overrides.only, report), &templates, full_overrides, report);
+    let mut made = cells(&full, all.clone().only(&full_overrides.only, report), &steps, full_overrides, report);
     let mut form = &full;
     if let Some((quick, combinations)) = of_quick {
-        let of_quick =
-            cells(quick, combinations.only(&quick_overrides.only, report), &templates, quick_overrides, report);
+        let of_quick = cells(quick, combinations.only(&quick_overrides.only, report), &steps, quick_overrides, report);
         if overrides.quick {
             (made, form) = (of_quick, quick);
         }
@@ -132,7 +131,7 @@ fn full_form<'s>(surface: &'s StudyFile, report: &mut Report) -> Form<'s> {
                 .context(factor.key, "the factor"),
         );
     }
-    if surface.device.is_none() && find(&factors, "device").is_none() && !report.has_errors() {
+    if !surface.given.has("device") && find(&factors, "device").is_none() {
         report.push(
             Diagnostic::whole("the study does not say what filesystems are made on")
                 .help("for example: device = { loop = { size = \"32 GiB\" } }"),
@@ -195,12 +194,12 @@ fn find<'f>(factors: &'f [Factor], name: &str) -> Option<&'f Factor> {
 fn cells(
     form: &Form<'_>,
     combinations: Combinations,
-    templates: &[Template],
+    steps: &Steps,
     overrides: &Overrides,
     report: &mut Report,
 ) -> (Combinations, Vec<Cell>) {
     let numbers = numbers(form, overrides, report);
-    check_numbers(&numbers, &combinations.factors, templates, report);
+    check_numbers(&numbers, &combinations.factors, steps, report);
     if overrides.device.is_some() && find(&form.factors, "device").is_some() {
         report.push(Diagnostic::whole("--device cannot be given: the device is a factor of this study"));
     }
@@ -237,7 +236,7 @@ fn cells(
                     }
                 }
             }
-            cell.steps = templates.iter().map(|template| template.step(&numbers, report)).collect();
+            cell.steps = steps.templates.iter().map(|template| template.step(&numbers, report)).collect();
             cell
         })
         .collect();
@@ -259,8 +258,12 @@ fn numbers(form: &Form<'_>, overrides: &Overrides, report: &mut Report) -> Vec<N
 }
 
 /// Every number has to change something, or the table would have rows that only differ in name.
-fn check_numbers(numbers: &[Number], factors: &[Factor], templates: &[Template], report: &mut Report) {
-    let is_taken = |number: &Number| templates.iter().filter_map(Template::load).any(|load| load.takes(number));
+fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: &mut Report) {
+    // A step that could not be read might have been the one that takes it.
+    if !steps.complete {
+        return;
+    }
+    let is_taken = |number: &Number| steps.templates.iter().filter_map(Template::load).any(|load| load.takes(number));
     for number in numbers.iter().filter(|number| !is_taken(number)) {
         let message = format!("no load has `{}`", number.parameter);
         report.push(match number.span {
@@ -274,8 +277,7 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], templates: &[Template],
             continue;
         };
         let number = Number { parameter, value, span: None, prevails: false };
-        // Without any load, what is wrong is said of the steps.
-        if !is_taken(&number) && templates.iter().any(|template| template.load().is_some()) {
+        if !is_taken(&number) {
             report.push(
                 Diagnostic::error(factor.key, format!("no load has `{parameter}`, or each sets it itself"))
                     .label("this factor would change nothing"),
@@ -313,8 +315,8 @@ fn repeats(field: &Field<RepeatsSurface>, report: &mut Report) -> Repeats {
             let (Some(min), Some(max)) = (&range.min, &range.max) else { return DEFAULT_REPEATS };
             if min.value.0 > max.value.0 {
                 report.push(
-                    Diagnostic::error(min.span, format!("at least {}, but at most {}", min.value.0, max.value.0))
-                        .label("expected no more than `max`")
+                    Diagnostic::error(min.span, "`min` is above `max`")
+                        .label(format!("expected at most {}", max.value.0))
                         .context(max.span, "`max`"),
                 );
             }

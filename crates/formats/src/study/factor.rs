@@ -62,12 +62,6 @@ fn check(factor: &Factor, report: &mut Report) {
         );
         return;
     }
-    if factor.levels.is_empty() && !report.has_errors() {
-        report.push(
-            Diagnostic::error(factor.key, format!("factor `{}` has no levels", factor.name))
-                .label("expected at least one level"),
-        );
-    }
     for (index, level) in factor.levels.iter().enumerate() {
         if level.value.name.trim().is_empty() || level.value.name.chars().any(char::is_control) {
             report.push(Diagnostic::error(level.span, "a level needs a name of one line"));

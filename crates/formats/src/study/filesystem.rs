@@ -7,10 +7,10 @@ use crate::{
 };
 use fstone_model::study::FilesystemSpec;
 
-/// Types of filesystem a study may name. Whether this machine can make them is another matter.
+/// Types of filesystem a study may name, the common ones first. Whether this machine can make them is another matter.
 pub const TYPES: &[&str] = &[
-    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "minix", "nilfs2", "ntfs3",
-    "reiser4", "reiserfs", "squashfs", "udf", "vfat", "xfs",
+    "ext4", "ext3", "ext2", "xfs", "btrfs", "f2fs", "bcachefs", "jfs", "nilfs2", "reiserfs", "reiser4", "vfat",
+    "exfat", "ntfs3", "udf", "minix", "erofs", "squashfs",
 ];
 
 /// A filesystem to make; reports what is wrong with it.

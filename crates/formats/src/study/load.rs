@@ -157,7 +157,7 @@ impl Load {
 fn cannot_set(parameter: Parameter, span: Option<Span>, error: &ApplyError) -> Diagnostic {
     let message = format!("cannot set {parameter}: {error}");
     match span {
-        Some(span) => Diagnostic::error(span, message),
+        Some(span) => Diagnostic::error(span, message).label("set here"),
         None => Diagnostic::whole(format!("--{message}")),
     }
 }

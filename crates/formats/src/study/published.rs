@@ -64,7 +64,7 @@ fn cells<'s>(row: &'s At<PublishedRow>, columns: usize, report: &mut Report) -> 
         PublishedRow::Figures(figures) => {
             if figures.len() != columns {
                 report.push(
-                    Diagnostic::error(row.span, format!("{} figures for {columns} columns", figures.len()))
+                    Diagnostic::error(row.span, format!("{} of {columns} figures", figures.len()))
                         .label("expected one figure per column, or one text in place of all"),
                 );
             }

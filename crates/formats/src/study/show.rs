@@ -2,7 +2,7 @@
 
 use crate::{
     decode::At,
-    diagnostic::{Diagnostic, Report, Span},
+    diagnostic::{Diagnostic, Report, Span, closest},
 };
 use fstone_model::{
     Workload,
@@ -109,15 +109,18 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
             StepAction::Load(_) => "a load".to_owned(),
             action => format!("`{}`", action.kind()),
         };
-        let exists = catalog::find(value).is_some();
-        let diagnostic = if exists {
-            Diagnostic::error(*span, format!("{what} has no metric `{value}`")).label("another kind of step has it")
+        let note = format!("{what} has {}", known.join(", "));
+        report.push(if catalog::find(value).is_some() {
+            Diagnostic::error(*span, format!("{what} has no metric `{value}`"))
+                .label("another kind of step has it")
+                .note(note)
         } else {
-            Diagnostic::error(*span, format!("unknown metric `{value}`"))
-                .label("no such metric")
-                .did_you_mean(value, known.iter().map(String::as_str))
-        };
-        report.push(diagnostic.note(format!("{what} has {}", known.join(", "))));
+            let diagnostic = Diagnostic::error(*span, format!("unknown metric `{value}`")).label("no such metric");
+            match closest(value, known.iter().map(String::as_str)) {
+                Some(metric) => diagnostic.help(format!("did you mean `{metric}`?")),
+                None => diagnostic.note(note),
+            }
+        });
     }
     let shown = |At { span, value }: &At<String>| Shown {
         step: step.to_owned(),

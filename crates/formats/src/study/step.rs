@@ -72,22 +72,28 @@ impl Template {
     }
 }
 
-/// The study's steps with mkfs and mount before them, and what they show.
-pub(super) fn steps(
-    surfaces: &[At<StepSurface>],
-    files: &mut Files<'_>,
-    report: &mut Report,
-) -> (Vec<Template>, Vec<Shown>) {
+/// The steps of every cell.
+pub(super) struct Steps {
+    /// In order; mkfs and mount first.
+    pub(super) templates: Vec<Template>,
+    /// What they show.
+    pub(super) shown: Vec<Shown>,
+    /// Whether every step could be read.
+    pub(super) complete: bool,
+}
+
+/// The study's steps, with mkfs and mount before them.
+pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report: &mut Report) -> Steps {
     if let Some(first_too_many) = surfaces.get(MAXIMUM_STEPS) {
         report.push(Diagnostic::error(
             first_of(first_too_many.span),
             format!("a trial has at most {MAXIMUM_STEPS} steps"),
         ));
-        return (Vec::new(), Vec::new());
+        return Steps { templates: Vec::new(), shown: Vec::new(), complete: false };
     }
     let mut templates: Vec<Template> = Vec::new();
     let mut named: Vec<(String, Span)> = Vec::new();
-    let mut all_shown = Vec::new();
+    let mut shown = Vec::new();
     for At { span, value: surface } in surfaces {
         let Some(mut template) = template(surface, files, report) else { continue };
         let place = surface.name.as_ref().map_or(first_of(*span), |name| name.span);
@@ -122,19 +128,20 @@ pub(super) fn steps(
         if let Some(Field { value: OneOrMany(names), .. }) = &surface.show {
             let names: Vec<At<String>> =
                 names.iter().map(|At { span, value: Text(name) }| At { span: *span, value: name.clone() }).collect();
-            all_shown.extend(show::shown(&template.name, &template.action, &names, report));
+            shown.extend(show::shown(&template.name, &template.action, &names, report));
         }
         templates.push(template);
     }
     let places: Vec<Span> = named.iter().map(|(_, place)| *place).collect();
     check_order(&templates, &places, report);
+    let complete = templates.len() == surfaces.len();
     if !matches!(templates.first().map(|step| &step.action), Some(StepAction::Mkfs)) {
         templates.insert(0, Template::plain(StepAction::Mkfs));
     }
     if !matches!(templates.get(1).map(|step| &step.action), Some(StepAction::Mount)) {
         templates.insert(1, Template::plain(StepAction::Mount));
     }
-    (templates, all_shown)
+    Steps { templates, shown, complete }
 }
 
 /// A table's first bytes: it may be many lines long.

@@ -2,8 +2,8 @@
 
 use crate::{
     decode::{
-        At, Count, Decode, Entries, Flag, Key, Keys, Listed, Node, OneOrMany, Share, Size, Text, Time, Word, Words,
-        object_schema, open, table, wrong_type,
+        At, Count, Decode, Entries, Flag, Given, Key, Keys, Listed, Node, OneOrMany, Share, Size, Text, Time, Word,
+        Words, object_schema, open, table, wrong_type,
     },
     diagnostic::{Diagnostic, Report},
     study::level::{Numbers, PlainFactors},
@@ -44,6 +44,7 @@ table! {
         "quick" => quick: QuickSurface;
         /// Figures published elsewhere, to be printed beside.
         "published" => published: PublishedSurface;
+        .. given: Given;
     }
 }
 

@@ -1,0 +1,130 @@
+//! What people are told of studies that are wrong. Each file in `tests/wrong` is compiled; what is said of it is a
+//! snapshot, because the wording is the feature.
+
+use fstone_formats::{
+    Diagnostics, Source,
+    study::{self, DeviceChoice, Overrides},
+};
+use fstone_model::Plan;
+use proptest::prelude::*;
+use std::{fs, path::PathBuf, time::Duration};
+
+fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/wrong")
+}
+
+fn read(name: &str) -> Result<String, String> {
+    fs::read_to_string(directory().join(name)).map_err(|_| "there is no such file".to_owned())
+}
+
+fn compile(text: &str, overrides: &Overrides) -> Result<Plan, Diagnostics> {
+    study::compile(&Source::new("study.toml", text), &read, overrides)
+}
+
+#[test]
+fn wrong_studies_are_told_what_is_wrong() {
+    let mut names: Vec<String> = fs::read_dir(directory())
+        .expect("it is part of the source")
+        .map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8"))
+        .filter(|name| name.ends_with(".toml"))
+        .collect();
+    names.sort();
+    for name in names {
+        let source = Source::new(&name, read(&name).expect("it was listed"));
+        let diagnostics = study::compile(&source, &read, &Overrides::default()).expect_err(&name);
+        let text = diagnostics.to_string();
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{name}");
+        insta::assert_snapshot!(name.trim_end_matches(".toml"), text);
+    }
+}
+
+const RIGHT: &str = r#"
+title = "Right"
+device = { loop = { size = "1 GiB" } }
+
+[factor.filesystem]
+"ext4" = { type = "ext4" }
+"xfs" = { type = "xfs" }
+
+[factor]
+threads = [1, 2]
+
+[[step]]
+load = { ffsb = "load.ffsb" }
+show = "time"
+"#;
+
+#[test]
+fn wrong_command_lines_are_told_what_is_wrong() {
+    let none = Overrides::default();
+    let cases = [
+        ("quick", Overrides { quick: true, ..none.clone() }),
+        (
+            "device",
+            Overrides {
+                device: Some(DeviceChoice::Block("/dev/sdx".into())),
+                device_size: Some(1 << 30),
+                ..none.clone()
+            },
+        ),
+        ("size", Overrides { device_size: Some(5), ..none.clone() }),
+        ("repeats", Overrides { repeats: Some((3, 2)), ..none.clone() }),
+        ("factor", Overrides { only: vec![("thread".into(), "1".into())], ..none.clone() }),
+        ("level", Overrides { only: vec![("filesystem".into(), "etx4".into())], ..none.clone() }),
+        (
+            "everything",
+            Overrides {
+                only: vec![("threads".into(), "9*".into()), ("files".into(), "*".into())],
+                device_size: Some(1),
+                ..none
+            },
+        ),
+    ];
+    let said: Vec<String> = cases
+        .into_iter()
+        .map(|(name, overrides)| format!("[{name}]\n{}\n", compile(RIGHT, &overrides).expect_err(name)))
+        .collect();
+    insta::assert_snapshot!("command-line", said.join("\n"));
+}
+
+#[test]
+fn the_command_line_goes_before_the_study() {
+    let overrides = Overrides {
+        duration: Some(Duration::from_secs(3)),
+        repeats: Some((2, 5)),
+        device: Some(DeviceChoice::Zram),
+        device_size: Some(2 << 30),
+        seed: Some(7),
+        only: vec![("filesystem".into(), "x*".into()), ("threads".into(), "2".into())],
+        ..Overrides::default()
+    };
+    let plan = compile(RIGHT, &overrides).expect("it is right");
+    assert_eq!(plan.cells.iter().map(|cell| cell.label.as_str()).collect::<Vec<_>>(), ["xfs · 2 threads"]);
+    assert_eq!(plan.cells[0].device.describe(), "zram 2 GiB");
+    assert_eq!((plan.seed, plan.repeats.min, plan.repeats.max, plan.repeats.until), (7, 2, 5, Some(0.02)));
+    assert_eq!(plan.factors[1].numbers, Some(vec![2]));
+    let fstone_model::study::StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
+    assert_eq!((load.time_limit(), load.threads()), (Some(Duration::from_secs(3)), 2));
+}
+
+#[test]
+fn a_study_too_large_is_refused_unread() {
+    let text = format!("title = \"{}\"", "x".repeat(study::MAXIMUM_BYTES));
+    let said = compile(&text, &Overrides::default()).expect_err("too large").to_string();
+    assert!(said.starts_with("error: study.toml: the study has 1048586 bytes; the limit is 1 MiB"), "{said}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A right study with a piece cut out, doubled or replaced: read, or refused with something said, never a panic.
+    #[test]
+    fn no_text_makes_it_panic(start in 0usize..RIGHT.len(), length in 0usize..60, insert in "[a-z\"\\[\\]{}=,.0-9 \\n\u{1b}é-]{0,20}") {
+        let end = (start + length).min(RIGHT.len());
+        let text = format!("{}{insert}{}", &RIGHT[..start], &RIGHT[end..]);
+        if let Err(diagnostics) = compile(&text, &Overrides { quick: length % 2 == 0, ..Overrides::default() }) {
+            prop_assert!(diagnostics.errors() > 0);
+            prop_assert!(!diagnostics.to_string().is_empty());
+        }
+    }
+}
