@@ -1,1 +1,151 @@
 //! The machine a run is made on, as far as it bears on the figures.
+//!
+//! [`take`] reads it once, at the start of a run; [`raw_read`] measures the device's own speed; [`check()`] tells what
+//! this machine can do, before anything is run. Nothing here fails: what cannot be read is left empty.
+
+mod check;
+mod check_text;
+mod device;
+mod machine;
+mod raw_read;
+mod settings;
+mod text;
+mod tools;
+
+pub use check::{Ability, Check, CheckContext, FilesystemCheck, ProgramCheck, check};
+pub use raw_read::{RawRead, RawReadError, raw_read};
+pub use tools::{tool_version, version_command};
+
+use crate::command::CommandRunner;
+use crate::mount::MountEntry;
+use fstone_model::Inventory;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What an inventory is about.
+#[derive(Clone, Copy)]
+pub struct InventoryContext<'a> {
+    /// The work directory; its filesystem and device are described, unless `device` is named.
+    pub work_directory: &'a Path,
+    /// The block device a study names.
+    pub device: Option<&'a Path>,
+    /// Programs whose versions matter: the mkfs, fsck and other tools that the study uses.
+    pub tools: &'a [&'a str],
+    /// Runs them.
+    pub runner: &'a dyn CommandRunner,
+    /// fstone's version.
+    pub fstone_version: &'a str,
+    /// The commit fstone was built from.
+    pub fstone_commit: &'a str,
+}
+
+/// A mount table is bounded to this in a record: a machine with containers has thousands of mounts.
+const MOUNTS_BYTES: usize = 64 << 10;
+
+/// Takes the inventory; `raw_read_bytes_per_second` is left to [`raw_read`].
+#[must_use]
+pub fn take(context: &InventoryContext<'_>) -> Inventory {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let name = rustix::system::uname();
+    let word = |word: &std::ffi::CStr| word.to_string_lossy().into_owned();
+    let cpu_information = text::read(Path::new("/proc/cpuinfo")).unwrap_or_default();
+    let memory_information = text::read(Path::new("/proc/meminfo")).unwrap_or_default();
+    let mounts = text::read(Path::new("/proc/self/mountinfo")).unwrap_or_default();
+    Inventory {
+        taken_unix_ns: u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX),
+        host: word(name.nodename()),
+        kernel: [name.sysname(), name.release(), name.version(), name.machine()].map(word).join(" "),
+        kernel_command_line: text::read_line(Path::new("/proc/cmdline")).unwrap_or_default(),
+        distribution: machine::distribution(&text::read(Path::new("/etc/os-release")).unwrap_or_default()),
+        cpu_model: machine::cpu_model(&cpu_information).unwrap_or_else(|| word(name.machine())),
+        cpus: crate::meters::CpuTimes::read().map_or(0, |times| times.cpus),
+        memory_bytes: machine::memory_bytes(&memory_information, "MemTotal").unwrap_or(0),
+        virtualization: machine::virtualization(&cpu_information),
+        device: device::facts(context.work_directory, context.device),
+        tools: context
+            .tools
+            .iter()
+            .map(|tool| {
+                let version = tool_version(context.runner, tool).unwrap_or_else(|| "not installed".to_owned());
+                ((*tool).to_owned(), version)
+            })
+            .collect(),
+        fstone_version: context.fstone_version.to_owned(),
+        fstone_commit: context.fstone_commit.to_owned(),
+        raw_read_bytes_per_second: None,
+        mounts: text::clip(&mounts, MOUNTS_BYTES).to_owned(),
+        settings: settings::read(&memory_information),
+    }
+}
+
+/// The mount that a path is in: of those whose mount point is the longest part of it, the one made last.
+fn mount_of<'m>(path: &Path, mounts: &'m [MountEntry]) -> Option<&'m MountEntry> {
+    mounts.iter().filter(|mount| path.starts_with(&mount.target)).max_by_key(|mount| mount.target.components().count())
+}
+
+/// The nearest directory above a path, or itself, that is there; links resolved.
+fn existing(path: &Path) -> Option<PathBuf> {
+    std::path::absolute(path).ok()?.ancestors().find_map(|ancestor| ancestor.canonicalize().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{CommandOutput, FakeRunner};
+
+    fn mount(target: &str, kernel_name: &str) -> MountEntry {
+        MountEntry {
+            id: 1,
+            device: (0, 1),
+            root: "/".into(),
+            target: target.into(),
+            kernel_name: kernel_name.into(),
+            source: "none".into(),
+            mount_options: String::new(),
+            superblock_options: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_last_of_the_nearest_mounts_holds_a_path() {
+        let mounts = [mount("/", "ext4"), mount("/var", "xfs"), mount("/var", "btrfs"), mount("/va", "tmpfs")];
+        let of = |path: &str| mount_of(Path::new(path), &mounts).map(|mount| mount.kernel_name.as_str());
+        assert_eq!(of("/var/tmp"), Some("btrfs"));
+        assert_eq!(of("/variable"), Some("ext4"), "names are compared whole");
+        assert_eq!(mount_of(Path::new("/x"), &[]), None);
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_yet_is_where_its_parent_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let real = directory.path().canonicalize().expect("there");
+        assert_eq!(existing(&directory.path().join("not/yet")), Some(real));
+    }
+
+    #[test]
+    fn this_machine_has_an_inventory() {
+        let runner = FakeRunner::scripted([(
+            "mkfs.ext4 -V",
+            CommandOutput { stderr: "mke2fs 1.47.0 (5-Feb-2023)\n\tUsing…\n".into(), ..CommandOutput::default() },
+        )])
+        .without("mkfs.nosuch");
+        let directory = tempfile::tempdir().expect("a directory");
+        let inventory = take(&InventoryContext {
+            work_directory: directory.path(),
+            device: None,
+            tools: &["mkfs.ext4", "mkfs.nosuch"],
+            runner: &runner,
+            fstone_version: "1.2.3",
+            fstone_commit: "abc",
+        });
+        assert!(inventory.kernel.starts_with("Linux "), "{}", inventory.kernel);
+        assert!(inventory.cpus > 0 && inventory.memory_bytes > 0 && inventory.taken_unix_ns > 0);
+        assert!(!inventory.cpu_model.is_empty() && !inventory.mounts.is_empty());
+        let device = inventory.device.expect("the work directory is on something");
+        assert!(device.backing_filesystem.is_some() && device.size_bytes > 0, "{device:?}");
+        let tools: Vec<(&str, &str)> = inventory.tools.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(tools, [("mkfs.ext4", "mke2fs 1.47.0 (5-Feb-2023)"), ("mkfs.nosuch", "not installed")]);
+        assert!(inventory.settings.iter().any(|(name, _)| name == "vm.dirty_ratio"), "{:?}", inventory.settings);
+        assert_eq!((inventory.fstone_version.as_str(), inventory.fstone_commit.as_str()), ("1.2.3", "abc"));
+    }
+}

@@ -1,0 +1,302 @@
+//! What this machine can do, before anything is run on it.
+
+#![expect(unsafe_code, reason = "io_uring_setup has no safe wrapper among our dependencies")]
+
+use super::existing;
+use crate::command::{CommandLine, CommandRunner};
+use crate::filesystem;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a check looks at.
+#[derive(Clone, Copy)]
+pub struct CheckContext<'a> {
+    /// The directory runs would work in; it need not be there yet.
+    pub work_directory: &'a Path,
+    /// Finds and runs programs.
+    pub runner: &'a dyn CommandRunner,
+    /// Whether the kernel has a filesystem of this name.
+    pub kernel_has: &'a dyn Fn(&str) -> bool,
+}
+
+/// What this machine can do. Printed plainly by `Display`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Whether this is root, who may make devices and mount.
+    pub root: Ability,
+    /// Loop devices.
+    pub loop_devices: Ability,
+    /// The io_uring I/O engine.
+    pub io_uring: Ability,
+    /// KVM for the sandbox.
+    pub kvm: Ability,
+    /// User namespaces for the sandbox.
+    pub user_namespaces: Ability,
+    /// A Linux source tree for the study that builds one.
+    pub linux_source: Ability,
+    /// The work directory, or the nearest directory above it that is there.
+    pub work_directory: PathBuf,
+    /// Space there that this user may use; `None` when it cannot be found out.
+    pub free_bytes: Option<u64>,
+    /// Every filesystem there is an adapter for.
+    pub filesystems: Vec<FilesystemCheck>,
+    /// Other programs that built-in studies and sandboxes use.
+    pub programs: Vec<ProgramCheck>,
+}
+
+/// Whether something can be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ability {
+    /// Whether.
+    pub available: bool,
+    /// Why not, or what is to be known about it; may be empty.
+    pub detail: String,
+}
+
+/// A filesystem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesystemCheck {
+    /// Its name in a study.
+    pub kind: &'static str,
+    /// Whether the running kernel has it.
+    pub in_kernel: bool,
+    /// Those of its tools that are not installed.
+    pub missing_tools: Vec<&'static str>,
+    /// The Debian package that holds them.
+    pub package: &'static str,
+    /// Smallest device its mkfs takes with default options.
+    pub minimum_bytes: u64,
+    /// Why it cannot be used on any machine, when so.
+    pub unusable: Option<&'static str>,
+}
+
+/// A program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramCheck {
+    /// Its name.
+    pub program: &'static str,
+    /// The Debian package that holds it.
+    pub package: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// Whether it is installed.
+    pub installed: bool,
+}
+
+/// (program, package, purpose)
+const PROGRAMS: [(&str, &str, &str); 9] = [
+    ("tar", "tar", "studies that unpack and read source trees"),
+    ("xz", "xz-utils", "unpacking linux-source"),
+    ("make", "make", "building a source tree"),
+    ("gcc", "gcc", "building a source tree"),
+    ("git", "git", "a tree under version control"),
+    ("svn", "subversion", "a tree under version control; git serves, too"),
+    ("fstrim", "util-linux", "trim steps"),
+    ("linux.uml", "user-mode-linux", "the sandbox, without root"),
+    ("qemu-system-x86_64", "qemu-system-x86", "the sandbox, with other kernels"),
+];
+
+/// Programs here answer at once or not at all.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Looks. Changes nothing.
+#[must_use]
+pub fn check(context: &CheckContext<'_>) -> Check {
+    let is_root = rustix::process::geteuid().is_root();
+    let work_directory = existing(context.work_directory).unwrap_or_else(|| context.work_directory.to_owned());
+    let space = rustix::fs::statvfs(&work_directory).ok();
+    Check {
+        root: Ability::new(is_root, "only directories can be measured: no mkfs, mount or fsck without root"),
+        loop_devices: openable("/dev/loop-control"),
+        io_uring: io_uring(),
+        kvm: kvm(),
+        user_namespaces: user_namespaces(context.runner),
+        linux_source: linux_source(Path::new("/usr/src")),
+        free_bytes: space.map(|space| space.f_bavail.saturating_mul(space.f_frsize)),
+        work_directory,
+        filesystems: filesystem::all().iter().map(|adapter| FilesystemCheck::new(*adapter, context)).collect(),
+        programs: PROGRAMS
+            .iter()
+            .map(|(program, package, purpose)| {
+                let installed = context.runner.find(program).is_some();
+                ProgramCheck { program, package, purpose, installed }
+            })
+            .collect(),
+    }
+}
+
+impl Check {
+    /// Packages that would bring what is missing, each once, by name. Tools of filesystems that the kernel does not
+    /// have are left out: they would bring nothing.
+    #[must_use]
+    pub fn missing_packages(&self) -> Vec<&'static str> {
+        let filesystems = self.filesystems.iter().filter(|filesystem| filesystem.wants_tools());
+        let programs = self.programs.iter().filter(|program| !program.installed);
+        let mut packages: Vec<&str> =
+            filesystems.map(|filesystem| filesystem.package).chain(programs.map(|program| program.package)).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        packages
+    }
+
+    /// The command that installs them; `None` when nothing is missing.
+    #[must_use]
+    pub fn install_command(&self) -> Option<String> {
+        let packages = self.missing_packages();
+        let sudo = if self.root.available { "" } else { "sudo " };
+        (!packages.is_empty()).then(|| format!("{sudo}apt-get install {}", packages.join(" ")))
+    }
+}
+
+impl FilesystemCheck {
+    fn new(adapter: &dyn filesystem::Filesystem, context: &CheckContext<'_>) -> Self {
+        let missing = |tool: &&'static str| context.runner.find(tool).is_none();
+        Self {
+            kind: adapter.kind(),
+            in_kernel: (context.kernel_has)(adapter.kernel_name()),
+            missing_tools: adapter.tools().iter().copied().filter(missing).collect(),
+            package: adapter.package(),
+            minimum_bytes: adapter.minimum_bytes(),
+            unusable: adapter.unusable(),
+        }
+    }
+
+    /// Whether trials with it can be made.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.unusable.is_none() && self.in_kernel && self.missing_tools.is_empty()
+    }
+
+    /// Whether its tools are all that is missing.
+    const fn wants_tools(&self) -> bool {
+        self.unusable.is_none() && self.in_kernel && !self.missing_tools.is_empty()
+    }
+}
+
+impl Ability {
+    /// An ability; the detail is kept when it is not available.
+    fn new(available: bool, why_not: impl Into<String>) -> Self {
+        Self { available, detail: if available { String::new() } else { why_not.into() } }
+    }
+}
+
+/// Whether a device node can be opened for reading and writing, which changes nothing.
+fn openable(path: &str) -> Ability {
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(_) => Ability::new(true, ""),
+        Err(error) => Ability::new(false, format!("{path}: {error}")),
+    }
+}
+
+/// A node that opens promises little: under some hypervisors guests then hang.
+fn kvm() -> Ability {
+    match openable("/dev/kvm") {
+        Ability { available: true, .. } => {
+            let detail = "/dev/kvm opens; whether guests run on it is found out when one is started";
+            Ability { available: true, detail: detail.to_owned() }
+        }
+        not => not,
+    }
+}
+
+/// Asks for a ring without saying what kind: a kernel that has io_uring, and lets this process use it, complains about
+/// that and not about the call.
+fn io_uring() -> Ability {
+    // SAFETY: io_uring_setup reads and writes nothing through a null pointer; it fails with EFAULT or EINVAL.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, std::ptr::null_mut::<libc::c_void>()) };
+    let error = io::Error::last_os_error();
+    match (result, error.raw_os_error()) {
+        (-1, Some(libc::EFAULT | libc::EINVAL)) => Ability::new(true, ""),
+        (-1, Some(libc::ENOSYS)) => Ability::new(false, "this kernel has none"),
+        (-1, Some(libc::EPERM | libc::EACCES)) => {
+            Ability::new(false, "forbidden here (kernel.io_uring_disabled, or a container's filter)")
+        }
+        _ => Ability::new(false, error.to_string()),
+    }
+}
+
+/// Makes one, for `true` to run in: too many settings forbid them to know them all.
+fn user_namespaces(runner: &dyn CommandRunner) -> Ability {
+    match runner.run(&CommandLine::new("unshare", ["--user", "--map-current-user", "true"]), LIMIT) {
+        Ok(output) => Ability::new(output.status == 0, output.words()),
+        Err(error) => Ability::new(false, error.to_string()),
+    }
+}
+
+/// The archive that Debian's linux-source packages bring.
+fn linux_source(directory: &Path) -> Ability {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let archive = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("linux-source-") && name.contains(".tar.")
+    };
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(archive).collect();
+    found.sort_unstable();
+    found.pop().map_or_else(
+        || Ability::new(false, "a generated tree serves; `apt-get install linux-source` brings a real one"),
+        |path| Ability { available: true, detail: path.display().to_string() },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{CommandOutput, FakeRunner};
+
+    fn checked(runner: &FakeRunner, kernel: &[&str]) -> Check {
+        let kernel_has = |name: &str| kernel.contains(&name);
+        check(&CheckContext { work_directory: Path::new("/tmp/not/yet/there"), runner, kernel_has: &kernel_has })
+    }
+
+    #[test]
+    fn the_install_line_has_what_helps_and_nothing_else() {
+        let runner = FakeRunner::new().without("mkfs.xfs").without("xfs_db").without("mkfs.jfs").without("svn");
+        let mut check = checked(&runner, &["ext4", "xfs"]);
+        let of = |kind: &str| check.filesystems.iter().find(|filesystem| filesystem.kind == kind).expect("an adapter");
+        assert!(of("ext4").is_ready());
+        assert_eq!(of("xfs").missing_tools, ["mkfs.xfs", "xfs_db"]);
+        assert!(!of("jfs").in_kernel && !of("jfs").is_ready());
+        check.root = Ability::new(true, "");
+        assert_eq!(check.install_command().as_deref(), Some("apt-get install subversion xfsprogs"));
+        check.root = Ability::new(false, "");
+        assert_eq!(check.install_command().as_deref(), Some("sudo apt-get install subversion xfsprogs"));
+        assert_eq!(checked(&FakeRunner::new(), &["ext4"]).install_command(), None);
+    }
+
+    #[test]
+    fn user_namespaces_are_tried() {
+        let refused =
+            CommandOutput { status: 1, stderr: "unshare: Operation not permitted".into(), ..CommandOutput::default() };
+        let runner = FakeRunner::new().answering("unshare", refused);
+        let ability = checked(&runner, &[]).user_namespaces;
+        assert_eq!((ability.available, ability.detail.as_str()), (false, "unshare: Operation not permitted"));
+        assert_eq!(runner.calls(), ["unshare --user --map-current-user true"], "nothing else is run");
+        let missing = checked(&FakeRunner::new().without("unshare"), &[]).user_namespaces;
+        assert!(!missing.available && missing.detail.contains("not found"), "{missing:?}");
+    }
+
+    #[test]
+    fn the_newest_source_archive_is_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        assert!(!linux_source(directory.path()).available);
+        for name in ["linux-source-6.1", "linux-source-6.1.tar.xz", "linux-source-5.10.tar.xz", "linux-config-6.1"] {
+            std::fs::write(directory.path().join(name), "").expect("written");
+        }
+        let found = linux_source(directory.path());
+        assert!(found.available && found.detail.ends_with("/linux-source-6.1.tar.xz"), "{found:?}");
+        assert!(!linux_source(Path::new("/nonexistent")).available);
+    }
+
+    #[test]
+    fn this_machine_is_looked_at() {
+        let check = checked(&FakeRunner::new(), &[]);
+        assert_eq!(check.work_directory, Path::new("/tmp").canonicalize().expect("there"));
+        assert!(check.free_bytes.is_some());
+        assert_eq!(check.root.available, rustix::process::geteuid().is_root());
+        for ability in [&check.root, &check.loop_devices, &check.io_uring, &check.kvm] {
+            assert!(ability.available || !ability.detail.is_empty(), "what is not there has a reason: {ability:?}");
+        }
+    }
+}
