@@ -11,6 +11,7 @@
 //! The format was learnt from FFSB's documentation and from running it; no code is taken from it.
 
 mod findings;
+mod groups;
 mod inherit;
 pub mod keyword;
 mod lines;

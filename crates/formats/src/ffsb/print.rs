@@ -279,7 +279,7 @@ fn three_digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::resolve::weight_keyword, *};
+    use super::{super::groups::weight_keyword, *};
 
     #[test]
     fn numbers_are_as_printf_has_them() {

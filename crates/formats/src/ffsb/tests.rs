@@ -5,6 +5,10 @@ use fstone_model::workload::{
     Actions, Amount, Directories, Existing, Extent, FinalSync, Operation, Pattern, SizeDistribution, TransactionRule,
     Workload,
 };
+use fstone_model::{
+    Histogram, LoadReport,
+    load::{CallReport, OperationReport},
+};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -435,5 +439,64 @@ proptest! {
             }
             Err(wrong) => prop_assert!(wrong.errors() > 0),
         }
+    }
+}
+
+fn report() -> LoadReport {
+    let operation = |group: &str, name: &str, invocations, transactions, read_bytes, written_bytes| OperationReport {
+        group: group.into(),
+        name: name.into(),
+        invocations,
+        transactions,
+        read_bytes,
+        written_bytes,
+        ..OperationReport::default()
+    };
+    let call = |call: &str, latencies_ns: &[u64]| CallReport {
+        group: "threadgroup0".into(),
+        call: call.into(),
+        latency: Histogram::from_values(latencies_ns),
+    };
+    LoadReport {
+        setup_ns: 3_500_000_000,
+        elapsed_ns: 10_000_000_000,
+        sync_ns: 1_200_000_000,
+        process_user_ns: 500_000_000,
+        process_system_ns: 2_500_000_000,
+        operations: vec![
+            // Of one filesystem and of the other.
+            operation("threadgroup0", "readall", 100, 6400, 6400 * 4096, 0),
+            operation("threadgroup0", "readall", 100, 6400, 6400 * 4096, 0),
+            operation("threadgroup0", "create", 150, 9000, 0, 9000 * 4096),
+            operation("threadgroup0", "delete", 50, 50, 0, 0),
+            operation("threadgroup1", "readall", 7, 0, 0, 0),
+        ],
+        calls: vec![
+            call("open", &[5_000, 15_000]),
+            call("read", &[1_000_000, 3_000_000]),
+            call("close", &[1_000]),
+            call("fsync", &[9_000_000]),
+        ],
+        ..LoadReport::default()
+    }
+}
+
+#[test]
+fn results_are_printed_as_ffsb_does() {
+    let profile = read_well(EVERYTHING);
+    insta::assert_snapshot!(header(&profile));
+    insta::assert_snapshot!(print(&profile, &report()));
+    let small = read_well(SMALL_FILE);
+    let text = print(&small, &report());
+    assert_eq!(text.matches("Total Results").count(), 1, "{text}");
+    assert!(!text.contains("ThreadGroup"), "{text}");
+    assert!(text.contains("2185.00 Transactions per Second"), "{text}");
+}
+
+#[test]
+fn every_keyword_is_documented() {
+    let documentation = include_str!("../../../../docs/formats/ffsb.md");
+    for keyword in keyword::KEYWORDS {
+        assert!(documentation.contains(&format!("`{}`", keyword.name)), "{} is not documented", keyword.name);
     }
 }

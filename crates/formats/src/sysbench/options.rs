@@ -1,0 +1,131 @@
+//! Every option of `sysbench fileio`, defined once: reading, suggestions and documentation use this table.
+
+/// What an option's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number.
+    Number,
+    /// Bytes, with K, M, G or T (1024-based).
+    Size,
+    /// A number that may have a fraction.
+    Decimal,
+    /// on or off; on when there is no value.
+    Switch,
+    /// One of these.
+    Choice(&'static [&'static str]),
+    /// Some of these, with commas between.
+    List(&'static [&'static str]),
+    /// Anything: it is not looked at.
+    Any,
+}
+
+impl Kind {
+    /// What to write.
+    #[must_use]
+    pub fn expected(self) -> String {
+        match self {
+            Self::Number => "a whole number".into(),
+            Self::Size => "a size, such as 16384, 16K or 2G".into(),
+            Self::Decimal => "a number, such as 1.5".into(),
+            Self::Switch => "on or off".into(),
+            Self::Choice(words) => format!("one of {}", words.join(", ")),
+            Self::List(words) => format!("some of {}, with commas between", words.join(", ")),
+            Self::Any => "a value".into(),
+        }
+    }
+}
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Treatment {
+    /// It means what it means to sysbench, or better.
+    Supported,
+    /// It is taken and does nothing, for this reason.
+    Ignored(&'static str),
+    /// It is an error, for this reason.
+    Refused(&'static str),
+}
+
+/// One option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opt {
+    /// Without the dashes in front.
+    pub name: &'static str,
+    /// The option it is another name of, or itself.
+    pub canonical: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// What becomes of it.
+    pub treatment: Treatment,
+}
+
+const fn supported(name: &'static str, kind: Kind) -> Opt {
+    Opt { name, canonical: name, kind, treatment: Treatment::Supported }
+}
+
+const fn alias(name: &'static str, canonical: &'static str) -> Opt {
+    Opt { name, canonical, kind: Kind::Number, treatment: Treatment::Supported }
+}
+
+const fn ignored(name: &'static str, why: &'static str) -> Opt {
+    Opt { name, canonical: name, kind: Kind::Any, treatment: Treatment::Ignored(why) }
+}
+
+const fn refused(name: &'static str, why: &'static str) -> Opt {
+    Opt { name, canonical: name, kind: Kind::Any, treatment: Treatment::Refused(why) }
+}
+
+const UNIFORM: &str = "fileio draws offsets uniformly whatever this says, in sysbench too";
+
+/// All of them.
+pub static OPTIONS: &[Opt] = &[
+    supported("file-num", Kind::Number),
+    supported("file-block-size", Kind::Size),
+    supported("file-total-size", Kind::Size),
+    supported("file-test-mode", Kind::Choice(&["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"])),
+    supported("file-io-mode", Kind::Choice(&["sync", "async", "mmap"])),
+    supported("file-async-backlog", Kind::Number),
+    supported("file-extra-flags", Kind::List(&["sync", "dsync", "direct"])),
+    supported("file-fsync-freq", Kind::Number),
+    supported("file-fsync-all", Kind::Switch),
+    supported("file-fsync-end", Kind::Switch),
+    supported("file-fsync-mode", Kind::Choice(&["fsync", "fdatasync"])),
+    supported("file-merged-requests", Kind::Number),
+    supported("file-rw-ratio", Kind::Decimal),
+    supported("threads", Kind::Number),
+    supported("events", Kind::Number),
+    supported("time", Kind::Number),
+    supported("rate", Kind::Number),
+    supported("report-interval", Kind::Number),
+    supported("percentile", Kind::Number),
+    supported("histogram", Kind::Switch),
+    supported("rand-seed", Kind::Number),
+    supported("validate", Kind::Switch),
+    supported("test", Kind::Choice(&["fileio"])),
+    alias("num-threads", "threads"),
+    // Not the same as `events`: it is read as the sysbench of its time read it.
+    supported("max-requests", Kind::Number),
+    alias("max-time", "time"),
+    alias("tx-rate", "rate"),
+    ignored("forced-shutdown", "threads finish the operation they are in, and the run ends with the last of them"),
+    ignored("thread-stack-size", "it does not bear on the load"),
+    ignored("debug", "there are no debugging messages to print"),
+    ignored("verbosity", "everything is printed"),
+    ignored("init-rng", "random numbers are always seeded; --rand-seed says with what"),
+    ignored("rand-type", UNIFORM),
+    ignored("rand-spec-iter", UNIFORM),
+    ignored("rand-spec-pct", UNIFORM),
+    ignored("rand-spec-res", UNIFORM),
+    ignored("rand-pareto-h", UNIFORM),
+    refused("report-checkpoints", "there are no results in between; --report-interval prints what was done meanwhile"),
+    refused("config-file", "a command line has to say everything itself to be repeated; write its options here"),
+    refused("help", "`fstone sysbench --help` tells of the options"),
+    refused("version", "`fstone --version` tells the version"),
+];
+
+/// The option of that name; sysbench takes `_` for `-`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Opt> {
+    let name = name.replace('_', "-");
+    OPTIONS.iter().find(|option| option.name == name)
+}

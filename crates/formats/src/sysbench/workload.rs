@@ -1,0 +1,145 @@
+//! A command line in the words of the model.
+
+use super::{Command, Fileio, IoMode, Limit, TestMode};
+use fstone_model::workload::{
+    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
+    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
+    SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Workload,
+};
+use std::time::Duration;
+
+/// What files are called, before their number.
+const FILE_PREFIX: &str = "test_file.";
+
+/// The name of the group of threads, and of the actions, in results.
+pub(super) const GROUP: &str = "fileio";
+pub(super) const READ: &str = "read";
+pub(super) const WRITE: &str = "write";
+
+impl Fileio {
+    /// The names of its files, in the working directory; what `cleanup` removes.
+    pub fn file_names(&self) -> impl Iterator<Item = String> {
+        (0..self.files).map(|index| format!("{FILE_PREFIX}{index}"))
+    }
+
+    /// The load it describes: of `prepare` the files alone; of `run` the test, on files that have to be there already;
+    /// of `cleanup` nothing at all.
+    #[must_use]
+    pub fn workload(&self) -> Workload {
+        let filesets = if self.command == Command::Cleanup { Vec::new() } else { vec![self.fileset()] };
+        let phases = match (self.command, self.mode) {
+            (Command::Run, Some(mode)) => vec![self.phase(mode)],
+            _ => Vec::new(),
+        };
+        Workload {
+            name: "sysbench fileio".into(),
+            filesets,
+            phases,
+            io: self.io_settings(),
+            data: DataPattern { stamped: self.validate, ..DataPattern::default() },
+            on_error: ErrorPolicy::Stop,
+            final_sync: FinalSync::None,
+            callout: None,
+            series_interval: self.report_interval.unwrap_or(Duration::from_secs(1)),
+        }
+    }
+
+    /// The load of `prepare` and `run` in one: for studies, where every trial begins on an empty filesystem.
+    #[must_use]
+    pub fn prepared_workload(&self) -> Workload {
+        let mut workload = self.workload();
+        for fileset in &mut workload.filesets {
+            fileset.existing = Existing::Rebuild;
+        }
+        workload
+    }
+
+    fn fileset(&self) -> Fileset {
+        let creates = self.command == Command::Run && self.mode == Some(TestMode::Seqwr);
+        Fileset {
+            name: GROUP.into(),
+            directory: String::new(),
+            amount: Amount::Files(self.files),
+            directories: Directories::Flat { count: 0, root_too: true },
+            size: SizeDistribution::Fixed(self.file_bytes),
+            naming: Naming { file_prefix: FILE_PREFIX.into(), directory_prefix: "dir".into() },
+            preallocated: if creates { 0.0 } else { 1.0 },
+            build_block_bytes: self.block_bytes,
+            existing: match (self.command, creates) {
+                (_, true) => Existing::Rebuild,
+                (Command::Run, false) => Existing::Require,
+                _ => Existing::Reuse,
+            },
+            fill: true,
+        }
+    }
+
+    fn io_settings(&self) -> IoSettings {
+        let (engine, queue_depth) = match self.io {
+            IoMode::Sync => (IoEngineKind::Psync, 1),
+            IoMode::Async => (IoEngineKind::IoUring, self.backlog),
+            IoMode::Mmap => (IoEngineKind::Mmap, 1),
+        };
+        let sync = match (self.flags.sync, self.flags.dsync) {
+            (true, _) => OpenSync::Sync,
+            (false, true) => OpenSync::Dsync,
+            (false, false) => OpenSync::None,
+        };
+        IoSettings { engine, direct: self.flags.direct, sync, queue_depth }
+    }
+
+    fn phase(&self, mode: TestMode) -> Phase {
+        let (operations, counted) = match self.limit {
+            Some(Limit::Events(events)) => (Some(events), true),
+            Some(Limit::Requests(requests)) => (Some(requests), false),
+            None => (None, true),
+        };
+        let group = ThreadGroup {
+            name: GROUP.into(),
+            threads: self.threads,
+            actions: self.actions(mode),
+            open: OpenPolicy::KeepOpen,
+            think_time: Duration::ZERO,
+            rate_per_second: self.rate_per_second.map(|rate| rate as f64),
+            fsync: FsyncPolicy {
+                every_operations: if mode.writes() { self.fsync.every } else { 0 },
+                all_files: true,
+                counted,
+                at_end: mode.writes() && self.fsync.at_end,
+                data_only: self.fsync.data_only,
+            },
+            stop: Stop::default(),
+        };
+        let stop = Stop { time: self.time, operations, ..Stop::default() };
+        Phase { name: "run".into(), measured: true, groups: vec![group], stop }
+    }
+
+    fn actions(&self, mode: TestMode) -> Actions {
+        let (bytes, pattern) = if mode.random() {
+            let pattern = Pattern::Random { distribution: Distribution::Uniform, align_bytes: self.block_bytes };
+            (self.block_bytes, pattern)
+        } else {
+            (self.request_bytes(), Pattern::Cursor { shared: true })
+        };
+        let transfer = |fsync| Transfer { extent: Extent::Bytes(bytes), block_bytes: bytes, pattern, fsync };
+        let action = |name: &str, operation| Action {
+            name: name.to_owned(),
+            operation,
+            fileset: Some(0),
+            choice: FileChoice::Concatenated,
+            transactions: TransactionRule::One,
+        };
+        let read = || action(READ, Operation::Read(transfer(false)));
+        let write = || action(WRITE, Operation::Write(transfer(self.fsync.all)));
+        match mode {
+            TestMode::Seqrd | TestMode::Rndrd => Actions::Sequence(vec![read()]),
+            TestMode::Seqwr | TestMode::Seqrewr | TestMode::Rndwr => Actions::Sequence(vec![write()]),
+            TestMode::Rndrw => Actions::Ratio { first: read(), second: write(), ratio: self.rw_ratio },
+        }
+    }
+
+    /// Size of a sequential request.
+    pub(super) fn request_bytes(&self) -> u64 {
+        self.block_bytes * self.merged_requests.max(1)
+    }
+}
