@@ -1,1 +1,391 @@
-//! Extents per file, counted by FIEMAP.
+//! Extents per file, counted by FIEMAP, alike for every filesystem.
+//!
+//! An extent, here, is a stretch of a file that lies on the device in one piece. The kernel reports finer ones: where a
+//! flag changes (allocated but unwritten), where the filesystem's records are full, at holes. Two of them are one here
+//! when the second starts on the device where the first ends, or just as far behind it as the hole between them is
+//! long, as filefrag(8) counts, too. On ext2 and ext3 a block of the file's own map between two stretches breaks them.
+
+#![expect(unsafe_code, reason = "FIEMAP has no safe wrapper among our dependencies")]
+
+use crate::stop::Stop;
+use fstone_model::metric::{Figure, catalog};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What was counted in a tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fragmentation {
+    /// Regular files with data; a file with several names counts once.
+    pub files: u64,
+    /// Their extents.
+    pub extents: u64,
+    /// Those in more than one extent.
+    pub fragmented_files: u64,
+    /// Files and directories that could not be looked at, by error number.
+    pub errors: Vec<FragmentationFailure>,
+}
+
+/// An error that some files or directories gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FragmentationFailure {
+    /// What was tried: "open", "FIEMAP" or "readdir".
+    pub call: &'static str,
+    /// The error number.
+    pub errno: i32,
+    /// The first path that gave it.
+    pub path: PathBuf,
+    /// How many did.
+    pub count: u64,
+}
+
+/// Why nothing was counted; completes "failed to …".
+#[derive(Debug, thiserror::Error)]
+pub enum FragmentationError {
+    /// The tree is not there.
+    #[error("look at {path}: {source}")]
+    Root {
+        /// The tree.
+        path: PathBuf,
+        /// The errno.
+        source: io::Error,
+    },
+    /// It was asked to stop.
+    #[error("count extents: stopped on request")]
+    Stopped,
+}
+
+/// Counts the extents of every regular file below a directory, on its filesystem only; symbolic links are not
+/// followed. Delayed allocations are written out first, for they are nowhere yet.
+///
+/// # Errors
+/// [`FragmentationError`]; what single files give is in [`Fragmentation::errors`].
+pub fn count(root: &Path, stop: &Stop) -> Result<Fragmentation, FragmentationError> {
+    let failed = |source| FragmentationError::Root { path: root.to_owned(), source };
+    let device = fs::symlink_metadata(root).map_err(failed)?.dev();
+    let directory = fs::File::open(root).map_err(failed)?;
+    // Far cheaper than letting FIEMAP wait for file after file. If it fails, FIEMAP_FLAG_SYNC does it all the same.
+    let _ = rustix::fs::syncfs(&directory);
+
+    let mut walk = Walk { device, ..Walk::default() };
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                walk.failure("readdir", &error, &directory);
+                continue;
+            }
+        };
+        for entry in entries {
+            if stop.is_requested() {
+                return Err(FragmentationError::Stopped);
+            }
+            match entry {
+                Ok(entry) => walk.entry(entry.path(), &mut directories),
+                Err(error) => walk.failure("readdir", &error, &directory),
+            }
+        }
+    }
+    Ok(walk.found)
+}
+
+impl Fragmentation {
+    /// Extents per file and the share of fragmented files; nothing when there was no file.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        if self.files == 0 {
+            return Vec::new();
+        }
+        let files = self.files as f64;
+        vec![
+            catalog::EXTENTS_PER_FILE.figure(self.extents as f64 / files),
+            catalog::FRAGMENTED_FILES.figure(self.fragmented_files as f64 * 100.0 / files),
+        ]
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    device: u64,
+    found: Fragmentation,
+    /// Inodes with several names that have been counted.
+    linked: HashSet<u64>,
+}
+
+impl Walk {
+    fn entry(&mut self, path: PathBuf, directories: &mut Vec<PathBuf>) {
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) => return self.failure("stat", &error, &path),
+        };
+        if metadata.dev() != self.device {
+            return;
+        }
+        if metadata.is_dir() {
+            directories.push(path);
+        } else if metadata.is_file() && (metadata.nlink() == 1 || self.linked.insert(metadata.ino())) {
+            self.file(&path);
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        // NOFOLLOW and NONBLOCK: should it have become something else since it was looked at, nothing waits for it.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(errno) => return self.failure("open", &errno.into(), path),
+        };
+        match extents_of(file.as_fd()) {
+            Ok(0) => {}
+            Ok(extents) => {
+                self.found.files += 1;
+                self.found.extents += extents;
+                self.found.fragmented_files += u64::from(extents > 1);
+            }
+            Err(errno) => self.failure("FIEMAP", &errno.into(), path),
+        }
+    }
+
+    fn failure(&mut self, call: &'static str, error: &io::Error, path: &Path) {
+        let errno = error.raw_os_error().unwrap_or(0);
+        match self.found.errors.iter_mut().find(|failure| failure.call == call && failure.errno == errno) {
+            Some(failure) => failure.count += 1,
+            None => self.found.errors.push(FragmentationFailure { call, errno, path: path.to_owned(), count: 1 }),
+        }
+    }
+}
+
+/// One struct fiemap_extent of linux/fiemap.h.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Extent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved: [u64; 2],
+    flags: u32,
+    reserved_too: [u32; 3],
+}
+
+/// struct fiemap without its extents; the call's number has the size of this in it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Header {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+}
+
+/// Files in more pieces than this take several calls.
+const EXTENTS_PER_CALL: usize = 64;
+
+#[repr(C)]
+struct Request {
+    header: Header,
+    extents: [Extent; EXTENTS_PER_CALL],
+}
+
+const FS_IOC_FIEMAP: Opcode = opcode::read_write::<Header>(b'f', 11);
+
+// linux/fiemap.h
+const FIEMAP_FLAG_SYNC: u32 = 0x1;
+const EXTENT_LAST: u32 = 0x1;
+const EXTENT_UNKNOWN: u32 = 0x2;
+const EXTENT_ENCODED: u32 = 0x8;
+const EXTENT_DATA_INLINE: u32 = 0x200;
+
+/// The extents of an open file; 0 when it has no data.
+fn extents_of(file: BorrowedFd<'_>) -> Result<u64, Errno> {
+    let mut merged = Merged::default();
+    let mut start = 0;
+    loop {
+        let header = Header {
+            start,
+            length: u64::MAX - start,
+            flags: FIEMAP_FLAG_SYNC,
+            extent_count: EXTENTS_PER_CALL as u32,
+            ..Header::default()
+        };
+        let mut request = Request { header, extents: [Extent::default(); EXTENTS_PER_CALL] };
+        // SAFETY: FS_IOC_FIEMAP reads and writes a struct fiemap followed by at most extent_count extents, which is
+        // what Request is; it is borrowed for the call alone, and any bits the kernel writes are valid integers.
+        unsafe { ioctl(file, Updater::<FS_IOC_FIEMAP, Request>::new(&mut request)) }?;
+        let mapped = &request.extents[..(request.header.mapped_extents as usize).min(EXTENTS_PER_CALL)];
+        for extent in mapped {
+            merged.add(extent);
+        }
+        match mapped.last() {
+            // Each call begins where the last one ended; a filesystem that does not get on is not asked for ever.
+            Some(last) if last.flags & EXTENT_LAST == 0 && end_of(last) > start => start = end_of(last),
+            _ => return Ok(merged.count),
+        }
+    }
+}
+
+const fn end_of(extent: &Extent) -> u64 {
+    extent.logical.saturating_add(extent.length)
+}
+
+/// Counts extents as they come, those that are one piece as one.
+#[derive(Default)]
+struct Merged {
+    count: u64,
+    previous: Option<Extent>,
+}
+
+impl Merged {
+    fn add(&mut self, extent: &Extent) {
+        let continues = self.previous.is_some_and(|previous| continues(&previous, extent));
+        self.count += u64::from(!continues);
+        self.previous = Some(*extent);
+    }
+}
+
+fn continues(previous: &Extent, next: &Extent) -> bool {
+    // Neither has an address of its own: not yet written out, or inside the inode.
+    if (previous.flags | next.flags) & (EXTENT_UNKNOWN | EXTENT_DATA_INLINE) != 0 {
+        return false;
+    }
+    let Some(distance) = next.physical.checked_sub(previous.physical) else { return false };
+    if previous.flags & EXTENT_ENCODED != 0 {
+        // Compressed: how long it is on the device is not told, but it is at most as long as its data.
+        return distance > 0 && distance <= previous.length;
+    }
+    distance == previous.length || distance == next.logical.saturating_sub(previous.logical)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stop::StopReason;
+    use rustix::fs::{FallocateFlags, fallocate};
+    use std::fs::File;
+    use std::io::Write;
+    use std::process::Command;
+
+    fn extent(logical: u64, physical: u64, length: u64, flags: u32) -> Extent {
+        Extent { logical, physical, length, flags, ..Extent::default() }
+    }
+
+    fn merged(extents: &[Extent]) -> u64 {
+        let mut merged = Merged::default();
+        extents.iter().for_each(|extent| merged.add(extent));
+        merged.count
+    }
+
+    #[test]
+    fn pieces_that_touch_are_one() {
+        assert_eq!(merged(&[]), 0);
+        assert_eq!(merged(&[extent(0, 100, 8, 0)]), 1);
+        assert_eq!(merged(&[extent(0, 100, 8, 0), extent(8, 108, 4, 0x800), extent(12, 112, 4, 0)]), 1, "flags only");
+        assert_eq!(merged(&[extent(0, 100, 8, 0), extent(8, 109, 4, 0)]), 2, "a gap");
+        assert_eq!(merged(&[extent(0, 100, 8, 0), extent(8, 92, 4, 0)]), 2, "backwards");
+        assert_eq!(merged(&[extent(0, 100, 8, 0), extent(16, 116, 8, 0)]), 1, "a hole with room for it");
+        assert_eq!(merged(&[extent(0, 100, 8, 0), extent(16, 108, 8, 0)]), 1, "a hole without");
+        assert_eq!(merged(&[extent(0, 100, 8, 0), extent(16, 110, 8, 0)]), 2, "a hole and a gap");
+    }
+
+    #[test]
+    fn pieces_of_unknown_place_or_length() {
+        let encoded = EXTENT_ENCODED;
+        assert_eq!(merged(&[extent(0, 100, 32, encoded), extent(32, 105, 32, encoded)]), 1, "compressed to 5");
+        assert_eq!(merged(&[extent(0, 100, 32, encoded), extent(32, 133, 32, encoded)]), 2, "further than its data");
+        assert_eq!(merged(&[extent(0, 100, 32, encoded), extent(32, 100, 32, encoded)]), 2, "the same place again");
+        assert_eq!(merged(&[extent(0, 0, 4, EXTENT_UNKNOWN), extent(4, 4, 4, EXTENT_UNKNOWN)]), 2);
+        assert_eq!(merged(&[extent(0, 0, 4, EXTENT_DATA_INLINE)]), 1);
+        assert_eq!(merged(&[extent(0, u64::MAX, 8, 0), extent(8, 0, u64::MAX, 0)]), 2, "no overflow");
+    }
+
+    #[test]
+    fn the_structures_are_the_kernel_s() {
+        assert_eq!((size_of::<Header>(), size_of::<Extent>()), (32, 56));
+        assert_eq!(size_of::<Request>(), 32 + 56 * EXTENTS_PER_CALL);
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        assert_eq!(FS_IOC_FIEMAP, 0xc020_660b);
+    }
+
+    /// A directory on a filesystem on which the first error would be a surprise; `None`, and why, when there is none.
+    fn directory() -> Option<tempfile::TempDir> {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
+        fs::write(directory.path().join("probe"), [1; 5000]).expect("written");
+        let found = count(directory.path(), &Stop::default()).expect("counted");
+        fs::remove_file(directory.path().join("probe")).expect("removed");
+        if found.errors.is_empty() {
+            return Some(directory);
+        }
+        eprintln!("skipped: no FIEMAP here: {:?}", found.errors);
+        None
+    }
+
+    #[test]
+    fn files_without_data_links_and_pipes_do_not_count() {
+        let Some(directory) = directory() else { return };
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("data"), [1; 5000]).expect("written");
+        fs::hard_link(path("data"), path("same data")).expect("linked");
+        std::os::unix::fs::symlink("data", path("link")).expect("linked");
+        fs::write(path("empty"), "").expect("written");
+        File::create(path("hole")).and_then(|file| file.set_len(1 << 20)).expect("made");
+        fs::create_dir(path("below")).expect("made");
+        fs::write(path("below/more"), [1; 5000]).expect("written");
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), Mode::from(0o600)).expect("made");
+        let found = count(directory.path(), &Stop::default()).expect("counted");
+        assert_eq!((found.files, found.extents, found.fragmented_files), (2, 2, 0), "{found:?}");
+        assert_eq!(found.errors, []);
+        let values: Vec<f64> = found.figures().iter().map(|figure| figure.value).collect();
+        assert_eq!(values, [1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_file_in_many_pieces_is_counted_as_filefrag_counts() {
+        const BLOCK: u64 = 4096;
+        let Some(directory) = directory() else { return };
+        let path = directory.path().join("file");
+        let mut file = File::create(&path).expect("made");
+        file.write_all(&vec![1; 400 * BLOCK as usize]).expect("written");
+        file.sync_all().expect("synced");
+        let before = extents_of(file.as_fd()).expect("counted");
+        // Taking blocks out of the middle leaves what is left in two pieces; more than one call can hold, here.
+        for piece in (1..=150).rev() {
+            if let Err(errno) = fallocate(&file, FallocateFlags::COLLAPSE_RANGE, piece * 2 * BLOCK, BLOCK) {
+                eprintln!("skipped: this filesystem takes nothing out of the middle of a file: {errno}");
+                return;
+            }
+        }
+        let found = count(directory.path(), &Stop::default()).expect("counted");
+        assert_eq!((found.files, found.fragmented_files), (1, 1));
+        assert!(found.extents >= 151 && found.extents <= before + 150, "{} from {before}", found.extents);
+        assert_eq!(found.figures()[1].value, 100.0);
+
+        match Command::new("filefrag").arg(&path).output() {
+            Ok(output) => {
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                let told = text.rsplit(": ").next().and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+                assert_eq!(told, Some(found.extents), "{text}");
+            }
+            Err(error) => eprintln!("skipped: the comparison with filefrag: {error}"),
+        }
+    }
+
+    #[test]
+    fn errors_are_counted_and_a_request_to_stop_is_heard() {
+        // Files of /proc have no extents to tell.
+        let found = count(Path::new("/proc/self/net"), &Stop::default()).expect("counted");
+        assert_eq!((found.files, found.figures()), (0, Vec::new()));
+        assert!(found.errors.iter().any(|failure| failure.call == "FIEMAP" && failure.count > 1), "{found:?}");
+        assert!(matches!(count(Path::new("/nonexistent"), &Stop::default()), Err(FragmentationError::Root { .. })));
+        let stop = Stop::default();
+        stop.request(StopReason::Cancelled);
+        assert!(matches!(count(Path::new("/proc/self"), &stop), Err(FragmentationError::Stopped)));
+    }
+}
