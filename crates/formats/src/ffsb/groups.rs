@@ -9,8 +9,8 @@ use super::{
 use crate::diagnostic::{Diagnostic, closest};
 use std::time::Duration;
 
-/// More threads than a machine's process table has by default.
-const MAXIMUM_THREADS: u64 = 32_768;
+/// The most threads that the engine runs.
+const MAXIMUM_THREADS: u64 = 4000;
 
 impl Resolver<'_, '_> {
     /// A group of threads; `ages` when it is to age a filesystem.

@@ -500,3 +500,18 @@ fn every_keyword_is_documented() {
         assert!(documentation.contains(&format!("`{}`", keyword.name)), "{} is not documented", keyword.name);
     }
 }
+
+#[test]
+fn the_fuzzers_seeds_are_read() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/ffsb");
+    let mut accepted = 0;
+    for seed in std::fs::read_dir(seeds).expect("it is in the repository") {
+        let path = seed.expect("readable").path();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        match parse(&Source::new(path.to_string_lossy(), text), &Options { seconds: Some(1) }) {
+            Ok(_) => accepted += 1,
+            Err(wrong) => assert!(path.ends_with("wrong"), "{wrong}"),
+        }
+    }
+    assert!(accepted >= 5, "{accepted}");
+}

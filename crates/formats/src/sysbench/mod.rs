@@ -13,7 +13,7 @@ mod print;
 mod tests;
 mod workload;
 
-pub use print::{Interval, header, interval_line, print};
+pub use print::{Interval, header, interval_line, prepared, print};
 
 use crate::{Diagnostics, diagnostic::Diagnostic};
 use arguments::Arguments;
@@ -21,12 +21,12 @@ use std::time::Duration;
 
 /// All files are open at once, and this is the kernel's default limit for that (fs.nr_open).
 const MAXIMUM_FILES: u64 = 1 << 20;
-/// More threads than a machine's process table has by default.
-const MAXIMUM_THREADS: u64 = 32_768;
+/// The most threads that the engine runs.
+const MAXIMUM_THREADS: u64 = 4000;
 /// Every thread has a buffer of this size; more is a typing error.
 const MAXIMUM_BLOCK: u64 = 1 << 30;
-/// The most requests that io_uring queues.
-const MAXIMUM_BACKLOG: u64 = 32_768;
+/// The most requests that the engine keeps in flight per thread.
+const MAXIMUM_BACKLOG: u64 = 4096;
 /// File offsets are signed.
 const MAXIMUM_TOTAL: u64 = i64::MAX as u64;
 /// A year; longer is a typing error.
@@ -189,6 +189,18 @@ pub fn parse(args: &[String]) -> Result<Fileio, Diagnostics> {
     let (mut fileio, warnings) = arguments.report.finish(fileio)?;
     fileio.warnings = warnings;
     Ok(fileio)
+}
+
+/// Reads options written in one line, as a study has them: `run` need not be said.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_line(line: &str) -> Result<Fileio, Diagnostics> {
+    let mut args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    if !args.iter().any(|arg| arguments::COMMANDS.contains(&arg.as_str())) {
+        args.push("run".to_owned());
+    }
+    parse(&args)
 }
 
 /// The command line's meaning; whether it is any good is in the report.

@@ -4,7 +4,7 @@
 //! (`min:`, `avg:`, `95th percentile:`) by which scripts find the one of all together.
 
 use super::{
-    Fileio, IoMode, TestMode,
+    Command, Fileio, IoMode, TestMode,
     workload::{READ, WRITE},
 };
 use fstone_model::{Histogram, LoadReport, histogram::bounds_of, units};
@@ -16,34 +16,62 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     writeln!(out, "{text}").expect("writing to a string");
 }
 
-/// What is printed before the run.
+/// What is printed before anything is done.
 #[must_use]
 pub fn header(fileio: &Fileio) -> String {
     let mut out = format!("sysbench 1.0 (fstone {})\n\n", env!("CARGO_PKG_VERSION"));
-    line(&mut out, format_args!("Running the test with following options:"));
-    line(&mut out, format_args!("Number of threads: {}", fileio.threads));
-    if let Some(rate) = fileio.rate_per_second {
-        line(&mut out, format_args!("Target transaction rate: {rate}/sec"));
+    match fileio.command {
+        Command::Prepare => {
+            let total = fileio.files.saturating_mul(fileio.file_bytes);
+            let (files, each, all) = (fileio.files, fileio.file_bytes >> 10, total >> 20);
+            line(&mut out, format_args!("{files} files, {each}Kb each, {all}Mb total\nCreating files for the test..."));
+            line(&mut out, format_args!("Extra file open flags: {}", extra_flags(fileio)));
+        }
+        Command::Run => run_header(&mut out, fileio),
+        Command::Cleanup => out.push_str("Removing test files...\n"),
     }
-    if let Some(interval) = fileio.report_interval {
-        line(&mut out, format_args!("Report intermediate results every {} second(s)", interval.as_secs()));
-    }
-    match fileio.seed {
-        Some(seed) => line(&mut out, format_args!("Initializing random number generator from seed ({seed}).\n")),
-        None => line(&mut out, format_args!("Initializing random number generator from current time\n")),
-    }
-    files(&mut out, fileio);
-    out.push_str("Initializing worker threads...\n\nThreads started!\n\n");
     out
 }
 
-fn files(out: &mut String, fileio: &Fileio) {
+/// What is printed after `prepare` wrote so many bytes in that time.
+#[must_use]
+pub fn prepared(bytes: u64, elapsed: Duration) -> String {
+    if bytes == 0 {
+        return "No bytes written.\n".to_owned();
+    }
+    let seconds = elapsed.as_secs_f64();
+    let rate = if seconds > 0.0 { bytes as f64 / MEBIBYTE / seconds } else { 0.0 };
+    format!("{bytes} bytes written in {seconds:.2} seconds ({rate:.2} MiB/sec).\n")
+}
+
+fn run_header(out: &mut String, fileio: &Fileio) {
+    line(out, format_args!("Running the test with following options:"));
+    line(out, format_args!("Number of threads: {}", fileio.threads));
+    if let Some(rate) = fileio.rate_per_second {
+        line(out, format_args!("Target transaction rate: {rate}/sec"));
+    }
+    if let Some(interval) = fileio.report_interval {
+        line(out, format_args!("Report intermediate results every {} second(s)", interval.as_secs()));
+    }
+    match fileio.seed {
+        Some(seed) => line(out, format_args!("Initializing random number generator from seed ({seed}).\n")),
+        None => line(out, format_args!("Initializing random number generator from current time\n")),
+    }
+    files(out, fileio);
+    out.push_str("Initializing worker threads...\n\nThreads started!\n\n");
+}
+
+fn extra_flags(fileio: &Fileio) -> String {
     let flags: Vec<&str> =
         [(fileio.flags.sync, "sync"), (fileio.flags.dsync, "dsync"), (fileio.flags.direct, "directio")]
             .into_iter()
             .filter_map(|(on, name)| on.then_some(name))
             .collect();
-    let flags = if flags.is_empty() { "(none)".to_owned() } else { flags.join(" ") };
+    if flags.is_empty() { "(none)".to_owned() } else { flags.join(" ") }
+}
+
+fn files(out: &mut String, fileio: &Fileio) {
+    let flags = extra_flags(fileio);
     let size = |bytes: u64| units::format_bytes(bytes).replace(' ', "");
     line(out, format_args!("\nExtra file open flags: {flags}"));
     line(out, format_args!("{} files, {} each", fileio.files, size(fileio.file_bytes)));

@@ -114,11 +114,20 @@ fn prepare_and_cleanup() {
         (workload.filesets[0].existing, workload.filesets[0].naming.file_prefix.as_str()),
         (Existing::Reuse, "test_file.")
     );
+    insta::assert_snapshot!(header(&prepare) + &prepared(3 << 20, Duration::from_millis(1500)));
+    assert_eq!(prepared(0, Duration::ZERO), "No bytes written.\n");
     let cleanup = read("--file-num=2 cleanup");
     assert!(cleanup.workload().filesets.is_empty());
     assert_eq!(cleanup.file_names().collect::<Vec<_>>(), ["test_file.0", "test_file.1"]);
     let run = read("--file-test-mode=rndrd run");
     assert_eq!(run.prepared_workload().filesets[0].existing, Existing::Rebuild);
+}
+
+#[test]
+fn a_study_says_it_in_one_line() {
+    let fileio = parse_line("--file-test-mode=rndrw  --threads=3\n--events=5").expect("good");
+    assert_eq!((fileio.command, fileio.threads, fileio.limit), (Command::Run, 3, Some(Limit::Events(5))));
+    assert_eq!(parse_line("cleanup").map(|fileio| fileio.command), Ok(Command::Cleanup));
 }
 
 #[test]
@@ -250,4 +259,20 @@ fn every_option_is_documented() {
     for option in options::OPTIONS {
         assert!(documentation.contains(&format!("`--{}`", option.name)), "{} is not documented", option.name);
     }
+}
+
+#[test]
+fn the_fuzzers_seeds_are_read() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/sysbench");
+    let mut accepted = 0;
+    for seed in std::fs::read_dir(seeds).expect("it is in the repository") {
+        let path = seed.expect("readable").path();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let args: Vec<String> = text.lines().map(str::to_owned).collect();
+        match parse(&args) {
+            Ok(_) => accepted += 1,
+            Err(wrong) => assert!(path.ends_with("wrong"), "{}: {wrong}", path.display()),
+        }
+    }
+    assert!(accepted >= 4, "{accepted}");
 }
