@@ -316,7 +316,7 @@ mod tests {
 
     /// A directory on a filesystem on which the first error would be a surprise; `None`, and why, when there is none.
     fn directory() -> Option<tempfile::TempDir> {
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
+        let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
         fs::write(directory.path().join("probe"), [1; 5000]).expect("written");
         let found = count(directory.path(), &Stop::default()).expect("counted");
         fs::remove_file(directory.path().join("probe")).expect("removed");

@@ -3,23 +3,14 @@
 #![expect(unsafe_code, reason = "io_uring_setup has no safe wrapper among our dependencies")]
 
 use super::existing;
-use crate::command::{CommandLine, CommandRunner};
+use crate::command::{CommandLine, CommandRunner, SystemRunner};
 use crate::filesystem;
+use crate::stop::Stop;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
-
-/// What a check looks at.
-#[derive(Clone, Copy)]
-pub struct CheckContext<'a> {
-    /// The directory runs would work in; it need not be there yet.
-    pub work_directory: &'a Path,
-    /// Finds and runs programs.
-    pub runner: &'a dyn CommandRunner,
-    /// Whether the kernel has a filesystem of this name.
-    pub kernel_has: &'a dyn Fn(&str) -> bool,
-}
 
 /// What this machine can do. Printed plainly by `Display`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,29 +92,46 @@ const PROGRAMS: [(&str, &str, &str); 9] = [
 /// Programs here answer at once or not at all.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Looks. Changes nothing.
+/// Looks at this machine, for runs in this work directory, which need not be there yet. Changes nothing.
 #[must_use]
-pub fn check(context: &CheckContext<'_>) -> Check {
+pub fn check(work_directory: &Path) -> Check {
+    let runner = SystemRunner::new(Arc::new(Stop::default()));
+    check_with(work_directory, &runner, &filesystem::kernel_has)
+}
+
+fn check_with(work_directory: &Path, runner: &dyn CommandRunner, kernel_has: &dyn Fn(&str) -> bool) -> Check {
     let is_root = rustix::process::geteuid().is_root();
-    let work_directory = existing(context.work_directory).unwrap_or_else(|| context.work_directory.to_owned());
+    let work_directory = existing(work_directory).unwrap_or_else(|| work_directory.to_owned());
     let space = rustix::fs::statvfs(&work_directory).ok();
+    let is_missing = |program: &str| runner.find(program).is_none();
     Check {
         root: Ability::new(is_root, "only directories can be measured: no mkfs, mount or fsck without root"),
         loop_devices: openable("/dev/loop-control"),
         io_uring: io_uring(),
         kvm: kvm(),
-        user_namespaces: user_namespaces(context.runner),
+        user_namespaces: user_namespaces(runner),
         linux_source: linux_source(Path::new("/usr/src")),
         free_bytes: space.map(|space| space.f_bavail.saturating_mul(space.f_frsize)),
         work_directory,
-        filesystems: filesystem::all().iter().map(|adapter| FilesystemCheck::new(*adapter, context)).collect(),
-        programs: PROGRAMS
+        filesystems: filesystem::all()
             .iter()
-            .map(|(program, package, purpose)| {
-                let installed = context.runner.find(program).is_some();
-                ProgramCheck { program, package, purpose, installed }
+            .map(|adapter| FilesystemCheck {
+                kind: adapter.kind(),
+                in_kernel: kernel_has(adapter.kernel_name()),
+                missing_tools: adapter.tools().iter().copied().filter(|tool| is_missing(tool)).collect(),
+                package: adapter.package(),
+                minimum_bytes: adapter.minimum_bytes(),
+                unusable: adapter.unusable(),
             })
             .collect(),
+        programs: PROGRAMS
+            .map(|(program, package, purpose)| ProgramCheck {
+                program,
+                package,
+                purpose,
+                installed: !is_missing(program),
+            })
+            .into(),
     }
 }
 
@@ -151,18 +159,6 @@ impl Check {
 }
 
 impl FilesystemCheck {
-    fn new(adapter: &dyn filesystem::Filesystem, context: &CheckContext<'_>) -> Self {
-        let missing = |tool: &&'static str| context.runner.find(tool).is_none();
-        Self {
-            kind: adapter.kind(),
-            in_kernel: (context.kernel_has)(adapter.kernel_name()),
-            missing_tools: adapter.tools().iter().copied().filter(missing).collect(),
-            package: adapter.package(),
-            minimum_bytes: adapter.minimum_bytes(),
-            unusable: adapter.unusable(),
-        }
-    }
-
     /// Whether trials with it can be made.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
@@ -247,7 +243,7 @@ mod tests {
 
     fn checked(runner: &FakeRunner, kernel: &[&str]) -> Check {
         let kernel_has = |name: &str| kernel.contains(&name);
-        check(&CheckContext { work_directory: Path::new("/tmp/not/yet/there"), runner, kernel_has: &kernel_has })
+        check_with(Path::new("/tmp/not/yet/there"), runner, &kernel_has)
     }
 
     #[test]

@@ -12,27 +12,24 @@ mod settings;
 mod text;
 mod tools;
 
-pub use check::{Ability, Check, CheckContext, FilesystemCheck, ProgramCheck, check};
+pub use check::{Ability, Check, FilesystemCheck, ProgramCheck, check};
 pub use raw_read::{RawRead, RawReadError, raw_read};
-pub use tools::{tool_version, version_command};
+pub use tools::tool_version;
 
 use crate::command::CommandRunner;
 use crate::mount::MountEntry;
-use fstone_model::Inventory;
+use fstone_model::study::DeviceSpec;
+use fstone_model::{Inventory, Plan};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What an inventory is about.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct InventoryContext<'a> {
-    /// The work directory; its filesystem and device are described, unless `device` is named.
+    /// What is going to be run: the block device it names and the tools it uses are described.
+    pub plan: &'a Plan,
+    /// The work directory; unless the plan names a device, this one's filesystem and device are described.
     pub work_directory: &'a Path,
-    /// The block device a study names.
-    pub device: Option<&'a Path>,
-    /// Programs whose versions matter: the mkfs, fsck and other tools that the study uses.
-    pub tools: &'a [&'a str],
-    /// Runs them.
-    pub runner: &'a dyn CommandRunner,
     /// fstone's version.
     pub fstone_version: &'a str,
     /// The commit fstone was built from.
@@ -44,7 +41,7 @@ const MOUNTS_BYTES: usize = 64 << 10;
 
 /// Takes the inventory; `raw_read_bytes_per_second` is left to [`raw_read`].
 #[must_use]
-pub fn take(context: &InventoryContext<'_>) -> Inventory {
+pub fn take(context: &InventoryContext<'_>, runner: &dyn CommandRunner) -> Inventory {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let name = rustix::system::uname();
     let word = |word: &std::ffi::CStr| word.to_string_lossy().into_owned();
@@ -61,21 +58,29 @@ pub fn take(context: &InventoryContext<'_>) -> Inventory {
         cpus: crate::meters::CpuTimes::read().map_or(0, |times| times.cpus),
         memory_bytes: machine::memory_bytes(&memory_information, "MemTotal").unwrap_or(0),
         virtualization: machine::virtualization(&cpu_information),
-        device: device::facts(context.work_directory, context.device),
-        tools: context
-            .tools
-            .iter()
-            .map(|tool| {
-                let version = tool_version(context.runner, tool).unwrap_or_else(|| "not installed".to_owned());
-                ((*tool).to_owned(), version)
-            })
-            .collect(),
+        device: device::facts(context.work_directory, named_device(context.plan)),
+        tools: tools::versions(context.plan, runner),
         fstone_version: context.fstone_version.to_owned(),
         fstone_commit: context.fstone_commit.to_owned(),
         raw_read_bytes_per_second: None,
         mounts: text::clip(&mounts, MOUNTS_BYTES).to_owned(),
         settings: settings::read(&memory_information),
     }
+}
+
+/// The kernel's name of the filesystem that a path is on ("ext4"); of one that is not there yet, where it would be made.
+#[must_use]
+pub fn filesystem_of(path: &Path) -> Option<String> {
+    let mounts = crate::mount::read_mountinfo().ok()?;
+    mount_of(&existing(path)?, &mounts).map(|mount| mount.kernel_name.clone())
+}
+
+/// The first block device that a plan names.
+fn named_device(plan: &Plan) -> Option<&Path> {
+    plan.cells.iter().find_map(|cell| match &cell.device {
+        DeviceSpec::Block { path } => Some(Path::new(path)),
+        _ => None,
+    })
 }
 
 /// The mount that a path is in: of those whose mount point is the longest part of it, the one made last.
@@ -91,7 +96,7 @@ fn existing(path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{CommandOutput, FakeRunner};
+    use crate::command::FakeRunner;
 
     fn mount(target: &str, kernel_name: &str) -> MountEntry {
         MountEntry {
@@ -123,28 +128,30 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_an_inventory() {
-        let runner = FakeRunner::scripted([(
-            "mkfs.ext4 -V",
-            CommandOutput { stderr: "mke2fs 1.47.0 (5-Feb-2023)\n\tUsing…\n".into(), ..CommandOutput::default() },
-        )])
-        .without("mkfs.nosuch");
+    fn the_filesystem_of_a_path_is_known_before_the_path_is_there() {
+        assert_eq!(filesystem_of(Path::new("/proc/self")).as_deref(), Some("proc"));
         let directory = tempfile::tempdir().expect("a directory");
-        let inventory = take(&InventoryContext {
+        let there = filesystem_of(directory.path());
+        assert!(there.is_some());
+        assert_eq!(filesystem_of(&directory.path().join("not/yet")), there);
+    }
+
+    #[test]
+    fn this_machine_has_an_inventory() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let context = InventoryContext {
+            plan: &tools::plan_of(&["xfs"], &DeviceSpec::Block { path: "/dev/nonexistent".into() }, &[]),
             work_directory: directory.path(),
-            device: None,
-            tools: &["mkfs.ext4", "mkfs.nosuch"],
-            runner: &runner,
             fstone_version: "1.2.3",
             fstone_commit: "abc",
-        });
+        };
+        let inventory = take(&context, &FakeRunner::new());
         assert!(inventory.kernel.starts_with("Linux "), "{}", inventory.kernel);
         assert!(inventory.cpus > 0 && inventory.memory_bytes > 0 && inventory.taken_unix_ns > 0);
         assert!(!inventory.cpu_model.is_empty() && !inventory.mounts.is_empty());
         let device = inventory.device.expect("the work directory is on something");
         assert!(device.backing_filesystem.is_some() && device.size_bytes > 0, "{device:?}");
-        let tools: Vec<(&str, &str)> = inventory.tools.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        assert_eq!(tools, [("mkfs.ext4", "mke2fs 1.47.0 (5-Feb-2023)"), ("mkfs.nosuch", "not installed")]);
+        assert!(inventory.tools.iter().any(|(tool, _)| tool == "mkfs.xfs"), "{:?}", inventory.tools);
         assert!(inventory.settings.iter().any(|(name, _)| name == "vm.dirty_ratio"), "{:?}", inventory.settings);
         assert_eq!((inventory.fstone_version.as_str(), inventory.fstone_commit.as_str()), ("1.2.3", "abc"));
     }

@@ -2,34 +2,71 @@
 
 use super::text;
 use crate::command::{CommandLine, CommandRunner};
+use crate::filesystem;
+use fstone_model::Plan;
+use fstone_model::study::{DeviceSpec, StepAction};
 use std::time::Duration;
 
 /// A tool that takes longer to tell its version is broken, or waits for something that does not come.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The command that makes a tool tell its version. Most know `--version`; the tools of filesystems mostly `-V`, and
-/// some nothing of the kind, so that another tool of the same package is asked.
-#[must_use]
-pub fn version_command(tool: &str) -> CommandLine {
-    let name = tool.rsplit('/').next().unwrap_or(tool);
-    match name {
-        "mkfs.vfat" | "fsck.vfat" | "mkfs.fat" | "fsck.fat" => CommandLine::new("fatlabel", ["--version"]),
-        "fsck.exfat" => CommandLine::new("mkfs.exfat", ["-V"]),
-        "mkfs.btrfs" => CommandLine::new(tool, ["--version"]),
-        "mke2fs" | "e2fsck" | "tune2fs" | "dumpe2fs" | "debugfs" | "e4defrag" | "reiserfsck" | "debugreiserfs"
-        | "jfs_tune" | "nilfs-tune" => CommandLine::new(tool, ["-V"]),
-        _ if ["mkfs.", "fsck.", "dump.", "xfs_"].iter().any(|prefix| name.starts_with(prefix)) => {
-            CommandLine::new(tool, ["-V"])
+/// Programs a study's commands may start that are known to tell their version and do nothing else when asked. Others
+/// are not asked: what they would do is not known.
+const KNOWN: [&str; 24] = [
+    "bash", "bzip2", "cat", "cmake", "cp", "dd", "du", "find", "fio", "gcc", "git", "grep", "gzip", "ls", "make",
+    "mkdir", "python3", "rm", "rsync", "svn", "tar", "touch", "xz", "zstd",
+];
+
+/// Every tool a plan uses, once, with its version: those of its filesystems, and the programs of its commands.
+pub(super) fn versions(plan: &Plan, runner: &dyn CommandRunner) -> Vec<(String, String)> {
+    let mut tools: Vec<&str> = Vec::new();
+    for cell in &plan.cells {
+        if !matches!(cell.device, DeviceSpec::Directory { .. })
+            && let Some(adapter) = filesystem::find(&cell.filesystem.kind)
+        {
+            tools.extend(adapter.tools());
         }
-        _ => CommandLine::new(tool, ["--version"]),
+        for step in &cell.steps {
+            if let StepAction::Command { argv, shell: false, .. } = &step.action
+                && let Some(program) = argv.first()
+            {
+                tools.push(program);
+                // What make starts weighs more than make.
+                tools.extend((program == "make").then_some("gcc"));
+            }
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    tools.retain(|tool| seen.insert(*tool));
+    tools.into_iter().map(|tool| (text::clean(tool), state(tool, runner))).collect()
+}
+
+fn state(tool: &str, runner: &dyn CommandRunner) -> String {
+    match runner.find(tool) {
+        None => "not installed".to_owned(),
+        Some(path) => tool_version(tool, runner).unwrap_or_else(|| text::clean(&path.display().to_string())),
     }
 }
 
-/// The line in which a tool tells its version; `None` when it is not installed or says nothing.
+/// The command that makes a tool tell its version; `None` for a tool that is not known. Most know `--version`; the
+/// tools of filesystems mostly `-V`, and some nothing of the kind, so that another tool of the same package is asked.
+fn version_command(tool: &str) -> Option<CommandLine> {
+    Some(match tool {
+        "mkfs.vfat" | "fsck.vfat" => CommandLine::new("fatlabel", ["--version"]),
+        "fsck.exfat" => CommandLine::new("mkfs.exfat", ["-V"]),
+        "mkfs.btrfs" | "btrfs" => CommandLine::new(tool, ["--version"]),
+        _ if KNOWN.contains(&tool) => CommandLine::new(tool, ["--version"]),
+        _ if filesystem::all().iter().any(|adapter| adapter.tools().contains(&tool)) => CommandLine::new(tool, ["-V"]),
+        _ => return None,
+    })
+}
+
+/// The line in which a tool tells its version; `None` when it is not known, not installed, or says nothing.
 #[must_use]
-pub fn tool_version(runner: &dyn CommandRunner, tool: &str) -> Option<String> {
+pub fn tool_version(tool: &str, runner: &dyn CommandRunner) -> Option<String> {
+    let command = version_command(tool)?;
     runner.find(tool)?;
-    let output = runner.run(&version_command(tool), LIMIT).ok()?;
+    let output = runner.run(&command, LIMIT).ok()?;
     version_line(&output.stdout).or_else(|| version_line(&output.stderr)).or_else(|| {
         let lines = output.stdout.lines().chain(output.stderr.lines());
         lines.map(text::clean).find(|line| !line.is_empty())
@@ -45,46 +82,114 @@ fn version_line(output: &str) -> Option<String> {
     })
 }
 
+/// A plan for tests: a cell for each kind of filesystem, whose steps are these commands.
+#[cfg(test)]
+pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]]) -> Plan {
+    use fstone_model::study::{Cell, FilesystemSpec, KernelSpec, Order, Repeats, Step};
+    let step = |argv: &&[&str]| Step {
+        name: argv.join(" "),
+        action: StepAction::Command {
+            argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+            shell: false,
+            success: vec![0],
+        },
+        limit: LIMIT,
+    };
+    let cell = |(index, kind): (u32, &&str)| Cell {
+        index,
+        levels: Vec::new(),
+        label: (*kind).to_owned(),
+        filesystem: FilesystemSpec {
+            name: (*kind).to_owned(),
+            kind: (*kind).to_owned(),
+            mkfs: Vec::new(),
+            mount: String::new(),
+        },
+        device: device.clone(),
+        kernel: KernelSpec::Host,
+        queue: Vec::new(),
+        steps: commands.iter().map(step).collect(),
+    };
+    Plan {
+        study: String::new(),
+        title: String::new(),
+        about: String::new(),
+        source: String::new(),
+        attachments: Vec::new(),
+        quick: false,
+        repeats: Repeats { min: 1, max: 1, until: None },
+        order: Order::Blocks,
+        seed: 0,
+        factors: Vec::new(),
+        cells: (0..).zip(kinds).map(cell).collect(),
+        columns: Vec::new(),
+        baseline: None,
+        expected_duration: None,
+        published: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::command::{CommandOutput, FakeRunner, SystemRunner};
-    use crate::{filesystem, stop::Stop};
+    use crate::stop::Stop;
     use std::sync::Arc;
 
     #[test]
     fn the_version_is_the_line_with_a_number_in_it() {
-        for (tool, stdout, stderr, version) in [
+        for (tool, typed, stdout, stderr, version) in [
             (
                 "mkfs.ext4",
+                "mkfs.ext4 -V",
                 "",
                 "mke2fs 1.47.0 (5-Feb-2023)\n\tUsing EXT2FS Library version 1.47.0\n",
                 "mke2fs 1.47.0 (5-Feb-2023)",
             ),
-            ("nilfs-tune", "", "nilfs-tune: invalid option -- 'V'\nnilfs-tune 2.2.9\n", "nilfs-tune 2.2.9"),
-            ("mkfs.btrfs", "mkfs.btrfs, part of btrfs-progs v6.2\n", "", "mkfs.btrfs, part of btrfs-progs v6.2"),
-            ("odd", "\nrelease candidate\u{1b}[0m\n", "", "release candidate [0m"),
+            (
+                "nilfs-tune",
+                "nilfs-tune -V",
+                "",
+                "nilfs-tune: invalid option -- 'V'\nnilfs-tune 2.2.9\n",
+                "nilfs-tune 2.2.9",
+            ),
+            ("btrfs", "btrfs --version", "btrfs-progs v6.2\n", "", "btrfs-progs v6.2"),
+            ("fsck.vfat", "fatlabel --version", "\nrelease candidate\u{1b}[0m\n", "", "release candidate [0m"),
         ] {
-            let typed = version_command(tool).typed();
             let output = CommandOutput { stdout: stdout.into(), stderr: stderr.into(), ..CommandOutput::default() };
             let runner = FakeRunner::scripted([(typed, output)]);
-            assert_eq!(tool_version(&runner, tool).as_deref(), Some(version), "{tool}");
+            assert_eq!(tool_version(tool, &runner).as_deref(), Some(version), "{tool}");
         }
-        let runner = FakeRunner::new().without("mkfs.xfs");
-        assert_eq!(tool_version(&runner, "mkfs.xfs"), None);
-        assert_eq!(runner.calls(), [""; 0], "what is not there is not run");
+    }
+
+    #[test]
+    fn a_plan_s_tools_are_listed_once_and_strangers_are_not_run() {
+        let device = DeviceSpec::Loop { size_bytes: 0, direct_io: false, sector_bytes: 512, directory: None };
+        let commands: [&[&str]; 4] = [&["tar", "-xf", "x"], &["make", "-j8"], &["./wipe", "everything"], &["svn"]];
+        let plan = plan_of(&["btrfs", "btrfs"], &device, &commands);
+        let runner = FakeRunner::new().without("svn");
+        let versions = versions(&plan, &runner);
+        let tools: Vec<&str> = versions.iter().map(|(tool, _)| tool.as_str()).collect();
+        assert_eq!(tools, ["mkfs.btrfs", "btrfs", "tar", "make", "gcc", "./wipe", "svn"]);
+        assert_eq!(versions[6].1, "not installed");
+        assert_eq!(versions[5].1, "/usr/sbin/./wipe", "found, not asked");
+        let asked = ["mkfs.btrfs --version", "btrfs --version", "tar --version", "make --version", "gcc --version"];
+        assert_eq!(runner.calls(), asked);
+
+        let on_a_directory = plan_of(&["ext4"], &DeviceSpec::Directory { path: None }, &[]);
+        assert_eq!(super::versions(&on_a_directory, &runner), [], "no filesystem is made there");
     }
 
     /// Asked for its version, no tool may do anything else; here they are asked for real.
     #[test]
     fn every_installed_tool_of_every_adapter_tells_its_version() {
         let runner = SystemRunner::new(Arc::new(Stop::default()));
-        for tool in filesystem::all().iter().flat_map(|filesystem| filesystem.tools()) {
+        for tool in filesystem::all().iter().flat_map(|filesystem| filesystem.tools()).chain(&KNOWN) {
             if runner.find(tool).is_none() {
                 eprintln!("skipped: {tool} is not installed");
                 continue;
             }
-            let version = tool_version(&runner, tool).unwrap_or_default();
+            let version = tool_version(tool, &runner).unwrap_or_default();
             assert!(version_line(&version).is_some(), "{tool}: {version:?}");
         }
     }
