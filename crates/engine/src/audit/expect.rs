@@ -1,0 +1,367 @@
+//! What the workload implies, beside what was seen.
+
+use super::touched::Touched;
+use crate::fileset::Files;
+use crate::run::{changes_files, transfer_of};
+use fstone_model::Workload;
+use fstone_model::load::{Audit, Expected, OperationReport};
+use fstone_model::workload::{
+    Action, Actions, Distribution, Extent, FileChoice, Operation, Pattern, Phase, ThreadGroup,
+};
+
+/// Relative difference between expected and observed counts that is worth a warning.
+const TOLERANCE: f64 = 0.02;
+/// The same for estimated counts, whose own standard error is 0.8 %.
+const ESTIMATE_TOLERANCE: f64 = 0.04;
+/// Points of a mix that may be off beyond chance.
+const MIX_POINTS: f64 = 0.5;
+/// Standard deviations that chance is granted.
+const DEVIATIONS: f64 = 5.0;
+/// Share of the mean latency above which the engine's own cost is worth a warning.
+const OVERHEAD: f64 = 0.05;
+/// A rate this far below what was asked for is worth a warning.
+const RATE_SHORTFALL: f64 = 0.02;
+
+/// What was done, as far as the audit asks.
+pub(crate) struct Summary<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) files: &'a [Files],
+    pub(crate) touched: &'a Touched,
+    pub(crate) operations: &'a [OperationReport],
+    pub(crate) running_ns: u64,
+    pub(crate) verified_bytes: u64,
+    pub(crate) null_ns_per_operation: Option<f64>,
+}
+
+/// The measured groups' actions with their results, in the order of the report.
+fn actions<'a>(summary: &Summary<'a>) -> Vec<(&'a Phase, &'a ThreadGroup, &'a Action, &'a OperationReport)> {
+    let groups =
+        summary.workload.measured_phases().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
+    groups
+        .flat_map(|(phase, group)| group.actions.all().into_iter().map(move |action| (phase, group, action)))
+        .zip(summary.operations)
+        .map(|((phase, group, action), report)| (phase, group, action, report))
+        .collect()
+}
+
+/// The audit, and a warning for every part that failed.
+pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
+    let mut warnings = Vec::new();
+    let mean = mean_latency(summary.operations);
+    let audit = Audit {
+        rate: rate(summary, &mut warnings),
+        distinct_files: distinct_files(summary, &mut warnings),
+        distinct_blocks: distinct_blocks(summary, &mut warnings),
+        mix_error_points: mix(summary, &mut warnings),
+        written_bytes: written(summary),
+        null_ns_per_operation: summary.null_ns_per_operation,
+        overhead_share: summary.null_ns_per_operation.zip(mean).map(|(null, mean)| null / mean),
+        verified_bytes: summary.verified_bytes,
+    };
+    if let (Some(share), Some(null)) = (audit.overhead_share, audit.null_ns_per_operation)
+        && share > OVERHEAD
+    {
+        warnings.push(format!(
+            "fstone itself takes {null:.0} ns an operation, {:.1} % of the mean latency: compare only with figures \
+                 taken by the same tool",
+            share * 100.0
+        ));
+    }
+    (audit, warnings)
+}
+
+fn mean_latency(operations: &[OperationReport]) -> Option<f64> {
+    let count: u64 = operations.iter().map(|operation| operation.latency.count).sum();
+    let sum: u128 = operations.iter().map(|operation| operation.latency.sum_ns).sum();
+    (count > 0 && sum > 0).then(|| sum as f64 / count as f64)
+}
+
+fn rate(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
+    let groups: Vec<&ThreadGroup> = summary.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
+    let expected: f64 = groups.iter().map(|group| group.rate_per_second).sum::<Option<f64>>()?;
+    if groups.is_empty() || summary.running_ns == 0 {
+        return None;
+    }
+    let operations: u64 = summary.operations.iter().map(|operation| operation.invocations + operation.errors).sum();
+    let observed = operations as f64 * 1e9 / summary.running_ns as f64;
+    // One operation more or less is no finding.
+    let slack = 1e9 / summary.running_ns as f64;
+    if observed + slack < expected * (1.0 - RATE_SHORTFALL) {
+        warnings.push(format!(
+            "{observed:.0} operations per second were reached where {expected:.0} were asked for; latencies count from \
+             the moment an operation should have begun"
+        ));
+    }
+    Some(Expected { expected, observed })
+}
+
+fn mix(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<f64> {
+    let mut worst: Option<f64> = None;
+    let mut reports = summary.operations.iter();
+    for group in summary.workload.measured_phases().flat_map(|phase| &phase.groups) {
+        let count = group.actions.all().len();
+        let own: Vec<&OperationReport> = reports.by_ref().take(count).collect();
+        if !matches!(group.actions, Actions::Mix(_)) || count < 2 {
+            continue;
+        }
+        let total: u64 = own.iter().map(|report| report.invocations + report.errors).sum();
+        if total == 0 {
+            continue;
+        }
+        for report in own {
+            let achieved = (report.invocations + report.errors) as f64 / total as f64;
+            let wanted = report.requested_share;
+            let points = (achieved - wanted).abs() * 100.0;
+            let chance = DEVIATIONS * 100.0 * (wanted * (1.0 - wanted) / total as f64).sqrt();
+            if points > MIX_POINTS + chance {
+                warnings.push(format!(
+                    "{}: {} was {:.2} % of the operations where {:.2} % were asked for",
+                    report.group,
+                    report.name,
+                    achieved * 100.0,
+                    wanted * 100.0
+                ));
+            }
+            worst = Some(worst.unwrap_or(0.0).max(points));
+        }
+    }
+    worst
+}
+
+fn written(summary: &Summary<'_>) -> Option<Expected> {
+    let (mut expected, mut observed) = (0.0, 0.0);
+    for (_, _, action, report) in actions(summary) {
+        observed += report.written_bytes as f64;
+        expected += match (&action.operation, transfer_of(&action.operation).map(|transfer| transfer.extent)) {
+            (Operation::Write(_) | Operation::Append(_) | Operation::MmapWrite { .. }, Some(Extent::Bytes(bytes))) => {
+                bytes as f64 * report.invocations as f64
+            }
+            _ => report.written_bytes as f64,
+        };
+    }
+    (expected > 0.0).then_some(Expected { expected, observed })
+}
+
+/// Adds up what is expected and seen of several filesets.
+#[derive(Default)]
+struct Sum {
+    any: bool,
+    expected: f64,
+    observed: f64,
+    estimated: bool,
+}
+
+impl Sum {
+    fn add(&mut self, expected: f64, observed: f64, estimated: bool) {
+        self.any = true;
+        self.expected += expected;
+        self.observed += observed;
+        self.estimated |= estimated;
+    }
+
+    fn finish(self, what: &str, warnings: &mut Vec<String>) -> Option<Expected> {
+        if !self.any {
+            return None;
+        }
+        let tolerance = if self.estimated { ESTIMATE_TOLERANCE } else { TOLERANCE };
+        let allowed = tolerance * self.expected + DEVIATIONS * self.expected.sqrt();
+        if (self.observed - self.expected).abs() > allowed {
+            warnings.push(format!(
+                "{:.0} distinct {what} were touched where the workload implies {:.0}",
+                self.observed, self.expected
+            ));
+        }
+        Some(Expected { expected: self.expected, observed: self.observed })
+    }
+}
+
+fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
+    let mut sum = Sum::default();
+    for (index, files) in summary.files.iter().enumerate() {
+        let count = files.table.live();
+        if count == 0 {
+            continue;
+        }
+        let untouched = untouched(summary, index, |group, action, report| {
+            if changes_files(&action.operation) || action.fileset.is_none() {
+                return None;
+            }
+            match action.choice {
+                _ if !picks_a_file(&action.operation) => Some(1.0),
+                FileChoice::Uniform => Some(missed_uniformly(count as f64, report.invocations as f64)),
+                FileChoice::Same if matches!(group.actions, Actions::Sequence(_)) => Some(1.0),
+                FileChoice::RoundRobin => Some(1.0 - (report.invocations as f64 / count as f64).min(1.0)),
+                FileChoice::Concatenated
+                    if transfer_of(&action.operation).is_some_and(|transfer| {
+                        matches!(transfer.pattern, Pattern::Random { distribution: Distribution::Uniform, .. })
+                    }) && files.sizes.fixed().is_some() =>
+                {
+                    Some(missed_uniformly(count as f64, report.invocations as f64))
+                }
+                _ => None,
+            }
+        });
+        if let Some(untouched) = untouched {
+            sum.add(count as f64 * (1.0 - untouched), files.table.touched() as f64, false);
+        }
+    }
+    sum.finish("files", warnings)
+}
+
+fn picks_a_file(operation: &Operation) -> bool {
+    !matches!(
+        operation,
+        Operation::Syncfs
+            | Operation::Mkdir
+            | Operation::Rmdir
+            | Operation::Metadata
+            | Operation::Readdir
+            | Operation::Walk
+    )
+}
+
+fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
+    let mut sum = Sum::default();
+    for (index, files) in summary.files.iter().enumerate() {
+        let Some(count) = summary.touched.count(index).filter(|count| count.total > 0) else { continue };
+        let total = count.total as f64;
+        let mut skewed = 0;
+        let untouched = untouched(summary, index, |group, action, report| {
+            let Some(transfer) = transfer_of(&action.operation) else { return Some(1.0) };
+            let blocks = report.calls as f64;
+            match (transfer.pattern, action.choice) {
+                (Pattern::Random { distribution, .. }, choice) => {
+                    let in_one_space = choice == FileChoice::Concatenated || files.table.live() == 1;
+                    match distribution {
+                        Distribution::Uniform => Some(missed_uniformly(total, blocks)),
+                        Distribution::Permutation if in_one_space => Some(1.0 - (blocks / total).min(1.0)),
+                        Distribution::Zipf { theta } if in_one_space => {
+                            skewed += 1;
+                            Some(missed_by_zipf(total, theta, blocks))
+                        }
+                        Distribution::Gauss { deviation } if in_one_space => {
+                            skewed += 1;
+                            Some(missed_by_gauss(total, deviation, blocks))
+                        }
+                        _ => None,
+                    }
+                }
+                (Pattern::Cursor { shared }, FileChoice::Concatenated) if shared || group.threads == 1 => {
+                    Some(1.0 - (blocks / total).min(1.0))
+                }
+                (Pattern::FromStart, FileChoice::Uniform) if transfer.extent == Extent::Whole => {
+                    Some(missed_uniformly(files.table.live() as f64, report.invocations as f64))
+                }
+                _ => None,
+            }
+        });
+        // Two skewed actions favour blocks that are not independent of each other.
+        if let Some(untouched) = untouched.filter(|_| skewed < 2) {
+            sum.add(total * (1.0 - untouched), count.touched, count.estimated);
+        }
+    }
+    sum.finish("blocks", warnings)
+}
+
+/// Share of a fileset's files or blocks that no action is expected to touch: the product over the actions. `None`
+/// when that cannot be told of one of them, or when there are none.
+fn untouched(
+    summary: &Summary<'_>,
+    fileset: usize,
+    mut missed: impl FnMut(&ThreadGroup, &Action, &OperationReport) -> Option<f64>,
+) -> Option<f64> {
+    let mut product = None;
+    for (_, group, action, report) in actions(summary) {
+        if action.fileset.is_some_and(|index| index as usize != fileset) {
+            continue;
+        }
+        if report.errors > 0 {
+            return None;
+        }
+        let share = missed(group, action, report)?;
+        product = Some(product.unwrap_or(1.0) * share);
+    }
+    product
+}
+
+/// (1 - 1/n)^k.
+fn missed_uniformly(space: f64, draws: f64) -> f64 {
+    if space < 2.0 {
+        return if draws > 0.0 { 0.0 } else { 1.0 };
+    }
+    (draws * (-1.0 / space).ln_1p()).exp()
+}
+
+/// Ranks that are summed one by one; those beyond by pieces.
+const EXACT_RANKS: f64 = 100_000.0;
+
+/// Sum of f(rank) over ranks 1..=space, the tail in pieces that grow by 1 %.
+fn over_ranks(space: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let mut sum = 0.0;
+    let mut rank = 1.0;
+    while rank <= space.min(EXACT_RANKS) {
+        sum += f(rank);
+        rank += 1.0;
+    }
+    while rank <= space {
+        let next = (rank * 1.01).ceil().min(space + 1.0);
+        sum += (next - rank) * f((rank + next - 1.0) / 2.0);
+        rank = next;
+    }
+    sum
+}
+
+fn missed_by_zipf(space: f64, theta: f64, draws: f64) -> f64 {
+    let norm = over_ranks(space, |rank| rank.powf(-theta));
+    over_ranks(space, |rank| (draws * (-(rank.powf(-theta) / norm).min(1.0)).ln_1p()).exp()) / space
+}
+
+fn missed_by_gauss(space: f64, deviation: f64, draws: f64) -> f64 {
+    const STEPS: u32 = 100_000;
+    let place = |step: u32| (f64::from(step) + 0.5) / f64::from(STEPS);
+    let density = |x: f64| (-0.5 * ((x - 0.5) / deviation.max(1e-9)).powi(2)).exp();
+    let norm: f64 = (0..STEPS).map(|step| density(place(step))).sum::<f64>() / f64::from(STEPS);
+    let missed = |x: f64| (draws * (-(density(x) / norm / space).min(1.0)).ln_1p()).exp();
+    (0..STEPS).map(|step| missed(place(step))).sum::<f64>() / f64::from(STEPS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::Drawer;
+    use crate::random::Random;
+    use std::collections::HashSet;
+
+    #[test]
+    fn expectations_are_met_by_the_drawers() {
+        let space = 20_000u64;
+        for distribution in [
+            Distribution::Uniform,
+            Distribution::Zipf { theta: 0.9 },
+            Distribution::Zipf { theta: 1.2 },
+            Distribution::Gauss { deviation: 0.1 },
+        ] {
+            for draws in [1000u64, 20_000, 100_000] {
+                let (mut drawer, mut random) = (Drawer::new(distribution, 1), Random::new(9));
+                let seen: HashSet<u64> = (0..draws).map(|_| drawer.draw(space, &mut random, || 0)).collect();
+                let n = draws as f64;
+                let missed = match distribution {
+                    Distribution::Uniform => missed_uniformly(space as f64, n),
+                    Distribution::Zipf { theta } => missed_by_zipf(space as f64, theta, n),
+                    Distribution::Gauss { deviation } => missed_by_gauss(space as f64, deviation, n),
+                    Distribution::Permutation => 0.0,
+                };
+                let expected = space as f64 * (1.0 - missed);
+                let off = (seen.len() as f64 - expected).abs();
+                assert!(off < 0.02 * expected + 20.0, "{distribution:?} {draws}: {} for {expected}", seen.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_tail_of_the_ranks_is_summed_closely() {
+        let exact: f64 = (1..=3_000_000u64).map(|rank| (rank as f64).powf(-0.9)).sum();
+        let quick = over_ranks(3_000_000.0, |rank| rank.powf(-0.9));
+        assert!((quick / exact - 1.0).abs() < 1e-4, "{quick} for {exact}");
+    }
+}

@@ -1,0 +1,333 @@
+//! What is written: incompressible bytes without repetition unless asked otherwise, cheap enough to make to leave
+//! the filesystem as the thing that is measured.
+//!
+//! Random bytes are made once, in pieces that threads hand round: a thread writes from its piece, in place, without
+//! copying, and swaps it for another when it is used up. What a filesystem's compressor or deduplicator could find:
+//! - *Within its window*, nothing: a piece comes back only after [`RESERVE_BYTES`] of others, which is more than the
+//!   longest compressed extent of today's filesystems (btrfs 128 KiB, bcachefs 256 KiB, f2fs 1 MiB).
+//! - *By block*, nothing: every [`UNIT`] bytes written start with 16 bytes that are never written again.
+
+pub(crate) mod memory;
+pub(crate) mod stamp;
+
+use crate::random::{Random, derive, scatter};
+use fstone_model::workload::DataPattern;
+use memory::Aligned;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Granularity of distinctness, compressibility and duplication: the block of nearly all filesystems.
+const UNIT: usize = 4096;
+/// Bytes that make a unit distinct.
+const MARK: usize = 16;
+/// Length of a piece unless blocks are larger.
+const PIECE_BYTES: usize = 64 << 10;
+/// Bytes in pieces that no thread holds.
+const RESERVE_BYTES: usize = 1 << 20;
+/// Contents that duplicate blocks have: few, so that nearly every one of them is redundant.
+const DUPLICATES: usize = 8;
+/// Positions in a piece are multiples of this, which every device accepts for direct I/O.
+const POSITION_STEP: usize = 512;
+
+/// The pieces, and what they look like.
+#[derive(Debug)]
+pub(crate) struct Depot {
+    pattern: DataPattern,
+    piece_bytes: usize,
+    spare: Mutex<VecDeque<Aligned>>,
+    duplicates: Vec<u8>,
+    seed: u64,
+    sources: AtomicU64,
+    generation: AtomicU64,
+}
+
+impl Depot {
+    /// For writes of at most `largest_block` bytes.
+    pub(crate) fn new(pattern: DataPattern, largest_block: usize, seed: u64) -> Self {
+        let seed = derive(seed, &[DATA_STREAM]);
+        let mut random = Random::new(seed);
+        let mut duplicates = vec![0; DUPLICATES * UNIT];
+        fill(&mut duplicates, pattern.compressible, &mut random);
+        Self {
+            pattern,
+            piece_bytes: PIECE_BYTES.max(largest_block.next_multiple_of(UNIT)),
+            spare: Mutex::default(),
+            duplicates,
+            seed,
+            sources: AtomicU64::new(0),
+            generation: AtomicU64::new(1),
+        }
+    }
+
+    fn spare(&self) -> std::sync::MutexGuard<'_, VecDeque<Aligned>> {
+        self.spare.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn new_piece(&self, number: u64) -> Aligned {
+        let mut piece = Aligned::new(self.piece_bytes);
+        fill(piece.bytes_mut(), self.pattern.compressible, &mut Random::new(derive(self.seed, &[number])));
+        piece
+    }
+
+    /// A thread's source of data. Its first use allocates.
+    pub(crate) fn source(&self) -> Source<'_> {
+        let number = self.sources.fetch_add(1, Ordering::Relaxed);
+        Source {
+            depot: self,
+            piece: None,
+            position: 0,
+            assembled: Aligned::default(),
+            ready: Ready::Assembled(0),
+            random: Random::new(derive(self.seed, &[MARK_STREAM, number])),
+            // 2^40 marks per source, and 2^24 sources, before any repeats.
+            mark: number << 40,
+        }
+    }
+
+    /// Another piece in exchange for a used one, or a thread's first.
+    fn exchange(&self, used: Option<Aligned>) -> Aligned {
+        let reserve = (RESERVE_BYTES / self.piece_bytes).max(1);
+        let first = used.is_none();
+        let mut spare = self.spare();
+        spare.extend(used);
+        if first || spare.len() <= reserve {
+            let number = self.sources.fetch_add(1, Ordering::Relaxed);
+            drop(spare);
+            return self.new_piece(number);
+        }
+        spare.pop_front().expect("more than the reserve")
+    }
+}
+
+/// Which stream of the run's seed data come from.
+const DATA_STREAM: u64 = 0x6461_7461;
+const MARK_STREAM: u64 = 0x6d61_726b;
+
+/// Random bytes, the last `compressible` of every unit zero.
+fn fill(bytes: &mut [u8], compressible: f64, random: &mut Random) {
+    random.fill(bytes);
+    let zeros = (UNIT as f64 * compressible.clamp(0.0, 1.0)).round() as usize;
+    for unit in bytes.chunks_mut(UNIT) {
+        let keep = unit.len() - zeros.min(unit.len());
+        unit[keep..].fill(0);
+    }
+}
+
+/// Where a block is going, for its stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Destination {
+    /// Which file: fileset and number.
+    pub(crate) file: u64,
+    /// Where in it.
+    pub(crate) offset: u64,
+}
+
+/// A thread's source of data.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    depot: &'a Depot,
+    piece: Option<Aligned>,
+    position: usize,
+    /// Where blocks are put together when they are not taken from a piece as they are.
+    assembled: Aligned,
+    ready: Ready,
+    random: Random,
+    mark: u64,
+}
+
+impl Source<'_> {
+    /// Makes the next `length` bytes to write ready, in memory aligned for direct I/O when `length` is.
+    #[inline]
+    pub(crate) fn prepare(&mut self, length: usize, destination: Destination) {
+        if self.depot.pattern.stamped {
+            self.stamp(length, destination);
+        } else if self.depot.pattern.duplicate > 0.0 {
+            self.mix_duplicates(length);
+        } else {
+            let start = self.advance(length);
+            self.ready = Ready::Piece(start, length);
+            let piece = self.piece.as_mut().expect("advance fetched one");
+            for unit in piece.bytes_mut()[start..start + length].chunks_mut(UNIT) {
+                self.mark += 1;
+                mark(unit, self.mark);
+            }
+        }
+    }
+
+    /// The bytes made ready last.
+    #[inline]
+    pub(crate) fn block(&self) -> &[u8] {
+        match (self.ready, &self.piece) {
+            (Ready::Piece(start, length), Some(piece)) => &piece.bytes()[start..start + length],
+            (Ready::Assembled(length), _) => &self.assembled.bytes()[..length],
+            (Ready::Piece(..), None) => &[],
+        }
+    }
+
+    /// Both in one.
+    pub(crate) fn next(&mut self, length: usize, destination: Destination) -> &[u8] {
+        self.prepare(length, destination);
+        self.block()
+    }
+
+    /// Makes room for `length` bytes and gives their start in the piece.
+    #[inline]
+    fn advance(&mut self, length: usize) -> usize {
+        let wanted = length.next_multiple_of(POSITION_STEP);
+        if self.piece.is_none() || self.position + wanted > self.depot.piece_bytes {
+            let used = self.piece.take();
+            self.piece = Some(self.depot.exchange(used));
+            self.position = 0;
+        }
+        let start = self.position;
+        self.position += wanted;
+        start
+    }
+
+    fn assemble(&mut self, length: usize) -> &mut [u8] {
+        if self.assembled.bytes().len() < length {
+            self.assembled = Aligned::new(length.next_multiple_of(UNIT));
+        }
+        self.ready = Ready::Assembled(length);
+        &mut self.assembled.bytes_mut()[..length]
+    }
+
+    fn mix_duplicates(&mut self, length: usize) {
+        let start = self.advance(length);
+        self.assemble(length);
+        let piece = self.piece.as_ref().expect("advance fetched one");
+        let block = &mut self.assembled.bytes_mut()[..length];
+        block.copy_from_slice(&piece.bytes()[start..start + length]);
+        for unit in block.chunks_mut(UNIT) {
+            if self.random.unit() < self.depot.pattern.duplicate {
+                let which = self.random.below(DUPLICATES as u64) as usize * UNIT;
+                let length = unit.len();
+                unit.copy_from_slice(&self.depot.duplicates[which..which + length]);
+            } else {
+                self.mark += 1;
+                mark(unit, self.mark);
+            }
+        }
+    }
+
+    fn stamp(&mut self, length: usize, destination: Destination) {
+        let generation = self.depot.generation.fetch_add(1, Ordering::Relaxed);
+        stamp::write(self.assemble(length), destination.file, destination.offset, generation);
+    }
+}
+
+/// Where the bytes made ready last are.
+#[derive(Debug, Clone, Copy)]
+enum Ready {
+    /// Start and length in the piece.
+    Piece(usize, usize),
+    /// Length of what was put together.
+    Assembled(usize),
+}
+
+impl Drop for Source<'_> {
+    fn drop(&mut self) {
+        self.depot.spare().extend(self.piece.take());
+    }
+}
+
+#[inline]
+fn mark(unit: &mut [u8], number: u64) {
+    let mut bytes = [0u8; MARK];
+    bytes[..8].copy_from_slice(&scatter(number).to_le_bytes());
+    bytes[8..].copy_from_slice(&scatter(!number).to_le_bytes());
+    // Half a mark is enough for what is shorter than a unit, and keeps it as compressible as it is to be.
+    let length = if unit.len() < UNIT { MARK / 2 } else { MARK }.min(unit.len());
+    unit[..length].copy_from_slice(&bytes[..length]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    const NOWHERE: Destination = Destination { file: 0, offset: 0 };
+
+    /// What several threads write, one block after the other.
+    fn written(pattern: DataPattern, block: usize, total: usize) -> Vec<u8> {
+        let depot = Depot::new(pattern, block, 11);
+        let mut data = Vec::with_capacity(total);
+        let mut sources: Vec<Source<'_>> = (0..3).map(|_| depot.source()).collect();
+        while data.len() < total {
+            for source in &mut sources {
+                for _ in 0..(256 << 10) / block {
+                    data.extend_from_slice(source.next(block, NOWHERE));
+                }
+            }
+        }
+        data
+    }
+
+    /// Share that zstd removes from extents of 128 KiB.
+    fn removed(data: &[u8]) -> f64 {
+        let compressed: usize =
+            data.chunks(128 << 10).map(|extent| zstd::bulk::compress(extent, 3).expect("memory").len()).sum();
+        1.0 - compressed as f64 / data.len() as f64
+    }
+
+    /// Share of blocks that equal another.
+    fn repeated(data: &[u8]) -> f64 {
+        let mut counts: HashMap<&[u8], u64> = HashMap::new();
+        for block in data.chunks(UNIT) {
+            *counts.entry(block).or_default() += 1;
+        }
+        let repeated: u64 = counts.values().filter(|count| **count > 1).sum();
+        repeated as f64 / (data.len() / UNIT) as f64
+    }
+
+    #[test]
+    fn nothing_compresses_or_repeats_by_default() {
+        for block in [512, 4096, 16 << 10, 128 << 10] {
+            let data = written(DataPattern::default(), block, 8 << 20);
+            assert!(removed(&data) < 0.005, "{block}: {}", removed(&data));
+            assert_eq!(repeated(&data), 0.0, "{block}");
+        }
+        // A long window over everything: only what lies further apart than the reserve may repeat.
+        let mut data = written(DataPattern::default(), 4096, 1 << 20);
+        data.truncate(RESERVE_BYTES);
+        let compressed = zstd::bulk::compress(&data, 19).expect("memory").len();
+        assert!(compressed as f64 > data.len() as f64 * 0.99, "{compressed}");
+    }
+
+    #[test]
+    fn compressible_data_hits_its_target() {
+        for target in [0.25, 0.5, 0.9] {
+            for block in [512, 4096, 64 << 10] {
+                let data = written(DataPattern { compressible: target, ..DataPattern::default() }, block, 8 << 20);
+                assert!((removed(&data) - target).abs() < 0.02, "{block}: {} for {target}", removed(&data));
+                assert_eq!(repeated(&data), 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn duplicates_hit_their_target() {
+        for target in [0.2, 0.7] {
+            for block in [4096, 64 << 10] {
+                let data = written(DataPattern { duplicate: target, ..DataPattern::default() }, block, 32 << 20);
+                assert!((repeated(&data) - target).abs() < 0.02, "{block}: {} for {target}", repeated(&data));
+            }
+        }
+    }
+
+    #[test]
+    fn direct_io_gets_aligned_memory() {
+        for pattern in [
+            DataPattern::default(),
+            DataPattern { duplicate: 0.5, ..DataPattern::default() },
+            DataPattern { stamped: true, ..DataPattern::default() },
+        ] {
+            let depot = Depot::new(pattern, 8192, 1);
+            let mut source = depot.source();
+            for length in [4096, 512, 8192, 1000, 4096] {
+                assert_eq!(source.next(length, NOWHERE).as_ptr().align_offset(POSITION_STEP), 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Stamped data: every 512 bytes say which file, offset and generation they are, with a checksum, and the rest
+//! follows from it, so that each byte read back can be proved right without keeping a copy.
+
+use crate::random::scatter;
+
+/// The unit that carries a stamp; offsets and sizes of stamped files are multiples of it.
+pub(crate) const UNIT: usize = 512;
+const WORD: usize = 8;
+const HEADER_WORDS: usize = 4;
+
+/// Why a unit is not what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mismatch {
+    /// It is all zeros: never written, or lost.
+    Zeros,
+    /// It belongs to another file or offset.
+    Misplaced,
+    /// Its checksum or its bytes are wrong.
+    Corrupt,
+}
+
+fn checksum(file: u64, offset: u64, generation: u64) -> u64 {
+    scatter(scatter(scatter(file) ^ offset) ^ generation)
+}
+
+fn make(unit: &mut [u8; UNIT], file: u64, offset: u64, generation: u64) {
+    let checksum = checksum(file, offset, generation);
+    let (words, _) = unit.as_chunks_mut::<WORD>();
+    words[0] = offset.to_le_bytes();
+    words[1] = file.to_le_bytes();
+    words[2] = generation.to_le_bytes();
+    words[3] = checksum.to_le_bytes();
+    for (number, word) in (0u64..).zip(&mut words[HEADER_WORDS..]) {
+        *word = scatter(checksum.wrapping_add(number)).to_le_bytes();
+    }
+}
+
+/// Fills a block that goes to `offset`, a multiple of [`UNIT`]; its last unit may be cut short.
+pub(crate) fn write(block: &mut [u8], file: u64, offset: u64, generation: u64) {
+    let (units, rest) = block.as_chunks_mut::<UNIT>();
+    let mut at = offset;
+    for unit in units {
+        make(unit, file, at, generation);
+        at += UNIT as u64;
+    }
+    let mut last = [0; UNIT];
+    make(&mut last, file, at, generation);
+    rest.copy_from_slice(&last[..rest.len()]);
+}
+
+/// Checks a block read from `offset`. The error says where in the block the first wrong unit is.
+pub(crate) fn check(block: &[u8], file: u64, offset: u64) -> Result<(), (usize, Mismatch)> {
+    for (number, unit) in block.chunks(UNIT).enumerate() {
+        let start = number * UNIT;
+        check_unit(unit, file, offset + start as u64).map_err(|mismatch| (start, mismatch))?;
+    }
+    Ok(())
+}
+
+fn check_unit(unit: &[u8], file: u64, offset: u64) -> Result<(), Mismatch> {
+    let word = |index: usize| {
+        unit.get(index * WORD..(index + 1) * WORD).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight")))
+    };
+    // What is cut off before its generation says too little to be checked further.
+    let generation = word(2);
+    if generation.is_some() && unit.iter().all(|byte| *byte == 0) {
+        return Err(Mismatch::Zeros);
+    }
+    if word(0).is_some_and(|found| found != offset) || word(1).is_some_and(|found| found != file) {
+        return Err(Mismatch::Misplaced);
+    }
+    let Some(generation) = generation else { return Ok(()) };
+    let mut expected = [0; UNIT];
+    make(&mut expected, file, offset, generation);
+    if unit == &expected[..unit.len()] { Ok(()) } else { Err(Mismatch::Corrupt) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_was_written_is_right_in_any_cut() {
+        let mut block = vec![0; 4096 + 100];
+        write(&mut block, 7, 8192, 3);
+        assert_eq!(check(&block, 7, 8192), Ok(()));
+        assert_eq!(check(&block[1024..2048], 7, 8192 + 1024), Ok(()));
+        for cut in [1, 8, 16, 23, 24, 40] {
+            assert_eq!(check(&block[..cut], 7, 8192), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_is_elsewhere_or_lost_is_told_apart() {
+        let mut block = vec![0; 1024];
+        assert_eq!(check(&block, 7, 0), Err((0, Mismatch::Zeros)));
+        write(&mut block, 7, 0, 1);
+        assert_eq!(check(&block, 8, 0), Err((0, Mismatch::Misplaced)));
+        assert_eq!(check(&block, 7, 512), Err((0, Mismatch::Misplaced)));
+        block[512..].fill(0);
+        assert_eq!(check(&block, 7, 0), Err((512, Mismatch::Zeros)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_flipped_bit_is_found(bit in 0usize..2048 * 8, generation in any::<u64>()) {
+            let mut block = vec![0; 2048];
+            write(&mut block, 1, 0, generation);
+            block[bit / 8] ^= 1 << (bit % 8);
+            let (start, _) = check(&block, 1, 0).expect_err("a bit is wrong");
+            prop_assert_eq!(start, bit / 8 / UNIT * UNIT);
+        }
+    }
+}

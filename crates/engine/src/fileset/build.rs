@@ -1,0 +1,434 @@
+//! Making, checking and removing the real files of a fileset.
+
+use super::{Files, Layout, PathBuffer, Sizes};
+use crate::data::{Depot, Destination};
+use crate::error::{LoadError, cure};
+use crate::io::kernel;
+use crate::options::{Progress, RunOptions};
+use crate::random::{Random, derive};
+use fstone_model::workload::{Amount, Existing, Fileset};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Which stream of the run's seed sizes come from.
+const SIZE_STREAM: u64 = 0x7369_7a65;
+/// How often progress is told.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// After so many bytes written, a fileset that grows to a utilisation looks at the filesystem again.
+const UTILIZATION_STEP_BYTES: u64 = 1 << 20;
+/// And after so many files.
+const UTILIZATION_STEP_FILES: u64 = 256;
+/// Size of writes when the workload does not say.
+const DEFAULT_BLOCK_BYTES: u64 = 64 << 10;
+/// Largest write.
+pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 30;
+
+/// What building needs to know about the load.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    /// The load's directory.
+    pub(crate) directory: &'a Path,
+    /// Where data comes from.
+    pub(crate) depot: &'a Depot,
+    /// Seed, cancellation and observer.
+    pub(crate) options: &'a RunOptions<'a>,
+    /// The fileset's index, for its random stream and stamps.
+    pub(crate) index: u32,
+    /// Whether there is a filesystem at all.
+    pub(crate) real: bool,
+    /// Whether an operation needs the metadata directory.
+    pub(crate) metadata: bool,
+}
+
+/// What a stamp calls a file.
+pub(crate) fn stamp_name(fileset: u32, file: u32) -> u64 {
+    (u64::from(fileset) << 32) | u64::from(file)
+}
+
+/// Names that a fileset starts with.
+pub(crate) fn names(amount: Amount) -> u64 {
+    match amount {
+        Amount::Files(count) => count,
+        Amount::Bytes(_) | Amount::Utilization(_) => 0,
+    }
+}
+
+/// A fileset's own directory.
+pub(crate) fn root(directory: &Path, spec: &Fileset) -> PathBuf {
+    if spec.directory.is_empty() { directory.to_owned() } else { directory.join(&spec.directory) }
+}
+
+struct Builder<'a> {
+    site: Site<'a>,
+    name: String,
+    root: PathBuf,
+    last_told: Instant,
+    started: Instant,
+    files: u64,
+    bytes: u64,
+}
+
+/// Brings a fileset into being as its specification says.
+pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> {
+    let now = Instant::now();
+    let mut builder = Builder {
+        site,
+        name: files.spec.name.clone(),
+        root: root(site.directory, &files.spec),
+        last_told: now,
+        started: now,
+        files: 0,
+        bytes: 0,
+    };
+    if !site.real {
+        return builder.pretend(files);
+    }
+    builder.create_directory(&builder.root)?;
+    files.directory = Some(builder.open_directory(&builder.root)?);
+    if site.metadata {
+        let path = site.directory.join(files.spec.metadata_directory());
+        builder.create_directory(&path)?;
+        remove_ours(&path, &files.layout).map_err(|(path, error)| builder.failed("unlink", path, &error))?;
+        files.metadata = Some(builder.open_directory(&path)?);
+    }
+    let existing = files.spec.existing;
+    match existing {
+        Existing::Require => builder.require(files),
+        Existing::Reuse if builder.adopt(files)? => Ok(()),
+        Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
+    }
+}
+
+/// Removes the files and directories of a fileset, and its own directory if nothing else is left in it.
+pub(crate) fn remove(directory: &Path, spec: &Fileset) -> Result<(), LoadError> {
+    let layout = Layout::new(spec);
+    let metadata = directory.join(spec.metadata_directory());
+    for (path, own) in [(metadata, true), (root(directory, spec), !spec.directory.is_empty())] {
+        if !path.is_dir() {
+            continue;
+        }
+        remove_ours(&path, &layout).map_err(|(path, error)| setup_error(&spec.name, "unlink", path, &error))?;
+        if own {
+            match std::fs::remove_dir(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::DirectoryNotEmpty => {
+                    return Err(setup_error(&spec.name, "rmdir", path, &error));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes every entry of a directory that the layout can have made, directories with what is in them.
+fn remove_ours(directory: &Path, layout: &Layout) -> Result<(), (PathBuf, std::io::Error)> {
+    let at = |error| (directory.to_owned(), error);
+    for entry in std::fs::read_dir(directory).map_err(at)? {
+        let entry = entry.map_err(at)?;
+        let is_directory = entry.file_type().map_err(at)?.is_dir();
+        if !layout.is_ours(entry.file_name().as_bytes(), is_directory) {
+            continue;
+        }
+        let path = entry.path();
+        let removed = if is_directory {
+            remove_ours(&path, layout)?;
+            std::fs::remove_dir(&path)
+        } else {
+            std::fs::remove_file(&path)
+        };
+        removed.map_err(|error| (path, error))?;
+    }
+    Ok(())
+}
+
+fn setup_error(fileset: &str, call: &'static str, path: PathBuf, error: &std::io::Error) -> LoadError {
+    let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+    LoadError::Setup { fileset: fileset.to_owned(), call, path, errno, cure: cure(errno) }
+}
+
+impl Builder<'_> {
+    fn failed(&self, call: &'static str, path: PathBuf, error: &std::io::Error) -> LoadError {
+        setup_error(&self.name, call, path, error)
+    }
+
+    fn refused(&self, call: &'static str, path: &PathBuffer, errno: Errno) -> LoadError {
+        let path = self.root.join(path.shown());
+        LoadError::Setup { fileset: self.name.clone(), call, path, errno, cure: cure(errno) }
+    }
+
+    fn create_directory(&self, path: &Path) -> Result<(), LoadError> {
+        std::fs::create_dir_all(path).map_err(|error| self.failed("mkdir", path.to_owned(), &error))
+    }
+
+    fn open_directory(&self, path: &Path) -> Result<OwnedFd, LoadError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| self.failed("open", path.to_owned(), &errno.into()))
+    }
+
+    fn sizes(&self) -> Random {
+        Random::new(derive(self.site.options.seed, &[SIZE_STREAM, u64::from(self.site.index)]))
+    }
+
+    /// Files that exist at the start.
+    fn present(spec: &Fileset, names: u64) -> u64 {
+        ((names as f64 * spec.preallocated.clamp(0.0, 1.0)).round() as u64).min(names)
+    }
+
+    /// The table alone.
+    fn pretend(&self, files: &Files) -> Result<(), LoadError> {
+        let mut random = self.sizes();
+        let mut add = || {
+            let size = files.sizes.draw(&mut random);
+            let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
+            files.table.finish_create(file, size);
+            Ok::<u64, LoadError>(size)
+        };
+        match files.spec.amount {
+            Amount::Files(count) => {
+                for _ in 0..Self::present(&files.spec, count) {
+                    add()?;
+                }
+            }
+            Amount::Bytes(target) => {
+                let mut sum = 0;
+                while sum < target {
+                    sum += add()?.max(1);
+                }
+            }
+            Amount::Utilization(_) => {
+                return Err(LoadError::Unsupported {
+                    what: "fills the filesystem to a share of it, and the null I/O engine has no filesystem".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what is there and makes everything anew.
+    fn rebuild(&mut self, files: &Files) -> Result<(), LoadError> {
+        remove_ours(&self.root, &files.layout).map_err(|(path, error)| self.failed("unlink", path, &error))?;
+        for directory in files.layout.all_directories() {
+            let path = self.root.join(directory);
+            std::fs::create_dir(&path).map_err(|error| self.failed("mkdir", path, &error))?;
+            self.breathe()?;
+        }
+        let mut random = self.sizes();
+        let mut path = PathBuffer::default();
+        let mut source = self.site.depot.source();
+        let mut looked = (0, 0);
+        loop {
+            let enough = match files.spec.amount {
+                Amount::Files(count) => self.files >= Self::present(&files.spec, count),
+                Amount::Bytes(target) => self.bytes >= target,
+                Amount::Utilization(target) => {
+                    let due = self.files == 0
+                        || self.bytes - looked.0 >= UTILIZATION_STEP_BYTES
+                        || self.files - looked.1 >= UTILIZATION_STEP_FILES;
+                    if due {
+                        looked = (self.bytes, self.files);
+                    }
+                    due && utilization(files).map_err(|errno| self.refused("statvfs", &path, errno))? >= target
+                }
+            };
+            if enough {
+                return Ok(());
+            }
+            let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
+            let size = files.sizes.draw(&mut random);
+            files.layout.file(&mut path, file, false);
+            self.make(files, file, size, &path, &mut source)?;
+            files.table.finish_create(file, size);
+            self.files += 1;
+            // An empty file counts as one byte, so that a fileset of nothing but empty files comes to an end.
+            self.bytes += size.max(1);
+            self.breathe()?;
+        }
+    }
+
+    fn make(
+        &mut self,
+        files: &Files,
+        file: u32,
+        size: u64,
+        path: &PathBuffer,
+        source: &mut crate::data::Source<'_>,
+    ) -> Result<(), LoadError> {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
+        let fd =
+            kernel::open(files.directory(), path.as_c(), flags).map_err(|errno| self.refused("open", path, errno))?;
+        let block = match files.spec.build_block_bytes {
+            0 => DEFAULT_BLOCK_BYTES,
+            block => block.min(MAX_BLOCK_BYTES),
+        };
+        let mut filled = || {
+            if !files.spec.fill {
+                return if size == 0 {
+                    Ok(())
+                } else {
+                    kernel::truncate(fd, size).map_err(|errno| ("ftruncate", errno))
+                };
+            }
+            let mut offset = 0;
+            while offset < size {
+                let length = block.min(size - offset);
+                let destination = Destination { file: stamp_name(self.site.index, file), offset };
+                let mut data = source.next(length as usize, destination);
+                while !data.is_empty() {
+                    let written = kernel::write(fd, data, offset).map_err(|errno| ("write", errno))?;
+                    if written == 0 {
+                        return Err(("write", Errno::NOSPC));
+                    }
+                    data = &data[written..];
+                    offset += written as u64;
+                }
+                if self.site.options.cancel.load(Ordering::Relaxed) {
+                    return Err(("write", Errno::CANCELED));
+                }
+            }
+            Ok(())
+        };
+        let outcome = filled();
+        let closed = kernel::close(fd).map_err(|errno| ("close", errno));
+        match outcome.and(closed) {
+            Err((_, Errno::CANCELED)) => Err(LoadError::Interrupted),
+            Err((call, errno)) => Err(self.refused(call, path, errno)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Takes over what is there, if names, sizes and count fit; `false` leaves the table as it was.
+    fn adopt(&mut self, files: &Files) -> Result<bool, LoadError> {
+        let mut path = PathBuffer::default();
+        let mut sizes = Vec::new();
+        let enough = |sizes: &[u64], sum: u64| match files.spec.amount {
+            Amount::Files(count) => sizes.len() as u64 == Self::present(&files.spec, count),
+            Amount::Bytes(target) => sum >= target,
+            Amount::Utilization(_) => false,
+        };
+        let mut sum = 0;
+        loop {
+            self.breathe()?;
+            files.layout.file(&mut path, sizes.len() as u32, false);
+            let size = match kernel::stat(files.directory(), path.as_c()) {
+                Ok(stat) => stat.st_size as u64,
+                Err(Errno::NOENT | Errno::NOTDIR) => break,
+                Err(errno) => return Err(self.refused("stat", &path, errno)),
+            };
+            if enough(&sizes, sum) || !files.sizes.allows(size) {
+                return Ok(false);
+            }
+            sum += size.max(1);
+            sizes.push(size);
+        }
+        let full = match files.spec.amount {
+            Amount::Utilization(target) => {
+                !sizes.is_empty()
+                    && utilization(files).map_err(|errno| self.refused("statvfs", &path, errno))? >= target
+            }
+            _ => enough(&sizes, sum),
+        };
+        if full {
+            for size in sizes {
+                let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
+                files.table.finish_create(file, size);
+            }
+            // Links and directories that an earlier load left must not be in the way of new ones.
+            let mut made = files.made_directories.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            loop {
+                files.layout.made_directory(&mut path, made.next);
+                if kernel::lstat(files.directory(), path.as_c()).is_err() {
+                    break;
+                }
+                made.next += 1;
+            }
+        }
+        Ok(full)
+    }
+
+    /// Takes over what has to be there.
+    fn require(&mut self, files: &Files) -> Result<(), LoadError> {
+        let mut path = PathBuffer::default();
+        let count = match files.spec.amount {
+            Amount::Files(count) => Self::present(&files.spec, count),
+            Amount::Bytes(_) | Amount::Utilization(_) => u64::MAX,
+        };
+        let mut sum = 0;
+        for number in 0..count {
+            self.breathe()?;
+            if matches!(files.spec.amount, Amount::Bytes(target) if sum >= target) {
+                break;
+            }
+            files.layout.file(&mut path, number as u32, false);
+            let problem = |problem: String| LoadError::NotPrepared {
+                fileset: self.name.clone(),
+                path: self.root.join(path.shown()),
+                problem,
+            };
+            let size = match kernel::stat(files.directory(), path.as_c()) {
+                Ok(stat) => stat.st_size as u64,
+                Err(Errno::NOENT | Errno::NOTDIR) => {
+                    if number > 0 && matches!(files.spec.amount, Amount::Utilization(_)) {
+                        break;
+                    }
+                    return Err(problem("is missing".into()));
+                }
+                Err(errno) => return Err(self.refused("stat", &path, errno)),
+            };
+            let needed = files.sizes.least();
+            if size < needed {
+                return Err(problem(format!("has {size} bytes where {needed} are needed")));
+            }
+            let size = files.sizes.fixed().unwrap_or(size);
+            sum += size.max(1);
+            let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
+            files.table.finish_create(file, size);
+        }
+        Ok(())
+    }
+
+    /// Tells progress and heeds cancellation.
+    fn breathe(&mut self) -> Result<(), LoadError> {
+        if self.site.options.cancel.load(Ordering::Relaxed) {
+            return Err(LoadError::Interrupted);
+        }
+        // A look at the clock every 64 files is enough, unless files are large.
+        if (self.files.is_multiple_of(64) || self.bytes > self.files << 20)
+            && self.last_told.elapsed() >= PROGRESS_INTERVAL
+        {
+            self.site.options.observer.progress(&Progress {
+                phase: "setup".into(),
+                elapsed: self.started.elapsed(),
+                operations: self.files,
+                bytes: self.bytes,
+                interval: self.last_told.elapsed(),
+                ..Progress::default()
+            });
+            self.last_told = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+fn too_many(fileset: &str) -> LoadError {
+    LoadError::Unsupported { what: format!("has more than 2^32 files in fileset {fileset:?}") }
+}
+
+/// Share of the fileset's filesystem that is used.
+pub(crate) fn utilization(files: &Files) -> Result<f64, Errno> {
+    let statistics = match &files.directory {
+        Some(directory) => rustix::fs::fstatvfs(directory)?,
+        None => return Ok(0.0),
+    };
+    Ok(if statistics.f_blocks == 0 { 0.0 } else { 1.0 - statistics.f_bfree as f64 / statistics.f_blocks as f64 })
+}
+
+/// Sizes of a fileset, rounded to whole stamps when data is stamped.
+pub(crate) fn sizes(spec: &Fileset, stamped: bool) -> Result<Sizes, LoadError> {
+    Sizes::new(&spec.size, if stamped { crate::data::stamp::UNIT as u64 } else { 1 })
+}

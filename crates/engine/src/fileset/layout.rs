@@ -1,0 +1,275 @@
+//! How files and directories are called and where they are. All follows from a file's number: nothing is stored.
+
+use fstone_model::workload::{Directories, Fileset};
+use std::ffi::CStr;
+
+/// A path in a buffer that is used again and again.
+#[derive(Debug, Clone)]
+pub(crate) struct PathBuffer {
+    bytes: Vec<u8>,
+}
+
+impl Default for PathBuffer {
+    fn default() -> Self {
+        Self { bytes: Vec::with_capacity(256) }
+    }
+}
+
+impl PathBuffer {
+    pub(crate) fn clear(&mut self) -> &mut Self {
+        self.bytes.clear();
+        self
+    }
+
+    pub(crate) fn text(&mut self, text: &[u8]) -> &mut Self {
+        if self.bytes.last() == Some(&0) {
+            self.bytes.pop();
+        }
+        self.bytes.extend_from_slice(text);
+        self
+    }
+
+    pub(crate) fn number(&mut self, mut number: u64) -> &mut Self {
+        let mut digits = [0u8; 20];
+        let mut start = digits.len();
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                return self.text(&digits[start..]);
+            }
+        }
+    }
+
+    /// Ends the path, so that it can be handed to the kernel.
+    pub(crate) fn end(&mut self) {
+        if self.bytes.last() != Some(&0) {
+            self.bytes.push(0);
+        }
+    }
+
+    /// The path, which must have been ended.
+    #[inline]
+    pub(crate) fn as_c(&self) -> &CStr {
+        CStr::from_bytes_with_nul(&self.bytes).unwrap_or_default()
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(self.bytes.strip_suffix(&[0]).unwrap_or(&self.bytes)).into_owned()
+    }
+}
+
+/// Where a fileset's files are, relative to its directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    file_prefix: Vec<u8>,
+    directory_prefix: Vec<u8>,
+    directories: Directories,
+    /// Directories that hold files.
+    holders: u64,
+}
+
+impl Layout {
+    pub(crate) fn new(spec: &Fileset) -> Self {
+        let holders = match spec.directories {
+            Directories::Flat { count, root_too } => (count + u64::from(root_too)).max(1),
+            Directories::Tree { width, depth } => u64::from(width.max(1)).saturating_pow(depth).max(1),
+        };
+        Self {
+            file_prefix: spec.naming.file_prefix.clone().into_bytes(),
+            directory_prefix: spec.naming.directory_prefix.clone().into_bytes(),
+            directories: spec.directories,
+            holders,
+        }
+    }
+
+    /// Directories that hold files.
+    pub(crate) fn holders(&self) -> u64 {
+        self.holders
+    }
+
+    /// Subdirectories of the fileset's own directory; more may be made beside them.
+    pub(crate) fn top_directories(&self) -> u64 {
+        match self.directories {
+            Directories::Flat { count, .. } => count,
+            Directories::Tree { depth: 0, .. } => 0,
+            Directories::Tree { width, .. } => u64::from(width.max(1)),
+        }
+    }
+
+    /// The directory that holds a file. Scattered by a fixed function of the file's number, so that a fileset built
+    /// earlier, with another seed, is laid out the same.
+    #[inline]
+    pub(crate) fn holder_of(&self, file: u32) -> u64 {
+        if self.holders == 1 {
+            return 0;
+        }
+        ((u128::from(crate::random::scatter(u64::from(file))) * u128::from(self.holders)) >> 64) as u64
+    }
+
+    /// Appends the path of a directory that holds files, with a slash behind it; nothing for the fileset's own.
+    pub(crate) fn push_holder(&self, path: &mut PathBuffer, holder: u64) {
+        match self.directories {
+            Directories::Flat { count, .. } => {
+                if holder < count {
+                    path.text(&self.directory_prefix).number(holder).text(b"/");
+                }
+            }
+            Directories::Tree { width, depth } => {
+                let width = u64::from(width.max(1));
+                let mut divisor = width.saturating_pow(depth.saturating_sub(1));
+                for _ in 0..depth {
+                    path.text(&self.directory_prefix).number(holder / divisor % width).text(b"/");
+                    divisor = (divisor / width).max(1);
+                }
+            }
+        }
+    }
+
+    /// The path of a file.
+    #[inline]
+    pub(crate) fn file(&self, path: &mut PathBuffer, file: u32, renamed: bool) {
+        path.clear();
+        self.push_holder(path, self.holder_of(file));
+        path.text(&self.file_prefix).number(u64::from(file));
+        if renamed {
+            path.text(b".r");
+        }
+        path.end();
+    }
+
+    /// The path of a link to a file: hard (`.l`) or symbolic (`.s`), in the file's directory.
+    pub(crate) fn link(&self, path: &mut PathBuffer, file: u32, symbolic: bool, number: u64) {
+        self.file(path, file, false);
+        path.text(if symbolic { b".s" } else { b".l" }).number(number).end();
+    }
+
+    /// What a symbolic link beside the file holds: its bare name.
+    pub(crate) fn bare_name(&self, path: &mut PathBuffer, file: u32, renamed: bool) {
+        path.clear().text(&self.file_prefix).number(u64::from(file));
+        if renamed {
+            path.text(b".r");
+        }
+        path.end();
+    }
+
+    /// The path of a directory that an operation makes.
+    pub(crate) fn made_directory(&self, path: &mut PathBuffer, number: u64) {
+        path.clear().text(&self.directory_prefix).number(number).end();
+    }
+
+    /// The path of a holder to be opened: "." for the fileset's own directory.
+    pub(crate) fn holder(&self, path: &mut PathBuffer, holder: u64) {
+        path.clear();
+        self.push_holder(path, holder);
+        path.text(b".").end();
+    }
+
+    /// Every directory, parents first, without the trailing slash.
+    pub(crate) fn all_directories(&self) -> Box<dyn Iterator<Item = String> + '_> {
+        let name = |number: u64| format!("{}{number}", String::from_utf8_lossy(&self.directory_prefix));
+        match self.directories {
+            Directories::Flat { count, .. } => Box::new((0..count).map(name)),
+            Directories::Tree { width, depth } => {
+                let width = u64::from(width.max(1));
+                Box::new((1..=depth).flat_map(move |level| {
+                    (0..width.saturating_pow(level)).map(move |index| {
+                        let parts: Vec<String> =
+                            (0..level).rev().map(|up| name(index / width.saturating_pow(up) % width)).collect();
+                        parts.join("/")
+                    })
+                }))
+            }
+        }
+    }
+
+    /// Whether a directory entry's name is one that this fileset gives: a prefix, digits, and for links and renamed
+    /// files a dot, a letter and digits.
+    pub(crate) fn is_ours(&self, name: &[u8], directory: bool) -> bool {
+        let prefix = if directory { &self.directory_prefix } else { &self.file_prefix };
+        name.strip_prefix(prefix.as_slice()).is_some_and(|rest| is_number(rest, !directory))
+    }
+}
+
+/// Digits, and if `tailed` a tail as of links behind them.
+fn is_number(text: &[u8], tailed: bool) -> bool {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match &text[digits..] {
+        _ if digits == 0 => false,
+        [] => true,
+        [b'.', b'r' | b'l' | b's', number @ ..] => tailed && number.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests_support::fileset;
+    use std::collections::HashSet;
+
+    fn path(layout: &Layout, file: u32) -> String {
+        let mut path = PathBuffer::default();
+        layout.file(&mut path, file, false);
+        path.shown()
+    }
+
+    #[test]
+    fn flat_directories_fill_evenly() {
+        let mut spec = fileset(10);
+        spec.directories = Directories::Flat { count: 9, root_too: true };
+        let layout = Layout::new(&spec);
+        let mut counts = [0u32; 10];
+        for file in 0..10_000 {
+            counts[layout.holder_of(file) as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+        let root = (0..1000).find(|file| layout.holder_of(*file) == 9).expect("some");
+        assert_eq!(path(&layout, root), format!("file{root}"));
+        let inside = (0..1000).find(|file| layout.holder_of(*file) == 4).expect("some");
+        assert_eq!(path(&layout, inside), format!("dir4/file{inside}"));
+        assert_eq!(layout.all_directories().count(), 9);
+    }
+
+    #[test]
+    fn trees_hold_files_in_their_leaves() {
+        let mut spec = fileset(10);
+        spec.directories = Directories::Tree { width: 3, depth: 2 };
+        let layout = Layout::new(&spec);
+        let all: Vec<String> = layout.all_directories().collect();
+        assert_eq!(all.len(), 3 + 9);
+        assert_eq!(all[..4], ["dir0", "dir1", "dir2", "dir0/dir0"]);
+        let leaves: HashSet<&str> = all[3..].iter().map(String::as_str).collect();
+        for file in 0..1000 {
+            let path = path(&layout, file);
+            let (directory, name) = path.rsplit_once('/').expect("in a directory");
+            assert!(leaves.contains(directory), "{path}");
+            assert_eq!(name, format!("file{file}"));
+        }
+    }
+
+    #[test]
+    fn only_own_names_are_recognised() {
+        let layout = Layout::new(&fileset(1));
+        for name in ["file0", "file12", "file3.r", "file3.l17", "file3.s0"] {
+            assert!(layout.is_ours(name.as_bytes(), false), "{name}");
+        }
+        for name in ["file", "file.txt", "file1.txt", "files", "file1.rs", "file1.bak", "1", "dir1"] {
+            assert!(!layout.is_ours(name.as_bytes(), false), "{name}");
+        }
+        assert!(layout.is_ours(b"dir7", true));
+        assert!(!layout.is_ours(b"dir7.r", true));
+        assert!(!layout.is_ours(b"file7", true));
+    }
+
+    #[test]
+    fn numbers_are_decimal() {
+        for number in [0, 9, 10, 1234567890, u64::MAX] {
+            let mut path = PathBuffer::default();
+            path.number(number).end();
+            assert_eq!(path.shown(), number.to_string());
+            assert_eq!(path.as_c().to_bytes(), number.to_string().as_bytes());
+        }
+    }
+}

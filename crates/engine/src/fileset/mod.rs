@@ -1,0 +1,95 @@
+//! The files a load works on: which there are, how they are called, how large they are, and how they came to be.
+//!
+//! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its path;
+//! [`size`] draws sizes; [`build`] makes, checks and removes the real files.
+
+pub(crate) mod build;
+mod layout;
+mod size;
+mod table;
+
+pub(crate) use layout::{Layout, PathBuffer};
+pub(crate) use size::Sizes;
+pub(crate) use table::{Draw, FileTable, Hold};
+
+use fstone_model::workload::Fileset;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::CWD;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A fileset at run time.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) spec: Fileset,
+    pub(crate) layout: Layout,
+    pub(crate) sizes: Sizes,
+    pub(crate) table: FileTable,
+    /// Its directory; none on an engine that touches nothing.
+    directory: Option<OwnedFd>,
+    /// Where FFSB's metadata operation works, once it is there.
+    metadata: Option<OwnedFd>,
+    /// Directories that operations made and did not yet remove.
+    pub(crate) made_directories: Mutex<Numbered>,
+    /// The same under the metadata directory.
+    pub(crate) metadata_directories: Mutex<Numbered>,
+    links: AtomicU64,
+}
+
+/// Numbers of things that exist, and the next that does not.
+#[derive(Debug, Default)]
+pub(crate) struct Numbered {
+    pub(crate) next: u64,
+    pub(crate) existing: Vec<u64>,
+}
+
+impl Numbered {
+    /// A number never used before.
+    pub(crate) fn fresh(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    /// Takes out the `index`-th; the caller owns it now.
+    pub(crate) fn take(&mut self, index: u64) -> Option<u64> {
+        let index = usize::try_from(index).ok()?;
+        (index < self.existing.len()).then(|| self.existing.swap_remove(index))
+    }
+}
+
+impl Files {
+    pub(crate) fn new(spec: &Fileset, sizes: Sizes, names: u64) -> Self {
+        let layout = Layout::new(spec);
+        let first_made = layout.top_directories();
+        Self {
+            spec: spec.clone(),
+            sizes,
+            table: FileTable::new(names),
+            directory: None,
+            metadata: None,
+            made_directories: Mutex::new(Numbered { next: first_made, existing: Vec::new() }),
+            metadata_directories: Mutex::default(),
+            links: AtomicU64::new(0),
+            layout,
+        }
+    }
+
+    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_ref().map_or(CWD, OwnedFd::as_fd)
+    }
+
+    pub(crate) fn metadata(&self) -> BorrowedFd<'_> {
+        self.metadata.as_ref().map_or(CWD, OwnedFd::as_fd)
+    }
+
+    /// A number for a link never made before.
+    pub(crate) fn fresh_link(&self) -> u64 {
+        self.links.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A file's path relative to the load's directory, for messages.
+    pub(crate) fn shown(&self, relative: &str) -> String {
+        if self.spec.directory.is_empty() { relative.to_owned() } else { format!("{}/{relative}", self.spec.directory) }
+    }
+}

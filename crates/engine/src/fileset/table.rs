@@ -1,0 +1,443 @@
+#![expect(unsafe_code, reason = "allocates zeroed atomics without touching their pages")]
+//! Which files live, how large they are, and who works on them: 16 bytes a file.
+//!
+//! A file is a number, its name and directory follow from it. Per file there are
+//! - a word: size (48 bits), flags, and a count of the threads that share the file;
+//! - a place in `order`, a permutation of all numbers whose first `live` entries are the live files, so that a
+//!   uniform draw of a live file is one draw of a place, and the name to be used next is the one after them: the
+//!   file deleted last (FFSB: a deleted file's path is reused by the next create);
+//! - `place`, its inverse.
+//!
+//! Drawing takes no lock: a stale place leads to a file whose word says that it is gone or busy, and the draw is
+//! repeated. Adding and removing files takes a mutex for a few instructions. Both permutations are stored XOR the
+//! identity, so that a fresh table is all zeros and costs memory only where files were created or removed.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+const SHARERS: u64 = (1 << 12) - 1;
+const ALONE: u64 = 1 << 12;
+const LIVE: u64 = 1 << 13;
+const TOUCHED: u64 = 1 << 14;
+const RENAMED: u64 = 1 << 15;
+const SIZE_SHIFT: u32 = 16;
+
+/// Largest file size that is kept: 256 TiB less one byte.
+pub(crate) const MAX_FILE_BYTES: u64 = u64::MAX >> SIZE_SHIFT;
+/// Most files of one fileset.
+pub(crate) const MAX_FILES: u64 = u32::MAX as u64;
+/// Room for files of filesets that start with none.
+const MINIMUM_ROOM: u64 = 1024;
+
+/// A type whose zero bytes are a valid value.
+trait Zeroed {}
+impl Zeroed for AtomicU32 {}
+impl Zeroed for AtomicU64 {}
+
+/// An array that grows without moving: each further piece is as long as all before it.
+#[derive(Debug)]
+struct Growing<T> {
+    first: Box<[T]>,
+    more: [OnceLock<Box<[T]>>; 32],
+}
+
+impl<T: Zeroed> Growing<T> {
+    fn new(length: u64) -> Self {
+        Self { first: zeroed(length), more: [const { OnceLock::new() }; 32] }
+    }
+
+    #[inline]
+    fn at(&self, index: u64) -> &T {
+        match self.first.get(index as usize) {
+            Some(item) => item,
+            None => self.beyond(index),
+        }
+    }
+
+    #[cold]
+    fn beyond(&self, index: u64) -> &T {
+        let base = self.first.len() as u64;
+        let doubling = (index / base).ilog2();
+        let start = base << doubling;
+        &self.more[doubling as usize].get_or_init(|| zeroed(start))[(index - start) as usize]
+    }
+}
+
+fn zeroed<T: Zeroed>(length: u64) -> Box<[T]> {
+    let length = usize::try_from(length).expect("a table fits into memory");
+    // SAFETY: `Zeroed` is implemented only for types for which all zero bits are a valid value.
+    unsafe { Box::new_zeroed_slice(length).assume_init() }
+}
+
+/// How a thread holds a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Not at all: nothing in this phase needs a file of the set for itself alone.
+    Free,
+    /// With others.
+    Shared,
+    /// Alone.
+    Alone,
+}
+
+/// What came of drawing or taking a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Draw {
+    /// This one, now held.
+    File(u32),
+    /// It is busy or just gone: draw again.
+    Again,
+    /// There are no files.
+    None,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct FileTable {
+    words: Growing<AtomicU64>,
+    order: Growing<AtomicU32>,
+    place: Growing<AtomicU32>,
+    live: AtomicU64,
+    /// Names ever in use: 0..names.
+    names: AtomicU64,
+    structure: Mutex<()>,
+}
+
+impl FileTable {
+    /// With `names` names and no live file.
+    pub(crate) fn new(names: u64) -> Self {
+        let room = names.max(MINIMUM_ROOM);
+        Self {
+            words: Growing::new(room),
+            order: Growing::new(room),
+            place: Growing::new(room),
+            live: AtomicU64::new(0),
+            names: AtomicU64::new(names),
+            structure: Mutex::new(()),
+        }
+    }
+
+    /// Live files.
+    #[inline]
+    pub(crate) fn live(&self) -> u64 {
+        self.live.load(Ordering::Acquire)
+    }
+
+    /// Names in use or used before.
+    pub(crate) fn names(&self) -> u64 {
+        self.names.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn word(&self, file: u32) -> &AtomicU64 {
+        self.words.at(u64::from(file))
+    }
+
+    #[inline]
+    fn file_at(&self, place: u64) -> u32 {
+        self.order.at(place).load(Ordering::Relaxed) ^ place as u32
+    }
+
+    fn put(&self, place: u64, file: u32) {
+        self.order.at(place).store(file ^ place as u32, Ordering::Relaxed);
+        self.place.at(u64::from(file)).store(place as u32 ^ file, Ordering::Relaxed);
+    }
+
+    fn place_of(&self, file: u32) -> u64 {
+        u64::from(self.place.at(u64::from(file)).load(Ordering::Relaxed) ^ file)
+    }
+
+    /// A live file by a number drawn from `0..live`, held as `hold`. `drawn` turns a bound into such a number.
+    #[inline]
+    pub(crate) fn draw(&self, hold: Hold, drawn: impl FnOnce(u64) -> u64) -> Draw {
+        let live = self.live();
+        if live == 0 {
+            return Draw::None;
+        }
+        let place = if live == 1 { 0 } else { drawn(live) };
+        self.take(self.file_at(place), hold)
+    }
+
+    /// This file, held as `hold`.
+    #[inline]
+    pub(crate) fn take(&self, file: u32, hold: Hold) -> Draw {
+        let word = self.word(file);
+        if hold == Hold::Free {
+            return if word.load(Ordering::Relaxed) & LIVE != 0 { Draw::File(file) } else { Draw::Again };
+        }
+        let mut current = word.load(Ordering::Relaxed);
+        loop {
+            let sharers = current & SHARERS;
+            let busy = current & (ALONE | LIVE) != LIVE || sharers == SHARERS || (hold == Hold::Alone && sharers != 0);
+            if busy {
+                return Draw::Again;
+            }
+            let next = if hold == Hold::Alone { current | ALONE } else { current + 1 };
+            match word.compare_exchange_weak(current, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Draw::File(file),
+                Err(seen) => current = seen,
+            }
+        }
+    }
+
+    /// Whether the file lives, held by anyone or not.
+    pub(crate) fn is_live(&self, file: u32) -> bool {
+        u64::from(file) < self.names() && self.word(file).load(Ordering::Relaxed) & LIVE != 0
+    }
+
+    /// Lets go of a file that was held as `hold`.
+    #[inline]
+    pub(crate) fn release(&self, file: u32, hold: Hold) {
+        match hold {
+            Hold::Free => {}
+            Hold::Shared => {
+                self.word(file).fetch_sub(1, Ordering::Release);
+            }
+            Hold::Alone => {
+                self.word(file).fetch_and(!ALONE, Ordering::Release);
+            }
+        }
+    }
+
+    /// A name for a new file, held alone and not yet live; `None` when there are 2^32 files.
+    pub(crate) fn begin_create(&self) -> Option<u32> {
+        self.begin_create_below(MAX_FILES)
+    }
+
+    /// The same, `None` when there are `limit` files.
+    pub(crate) fn begin_create_below(&self, limit: u64) -> Option<u32> {
+        let _guard = self.lock();
+        let live = self.live.load(Ordering::Relaxed);
+        if live >= limit.min(MAX_FILES) {
+            return None;
+        }
+        if live == self.names.load(Ordering::Relaxed) {
+            self.names.store(live + 1, Ordering::Release);
+        }
+        let file = self.file_at(live);
+        let word = self.word(file);
+        word.store((word.load(Ordering::Relaxed) & TOUCHED) | ALONE, Ordering::Relaxed);
+        self.live.store(live + 1, Ordering::Release);
+        Some(file)
+    }
+
+    /// The file that was begun exists now. It is free for all.
+    pub(crate) fn finish_create(&self, file: u32, size_bytes: u64) {
+        let word = self.word(file);
+        let touched = word.load(Ordering::Relaxed) & TOUCHED;
+        word.store(touched | LIVE | (size_bytes << SIZE_SHIFT), Ordering::Release);
+    }
+
+    /// The file that is held alone exists no more, or never came to be.
+    pub(crate) fn remove(&self, file: u32) {
+        let _guard = self.lock();
+        let word = self.word(file);
+        word.store(word.load(Ordering::Relaxed) & TOUCHED, Ordering::Relaxed);
+        let last = self.live.load(Ordering::Relaxed) - 1;
+        let (place, other) = (self.place_of(file), self.file_at(last));
+        self.put(place, other);
+        self.put(last, file);
+        self.live.store(last, Ordering::Release);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.structure.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Size as far as it is known.
+    #[inline]
+    pub(crate) fn size(&self, file: u32) -> u64 {
+        self.word(file).load(Ordering::Relaxed) >> SIZE_SHIFT
+    }
+
+    /// Adds to the size.
+    pub(crate) fn grow(&self, file: u32, by_bytes: u64) {
+        self.word(file).fetch_add(by_bytes << SIZE_SHIFT, Ordering::Relaxed);
+    }
+
+    /// Makes the size at least this.
+    pub(crate) fn raise_size(&self, file: u32, size_bytes: u64) {
+        let word = self.word(file);
+        let mut current = word.load(Ordering::Relaxed);
+        while current >> SIZE_SHIFT < size_bytes {
+            let next = (current & !(MAX_FILE_BYTES << SIZE_SHIFT)) | (size_bytes << SIZE_SHIFT);
+            match word.compare_exchange_weak(current, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(seen) => current = seen,
+            }
+        }
+    }
+
+    /// Sets the size of a file held alone.
+    pub(crate) fn set_size(&self, file: u32, size_bytes: u64) {
+        let word = self.word(file);
+        let flags = word.load(Ordering::Relaxed) & !(MAX_FILE_BYTES << SIZE_SHIFT);
+        word.store(flags | (size_bytes << SIZE_SHIFT), Ordering::Relaxed);
+    }
+
+    /// Whether the file goes by its second name.
+    #[inline]
+    pub(crate) fn renamed(&self, file: u32) -> bool {
+        self.word(file).load(Ordering::Relaxed) & RENAMED != 0
+    }
+
+    /// The file, held alone, goes by its other name now.
+    pub(crate) fn rename(&self, file: u32) {
+        self.word(file).fetch_xor(RENAMED, Ordering::Relaxed);
+    }
+
+    /// Notes that a measured operation worked on the file.
+    #[inline]
+    pub(crate) fn touch(&self, file: u32) {
+        let word = self.word(file);
+        if word.load(Ordering::Relaxed) & TOUCHED == 0 {
+            word.fetch_or(TOUCHED, Ordering::Relaxed);
+        }
+    }
+
+    /// How many files were touched.
+    pub(crate) fn touched(&self) -> u64 {
+        (0..self.names()).filter(|file| self.words.at(*file).load(Ordering::Relaxed) & TOUCHED != 0).count() as u64
+    }
+
+    /// The live files in the order of their numbers.
+    pub(crate) fn live_files(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.names() as u32).filter(|file| self.word(*file).load(Ordering::Relaxed) & LIVE != 0)
+    }
+
+    /// Sum of the live files' sizes.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.live_files().map(|file| self.size(file)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn create(table: &FileTable, size: u64) -> u32 {
+        let file = table.begin_create().expect("room");
+        table.finish_create(file, size);
+        file
+    }
+
+    #[test]
+    fn a_deleted_name_is_used_next() {
+        let table = FileTable::new(3);
+        assert_eq!(table.draw(Hold::Shared, |_| 0), Draw::None);
+        let files: Vec<u32> = (0..5).map(|size| create(&table, size)).collect();
+        assert_eq!(files, [0, 1, 2, 3, 4]);
+        assert_eq!(table.take(1, Hold::Alone), Draw::File(1));
+        table.remove(1);
+        assert_eq!(table.live(), 4);
+        assert_eq!(table.names(), 5);
+        assert_eq!(table.take(1, Hold::Shared), Draw::Again);
+        assert_eq!(create(&table, 9), 1);
+        assert_eq!(table.size(1), 9);
+        assert_eq!(table.total_bytes(), 2 + 3 + 4 + 9);
+    }
+
+    #[test]
+    fn holding_excludes() {
+        let table = FileTable::new(1);
+        let file = create(&table, MAX_FILE_BYTES);
+        assert_eq!(table.take(file, Hold::Shared), Draw::File(file));
+        assert_eq!(table.take(file, Hold::Shared), Draw::File(file));
+        assert_eq!(table.take(file, Hold::Alone), Draw::Again);
+        table.release(file, Hold::Shared);
+        table.release(file, Hold::Shared);
+        assert_eq!(table.take(file, Hold::Alone), Draw::File(file));
+        assert_eq!(table.take(file, Hold::Shared), Draw::Again);
+        table.rename(file);
+        table.set_size(file, 77);
+        table.release(file, Hold::Alone);
+        assert!(table.renamed(file));
+        table.grow(file, 3);
+        assert_eq!(table.size(file), 80);
+        table.raise_size(file, 70);
+        assert_eq!(table.size(file), 80);
+        table.raise_size(file, 90);
+        assert_eq!(table.size(file), 90);
+        assert!(table.renamed(file));
+    }
+
+    #[test]
+    fn draws_are_uniform_over_what_lives() {
+        let table = FileTable::new(100);
+        for _ in 0..100 {
+            create(&table, 0);
+        }
+        for file in (0..100).step_by(2) {
+            assert_eq!(table.take(file, Hold::Alone), Draw::File(file));
+            table.remove(file);
+        }
+        let mut random = Random::new(3);
+        let mut counts = [0u32; 100];
+        for _ in 0..50_000 {
+            match table.draw(Hold::Free, |bound| random.below(bound)) {
+                Draw::File(file) => counts[file as usize] += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(counts.iter().step_by(2).all(|count| *count == 0));
+        assert!(counts.iter().skip(1).step_by(2).all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn threads_never_share_what_they_hold_alone() {
+        let table = FileTable::new(64);
+        for _ in 0..64 {
+            create(&table, 0);
+        }
+        let holders: Vec<AtomicU32> = (0..4096).map(|_| AtomicU32::new(0)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (table, holders) = (&table, &holders);
+                scope.spawn(move || {
+                    let mut random = Random::new(thread);
+                    for _ in 0..20_000 {
+                        if random.below(2) == 0 {
+                            if let Draw::File(file) = table.draw(Hold::Alone, |bound| random.below(bound)) {
+                                assert_eq!(holders[file as usize].swap(1, Ordering::SeqCst), 0);
+                                holders[file as usize].store(0, Ordering::SeqCst);
+                                table.remove(file);
+                            }
+                        } else if table.live() < 100 {
+                            let file = table.begin_create().expect("room");
+                            assert_eq!(holders[file as usize].swap(1, Ordering::SeqCst), 0);
+                            holders[file as usize].store(0, Ordering::SeqCst);
+                            table.finish_create(file, 1);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(table.live(), table.live_files().count() as u64);
+        let places: HashSet<u32> = (0..table.names()).map(|place| table.file_at(place)).collect();
+        assert_eq!(places.len() as u64, table.names());
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_set(steps in prop::collection::vec((any::<bool>(), any::<u64>()), 1..400), names in 0u64..10) {
+            let table = FileTable::new(names);
+            let mut model: HashSet<u32> = HashSet::new();
+            for (add, number) in steps {
+                if add {
+                    prop_assert!(model.insert(create(&table, number % 1000)));
+                } else if let Draw::File(file) = table.draw(Hold::Alone, |bound| number % bound) {
+                    prop_assert!(model.remove(&file));
+                    table.remove(file);
+                } else {
+                    prop_assert!(model.is_empty());
+                }
+                prop_assert_eq!(table.live(), model.len() as u64);
+            }
+            let live: HashSet<u32> = table.live_files().collect();
+            prop_assert_eq!(live, model);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+#![expect(unsafe_code, reason = "file descriptors are plain numbers here, owned by the operations")]
+//! The system calls, one function each. File descriptors are plain numbers in the operation loop: whoever opens
+//! one closes it.
+
+use rustix::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags, RawDir, Timespec, Timestamps, XattrFlags};
+use rustix::io::{self, Errno, retry_on_intr};
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+pub(crate) type Result<T> = std::result::Result<T, Errno>;
+
+/// The extended attribute that is set and read.
+const ATTRIBUTE: &CStr = c"user.fstone";
+
+/// An open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fd(pub(crate) i32);
+
+impl Fd {
+    #[inline]
+    fn borrow(&self) -> BorrowedFd<'_> {
+        // SAFETY: an `Fd` comes from `open` and is closed once, by the operation or table that owns it, after its
+        // last use. The null engine's pretended ones never come here.
+        unsafe { BorrowedFd::borrow_raw(self.0) }
+    }
+}
+
+#[inline]
+pub(crate) fn open(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
+    let fd = retry_on_intr(|| fs::openat(directory, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o644)))?;
+    Ok(Fd(fd.into_raw_fd()))
+}
+
+#[inline]
+pub(crate) fn close(fd: Fd) -> Result<()> {
+    // SAFETY: the caller owns it and gives it up here. `close` is called by number to learn its error, which
+    // `OwnedFd` would hide: NFS and quotas report failed writes there.
+    if unsafe { libc::close(fd.0) } == 0 {
+        return Ok(());
+    }
+    match std::io::Error::last_os_error().raw_os_error() {
+        // Linux has closed it all the same.
+        Some(libc::EINTR) | None => Ok(()),
+        Some(number) => Err(Errno::from_raw_os_error(number)),
+    }
+}
+
+/// The descriptor as an owned one.
+pub(crate) fn own(fd: Fd) -> OwnedFd {
+    // SAFETY: the caller gives up its number.
+    unsafe { OwnedFd::from_raw_fd(fd.0) }
+}
+
+#[inline]
+pub(crate) fn read(fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    retry_on_intr(|| io::pread(fd.borrow(), &mut *buffer, offset))
+}
+
+#[inline]
+pub(crate) fn write(fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+    retry_on_intr(|| io::pwrite(fd.borrow(), data, offset))
+}
+
+pub(crate) fn fsync(fd: Fd) -> Result<()> {
+    retry_on_intr(|| fs::fsync(fd.borrow()))
+}
+
+pub(crate) fn fdatasync(fd: Fd) -> Result<()> {
+    retry_on_intr(|| fs::fdatasync(fd.borrow()))
+}
+
+pub(crate) fn syncfs(directory: BorrowedFd<'_>) -> Result<()> {
+    retry_on_intr(|| fs::syncfs(directory))
+}
+
+pub(crate) fn truncate(fd: Fd, size_bytes: u64) -> Result<()> {
+    retry_on_intr(|| fs::ftruncate(fd.borrow(), size_bytes))
+}
+
+pub(crate) fn fallocate(fd: Fd, size_bytes: u64, punch: bool) -> Result<()> {
+    let mode = if punch { FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
+    retry_on_intr(|| fs::fallocate(fd.borrow(), mode, 0, size_bytes))
+}
+
+#[inline]
+pub(crate) fn stat(directory: BorrowedFd<'_>, path: &CStr) -> Result<fs::Stat> {
+    fs::statat(directory, path, AtFlags::empty())
+}
+
+/// stat that does not follow a symbolic link.
+pub(crate) fn lstat(directory: BorrowedFd<'_>, path: &CStr) -> Result<fs::Stat> {
+    fs::statat(directory, path, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+pub(crate) fn size(fd: Fd) -> Result<u64> {
+    fs::fstat(fd.borrow()).map(|stat| u64::try_from(stat.st_size).unwrap_or(0))
+}
+
+#[inline]
+pub(crate) fn unlink(directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+    fs::unlinkat(directory, path, AtFlags::empty())
+}
+
+pub(crate) fn rename(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
+    fs::renameat(directory, from, directory, to)
+}
+
+pub(crate) fn link(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
+    fs::linkat(directory, from, directory, to, AtFlags::empty())
+}
+
+pub(crate) fn symlink(directory: BorrowedFd<'_>, target: &CStr, path: &CStr) -> Result<()> {
+    fs::symlinkat(target, directory, path)
+}
+
+pub(crate) fn mkdir(directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+    fs::mkdirat(directory, path, Mode::from_raw_mode(0o755))
+}
+
+pub(crate) fn rmdir(directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+    fs::unlinkat(directory, path, AtFlags::REMOVEDIR)
+}
+
+pub(crate) fn chmod(directory: BorrowedFd<'_>, path: &CStr, mode: u32) -> Result<()> {
+    fs::chmodat(directory, path, Mode::from_raw_mode(mode), AtFlags::empty())
+}
+
+pub(crate) fn utimens(directory: BorrowedFd<'_>, path: &CStr, seconds: i64) -> Result<()> {
+    let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
+    let times = Timestamps { last_access: time, last_modification: time };
+    fs::utimensat(directory, path, &times, AtFlags::empty())
+}
+
+pub(crate) fn setxattr(fd: Fd, value: &[u8]) -> Result<()> {
+    fs::fsetxattr(fd.borrow(), ATTRIBUTE, value, XattrFlags::empty())
+}
+
+pub(crate) fn getxattr(fd: Fd, value: &mut [u8]) -> Result<usize> {
+    fs::fgetxattr(fd.borrow(), ATTRIBUTE, value)
+}
+
+pub(crate) fn copy_file_range(from: Fd, to: Fd, length: u64) -> Result<usize> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX >> 1);
+    retry_on_intr(|| fs::copy_file_range(from.borrow(), None, to.borrow(), None, length))
+}
+
+pub(crate) fn reflink(from: Fd, to: Fd) -> Result<()> {
+    fs::ioctl_ficlone(to.borrow(), from.borrow())
+}
+
+/// Calls `each` with the name of every entry but "." and "..", and whether it is a directory (`None` when the
+/// filesystem does not tell).
+pub(crate) fn list(fd: Fd, buffer: &mut [MaybeUninit<u8>], mut each: impl FnMut(&CStr, Option<bool>)) -> Result<u64> {
+    let mut entries = 0;
+    let mut directory = RawDir::new(fd.borrow(), buffer);
+    while let Some(entry) = directory.next() {
+        let entry = entry?;
+        if matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            continue;
+        }
+        entries += 1;
+        let kind = match entry.file_type() {
+            fs::FileType::Unknown => None,
+            kind => Some(kind.is_dir()),
+        };
+        each(entry.file_name(), kind);
+    }
+    Ok(entries)
+}

@@ -1,0 +1,213 @@
+//! The I/O engines: how an operation's calls reach the kernel.
+//!
+//! [`Io`] has one method per call. What is common is done by the plain system calls of [`kernel`]; an engine replaces
+//! what it does otherwise. The operation loop is compiled for each engine, so that a call costs no indirection.
+//!
+//! | engine | data | everything else |
+//! |---|---|---|
+//! | null | nothing | nothing |
+//! | psync | pread, pwrite | plain calls |
+//! | io_uring | a ring, many in flight | plain calls |
+//! | mmap | memory copies | plain calls |
+
+#![expect(dead_code, reason = "requests in flight are for the engines that queue")]
+
+pub(crate) mod kernel;
+pub(crate) mod mapping;
+mod null;
+mod psync;
+
+pub(crate) use kernel::{Fd, Result};
+pub(crate) use null::Null;
+pub(crate) use psync::Psync;
+
+use rustix::fd::BorrowedFd;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+/// What an engine can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capabilities {
+    /// Its name in messages.
+    pub(crate) name: &'static str,
+    /// Whether anything reaches a filesystem at all.
+    pub(crate) real: bool,
+    /// Whether it can have more than one request in flight.
+    pub(crate) queues: bool,
+    /// Whether it works on files opened with O_DIRECT.
+    pub(crate) direct: bool,
+    /// Whether data files must be open for reading even to be written.
+    pub(crate) reads_to_write: bool,
+}
+
+/// What an engine needs to be set up for a thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    /// Requests in flight.
+    pub(crate) depth: u32,
+    /// Largest transfer.
+    pub(crate) block_bytes: usize,
+}
+
+/// Which way a queued request moves data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// A queued request that is done: its slot, and how many bytes it moved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Completion {
+    pub(crate) slot: u32,
+    pub(crate) outcome: std::result::Result<usize, Errno>,
+}
+
+/// Why an engine cannot be set up: the call and its errno, and what may help.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SetupError {
+    pub(crate) call: &'static str,
+    pub(crate) errno: Errno,
+    pub(crate) cure: &'static str,
+}
+
+/// An I/O engine, one per thread.
+pub(crate) trait Io: Sized {
+    /// What it can do.
+    const CAPABILITIES: Capabilities;
+
+    /// Sets it up.
+    fn new(setup: Setup) -> std::result::Result<Self, SetupError>;
+
+    /// pread.
+    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// pwrite.
+    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize>;
+
+    /// The buffer of a queue's slot. Only on engines that queue.
+    fn slot(&mut self, _slot: u32) -> &mut [u8] {
+        &mut []
+    }
+
+    /// Queues a transfer of the first `length` bytes of the slot's buffer. Only on engines that queue.
+    fn push(&mut self, _slot: u32, _direction: Direction, _fd: Fd, _length: usize, _offset: u64) -> Result<()> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    /// Hands over what is queued, waits for at least `least`, and calls `each` with what is done.
+    fn complete(&mut self, _least: u32, _each: impl FnMut(Completion)) -> Result<()> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    /// Tells that these files stay open for long.
+    fn keep(&mut self, _files: &[Fd]) {}
+
+    #[inline]
+    fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
+        if Self::CAPABILITIES.real { kernel::open(directory, path, flags) } else { Ok(Fd(0)) }
+    }
+
+    #[inline]
+    fn close(&mut self, fd: Fd) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::close(fd) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn fsync(&mut self, fd: Fd) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::fsync(fd) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn fdatasync(&mut self, fd: Fd) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::fdatasync(fd) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::syncfs(directory) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::truncate(fd, size_bytes) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::fallocate(fd, size_bytes, punch) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::stat(directory, path).map(drop) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn unlink(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::unlink(directory, path) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn rename(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::rename(directory, from, to) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn link(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::link(directory, from, to) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn symlink(&mut self, directory: BorrowedFd<'_>, target: &CStr, path: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::symlink(directory, target, path) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn mkdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::mkdir(directory, path) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn rmdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::rmdir(directory, path) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn chmod(&mut self, directory: BorrowedFd<'_>, path: &CStr, mode: u32) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::chmod(directory, path, mode) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn utimens(&mut self, directory: BorrowedFd<'_>, path: &CStr, seconds: i64) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::utimens(directory, path, seconds) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn setxattr(&mut self, fd: Fd, value: &[u8]) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::setxattr(fd, value) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn getxattr(&mut self, fd: Fd, value: &mut [u8]) -> Result<usize> {
+        if Self::CAPABILITIES.real { kernel::getxattr(fd, value) } else { Ok(0) }
+    }
+
+    #[inline]
+    fn copy_file_range(&mut self, from: Fd, to: Fd, length: u64) -> Result<usize> {
+        if Self::CAPABILITIES.real { kernel::copy_file_range(from, to, length) } else { Ok(length as usize) }
+    }
+
+    #[inline]
+    fn reflink(&mut self, from: Fd, to: Fd) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::reflink(from, to) } else { Ok(()) }
+    }
+
+    /// Lists an open directory; gives the number of entries.
+    #[inline]
+    fn list(&mut self, fd: Fd, buffer: &mut [MaybeUninit<u8>], each: impl FnMut(&CStr, Option<bool>)) -> Result<u64> {
+        if Self::CAPABILITIES.real { kernel::list(fd, buffer, each) } else { Ok(0) }
+    }
+}

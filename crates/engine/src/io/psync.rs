@@ -1,0 +1,26 @@
+//! pread, pwrite and the other plain system calls.
+
+use super::{Capabilities, Fd, Io, Result, Setup, SetupError, kernel};
+
+/// One call after the other.
+#[derive(Debug)]
+pub(crate) struct Psync;
+
+impl Io for Psync {
+    const CAPABILITIES: Capabilities =
+        Capabilities { name: "psync", real: true, queues: false, direct: true, reads_to_write: false };
+
+    fn new(_setup: Setup) -> std::result::Result<Self, SetupError> {
+        Ok(Self)
+    }
+
+    #[inline]
+    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        kernel::read(fd, buffer, offset)
+    }
+
+    #[inline]
+    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+        kernel::write(fd, data, offset)
+    }
+}

@@ -1,0 +1,388 @@
+//! Where the threads' counts come together.
+
+use super::tally::{Call, Latencies, ThreadTally};
+use fstone_model::Histogram;
+use fstone_model::histogram::BUCKETS;
+use fstone_model::load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, SeriesPoint};
+use rustix::io::Errno;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Points of a series after which its interval is doubled: eight hours of seconds, and a few dozen MB of memory.
+const MAX_POINTS: usize = 30_000;
+/// Points kept dense because threads still add to them; older ones are packed.
+const DENSE_POINTS: usize = 3;
+/// Kinds of errors kept apart (by action, call and errno); any more are counted with the last.
+const MAX_ERRORS: usize = 1000;
+
+/// Latencies as counts by bucket, over all threads.
+#[derive(Debug, Default)]
+struct Dense {
+    counts: Vec<u64>,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+    any: bool,
+}
+
+impl Dense {
+    fn add_extremes(&mut self, latencies: &Latencies) {
+        if latencies.count == 0 {
+            return;
+        }
+        self.sum_ns += u128::from(latencies.sum_ns);
+        self.min_ns = if self.any { self.min_ns.min(latencies.min_ns) } else { latencies.min_ns };
+        self.max_ns = self.max_ns.max(latencies.max_ns);
+        self.any = true;
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+    }
+
+    fn take(&mut self, latencies: &mut Latencies) {
+        self.add_extremes(latencies);
+        latencies.drain(|bucket, count| self.counts[bucket] += u64::from(count));
+    }
+
+    fn histogram(&self) -> Histogram {
+        Histogram::from_counts(&self.counts, self.sum_ns, self.min_ns, self.max_ns)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Action {
+    invocations: u64,
+    transactions: u64,
+    calls: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    errors: u64,
+    latency: Dense,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    actions: Vec<Action>,
+    calls: Vec<Dense>,
+    periodic_fsyncs: u64,
+    end_fsyncs: u64,
+    fsync_latency: Dense,
+}
+
+/// One point: its counts, and its latencies dense or packed.
+#[derive(Debug, Default)]
+struct Point {
+    counts: SeriesPoint,
+    dense: Option<Box<Dense>>,
+}
+
+impl Point {
+    fn pack(&mut self) {
+        if let Some(dense) = self.dense.take() {
+            self.counts.latency.merge(&dense.histogram());
+        }
+    }
+}
+
+/// Throughput and latency over time.
+#[derive(Debug)]
+struct Series {
+    points: Vec<Point>,
+    /// Points of the threads' clock that make one of `points`; a power of two.
+    merged: u64,
+}
+
+impl Series {
+    /// The place of the threads' point number `index`, making room and halving the resolution as needed.
+    fn at(&mut self, index: u64) -> &mut Point {
+        while index / self.merged >= MAX_POINTS as u64 {
+            self.halve();
+        }
+        let place = (index / self.merged) as usize;
+        if place >= self.points.len() {
+            self.points.resize_with(place + 1, Point::default);
+            for old in self.points.iter_mut().rev().skip(DENSE_POINTS).take_while(|point| point.dense.is_some()) {
+                old.pack();
+            }
+        }
+        &mut self.points[place]
+    }
+
+    fn halve(&mut self) {
+        self.merged *= 2;
+        let mut halved: Vec<Point> = Vec::with_capacity(self.points.len() / 2 + 1);
+        for (index, mut point) in std::mem::take(&mut self.points).into_iter().enumerate() {
+            point.pack();
+            match halved.last_mut() {
+                Some(last) if index % 2 == 1 => {
+                    last.counts.operations += point.counts.operations;
+                    last.counts.transactions += point.counts.transactions;
+                    last.counts.read_bytes += point.counts.read_bytes;
+                    last.counts.written_bytes += point.counts.written_bytes;
+                    last.counts.latency.merge(&point.counts.latency);
+                }
+                _ => halved.push(point),
+            }
+        }
+        self.points = halved;
+    }
+}
+
+/// What all threads have handed over so far, as the live display wants it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Totals {
+    pub(crate) operations: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) latency: Histogram,
+}
+
+#[derive(Debug)]
+struct Inside {
+    groups: Vec<Group>,
+    series: Series,
+    errors: Vec<ErrorReport>,
+    totals: Totals,
+    /// Latencies since the last look of the live display.
+    recent: Dense,
+}
+
+/// Collects what the threads of all measured phases counted; of unmeasured ones too, into a collector of their own.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    inside: Mutex<Inside>,
+}
+
+impl Collector {
+    /// For groups with these numbers of actions.
+    pub(crate) fn new(actions_of_groups: &[usize]) -> Self {
+        let groups = actions_of_groups
+            .iter()
+            .map(|actions| Group {
+                actions: (0..*actions).map(|_| Action::default()).collect(),
+                calls: (0..Call::COUNT).map(|_| Dense::default()).collect(),
+                ..Group::default()
+            })
+            .collect();
+        let series = Series { points: Vec::new(), merged: 1 };
+        Self {
+            inside: Mutex::new(Inside {
+                groups,
+                series,
+                errors: Vec::new(),
+                totals: Totals::default(),
+                recent: Dense::default(),
+            }),
+        }
+    }
+
+    fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Takes over a thread's counts of the point number `index` and clears them.
+    pub(crate) fn hand_over(&self, group: usize, index: u64, tally: &mut ThreadTally) {
+        let mut inside = self.inside();
+        let Inside { groups, series, totals, recent, .. } = &mut *inside;
+        let group = &mut groups[group];
+        let point = series.at(index);
+        for (total, counted) in group.actions.iter_mut().zip(&mut tally.actions) {
+            if counted.invocations == 0 && counted.errors == 0 {
+                continue;
+            }
+            let done = std::mem::take(&mut counted.done);
+            let invocations = std::mem::take(&mut counted.invocations);
+            let transactions = std::mem::take(&mut counted.transactions);
+            total.invocations += invocations;
+            total.transactions += transactions;
+            total.calls += done.calls;
+            total.read_bytes += done.read_bytes;
+            total.written_bytes += done.written_bytes;
+            total.errors += std::mem::take(&mut counted.errors);
+            point.counts.operations += invocations;
+            point.counts.transactions += transactions;
+            point.counts.read_bytes += done.read_bytes;
+            point.counts.written_bytes += done.written_bytes;
+            totals.operations += invocations;
+            totals.read_bytes += done.read_bytes;
+            totals.written_bytes += done.written_bytes;
+            let dense = point.dense.get_or_insert_default();
+            dense.add_extremes(&counted.latency);
+            recent.add_extremes(&counted.latency);
+            total.latency.add_extremes(&counted.latency);
+            counted.latency.drain(|bucket, count| {
+                let count = u64::from(count);
+                total.latency.counts[bucket] += count;
+                dense.counts[bucket] += count;
+                recent.counts[bucket] += count;
+            });
+        }
+        for (total, counted) in group.calls.iter_mut().zip(&mut tally.calls) {
+            total.take(counted);
+        }
+        group.periodic_fsyncs += std::mem::take(&mut tally.group_fsyncs.periodic);
+        group.end_fsyncs += std::mem::take(&mut tally.group_fsyncs.at_end);
+        group.fsync_latency.take(&mut tally.group_fsyncs.latency);
+    }
+
+    /// Notes an error.
+    pub(crate) fn error(&self, operation: &str, call: &str, path: &str, errno: Errno) {
+        let mut inside = self.inside();
+        let number = errno.raw_os_error();
+        let full = inside.errors.len() >= MAX_ERRORS;
+        let known = inside
+            .errors
+            .iter_mut()
+            .find(|known| full || (known.errno == number && known.call == call && known.operation == operation));
+        match known {
+            Some(known) => known.count += 1,
+            None => inside.errors.push(ErrorReport {
+                operation: operation.into(),
+                call: call.into(),
+                path: path.into(),
+                errno: number,
+                text: crate::errno::describe(errno),
+                count: 1,
+            }),
+        }
+    }
+
+    /// All there is so far; the latencies only since the last call.
+    pub(crate) fn totals(&self) -> Totals {
+        let mut inside = self.inside();
+        let recent = std::mem::take(&mut inside.recent);
+        Totals { latency: recent.histogram(), ..inside.totals.clone() }
+    }
+
+    /// The results, `groups` naming each group, its actions, and the share its mix asks of each.
+    pub(crate) fn finish(self, groups: &[GroupNames], series_interval: Duration) -> Collected {
+        let inside = self.inside.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut collected = Collected { errors: inside.errors, ..Collected::default() };
+        for (group, names) in inside.groups.into_iter().zip(groups) {
+            for (action, (name, share)) in group.actions.into_iter().zip(&names.actions) {
+                collected.operations.push(OperationReport {
+                    group: names.group.clone(),
+                    name: name.clone(),
+                    invocations: action.invocations,
+                    transactions: action.transactions,
+                    calls: action.calls,
+                    read_bytes: action.read_bytes,
+                    written_bytes: action.written_bytes,
+                    errors: action.errors,
+                    requested_share: *share,
+                    latency: action.latency.histogram(),
+                });
+            }
+            for (call, latencies) in Call::all().zip(&group.calls).filter(|(_, latencies)| latencies.any) {
+                collected.calls.push(CallReport {
+                    group: names.group.clone(),
+                    call: call.name().into(),
+                    latency: latencies.histogram(),
+                });
+            }
+            if group.periodic_fsyncs + group.end_fsyncs > 0 {
+                collected.group_fsyncs.push(GroupFsyncs {
+                    group: names.group.clone(),
+                    periodic: group.periodic_fsyncs,
+                    at_end: group.end_fsyncs,
+                    latency: group.fsync_latency.histogram(),
+                });
+            }
+        }
+        let merged = inside.series.merged;
+        collected.series = inside
+            .series
+            .points
+            .into_iter()
+            .map(|mut point| {
+                point.pack();
+                point.counts
+            })
+            .collect();
+        collected.series_interval_ns =
+            u64::try_from(series_interval.as_nanos()).unwrap_or(u64::MAX).saturating_mul(merged);
+        collected
+    }
+}
+
+/// How results call a group and its actions.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupNames {
+    pub(crate) group: String,
+    /// (name, requested share).
+    pub(crate) actions: Vec<(String, f64)>,
+}
+
+/// The results of a collector.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) operations: Vec<OperationReport>,
+    pub(crate) calls: Vec<CallReport>,
+    pub(crate) group_fsyncs: Vec<GroupFsyncs>,
+    pub(crate) series: Vec<SeriesPoint>,
+    pub(crate) series_interval_ns: u64,
+    pub(crate) errors: Vec<ErrorReport>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Done;
+
+    fn names() -> Vec<GroupNames> {
+        vec![GroupNames { group: "g".into(), actions: vec![("read".into(), 1.0)] }]
+    }
+
+    #[test]
+    fn nothing_is_lost_on_the_way() {
+        let collector = Collector::new(&[1]);
+        let mut tally = ThreadTally::new(1);
+        for index in [0u64, 2, 1, 9] {
+            for latency in 0..=index {
+                tally.actions[0].completed(Done { read_bytes: 10, written_bytes: 1, calls: 2 }, 3, latency * 1000);
+            }
+            tally.calls[Call::Read as usize].record(5);
+            collector.hand_over(0, index, &mut tally);
+        }
+        let totals = collector.totals();
+        assert_eq!((totals.operations, totals.latency.count), (16, 16));
+        assert_eq!(collector.totals().latency.count, 0);
+        let collected = collector.finish(&names(), Duration::from_secs(1));
+        let operation = &collected.operations[0];
+        assert_eq!((operation.invocations, operation.transactions, operation.calls), (16, 48, 32));
+        assert_eq!((operation.read_bytes, operation.written_bytes), (160, 16));
+        assert_eq!(operation.latency.count, 16);
+        let by_point: Vec<u64> = collected.series.iter().map(|point| point.operations).collect();
+        assert_eq!(by_point, [1, 2, 3, 0, 0, 0, 0, 0, 0, 10]);
+        assert_eq!(collected.series[9].latency.max_ns, 9000);
+        assert_eq!(collected.calls[0].call, "read");
+        assert_eq!(collected.calls[0].latency.count, 4);
+    }
+
+    #[test]
+    fn a_long_series_is_made_coarser() {
+        let collector = Collector::new(&[1]);
+        let mut tally = ThreadTally::new(1);
+        for index in [0, 1, 2, MAX_POINTS as u64 * 3] {
+            tally.actions[0].completed(Done::default(), 1, 7);
+            collector.hand_over(0, index, &mut tally);
+        }
+        let collected = collector.finish(&names(), Duration::from_millis(100));
+        assert_eq!(collected.series_interval_ns, 400_000_000);
+        assert_eq!(collected.series[0].operations, 3);
+        assert_eq!(collected.series.iter().map(|point| point.latency.count).sum::<u64>(), 4);
+    }
+
+    #[test]
+    fn errors_are_counted_by_kind() {
+        let collector = Collector::new(&[1]);
+        for path in ["a", "b"] {
+            collector.error("write", "write", path, Errno::NOSPC);
+        }
+        collector.error("write", "open", "c", Errno::NOENT);
+        let errors = collector.finish(&names(), Duration::from_secs(1)).errors;
+        assert_eq!(errors.len(), 2);
+        assert_eq!((errors[0].count, errors[0].path.as_str()), (2, "a"));
+        assert!(errors[0].text.starts_with("ENOSPC: No space left"), "{}", errors[0].text);
+    }
+}

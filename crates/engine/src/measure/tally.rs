@@ -1,0 +1,247 @@
+//! What one thread counts during one point of the series.
+
+use fstone_model::histogram::{BUCKETS, bucket_of};
+
+/// Counts per bucket of one point of the series. A point is handed over before it holds 2^31 operations, so 32 bits
+/// are enough; a thread that performs four actions thus needs at most 70 KiB, and the kernel lends only the pages used.
+#[derive(Debug)]
+pub(crate) struct Latencies {
+    counts: Option<Box<[u32]>>,
+    pub(super) count: u64,
+    pub(super) sum_ns: u64,
+    pub(super) min_ns: u64,
+    pub(super) max_ns: u64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self { counts: None, count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+}
+
+impl Latencies {
+    #[inline]
+    pub(crate) fn record(&mut self, latency_ns: u64) {
+        let counts = self.counts.get_or_insert_with(zeros);
+        counts[bucket_of(latency_ns)] += 1;
+        self.count += 1;
+        self.sum_ns += latency_ns;
+        self.min_ns = self.min_ns.min(latency_ns);
+        self.max_ns = self.max_ns.max(latency_ns);
+    }
+
+    /// Calls `each` with every bucket that is not empty, in order, and starts anew.
+    pub(super) fn drain(&mut self, mut each: impl FnMut(usize, u32)) {
+        if let Some(counts) = &mut self.counts
+            && self.count > 0
+        {
+            for bucket in bucket_of(self.min_ns)..=bucket_of(self.max_ns) {
+                let count = std::mem::take(&mut counts[bucket]);
+                if count > 0 {
+                    each(bucket, count);
+                }
+            }
+        }
+        (self.count, self.sum_ns, self.min_ns, self.max_ns) = (0, 0, u64::MAX, 0);
+    }
+}
+
+#[cold]
+fn zeros() -> Box<[u32]> {
+    vec![0; BUCKETS].into_boxed_slice()
+}
+
+/// What one operation did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    /// Data system calls.
+    pub(crate) calls: u64,
+}
+
+/// Counts of one action of a group.
+#[derive(Debug, Default)]
+pub(crate) struct ActionTally {
+    pub(crate) invocations: u64,
+    pub(crate) transactions: u64,
+    pub(crate) done: Done,
+    pub(crate) errors: u64,
+    pub(crate) latency: Latencies,
+}
+
+impl ActionTally {
+    #[inline]
+    pub(crate) fn completed(&mut self, done: Done, transactions: u64, latency_ns: u64) {
+        self.invocations += 1;
+        self.transactions += transactions;
+        self.done.read_bytes += done.read_bytes;
+        self.done.written_bytes += done.written_bytes;
+        self.done.calls += done.calls;
+        self.latency.record(latency_ns);
+    }
+}
+
+/// The kinds of system calls whose latency is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Open,
+    Create,
+    Read,
+    Write,
+    Close,
+    Unlink,
+    Stat,
+    Fsync,
+    Fdatasync,
+    Syncfs,
+    Rename,
+    Link,
+    Symlink,
+    Mkdir,
+    Rmdir,
+    Readdir,
+    Chmod,
+    Utimens,
+    Setxattr,
+    Getxattr,
+    Truncate,
+    Fallocate,
+    CopyFileRange,
+    Reflink,
+    Mmap,
+    Msync,
+    Munmap,
+    /// Choosing a file: no system call, but it can fail when there is none.
+    Choose,
+    /// Comparing data that was read with its stamps.
+    Verify,
+}
+
+impl Call {
+    pub(crate) const COUNT: usize = Self::Verify as usize + 1;
+    const ALL: [Self; Self::COUNT] = [
+        Self::Open,
+        Self::Create,
+        Self::Read,
+        Self::Write,
+        Self::Close,
+        Self::Unlink,
+        Self::Stat,
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::Syncfs,
+        Self::Rename,
+        Self::Link,
+        Self::Symlink,
+        Self::Mkdir,
+        Self::Rmdir,
+        Self::Readdir,
+        Self::Chmod,
+        Self::Utimens,
+        Self::Setxattr,
+        Self::Getxattr,
+        Self::Truncate,
+        Self::Fallocate,
+        Self::CopyFileRange,
+        Self::Reflink,
+        Self::Mmap,
+        Self::Msync,
+        Self::Munmap,
+        Self::Choose,
+        Self::Verify,
+    ];
+
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
+    /// The name in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Create => "create",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Close => "close",
+            Self::Unlink => "unlink",
+            Self::Stat => "stat",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::Syncfs => "syncfs",
+            Self::Rename => "rename",
+            Self::Link => "link",
+            Self::Symlink => "symlink",
+            Self::Mkdir => "mkdir",
+            Self::Rmdir => "rmdir",
+            Self::Readdir => "readdir",
+            Self::Chmod => "chmod",
+            Self::Utimens => "utimens",
+            Self::Setxattr => "setxattr",
+            Self::Getxattr => "getxattr",
+            Self::Truncate => "truncate",
+            Self::Fallocate => "fallocate",
+            Self::CopyFileRange => "copy_file_range",
+            Self::Reflink => "reflink",
+            Self::Mmap => "mmap",
+            Self::Msync => "msync",
+            Self::Munmap => "munmap",
+            Self::Choose => "choose a file",
+            Self::Verify => "verify",
+        }
+    }
+}
+
+/// Everything one thread counts.
+#[derive(Debug)]
+pub(crate) struct ThreadTally {
+    pub(crate) actions: Vec<ActionTally>,
+    /// By [`Call`]; filled only in groups whose operations are made of several calls.
+    pub(crate) calls: Vec<Latencies>,
+    pub(crate) group_fsyncs: GroupFsyncTally,
+}
+
+/// Fsyncs of the group's policy.
+#[derive(Debug, Default)]
+pub(crate) struct GroupFsyncTally {
+    pub(crate) periodic: u64,
+    pub(crate) at_end: u64,
+    pub(crate) latency: Latencies,
+}
+
+impl ThreadTally {
+    pub(crate) fn new(actions: usize) -> Self {
+        Self {
+            actions: (0..actions).map(|_| ActionTally::default()).collect(),
+            calls: (0..Call::COUNT).map(|_| Latencies::default()).collect(),
+            group_fsyncs: GroupFsyncTally::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draining_gives_everything_once() {
+        let mut latencies = Latencies::default();
+        for value in [0, 5, 5, 1_000_000, u64::MAX >> 1] {
+            latencies.record(value);
+        }
+        let mut seen = Vec::new();
+        latencies.drain(|bucket, count| seen.push((bucket, count)));
+        assert_eq!(seen, [(0, 1), (5, 2), (bucket_of(1_000_000), 1), (BUCKETS - 1, 1)]);
+        latencies.drain(|_, _| panic!("nothing is left"));
+        latencies.record(7);
+        latencies.drain(|bucket, count| assert_eq!((bucket, count), (7, 1)));
+    }
+
+    #[test]
+    fn calls_are_listed_in_their_own_order() {
+        for (index, call) in Call::all().enumerate() {
+            assert_eq!(index, call as usize);
+            assert!(!call.name().is_empty());
+        }
+    }
+}

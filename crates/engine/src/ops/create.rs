@@ -1,0 +1,69 @@
+//! Making files.
+
+use crate::data::Destination;
+use crate::fileset::Hold;
+use crate::fileset::build::stamp_name;
+use crate::io::{Fd, Io};
+use crate::measure::{Call, Done};
+use crate::ops::transfer::write_all;
+use crate::run::{Halt, Outcome, Picked, Worker};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+/// A new file of a size drawn from the fileset: open, write, optionally fsync, close.
+pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_bytes: u64, fsync: bool) -> Outcome<Done> {
+    let group = worker.group;
+    let fileset = worker.fileset(&group.actions[index]);
+    let sizes = &worker.load.files[fileset].sizes;
+    let size = if block_bytes == 0 { 0 } else { sizes.draw(&mut worker.random) };
+    make(worker, fileset, OFlags::RDWR, |worker, picked, fd, written| {
+        let mut done = Done::default();
+        while *written < size {
+            let length = block_bytes.min(size - *written);
+            let destination = Destination { file: stamp_name(fileset as u32, picked.file), offset: *written };
+            done.calls += write_all(worker, picked, fd, length as usize, destination)?;
+            *written += length;
+        }
+        done.written_bytes = size;
+        if fsync {
+            worker.call(Call::Fsync, |worker| worker.io.fsync(fd))?;
+        }
+        Ok(done)
+    })
+}
+
+/// Makes a file and lets `fill` write to it; `fill` keeps its last argument at the size that the file has by then.
+pub(super) fn make<E: Io>(
+    worker: &mut Worker<'_, E>,
+    fileset: usize,
+    access: OFlags,
+    fill: impl FnOnce(&mut Worker<'_, E>, &Picked, Fd, &mut u64) -> Outcome<Done>,
+) -> Outcome<Done> {
+    let files = worker.files(fileset);
+    // Going through once, creating ends when every name that the fileset began with is in use.
+    let limit = if worker.group.until_walked { crate::fileset::build::names(files.spec.amount) } else { u64::MAX };
+    let Some(file) = files.table.begin_create_below(limit) else {
+        return Err(if limit == u64::MAX { Halt::fault(Call::Choose, Errno::NFILE) } else { Halt::Exhausted });
+    };
+    let picked = Picked { fileset, file, hold: Hold::Alone, position: None };
+    files.layout.file(&mut worker.path, file, false);
+    let flags = worker.data_flags(access | OFlags::CREATE | OFlags::TRUNC);
+    let opened = worker.call(Call::Create, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags));
+    let fd = match opened {
+        Ok(fd) => fd,
+        Err(halt) => {
+            files.table.remove(file);
+            return Err(halt);
+        }
+    };
+    let mut written = 0;
+    let outcome = fill(worker, &picked, fd, &mut written);
+    let outcome = worker.close_after(fd, outcome);
+    // Even a failed one exists, with what was written.
+    files.table.finish_create(file, written);
+    if worker.load.measured {
+        files.table.touch(file);
+    }
+    worker.previous = Some((fileset, file));
+    outcome
+}

@@ -1,0 +1,84 @@
+//! Looking at directories.
+
+use crate::io::{Io, kernel};
+use crate::measure::{Call, Done};
+use crate::run::{Halt, Outcome, Worker};
+use rustix::fd::BorrowedFd;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+
+/// Room for entries of one getdents.
+const LISTING_BYTES: usize = 32 << 10;
+
+fn listing_buffer<E: Io>(worker: &mut Worker<'_, E>) -> Vec<MaybeUninit<u8>> {
+    let mut buffer = std::mem::take(&mut worker.listing);
+    if buffer.is_empty() {
+        buffer.resize(LISTING_BYTES, MaybeUninit::uninit());
+    }
+    buffer
+}
+
+/// Opens, lists and closes the directory that `worker.path` names.
+fn list<E: Io>(
+    worker: &mut Worker<'_, E>,
+    directory: BorrowedFd<'_>,
+    each: impl FnMut(&CStr, Option<bool>),
+) -> Outcome<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
+    let mut buffer = listing_buffer(worker);
+    let outcome = worker.call(Call::Readdir, |worker| worker.io.list(fd, &mut buffer, each)).map(drop);
+    worker.listing = buffer;
+    worker.close_after(fd, outcome)
+}
+
+/// Lists one directory that holds files of the set, drawn uniformly.
+pub(super) fn readdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+    let group = worker.group;
+    let fileset = worker.fileset(&group.actions[index]);
+    let files = worker.files(fileset);
+    let holder = worker.random.below(files.layout.holders());
+    files.layout.holder(&mut worker.path, holder);
+    list(worker, files.directory(), |_, _| {})?;
+    Ok(Done::default())
+}
+
+/// Walks the whole fileset, stat-ing each entry.
+pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+    let group = worker.group;
+    let fileset = worker.fileset(&group.actions[index]);
+    let files = worker.files(fileset);
+    let mut pending = vec![CString::from(c".")];
+    while let Some(directory) = pending.pop() {
+        if worker.told_to_stop() {
+            return Err(Halt::Stopped);
+        }
+        worker.path.clear().text(directory.to_bytes()).end();
+        let mut names: Vec<(CString, Option<bool>)> = Vec::new();
+        let listed = list(worker, files.directory(), |name, kind| names.push((name.to_owned(), kind)));
+        match listed {
+            // It went while we were on the way to it, which is no failure of the walk.
+            Err(Halt::Fault(fault)) if fault.errno == Errno::NOENT && directory.as_c_str() != c"." => continue,
+            other => other?,
+        }
+        for (name, kind) in names {
+            worker.path.clear().text(directory.to_bytes()).text(b"/").text(name.to_bytes()).end();
+            let is_directory = worker.call(Call::Stat, |worker| {
+                if !E::CAPABILITIES.real {
+                    return Ok(false);
+                }
+                match kernel::lstat(files.directory(), worker.path.as_c()) {
+                    Ok(stat) => Ok(kind.unwrap_or((stat.st_mode & libc::S_IFMT) == libc::S_IFDIR)),
+                    Err(Errno::NOENT) => Ok(false),
+                    Err(errno) => Err(errno),
+                }
+            })?;
+            if is_directory {
+                pending.push(worker.path.as_c().to_owned());
+            }
+        }
+    }
+    Ok(Done::default())
+}

@@ -1,0 +1,56 @@
+//! What the load does to files: each operation small, in one place, and of one shape.
+//!
+//! An operation is a function of the worker and the action's index: it chooses a file, makes its calls through
+//! [`Worker::call`], and gives back what it moved, or why it was not completed. It keeps no state of its own.
+
+mod allocate;
+mod attributes;
+mod copy;
+mod create;
+mod directories;
+mod list;
+mod metadata;
+mod names;
+mod sync;
+mod transfer;
+
+use crate::io::Io;
+use crate::measure::Done;
+use crate::run::{Outcome, Worker};
+use fstone_model::workload::Operation;
+
+/// Performs an action once.
+#[inline]
+pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+    let group = worker.group;
+    match &group.actions[index].operation {
+        Operation::Create { block_bytes, fsync } => create::create(worker, index, *block_bytes, *fsync),
+        Operation::Read(transfer) => transfer::read(worker, index, transfer),
+        Operation::Write(transfer) => transfer::write(worker, index, transfer),
+        Operation::Append(transfer) => transfer::append(worker, index, transfer),
+        Operation::MmapRead(transfer) => transfer::mapped_read(worker, index, transfer),
+        Operation::MmapWrite { transfer, msync } => transfer::mapped_write(worker, index, transfer, *msync),
+        Operation::OpenClose => attributes::open_close(worker, index),
+        Operation::Fsync => sync::fsync(worker, index),
+        Operation::Fdatasync => sync::fdatasync(worker, index),
+        Operation::Syncfs => sync::syncfs(worker, index),
+        Operation::Truncate { size_bytes } => allocate::truncate(worker, index, *size_bytes),
+        Operation::Fallocate { size_bytes, punch } => allocate::fallocate(worker, index, *size_bytes, *punch),
+        Operation::Unlink => names::unlink(worker, index),
+        Operation::Rename => names::rename(worker, index),
+        Operation::Link => names::link(worker, index),
+        Operation::Symlink => names::symlink(worker, index),
+        Operation::Mkdir => directories::mkdir(worker, index),
+        Operation::Rmdir => directories::rmdir(worker, index),
+        Operation::Metadata => metadata::metadata(worker, index),
+        Operation::Readdir => list::readdir(worker, index),
+        Operation::Walk => list::walk(worker, index),
+        Operation::Stat => attributes::stat(worker, index),
+        Operation::Chmod => attributes::chmod(worker, index),
+        Operation::Utimens => attributes::utimens(worker, index),
+        Operation::Setxattr { value_bytes } => attributes::setxattr(worker, index, *value_bytes),
+        Operation::Getxattr => attributes::getxattr(worker, index),
+        Operation::CopyFileRange => copy::copy_file_range(worker, index),
+        Operation::Reflink => copy::reflink(worker, index),
+    }
+}

@@ -1,0 +1,68 @@
+//! A file's names: unlink, rename, links.
+
+use crate::io::Io;
+use crate::measure::{Call, Done};
+use crate::run::{Outcome, Worker};
+use fstone_model::workload::OpenPolicy;
+
+/// Removes a file. Its name is the next to be created.
+#[inline]
+pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+    let picked = worker.choose(index)?;
+    let files = worker.files(picked.fileset);
+    if worker.load.measured {
+        files.table.touch(picked.file);
+    }
+    worker.name(&picked);
+    let removed = worker.call(Call::Unlink, |worker| worker.io.unlink(files.directory(), worker.path.as_c()));
+    if let Err(halt) = removed {
+        worker.release(&picked);
+        return Err(halt);
+    }
+    if worker.group.spec.open == OpenPolicy::KeepOpen {
+        worker.forget(&picked)?;
+    }
+    files.table.remove(picked.file);
+    Ok(Done::default())
+}
+
+/// Gives a file its other name, in the same directory.
+pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+    worker.with_file(index, |worker, picked| {
+        let files = worker.files(picked.fileset);
+        let renamed = files.table.renamed(picked.file);
+        worker.name(picked);
+        files.layout.file(&mut worker.other_path, picked.file, !renamed);
+        worker.call(Call::Rename, |worker| {
+            worker.io.rename(files.directory(), worker.path.as_c(), worker.other_path.as_c())
+        })?;
+        files.table.rename(picked.file);
+        Ok(Done::default())
+    })
+}
+
+/// Makes a hard link beside the file.
+pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+    worker.with_file(index, |worker, picked| {
+        let files = worker.files(picked.fileset);
+        worker.name(picked);
+        files.layout.link(&mut worker.other_path, picked.file, false, files.fresh_link());
+        worker.call(Call::Link, |worker| {
+            worker.io.link(files.directory(), worker.path.as_c(), worker.other_path.as_c())
+        })?;
+        Ok(Done::default())
+    })
+}
+
+/// Makes a symbolic link beside the file, to its bare name.
+pub(super) fn symlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+    worker.with_file(index, |worker, picked| {
+        let files = worker.files(picked.fileset);
+        files.layout.bare_name(&mut worker.other_path, picked.file, files.table.renamed(picked.file));
+        files.layout.link(&mut worker.path, picked.file, true, files.fresh_link());
+        worker.call(Call::Symlink, |worker| {
+            worker.io.symlink(files.directory(), worker.other_path.as_c(), worker.path.as_c())
+        })?;
+        Ok(Done::default())
+    })
+}

@@ -1,0 +1,61 @@
+//! How a load is run, and who watches.
+
+use fstone_model::Histogram;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Is told what the load does. Called from one thread, never from those that perform operations.
+pub trait Observer: Sync {
+    /// The measured interval begins: all threads stand ready and have not yet done anything.
+    fn measured_begin(&self) {}
+    /// The measured interval has ended, the final sync included.
+    fn measured_end(&self) {}
+    /// About once per point of the series, and while filesets are built.
+    fn progress(&self, _progress: &Progress) {}
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {}
+
+/// What a load is doing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Progress {
+    /// The phase's name; "setup" while filesets are built, "final sync" then.
+    pub phase: String,
+    /// Time in this phase.
+    pub elapsed: Duration,
+    /// How long it is to take, when it is limited by time.
+    pub expected: Option<Duration>,
+    /// Operations completed in this phase; files made, in "setup".
+    pub operations: u64,
+    /// Bytes read and written in this phase.
+    pub bytes: u64,
+    /// Time since the previous progress that the following are about.
+    pub interval: Duration,
+    /// Operations completed in it.
+    pub interval_operations: u64,
+    /// Bytes read in it.
+    pub interval_read_bytes: u64,
+    /// Bytes written in it.
+    pub interval_written_bytes: u64,
+    /// Latency of the operations completed in it.
+    pub latency: Histogram,
+}
+
+/// How a load is run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// The seed that every random stream is derived from.
+    pub seed: u64,
+    /// Set to true from outside, it ends the load within one operation of each thread, with
+    /// [`crate::LoadError::Interrupted`].
+    pub cancel: &'a AtomicBool,
+    /// Is told what happens.
+    pub observer: &'a dyn Observer,
+    /// Whether to run the workload on the null I/O engine afterwards (at most a quarter of a second), for the
+    /// audit of the engine's own cost.
+    pub measure_null: bool,
+}

@@ -1,0 +1,132 @@
+//! What a workload must not ask for.
+
+use super::plan::{largest_block, transfer_of};
+use crate::data::stamp;
+use crate::error::LoadError;
+use crate::fileset::build::MAX_BLOCK_BYTES;
+use fstone_model::Workload;
+use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, IoEngineKind, Operation, Pattern};
+
+/// Most threads of a phase: each is counted in a field of 12 bits of the files it shares.
+const MAX_THREADS: u64 = 4000;
+/// Most requests in flight per thread.
+const MAX_DEPTH: u32 = 4096;
+
+fn refuse(what: impl Into<String>) -> Result<(), LoadError> {
+    Err(LoadError::Unsupported { what: what.into() })
+}
+
+/// Refuses what cannot be done.
+pub(super) fn check(workload: &Workload) -> Result<(), LoadError> {
+    for fileset in &workload.filesets {
+        if fileset.directory.split('/').any(|part| part == "..") {
+            return refuse(format!(
+                "has a fileset in {:?}, which leads out of the load's directory",
+                fileset.directory
+            ));
+        }
+        for prefix in [&fileset.naming.file_prefix, &fileset.naming.directory_prefix] {
+            if prefix.contains(['/', '\0']) {
+                return refuse(format!("names files with the prefix {prefix:?}, which no file name can have"));
+            }
+        }
+    }
+    if workload.io.engine == IoEngineKind::Mmap && workload.io.direct {
+        return refuse("asks for memory mappings with O_DIRECT, which exclude each other");
+    }
+    if workload.io.queue_depth > MAX_DEPTH {
+        return refuse(format!("asks for more than {MAX_DEPTH} requests in flight per thread"));
+    }
+    for phase in &workload.phases {
+        let threads: u64 = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
+        if threads > MAX_THREADS {
+            return refuse(format!("has {threads} threads in phase {:?}, where {MAX_THREADS} is the most", phase.name));
+        }
+        for group in &phase.groups {
+            let actions = group.actions.all();
+            if actions.is_empty() {
+                return refuse(format!("has a group {:?} without operations", group.name));
+            }
+            if let Actions::Mix(mix) = &group.actions
+                && mix.iter().all(|weighted| weighted.weight == 0)
+            {
+                return refuse(format!("has a group {:?} whose operations have no weight", group.name));
+            }
+            if group.rate_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+                return refuse(format!("has a group {:?} with a rate that is not above 0", group.name));
+            }
+            actions.into_iter().try_for_each(|action| check_action(workload, action))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
+    let name = &action.name;
+    if workload.filesets.is_empty() || action.fileset.is_some_and(|index| index as usize >= workload.filesets.len()) {
+        return refuse(format!("has an operation {name:?} on a fileset that it does not have"));
+    }
+    if action.fileset.is_none() && matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned) {
+        return refuse(format!("divides files for {name:?}, which needs a fileset of its own"));
+    }
+    if largest_block(&action.operation) > MAX_BLOCK_BYTES {
+        return refuse(format!("moves more than 1 GiB per system call in {name:?}"));
+    }
+    let Some(transfer) = transfer_of(&action.operation) else { return check_stamps(workload, action) };
+    if transfer.block_bytes == 0 {
+        return refuse(format!("has blocks of 0 bytes in {name:?}"));
+    }
+    if let Pattern::Random { distribution, .. } = transfer.pattern {
+        match distribution {
+            Distribution::Zipf { theta } if !(theta.is_finite() && theta > 0.0) => {
+                return refuse(format!("has a zipf exponent that is not above 0 in {name:?}"));
+            }
+            Distribution::Gauss { deviation } if !(deviation.is_finite() && deviation > 0.0) => {
+                return refuse(format!("has a deviation that is not above 0 in {name:?}"));
+            }
+            Distribution::Permutation
+                if matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned)
+                    && transfer.extent != Extent::Bytes(transfer.block_bytes) =>
+            {
+                return refuse(format!(
+                    "goes through files seen as one, each block once, in {name:?}, and moves several blocks at a time"
+                ));
+            }
+            _ => {}
+        }
+    }
+    check_stamps(workload, action)
+}
+
+/// Stamps need whole units, and data that only the load itself writes.
+fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
+    if !workload.data.stamped {
+        return Ok(());
+    }
+    let whole = |bytes: u64| bytes.is_multiple_of(stamp::UNIT as u64);
+    let name = &action.name;
+    let fits = match (&action.operation, transfer_of(&action.operation)) {
+        (
+            Operation::CopyFileRange | Operation::Reflink | Operation::Truncate { .. } | Operation::Fallocate { .. },
+            _,
+        ) => return refuse(format!("stamps data and changes it without writing, in {name:?}")),
+        (Operation::Create { block_bytes, .. }, _) => whole(*block_bytes),
+        (_, Some(transfer)) => {
+            let extent = match transfer.extent {
+                Extent::Whole => true,
+                Extent::Bytes(bytes) => whole(bytes),
+            };
+            let place = match transfer.pattern {
+                Pattern::FromRandom { align_bytes } | Pattern::Random { align_bytes, .. } => whole(align_bytes),
+                Pattern::Skip { skip_bytes } => whole(skip_bytes),
+                Pattern::FromStart | Pattern::Cursor { .. } => true,
+            };
+            extent && place && whole(transfer.block_bytes)
+        }
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    refuse(format!("stamps data, which needs blocks, sizes and offsets that are multiples of 512 bytes, in {name:?}"))
+}

@@ -1,0 +1,177 @@
+//! Which file, and which place in it, an action works on.
+
+use super::plan::{PlannedAction, cursor_of, transfer_of};
+use super::worker::{Halt, Outcome, Picked, Worker};
+use crate::fileset::{Draw, Hold};
+use crate::io::Io;
+use crate::measure::Call;
+use crate::pattern::distribution_of;
+use fstone_model::workload::{Distribution, FileChoice};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+
+impl<E: Io> Worker<'_, E> {
+    /// A file for the action, held.
+    #[inline]
+    pub(crate) fn choose(&mut self, index: usize) -> Outcome<Picked> {
+        let group = self.group;
+        let action = &group.actions[index];
+        let fileset = self.fileset(action);
+        let hold = if self.load.phase.contended[fileset] { action.hold } else { Hold::Free };
+        match action.choice {
+            FileChoice::Uniform => self.draw(fileset, hold),
+            FileChoice::Same => self.same(action, hold),
+            FileChoice::RoundRobin => self.in_turn(action, fileset, hold),
+            FileChoice::Concatenated | FileChoice::Partitioned => self.in_space(index, action, fileset, hold),
+        }
+    }
+
+    /// The fileset of the action: its own, or one drawn.
+    #[inline]
+    pub(crate) fn fileset(&mut self, action: &PlannedAction) -> usize {
+        match action.fileset {
+            Some(fileset) => fileset,
+            None => self.random.below(self.load.files.len() as u64) as usize,
+        }
+    }
+
+    #[inline]
+    fn draw(&mut self, fileset: usize, hold: Hold) -> Outcome<Picked> {
+        let table = &self.load.files[fileset].table;
+        match table.draw(hold, |bound| self.random.below(bound)) {
+            Draw::File(file) => Ok(Picked { fileset, file, hold, position: None }),
+            Draw::Again | Draw::None => self.draw_again(fileset, hold),
+        }
+    }
+
+    #[cold]
+    fn draw_again(&mut self, fileset: usize, hold: Hold) -> Outcome<Picked> {
+        let table = &self.load.files[fileset].table;
+        self.until_free(|worker| match table.draw(hold, |bound| worker.random.below(bound)) {
+            Draw::File(file) => Ok(Some(Picked { fileset, file, hold, position: None })),
+            Draw::Again => Ok(None),
+            Draw::None => Err(worker.no_file()),
+        })
+    }
+
+    /// There is no file: the end of a walk, or a failure.
+    fn no_file(&self) -> Halt {
+        if self.group.until_walked { Halt::Exhausted } else { Halt::fault(Call::Choose, Errno::NOENT) }
+    }
+
+    /// The file of the previous action; at first, one drawn.
+    fn same(&mut self, action: &PlannedAction, hold: Hold) -> Outcome<Picked> {
+        let Some((fileset, file)) = self.previous else {
+            let fileset = self.fileset(action);
+            return self.draw(fileset, hold);
+        };
+        let hold = if self.load.phase.contended[fileset] { hold.max_with(action.hold) } else { Hold::Free };
+        self.take(fileset, file, hold, None)
+    }
+
+    /// Waits for one file.
+    fn take(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Outcome<Picked> {
+        let table = &self.load.files[fileset].table;
+        if let Draw::File(file) = table.take(file, hold) {
+            return Ok(Picked { fileset, file, hold, position });
+        }
+        self.until_free(|_| match table.take(file, hold) {
+            Draw::File(file) => Ok(Some(Picked { fileset, file, hold, position })),
+            Draw::Again | Draw::None if table.is_live(file) => Ok(None),
+            Draw::Again | Draw::None => Err(Halt::fault(Call::Choose, Errno::NOENT)),
+        })
+    }
+
+    /// One file after the other, by a cursor that the group's threads share.
+    fn in_turn(&mut self, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
+        let Some(roster) = self.load.phase.rosters[fileset].as_ref().filter(|roster| roster.len() > 0) else {
+            return Err(self.no_file());
+        };
+        loop {
+            let turn = action.cursor.0.fetch_add(1, Ordering::Relaxed);
+            let round = turn / roster.len();
+            if self.group.until_walked && round > 0 && !self.walks_further(action, fileset, round, roster.get(0)) {
+                return Err(Halt::Exhausted);
+            }
+            let file = roster.get(turn % roster.len());
+            match self.take(fileset, file, hold, Some(round)) {
+                // It was removed since the phase began: the next one, as long as any is left.
+                Err(Halt::Fault(fault)) if fault.call == Call::Choose && self.files(fileset).table.live() > 0 => {
+                    if self.should_stop() {
+                        return Err(Halt::Stopped);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Whether a walk through files in turn still has places in this round: as many rounds as the first file has
+    /// positions.
+    fn walks_further(&self, action: &PlannedAction, fileset: usize, round: u64, first: u32) -> bool {
+        transfer_of(&action.operation)
+            .filter(|transfer| cursor_of(transfer).is_some())
+            .is_some_and(|transfer| round < crate::pattern::positions(transfer, self.files(fileset).table.size(first)))
+    }
+
+    /// A place in the whole fileset seen as one, or in the thread's share of it.
+    fn in_space(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
+        let own = action.choice == FileChoice::Partitioned;
+        let transfer = transfer_of(&action.operation);
+        let walking = transfer.is_none_or(|transfer| distribution_of(transfer).is_none());
+        let once = self.group.until_walked;
+        let roster = self.load.phase.rosters[fileset].as_ref();
+        let state = &mut self.states[index];
+        let space = if own { state.space.as_ref() } else { action.space.as_ref() };
+        let (Some(space), Some(roster)) = (space, roster) else { return self.draw(fileset, hold) };
+        let total = space.total();
+        if total == 0 {
+            return Err(if once { Halt::Exhausted } else { Halt::fault(Call::Choose, Errno::NODATA) });
+        }
+        let shared = !own && transfer.and_then(cursor_of) != Some(false);
+        let mut turn = || {
+            if shared {
+                return action.cursor.0.fetch_add(1, Ordering::Relaxed);
+            }
+            state.cursor += 1;
+            state.cursor - 1
+        };
+        let place = if walking || once {
+            let turn = turn();
+            if once && turn >= total {
+                return Err(Halt::Exhausted);
+            }
+            if walking { turn % total } else { state.drawer.draw(total, &mut self.random, || turn) }
+        } else {
+            state.drawer.draw(total, &mut self.random, turn)
+        };
+        let (file, inside) = space.locate(place);
+        self.take(fileset, roster.get(file), hold, Some(inside))
+    }
+
+    /// How many blocks a permutation of this file has given before, adding `blocks` to it.
+    pub(crate) fn turns(&mut self, index: usize, picked: &Picked, blocks: u64) -> u64 {
+        let group = self.group;
+        let action = &group.actions[index];
+        match action.turns.get(picked.file as usize) {
+            Some(turns) => turns.fetch_add(blocks, Ordering::Relaxed),
+            None => {
+                let cursor = &mut self.states[index].cursor;
+                *cursor += blocks;
+                *cursor - blocks
+            }
+        }
+    }
+}
+
+impl Hold {
+    /// The stricter of the two.
+    fn max_with(self, other: Self) -> Self {
+        if self == Self::Alone || other == Self::Alone { Self::Alone } else { Self::Shared }
+    }
+}
+
+/// Whether the action's positions come from a permutation.
+pub(crate) fn is_permutation(action: &PlannedAction) -> bool {
+    transfer_of(&action.operation).and_then(distribution_of) == Some(Distribution::Permutation)
+}

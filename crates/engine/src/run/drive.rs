@@ -1,0 +1,310 @@
+//! The loop of a thread.
+
+use super::plan::Selector;
+use super::worker::{Fault, Halt, Worker};
+use crate::io::Io;
+use crate::measure::{Call, Done};
+use crate::ops;
+use fstone_model::workload::{ErrorPolicy, OpenPolicy, TransactionRule};
+use rustix::fs::OFlags;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Longest uninterrupted sleep: how long a sleeping thread may take to notice that it is to stop.
+const NAP: Duration = Duration::from_millis(50);
+/// Operations after which a point of the series is handed over in any case.
+const MAX_POINT_OPERATIONS: u32 = 1 << 31;
+
+/// How a thread ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ended {
+    /// When its last operation was done.
+    pub(crate) at: u64,
+    /// CPU time it took.
+    pub(crate) cpu_ns: u64,
+}
+
+/// Where the thread is in the series.
+struct Point {
+    index: u64,
+    end: u64,
+    operations: u32,
+}
+
+/// What a thread is to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Action(usize),
+    End,
+}
+
+impl<E: Io> Worker<'_, E> {
+    /// Performs operations until the end. The gate must be open.
+    pub(crate) fn drive(&mut self) -> Ended {
+        let cpu_start = crate::measure::clock::thread_cpu_ns();
+        let clock = self.load.clock;
+        let start = self.load.start.load(Ordering::Relaxed);
+        let mut point = Point { index: 0, end: start.saturating_add(self.load.point_ticks), operations: 0 };
+        let deadline = self.deadline();
+        let mut now = clock.now().max(start);
+        let mut sequence = 0;
+        let mut performed = 0u64;
+        let mut granted = (0u64, 0u64);
+        let mut last_end = now;
+        let paced = self.group.spec.rate_per_second.is_some();
+        let think = clock.ticks(self.group.spec.think_time);
+        while now < deadline && !self.told_to_stop() {
+            if self.group.thread_quota.is_some_and(|quota| performed >= quota) || !self.granted(&mut granted) {
+                break;
+            }
+            if paced {
+                match self.paced(now, start, deadline) {
+                    Some(intended) => now = intended,
+                    None => break,
+                }
+            }
+            let Next::Action(index) = self.next_action(&mut sequence) else { break };
+            self.mark = 0;
+            let outcome = ops::perform(self, index);
+            // The end of an operation whose calls are timed is the end of its last call.
+            let end = if self.mark != 0 { self.mark } else { clock.now() };
+            last_end = end;
+            performed += 1;
+            if end >= point.end || point.operations >= MAX_POINT_OPERATIONS {
+                self.turn(&mut point, start, end);
+            }
+            point.operations += 1;
+            match outcome {
+                Ok(done) => self.completed(index, done, clock.between(now, end)),
+                Err(Halt::Fault(fault)) => self.failed(index, fault),
+                Err(Halt::Exhausted | Halt::Stopped) => break,
+            }
+            if self.group.spec.fsync.every_operations > 0 {
+                self.periodic_fsync();
+            }
+            now = if think == 0 && self.group.spec.fsync.every_operations == 0 {
+                end
+            } else {
+                self.rest(end, think, deadline)
+            };
+        }
+        if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
+            self.fsync_every_file(true);
+            last_end = clock.now();
+        }
+        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
+        Ended { at: last_end, cpu_ns: crate::measure::clock::thread_cpu_ns() - cpu_start }
+    }
+
+    /// Whether the quotas allow one more operation.
+    #[inline]
+    fn granted(&self, granted: &mut (u64, u64)) -> bool {
+        if granted.0 == 0 {
+            granted.0 = self.group.limits.claim();
+        }
+        if granted.1 == 0 {
+            granted.1 = self.load.phase.limits.claim();
+        }
+        if granted.0 == 0 || granted.1 == 0 {
+            return false;
+        }
+        granted.0 -= 1;
+        granted.1 -= 1;
+        true
+    }
+
+    #[inline]
+    fn next_action(&mut self, sequence: &mut usize) -> Next {
+        match &self.group.selector {
+            Selector::Single => Next::Action(0),
+            Selector::Mix(sums) => {
+                let drawn = self.random.below(sums.last().copied().unwrap_or(0));
+                Next::Action(sums.iter().position(|sum| drawn < *sum).unwrap_or(0))
+            }
+            Selector::Sequence(length) => {
+                let index = *sequence;
+                *sequence = (index + 1) % (*length).max(1);
+                if *length == 0 { Next::End } else { Next::Action(index) }
+            }
+            Selector::Ratio { ratio, counts } => {
+                let [firsts, seconds] = &**counts;
+                let (done, others) = (firsts.0.load(Ordering::Relaxed), seconds.0.load(Ordering::Relaxed));
+                if ((done + 1) as f64) / ((others + 1) as f64) < *ratio {
+                    firsts.0.fetch_add(1, Ordering::Relaxed);
+                    Next::Action(0)
+                } else {
+                    seconds.0.fetch_add(1, Ordering::Relaxed);
+                    Next::Action(1)
+                }
+            }
+        }
+    }
+
+    /// Counts a completed operation.
+    #[inline]
+    pub(super) fn completed(&mut self, index: usize, done: Done, latency_ns: u64) {
+        let action = &self.group.actions[index];
+        let bytes = done.read_bytes + done.written_bytes;
+        let transactions = match action.rule {
+            TransactionRule::One => 1,
+            _ if bytes == 0 => 0,
+            TransactionRule::BlocksFloor => (bytes / action.block_bytes).max(1),
+            TransactionRule::BlocksCeil => bytes.div_ceil(action.block_bytes),
+        };
+        self.tally.actions[index].completed(done, transactions, latency_ns);
+        self.group.limits.moved(bytes);
+        self.load.phase.limits.moved(bytes);
+        if done.written_bytes > 0 && self.group.spec.fsync.every_operations > 0 {
+            self.group.dirty.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes a failed operation, and ends the load if that is the policy.
+    #[cold]
+    pub(super) fn failed(&mut self, index: usize, fault: Fault) {
+        self.tally.actions[index].errors += 1;
+        let fileset = self.group.actions[index].fileset.or(self.previous.map(|(fileset, _)| fileset));
+        let path = match (fault.call, fileset) {
+            // Nothing was chosen, so there is no path.
+            (Call::Choose, _) | (_, None) => String::new(),
+            (_, Some(fileset)) => self.load.files[fileset].shown(&self.path.shown()),
+        };
+        self.note_error(&self.group.actions[index].name, fault, &path);
+    }
+
+    fn note_error(&self, operation: &str, fault: Fault, path: &str) {
+        self.load.collector.error(operation, fault.call.name(), path, fault.errno);
+        if self.load.on_error == ErrorPolicy::Stop {
+            self.load.halted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Hands over the point that ended and begins the one that `end` is in.
+    #[cold]
+    fn turn(&mut self, point: &mut Point, start: u64, end: u64) {
+        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
+        point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
+        point.end = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
+        point.operations = 0;
+    }
+
+    /// Waits for the intended start of the next operation and gives it; `None` when it lies behind the end.
+    fn paced(&self, now: u64, start: u64, deadline: u64) -> Option<u64> {
+        let clock = self.load.clock;
+        let rate = self.group.spec.rate_per_second.filter(|rate| *rate > 0.0)?;
+        let number = self.group.started.0.fetch_add(1, Ordering::Relaxed);
+        let after = Duration::try_from_secs_f64(number as f64 / rate).unwrap_or(Duration::MAX);
+        let intended = start.saturating_add(clock.ticks(after));
+        if intended >= deadline {
+            self.sleep_until(deadline, now);
+            return None;
+        }
+        self.sleep_until(intended, now).then_some(intended)
+    }
+
+    /// The pause after an operation; gives the time when it is over.
+    fn rest(&self, end: u64, think: u64, deadline: u64) -> u64 {
+        let clock = self.load.clock;
+        if think == 0 {
+            return clock.now();
+        }
+        self.sleep_until(end.saturating_add(think).min(deadline), end);
+        clock.now()
+    }
+
+    /// Sleeps until a moment; `false` when told to stop meanwhile.
+    fn sleep_until(&self, moment: u64, now: u64) -> bool {
+        let clock = self.load.clock;
+        let mut now = now;
+        while now < moment {
+            if self.told_to_stop() {
+                return false;
+            }
+            let left = Duration::from_nanos(clock.between(now, moment));
+            std::thread::sleep(left.min(NAP));
+            now = clock.now();
+        }
+        true
+    }
+
+    /// Fsyncs when the group's count of operations says so and something was written.
+    fn periodic_fsync(&mut self) {
+        let policy = self.group.spec.fsync;
+        let count = self.group.since_fsync.0.fetch_add(1, Ordering::Relaxed) + 1;
+        if !count.is_multiple_of(policy.every_operations) || !self.group.dirty.0.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let done = if policy.all_files {
+            self.fsync_every_file(false)
+        } else {
+            match self.previous {
+                Some((fileset, file)) => u64::from(self.fsync_one(fileset, file, false)),
+                None => 0,
+            }
+        };
+        if policy.counted {
+            self.group.limits.count(done);
+            self.load.phase.limits.count(done);
+        }
+    }
+
+    /// Fsyncs every file of the group's filesets; how many were.
+    fn fsync_every_file(&mut self, at_end: bool) -> u64 {
+        let mut done = 0;
+        for fileset in &self.group.filesets {
+            let files = &self.load.files[*fileset];
+            for file in files.table.live_files() {
+                if self.load.halted.load(Ordering::Relaxed) || self.load.cancel.load(Ordering::Relaxed) {
+                    return done;
+                }
+                done += u64::from(self.fsync_one(*fileset, file, at_end));
+            }
+        }
+        done
+    }
+
+    /// One fsync of the group's policy; whether it was made.
+    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool) -> bool {
+        let picked = super::worker::Picked { fileset, file, hold: crate::fileset::Hold::Free, position: None };
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        let data_only = self.group.spec.fsync.data_only;
+        let call = if data_only { Call::Fdatasync } else { Call::Fsync };
+        let clock = self.load.clock;
+        self.name(&picked);
+        let fd = if keep {
+            self.kept(&picked)
+        } else {
+            let directory = self.files(fileset).directory();
+            self.io.open(directory, self.path.as_c(), OFlags::RDONLY).map_err(|errno| Halt::fault(Call::Open, errno))
+        };
+        let outcome = fd.and_then(|fd| {
+            let start = clock.now();
+            let result = if data_only { self.io.fdatasync(fd) } else { self.io.fsync(fd) };
+            let latency = clock.between(start, clock.now());
+            let closed = if keep { Ok(()) } else { self.io.close(fd) };
+            result.map_err(|errno| Halt::fault(call, errno))?;
+            closed.map_err(|errno| Halt::fault(Call::Close, errno))?;
+            Ok(latency)
+        });
+        match outcome {
+            Ok(latency) => {
+                let tally = &mut self.tally.group_fsyncs;
+                if at_end {
+                    tally.at_end += 1;
+                } else {
+                    tally.periodic += 1;
+                }
+                tally.latency.record(latency);
+                true
+            }
+            // It was removed by another thread.
+            Err(_) if !self.files(fileset).table.is_live(file) => false,
+            Err(Halt::Fault(fault)) => {
+                let path = self.load.files[fileset].shown(&self.path.shown());
+                self.note_error("fsync policy", fault, &path);
+                false
+            }
+            Err(Halt::Exhausted | Halt::Stopped) => false,
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! Running a workload: filesets, phases with their threads, the final sync, the report.
+
+mod check;
+mod choose;
+mod drive;
+mod gate;
+mod null;
+mod phase;
+mod plan;
+mod worker;
+
+pub(crate) use choose::is_permutation;
+pub(crate) use plan::{changes_files, largest_block, transfer_of};
+pub(crate) use worker::{Halt, Outcome, Picked, Worker};
+
+use crate::audit::{self, Summary, Touched};
+use crate::data::Depot;
+use crate::error::LoadError;
+use crate::fileset::Files;
+use crate::fileset::build::{self, Site};
+use crate::io::{Null, Psync};
+use crate::measure::collect::GroupNames;
+use crate::measure::{Clock, Collector};
+use crate::options::{Progress, RunOptions};
+use fstone_model::load::ErrorReport;
+use fstone_model::workload::{Actions, Amount, Existing, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
+use fstone_model::{LoadReport, Workload};
+use phase::{PhaseEnd, Watch};
+use plan::PhasePlan;
+use rustix::fs::{Mode, OFlags};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use worker::Load;
+
+/// Shortest point of a series.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+/// Point of a series when the workload does not say.
+const USUAL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What [`prepare`] made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Files there are now.
+    pub files: u64,
+    /// Sum of their sizes.
+    pub bytes: u64,
+    /// Time it took, making them durable included.
+    pub elapsed: Duration,
+}
+
+/// Runs a workload in a directory.
+///
+/// # Errors
+/// Only when the engine itself cannot work; what the load's own operations met is in [`LoadReport::errors`], and when
+/// that ended the load early, [`LoadReport::warnings`] says so.
+pub fn run(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> Result<LoadReport, LoadError> {
+    check::check(workload)?;
+    let mut running = Running::new(workload, directory, options)?;
+    let mut null_ns = None;
+    let ended = running.phases();
+    if ended.is_ok() && options.measure_null && workload.io.engine != IoEngineKind::Null {
+        null_ns = null::cost_per_operation(workload, &running.files, options)?;
+    }
+    ended?;
+    Ok(running.report(null_ns))
+}
+
+/// Builds the filesets of a workload and makes them durable.
+///
+/// # Errors
+/// When the directory cannot be used, a fileset cannot be built, or on cancellation.
+pub fn prepare(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> Result<Prepared, LoadError> {
+    check::check(workload)?;
+    let started = Instant::now();
+    let mut running = Running::new(workload, directory, options)?;
+    running.build(&|_| true)?;
+    Ok(Prepared {
+        files: running.files.iter().map(|files| files.table.live()).sum(),
+        bytes: running.files.iter().map(|files| files.table.total_bytes()).sum(),
+        elapsed: started.elapsed(),
+    })
+}
+
+/// Removes the files and directories of a workload's filesets. What is not of their making stays.
+///
+/// # Errors
+/// When something cannot be removed.
+pub fn cleanup(workload: &Workload, directory: &Path) -> Result<(), LoadError> {
+    open_directory(directory)?;
+    workload.filesets.iter().try_for_each(|fileset| build::remove(directory, fileset))
+}
+
+fn open_directory(directory: &Path) -> Result<rustix::fd::OwnedFd, LoadError> {
+    rustix::fs::open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| LoadError::Directory { path: directory.to_owned(), errno })
+}
+
+/// A load on its way.
+struct Running<'a> {
+    workload: &'a Workload,
+    directory: &'a Path,
+    options: &'a RunOptions<'a>,
+    clock: Clock,
+    depot: Depot,
+    files: Vec<Files>,
+    built: Vec<bool>,
+    collector: Collector,
+    touched: Touched,
+    touched_ready: bool,
+    halted: AtomicBool,
+    verified_bytes: AtomicU64,
+    indirect: AtomicU64,
+    interval: Duration,
+    report: LoadReport,
+    /// CPU time of the threads of measured phases.
+    cpu_ns: u64,
+    /// Measured phases until now.
+    measured: Measured,
+}
+
+/// What the measured phases add up to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Measured {
+    groups: usize,
+    points: u64,
+}
+
+impl<'a> Running<'a> {
+    fn new(workload: &'a Workload, directory: &'a Path, options: &'a RunOptions<'a>) -> Result<Self, LoadError> {
+        if workload.io.engine != IoEngineKind::Null {
+            open_directory(directory)?;
+        }
+        let measured: Vec<&ThreadGroup> = workload.measured_phases().flat_map(|phase| &phase.groups).collect();
+        let files = workload
+            .filesets
+            .iter()
+            .map(|spec| {
+                let sizes = build::sizes(spec, workload.data.stamped)?;
+                Ok(Files::new(spec, sizes, build::names(spec.amount)))
+            })
+            .collect::<Result<Vec<Files>, LoadError>>()?;
+        let blocks = workload.phases.iter().flat_map(|phase| &phase.groups).flat_map(|group| group.actions.all());
+        let built = workload.filesets.iter().map(|fileset| fileset.build_block_bytes);
+        let largest = blocks.map(|action| largest_block(&action.operation)).chain(built).max().unwrap_or(0);
+        let interval = match workload.series_interval {
+            Duration::ZERO => USUAL_INTERVAL,
+            interval => interval.max(SHORTEST_INTERVAL),
+        };
+        Ok(Self {
+            workload,
+            directory,
+            options,
+            clock: Clock::get(),
+            depot: Depot::new(workload.data, largest.min(build::MAX_BLOCK_BYTES) as usize, options.seed),
+            built: vec![false; files.len()],
+            touched: Touched::nothing(files.len()),
+            touched_ready: false,
+            files,
+            collector: phase::collector_of(&measured),
+            halted: AtomicBool::new(false),
+            verified_bytes: AtomicU64::new(0),
+            indirect: AtomicU64::new(0),
+            interval,
+            report: LoadReport { seed: options.seed, threads: workload.threads(), ..LoadReport::default() },
+            cpu_ns: 0,
+            measured: Measured::default(),
+        })
+    }
+
+    fn real(&self) -> bool {
+        self.workload.io.engine != IoEngineKind::Null
+    }
+
+    fn cancelled(&self) -> bool {
+        self.options.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Builds filesets that are wanted and not there yet, and makes them durable.
+    fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<(), LoadError> {
+        let started = Instant::now();
+        let mut any = false;
+        for index in 0..self.files.len() {
+            if self.built[index] || !wanted(index) {
+                continue;
+            }
+            let site = Site {
+                directory: self.directory,
+                depot: &self.depot,
+                options: self.options,
+                index: index as u32,
+                real: self.real(),
+                metadata: uses_metadata(self.workload, index),
+            };
+            build::build(&mut self.files[index], site)?;
+            self.built[index] = true;
+            any = true;
+        }
+        if any && self.real() {
+            self.sync().map_err(|(files, errno)| LoadError::Setup {
+                fileset: self.files[files].spec.name.clone(),
+                call: "syncfs",
+                path: build::root(self.directory, &self.files[files].spec),
+                errno,
+                cure: crate::error::cure(errno),
+            })?;
+        }
+        self.report.setup_ns += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    /// Makes everything that was written to the built filesets durable. The error says at which of them.
+    fn sync(&self) -> Result<(), (usize, rustix::io::Errno)> {
+        if self.workload.final_sync == FinalSync::Everything {
+            rustix::fs::sync();
+            return Ok(());
+        }
+        let mut devices = Vec::new();
+        for (index, files) in self.files.iter().enumerate().filter(|(index, _)| self.built[*index]) {
+            let device = rustix::fs::fstat(files.directory()).map_err(|errno| (index, errno))?.st_dev;
+            if !devices.contains(&device) {
+                crate::io::kernel::syncfs(files.directory()).map_err(|errno| (index, errno))?;
+                devices.push(device);
+            }
+        }
+        Ok(())
+    }
+
+    /// All phases, the measured interval among them.
+    fn phases(&mut self) -> Result<(), LoadError> {
+        let last_measured = self.workload.phases.iter().rposition(|phase| phase.measured);
+        if self.workload.phases.is_empty() {
+            return self.build(&|_| true);
+        }
+        for (number, phase) in self.workload.phases.iter().enumerate() {
+            let used = filesets_of(phase, self.files.len());
+            self.build(&|index| phase.measured || used.contains(&index))?;
+            if phase.measured && !self.touched_ready {
+                self.callout()?;
+                self.touched = Touched::new(self.workload, &self.files);
+                self.touched_ready = true;
+            }
+            let last = last_measured == Some(number);
+            if phase.measured {
+                self.measured_phase(number, phase, last)?;
+            } else {
+                self.unmeasured_phase(number, phase)?;
+            }
+            if self.cancelled() {
+                return Err(LoadError::Interrupted);
+            }
+            if self.halted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn measured_phase(&mut self, number: usize, phase: &Phase, last: bool) -> Result<(), LoadError> {
+        let begin = || self.options.observer.measured_begin();
+        let before = std::cell::Cell::new(usage());
+        let begin_all = || {
+            begin();
+            before.set(usage());
+        };
+        let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all);
+        let end = match ended {
+            Ok(end) => end,
+            Err(error) => {
+                self.options.observer.measured_end();
+                return Err(error);
+            }
+        };
+        let halted = self.halted.load(Ordering::Relaxed);
+        let mut sync_ns = 0;
+        let mut sync_error = None;
+        if (last || halted) && self.real() && self.workload.final_sync != FinalSync::None && !self.cancelled() {
+            self.options.observer.progress(&Progress { phase: "final sync".into(), ..Progress::default() });
+            let start = self.clock.now();
+            sync_error = self.sync().err();
+            sync_ns = self.clock.between(start, self.clock.now());
+        }
+        let after = usage();
+        self.options.observer.measured_end();
+        if let Some((files, errno)) = sync_error {
+            self.collector.error("final sync", "syncfs", &self.files[files].spec.directory, errno);
+        }
+        let report = &mut self.report;
+        if self.measured.groups == 0 {
+            report.first_done_ns = end.first_done_ns;
+        }
+        report.last_done_ns = report.running_ns + end.last_done_ns;
+        report.running_ns += end.running_ns;
+        report.sync_ns += sync_ns;
+        report.elapsed_ns = report.running_ns + report.sync_ns;
+        report.process_user_ns += after.0.saturating_sub(before.get().0);
+        report.process_system_ns += after.1.saturating_sub(before.get().1);
+        self.cpu_ns += end.cpu_ns;
+        self.measured.groups += phase.groups.len();
+        let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
+        self.measured.points += end.running_ns.div_ceil(interval).max(1);
+        if halted {
+            self.report
+                .warnings
+                .push(format!("the load ended early, in phase {:?}, after an error: see the errors", phase.name));
+        }
+        Ok(())
+    }
+
+    /// A phase for the state that it leaves behind. Of what happened only errors are kept.
+    fn unmeasured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
+        let groups: Vec<&ThreadGroup> = phase.groups.iter().collect();
+        let collector = phase::collector_of(&groups);
+        self.run_phase(number, phase, &collector, 0, &|| {})?;
+        let errors = collector.finish(&names(&groups), self.interval).errors;
+        if self.halted.load(Ordering::Relaxed) {
+            self.report.warnings.push(format!(
+                "the load ended in phase {:?}, before anything was measured, after an error: see the errors",
+                phase.name
+            ));
+        } else if !errors.is_empty() {
+            self.report.warnings.push(format!("there were errors in phase {:?}, which is not measured", phase.name));
+        }
+        self.report.errors.extend(
+            errors
+                .into_iter()
+                .map(|error| ErrorReport { operation: format!("{}: {}", phase.name, error.operation), ..error }),
+        );
+        Ok(())
+    }
+
+    fn run_phase(
+        &self,
+        number: usize,
+        phase: &Phase,
+        collector: &Collector,
+        first_group: usize,
+        begin: &dyn Fn(),
+    ) -> Result<PhaseEnd, LoadError> {
+        let manner = plan::Manner { io: self.workload.io, stamped: self.workload.data.stamped };
+        let mut plan = PhasePlan::new(phase, &self.files, manner, first_group, &self.clock);
+        let own_descriptors = if self.real() { phase::plan_descriptors(&mut plan.groups, &self.files)? } else { true };
+        let load = Load {
+            clock: self.clock,
+            files: &self.files,
+            io: self.workload.io,
+            stamped: self.workload.data.stamped,
+            on_error: self.workload.on_error,
+            depot: &self.depot,
+            collector,
+            audit: &self.touched,
+            seed: self.options.seed,
+            phase_number: number as u64,
+            cancel: self.options.cancel,
+            halted: &self.halted,
+            verified_bytes: &self.verified_bytes,
+            indirect: &self.indirect,
+            phase: &plan,
+            measured: phase.measured,
+            start: AtomicU64::new(0),
+            first_point: if phase.measured { self.measured.points } else { 0 },
+            point_ticks: self.clock.ticks(self.interval),
+            own_descriptors,
+        };
+        let watch = Watch {
+            name: &phase.name,
+            observer: self.options.observer,
+            interval: self.interval,
+            expected: phase.stop.time,
+            begin,
+        };
+        match self.workload.io.engine {
+            IoEngineKind::Null => phase::run::<Null>(&load, &watch),
+            IoEngineKind::Psync => phase::run::<Psync>(&load, &watch),
+            other => Err(LoadError::Unsupported { what: format!("asks for the {other:?} I/O engine") }),
+        }
+    }
+
+    fn callout(&self) -> Result<(), LoadError> {
+        let Some(command) = self.workload.callout.as_ref().filter(|_| self.real()) else { return Ok(()) };
+        let failed = |status: String| LoadError::Callout { command: command.clone(), status };
+        let status = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .current_dir(self.directory)
+            .stdin(std::process::Stdio::null())
+            .status()
+            .map_err(|error| failed(error.to_string()))?;
+        if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
+    }
+
+    fn report(self, null_ns_per_operation: Option<f64>) -> LoadReport {
+        let groups: Vec<&ThreadGroup> = self.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
+        let collected = self.collector.finish(&names(&groups), self.interval);
+        let mut report = self.report;
+        report.operations = collected.operations;
+        report.calls = collected.calls;
+        report.group_fsyncs = collected.group_fsyncs;
+        report.series = collected.series;
+        report.series_interval_ns = collected.series_interval_ns;
+        report.errors.extend(collected.errors);
+        report.clock = self.clock.report();
+        let own_cost = match self.workload.io.engine {
+            IoEngineKind::Null => {
+                let operations: u64 = report.operations.iter().map(|one| one.invocations + one.errors).sum();
+                (operations > 0).then(|| self.cpu_ns as f64 / operations as f64)
+            }
+            _ => null_ns_per_operation,
+        };
+        let (audit, warnings) = audit::judge(&Summary {
+            workload: self.workload,
+            files: &self.files,
+            touched: &self.touched,
+            operations: &report.operations,
+            running_ns: report.running_ns,
+            verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
+            null_ns_per_operation: own_cost,
+        });
+        report.audit = audit;
+        if self.workload.io.engine == IoEngineKind::Null {
+            // On this engine the cost is the whole latency, and no finding.
+            report.audit.overhead_share = None;
+        } else {
+            report.warnings.extend(warnings);
+        }
+        let indirect = self.indirect.load(Ordering::Relaxed);
+        if indirect > 0 {
+            report.warnings.push(format!(
+                "{indirect} writes that were not aligned went through the page cache, because O_DIRECT cannot carry them"
+            ));
+        }
+        if self.workload.data.stamped {
+            report.warnings.push(
+                "data is stamped: file sizes are rounded up to 512 bytes, files are written by one thread at a time, and \
+                 compressibility and duplicates do not apply; the figures are of a check, not of a benchmark"
+                    .into(),
+            );
+        }
+        report
+    }
+}
+
+/// Names and requested shares of groups.
+fn names(groups: &[&ThreadGroup]) -> Vec<GroupNames> {
+    groups
+        .iter()
+        .map(|group| {
+            let shares: Vec<f64> = match &group.actions {
+                Actions::Mix(mix) => {
+                    let total: u64 = mix.iter().map(|weighted| u64::from(weighted.weight)).sum();
+                    mix.iter().map(|weighted| f64::from(weighted.weight) / total.max(1) as f64).collect()
+                }
+                Actions::Sequence(actions) => vec![0.0; actions.len()],
+                Actions::Ratio { .. } => vec![0.0; 2],
+            };
+            let actions = group.actions.all().iter().map(|action| action.name.clone()).zip(shares).collect();
+            GroupNames { group: group.name.clone(), actions }
+        })
+        .collect()
+}
+
+/// Filesets that a phase works on.
+fn filesets_of(phase: &Phase, count: usize) -> Vec<usize> {
+    let actions = phase.groups.iter().flat_map(|group| group.actions.all());
+    actions
+        .flat_map(|action| match action.fileset {
+            Some(index) => index as usize..index as usize + 1,
+            None => 0..count,
+        })
+        .collect()
+}
+
+fn uses_metadata(workload: &Workload, fileset: usize) -> bool {
+    let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
+    groups.flat_map(|group| group.actions.all()).any(|action| {
+        action.operation == Operation::Metadata && action.fileset.is_none_or(|index| index as usize == fileset)
+    })
+}
+
+/// User and system time of the process, in nanoseconds.
+fn usage() -> (u64, u64) {
+    crate::measure::clock::process_cpu_ns()
+}
+
+/// The workload's filesets as they are now, to be pretended on another engine.
+fn as_they_are(workload: &Workload, files: &[Files], most: u64) -> Vec<fstone_model::workload::Fileset> {
+    workload
+        .filesets
+        .iter()
+        .zip(files)
+        .map(|(spec, files)| fstone_model::workload::Fileset {
+            amount: Amount::Files(files.table.live().clamp(1, most)),
+            preallocated: 1.0,
+            existing: Existing::Rebuild,
+            ..spec.clone()
+        })
+        .collect()
+}

@@ -1,0 +1,266 @@
+//! One phase: its threads, from their start to their end.
+
+use super::drive::Ended;
+use super::gate::Gate;
+use super::plan::{Descriptors, GroupPlan, changes_files, largest_block};
+use super::worker::{Load, Picked, Worker};
+use crate::error::LoadError;
+use crate::fileset::{Hold, build::utilization};
+use crate::io::{Fd, Io, Setup, SetupError, kernel};
+use crate::measure::Collector;
+use crate::options::{Observer, Progress};
+use fstone_model::workload::OpenPolicy;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Stack of a thread: the loop and its operations need less than 16 KiB; the rest is for the standard library.
+const STACK_BYTES: usize = 128 << 10;
+/// How often the load is looked at while it runs.
+const LOOK: Duration = Duration::from_millis(20);
+/// Descriptors that all threads together may have of files that stay open, before they share them.
+const OWN_DESCRIPTORS: u64 = 16_384;
+/// Descriptors left for everything else.
+const OTHER_DESCRIPTORS: u64 = 128;
+/// Timer slack of threads that sleep to a moment: the least there is.
+const TIMER_SLACK_NS: u64 = 1;
+
+/// How a phase went.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PhaseEnd {
+    /// From the first operation's start to the last thread's end.
+    pub(crate) running_ns: u64,
+    pub(crate) first_done_ns: u64,
+    pub(crate) last_done_ns: u64,
+    /// CPU time of its threads.
+    pub(crate) cpu_ns: u64,
+}
+
+/// What is told and called while a phase runs.
+pub(crate) struct Watch<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) interval: Duration,
+    pub(crate) expected: Option<Duration>,
+    /// Called when all threads stand ready.
+    pub(crate) begin: &'a dyn Fn(),
+}
+
+/// Decides whether every thread can have descriptors of its own for files that stay open, raising the limit of the
+/// process as far as it goes. Own ones spare the threads a counter that all would write to.
+pub(crate) fn plan_descriptors(groups: &mut [GroupPlan], files: &[crate::fileset::Files]) -> Result<bool, LoadError> {
+    let keeping = || groups.iter().filter(|group| group.spec.open == OpenPolicy::KeepOpen);
+    let files_of = |group: &GroupPlan| group.filesets.iter().map(|index| files[*index].table.names()).sum::<u64>();
+    let own: u64 = keeping().map(|group| files_of(group).saturating_mul(u64::from(group.spec.threads))).sum();
+    let shared: u64 = keeping().map(files_of).sum();
+    if own == 0 {
+        return Ok(true);
+    }
+    let changing = groups.iter().any(|group| group.actions.iter().any(|action| changes_files(&action.operation)));
+    let limit = raise_descriptor_limit();
+    if own <= OWN_DESCRIPTORS && own + OTHER_DESCRIPTORS <= limit && !changing {
+        return Ok(true);
+    }
+    if shared + OTHER_DESCRIPTORS > limit {
+        return Err(LoadError::Descriptors { wanted: shared, limit });
+    }
+    for group in groups.iter_mut().filter(|group| group.spec.open == OpenPolicy::KeepOpen) {
+        for index in &group.filesets {
+            group.shared_descriptors[*index] = Some(Descriptors::new(files[*index].table.names()));
+        }
+    }
+    Ok(false)
+}
+
+fn raise_descriptor_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let maximum = limit.maximum.unwrap_or(1 << 20);
+    // Where raising is refused, the present limit stays.
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(maximum), maximum: limit.maximum });
+    if raised.is_ok() { maximum } else { limit.current.unwrap_or(maximum) }
+}
+
+/// Lets go of shared descriptors when the phase is over.
+struct CloseShared<'a>(&'a [GroupPlan], bool);
+
+impl Drop for CloseShared<'_> {
+    fn drop(&mut self) {
+        let slots = self.0.iter().flat_map(|group| group.shared_descriptors.iter().flatten());
+        for slot in slots.flat_map(|descriptors| &descriptors.slots) {
+            let fd = slot.swap(-1, Ordering::AcqRel);
+            if fd >= 0 && self.1 {
+                // The figures are taken; whatever was to be durable has been synced.
+                let _ = kernel::close(Fd(fd));
+            }
+        }
+    }
+}
+
+/// Says that a thread is done even when it panics.
+struct SayDone<'a, E>(&'a Gate<E>);
+
+impl<E> Drop for SayDone<'_, E> {
+    fn drop(&mut self) {
+        self.0.done();
+    }
+}
+
+fn engine_error(name: &'static str, error: SetupError) -> LoadError {
+    LoadError::Engine { engine: name, call: error.call, errno: error.errno, cure: error.cure }
+}
+
+/// Runs the threads of a phase on engine `E`.
+pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadError> {
+    let gate: Gate<LoadError> = Gate::new();
+    let ends: Mutex<Vec<Ended>> = Mutex::new(Vec::new());
+    let _close = CloseShared(&load.phase.groups, E::CAPABILITIES.real);
+    let wanted: u32 = load.phase.groups.iter().map(|group| group.spec.threads).sum();
+    std::thread::scope(|scope| {
+        let mut started = 0;
+        for group in &load.phase.groups {
+            for thread in 0..group.spec.threads {
+                let (gate, ends) = (&gate, &ends);
+                let body = move || {
+                    let _done = SayDone(gate);
+                    let mut worker = match ready::<E>(load, group, u64::from(thread)) {
+                        Ok(worker) => worker,
+                        Err(error) => {
+                            gate.ready(Err(error));
+                            return;
+                        }
+                    };
+                    if gate.ready(Ok(())) {
+                        let ended = worker.drive();
+                        ends.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+                    }
+                    worker.close_kept();
+                };
+                let builder = std::thread::Builder::new().name(format!("load-{thread}")).stack_size(STACK_BYTES);
+                match builder.spawn_scoped(scope, body) {
+                    Ok(_) => started += 1,
+                    Err(source) => {
+                        gate.open(false);
+                        return Err(LoadError::Threads { started, wanted, source });
+                    }
+                }
+            }
+        }
+        if let Err(error) = gate.await_ready(wanted) {
+            gate.open(false);
+            return Err(error);
+        }
+        (watch.begin)();
+        load.start.store(load.clock.now(), Ordering::Relaxed);
+        gate.open(true);
+        look_on(load, watch, &gate, wanted);
+        Ok(())
+    })?;
+    let start = load.start.load(Ordering::Relaxed);
+    let ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let since = |tick: u64| load.clock.between(start, tick);
+    let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
+    Ok(PhaseEnd {
+        running_ns: since(last),
+        first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
+        last_done_ns: since(last),
+        cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
+    })
+}
+
+/// A worker with everything at hand.
+fn ready<'a, E: Io>(load: &'a Load<'a>, group: &'a GroupPlan, thread: u64) -> Result<Worker<'a, E>, LoadError> {
+    let largest = group.actions.iter().map(|action| largest_block(&action.operation)).max().unwrap_or(0);
+    let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
+    let setup = Setup { depth: load.io.queue_depth.max(1), block_bytes };
+    let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
+    let mut worker = Worker::new(io, load, group, thread, block_bytes);
+    if group.spec.rate_per_second.is_some() || !group.spec.think_time.is_zero() {
+        // Sleeping a few microseconds too long is all that comes of a refusal.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(TIMER_SLACK_NS));
+    }
+    if group.spec.open == OpenPolicy::KeepOpen && (load.own_descriptors || thread == 0) {
+        open_all(&mut worker)?;
+    }
+    Ok(worker)
+}
+
+/// Opens every file of the group's filesets.
+fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
+    let mut open = Vec::new();
+    for fileset in &worker.group.filesets {
+        let files = &worker.load.files[*fileset];
+        for file in files.table.live_files() {
+            let picked = Picked { fileset: *fileset, file, hold: Hold::Free, position: None };
+            match worker.kept(&picked) {
+                Ok(fd) => open.push(fd),
+                Err(super::worker::Halt::Fault(fault)) => {
+                    return Err(LoadError::Setup {
+                        fileset: files.spec.name.clone(),
+                        call: "open",
+                        path: files.shown(&worker.path.shown()).into(),
+                        errno: fault.errno,
+                        cure: open_cure(worker.data_flags(OFlags::RDWR), fault.errno),
+                    });
+                }
+                Err(_) => return Err(LoadError::Interrupted),
+            }
+        }
+    }
+    // Opening is not an operation of the load.
+    worker.tally.calls.iter_mut().for_each(|latencies| *latencies = crate::measure::tally::Latencies::default());
+    worker.io.keep(&open);
+    Ok(())
+}
+
+fn open_cure(flags: OFlags, errno: Errno) -> &'static str {
+    if errno == Errno::INVAL && flags.contains(OFlags::DIRECT) {
+        return "; this filesystem has no O_DIRECT";
+    }
+    crate::error::cure(errno)
+}
+
+/// Tells progress and minds what the threads themselves do not, until they are done.
+fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: u32) {
+    let started = Instant::now();
+    let mut told = started;
+    let mut before = load.collector.totals();
+    let at_start = before.clone();
+    while !gate.await_done(threads, LOOK) {
+        for limits in std::iter::once(&load.phase.limits).chain(load.phase.groups.iter().map(|group| &group.limits)) {
+            if let Some(target) = limits.utilization {
+                // A filesystem that cannot be asked any more will show in the operations' own errors.
+                let fileset = load.phase.groups.first().and_then(|group| group.filesets.first());
+                let used = fileset.and_then(|index| utilization(&load.files[*index]).ok());
+                if used.is_some_and(|used| used >= target) {
+                    limits.ended.0.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        if told.elapsed() >= watch.interval {
+            let now = load.collector.totals();
+            watch.observer.progress(&Progress {
+                phase: watch.name.to_owned(),
+                elapsed: started.elapsed(),
+                expected: watch.expected,
+                operations: now.operations - at_start.operations,
+                bytes: now.read_bytes + now.written_bytes - at_start.read_bytes - at_start.written_bytes,
+                interval: told.elapsed(),
+                interval_operations: now.operations - before.operations,
+                interval_read_bytes: now.read_bytes - before.read_bytes,
+                interval_written_bytes: now.written_bytes - before.written_bytes,
+                latency: now.latency.clone(),
+            });
+            told = Instant::now();
+            before = now;
+        }
+    }
+}
+
+/// Names of the groups of some phases, for their collector.
+pub(crate) fn collector_of(groups: &[&fstone_model::workload::ThreadGroup]) -> Collector {
+    let actions: Vec<usize> = groups.iter().map(|group| group.actions.all().len()).collect();
+    Collector::new(&actions)
+}

@@ -1,0 +1,19 @@
+//! Pieces of workloads for tests.
+
+use fstone_model::workload::{Amount, Directories, Existing, Fileset, Naming, SizeDistribution};
+
+/// So many files of 4 KiB in one directory.
+pub(crate) fn fileset(files: u64) -> Fileset {
+    Fileset {
+        name: "files".into(),
+        directory: "data".into(),
+        amount: Amount::Files(files),
+        directories: Directories::Flat { count: 0, root_too: false },
+        size: SizeDistribution::Fixed(4096),
+        naming: Naming::default(),
+        preallocated: 1.0,
+        build_block_bytes: 4096,
+        existing: Existing::Rebuild,
+        fill: true,
+    }
+}

@@ -1,0 +1,111 @@
+//! Which files and blocks are worked on, and when that ends.
+
+use crate::support::*;
+use fstone_model::workload::*;
+
+fn chosen(operation: Operation, choice: FileChoice) -> Action {
+    Action { choice, ..action(operation) }
+}
+
+#[test]
+fn every_file_once() {
+    for threads in [1, 3] {
+        let directory = in_memory();
+        let mut files = fileset(500, 0);
+        files.preallocated = 0.0;
+        let mut load = workload(
+            files,
+            group(threads, mix(&[(1, action(Operation::Create { block_bytes: 0, fsync: false }))])),
+            once(),
+        );
+        let stat = mix(&[(1, chosen(Operation::Stat, FileChoice::RoundRobin))]);
+        load.phases.push(phase(vec![group(threads, stat)], once()));
+        let touch = mix(&[(1, chosen(Operation::Utimens, FileChoice::Partitioned))]);
+        load.phases.push(phase(vec![group(threads, touch)], once()));
+        load.phases.push(phase(vec![group(threads, mix(&[(1, action(Operation::Unlink))]))], once()));
+        let report = flawless(&load, directory.path());
+        let done: Vec<u64> = report.operations.iter().map(|operation| operation.invocations).collect();
+        assert_eq!(done, [500; 4], "{threads} threads");
+        assert_eq!(files_below(directory.path()), []);
+    }
+}
+
+#[test]
+fn every_block_once() {
+    let pattern = Pattern::Random { distribution: Distribution::Permutation, align_bytes: 4096 };
+    let walk = Pattern::Cursor { shared: true };
+    for choice in [FileChoice::Concatenated, FileChoice::Partitioned] {
+        for pattern in [pattern, walk] {
+            let directory = in_memory();
+            let one = chosen(Operation::Write(transfer(Extent::Bytes(4096), pattern)), choice);
+            let mut threads = group(3, mix(&[(1, one)]));
+            threads.open = OpenPolicy::KeepOpen;
+            // The last block of every file is a short one.
+            let report = flawless(&workload(fileset(7, 50_000), threads, once()), directory.path());
+            assert_eq!(report.invocations(), 7 * 13, "{choice:?} {pattern:?}");
+            assert_eq!(report.written_bytes(), 7 * 50_000, "{choice:?} {pattern:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_stays_with_its_file() {
+    let directory = in_memory();
+    let same = |operation| chosen(operation, FileChoice::Same);
+    let sequence = Actions::Sequence(vec![
+        action(Operation::Create { block_bytes: 4096, fsync: false }),
+        same(Operation::Append(transfer(Extent::Bytes(1000), Pattern::FromStart))),
+        same(Operation::Fsync),
+        same(Operation::Rename),
+        same(Operation::Stat),
+        same(Operation::Unlink),
+    ]);
+    let report = flawless(&workload(fileset(5, 4096), group(4, sequence), operations(600)), directory.path());
+    // Each thread may have been stopped in the middle of its last round.
+    let counts: Vec<u64> = report.operations.iter().map(|operation| operation.invocations).collect();
+    assert_eq!(counts.iter().sum::<u64>(), 600);
+    assert!(counts.iter().all(|count| (96..=104).contains(count)), "{counts:?}");
+    let left = files_below(directory.path());
+    assert_eq!(left.len() as u64, 5 + counts[0] - counts[5]);
+}
+
+#[test]
+fn a_sequence_once_through() {
+    let directory = in_memory();
+    let sequence = Actions::Sequence(vec![action(Operation::Stat), action(Operation::Read(random_block()))]);
+    let report = flawless(&workload(fileset(5, 4096), group(3, sequence), once()), directory.path());
+    assert_eq!(report.invocations(), 6);
+}
+
+#[test]
+fn reads_and_writes_by_ratio() {
+    let directory = in_memory();
+    let at = |operation| chosen(operation, FileChoice::Concatenated);
+    let ratio = Actions::Ratio {
+        first: at(Operation::Read(random_block())),
+        second: at(Operation::Write(random_block())),
+        ratio: 1.5,
+    };
+    let mut threads = group(4, ratio);
+    threads.open = OpenPolicy::KeepOpen;
+    threads.fsync =
+        FsyncPolicy { every_operations: 100, all_files: true, counted: false, at_end: true, data_only: false };
+    let report = flawless(&workload(fileset(8, 64 << 10), threads, operations(1000)), directory.path());
+    let (reads, writes) = (report.operations[0].invocations, report.operations[1].invocations);
+    assert_eq!(reads + writes, 1000);
+    assert!((598..=602).contains(&reads), "{reads} reads");
+    let fsyncs = &report.group_fsyncs[0];
+    assert_eq!((fsyncs.periodic, fsyncs.at_end), (10 * 8, 4 * 8));
+    assert_eq!(fsyncs.latency.count, 112);
+}
+
+#[test]
+fn counted_fsyncs_are_operations() {
+    let directory = in_memory();
+    let mut threads = group(2, mix(&[(1, action(Operation::Write(random_block())))]));
+    threads.open = OpenPolicy::KeepOpen;
+    threads.fsync = FsyncPolicy { every_operations: 10, all_files: true, counted: true, ..FsyncPolicy::default() };
+    let report = flawless(&workload(fileset(5, 64 << 10), threads, operations(300)), directory.path());
+    let total = report.invocations() + report.group_fsyncs[0].periodic;
+    assert!((295..=310).contains(&total), "{total}");
+}

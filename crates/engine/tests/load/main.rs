@@ -1,0 +1,5 @@
+//! Loads on real directories.
+
+mod choice;
+mod ffsb;
+mod support;

@@ -1,0 +1,149 @@
+//! Workloads put together, and places to run them.
+
+use fstone_engine::{LoadError, RunOptions, Unobserved, run};
+use fstone_model::workload::*;
+use fstone_model::{LoadReport, Workload};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A directory on the usual filesystem.
+pub(crate) fn on_disk() -> TempDir {
+    tempfile::Builder::new().prefix("fstone-engine-").tempdir().expect("a temporary directory")
+}
+
+/// A directory in memory.
+pub(crate) fn in_memory() -> TempDir {
+    tempfile::Builder::new().prefix("fstone-engine-").tempdir_in("/dev/shm").expect("a directory in /dev/shm")
+}
+
+/// So many files of a size in one directory.
+pub(crate) fn fileset(files: u64, size: u64) -> Fileset {
+    Fileset {
+        name: "files".into(),
+        directory: "data".into(),
+        amount: Amount::Files(files),
+        directories: Directories::Flat { count: 0, root_too: false },
+        size: SizeDistribution::Fixed(size),
+        naming: Naming::default(),
+        preallocated: 1.0,
+        build_block_bytes: 64 << 10,
+        existing: Existing::Rebuild,
+        fill: true,
+    }
+}
+
+pub(crate) fn action(operation: Operation) -> Action {
+    Action {
+        name: format!("{operation:?}").split([' ', '(']).next().unwrap_or_default().to_lowercase(),
+        operation,
+        fileset: Some(0),
+        choice: FileChoice::Uniform,
+        transactions: TransactionRule::One,
+    }
+}
+
+/// A transfer of so many bytes in blocks of 4 KiB.
+pub(crate) fn transfer(extent: Extent, pattern: Pattern) -> Transfer {
+    Transfer { extent, block_bytes: 4096, pattern, fsync: false }
+}
+
+/// Blocks of 4 KiB at random places.
+pub(crate) fn random_block() -> Transfer {
+    transfer(Extent::Bytes(4096), Pattern::Random { distribution: Distribution::Uniform, align_bytes: 4096 })
+}
+
+pub(crate) fn whole() -> Transfer {
+    transfer(Extent::Whole, Pattern::FromStart)
+}
+
+pub(crate) fn mix(actions: &[(u32, Action)]) -> Actions {
+    Actions::Mix(actions.iter().map(|(weight, action)| Weighted { weight: *weight, action: action.clone() }).collect())
+}
+
+pub(crate) fn group(threads: u32, actions: Actions) -> ThreadGroup {
+    ThreadGroup {
+        name: "group".into(),
+        threads,
+        actions,
+        open: OpenPolicy::PerOperation,
+        think_time: Duration::ZERO,
+        rate_per_second: None,
+        fsync: FsyncPolicy::default(),
+        stop: Stop::default(),
+    }
+}
+
+pub(crate) fn operations(count: u64) -> Stop {
+    Stop { operations: Some(count), ..Stop::default() }
+}
+
+pub(crate) fn milliseconds(time: u64) -> Stop {
+    Stop { time: Some(Duration::from_millis(time)), ..Stop::default() }
+}
+
+pub(crate) fn once() -> Stop {
+    Stop { once_through: true, ..Stop::default() }
+}
+
+pub(crate) fn phase(groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
+    Phase { name: "main".into(), measured: true, groups, stop }
+}
+
+/// One measured phase of one group on one fileset.
+pub(crate) fn workload(fileset: Fileset, group: ThreadGroup, stop: Stop) -> Workload {
+    Workload {
+        name: "test".into(),
+        filesets: vec![fileset],
+        phases: vec![phase(vec![group], stop)],
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::Stop,
+        final_sync: FinalSync::Syncfs,
+        callout: None,
+        series_interval: Duration::from_millis(100),
+    }
+}
+
+pub(crate) fn try_run(workload: &Workload, directory: &Path, seed: u64) -> Result<LoadReport, LoadError> {
+    let cancel = AtomicBool::new(false);
+    run(workload, directory, &RunOptions { seed, cancel: &cancel, observer: &Unobserved, measure_null: false })
+}
+
+/// Runs it and checks what must hold of every report.
+pub(crate) fn load(workload: &Workload, directory: &Path) -> LoadReport {
+    let report = try_run(workload, directory, 1).expect("the engine works");
+    for operation in &report.operations {
+        assert_eq!(operation.latency.count, operation.invocations, "{}", operation.name);
+    }
+    let in_series: u64 = report.series.iter().map(|point| point.operations).sum();
+    assert_eq!(in_series, report.invocations());
+    assert_eq!(report.series.iter().map(|point| point.latency.count).sum::<u64>(), report.invocations());
+    assert_eq!(report.elapsed_ns, report.running_ns + report.sync_ns);
+    assert!(report.first_done_ns <= report.last_done_ns && report.last_done_ns <= report.running_ns);
+    report
+}
+
+/// The same, where nothing may fail.
+pub(crate) fn flawless(workload: &Workload, directory: &Path) -> LoadReport {
+    let report = load(workload, directory);
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    report
+}
+
+/// Files below a directory, with their sizes.
+pub(crate) fn files_below(directory: &Path) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(files_below(&path));
+        } else {
+            let size = path.symlink_metadata().expect("metadata").len();
+            found.push((path.to_string_lossy().into_owned(), size));
+        }
+    }
+    found.sort();
+    found
+}
