@@ -17,4 +17,5 @@ pub mod native;
 pub mod study;
 pub mod sysbench;
 
+pub use decode::KeyReference;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Source, Span};

@@ -7,7 +7,7 @@
 
 mod scalar;
 
-pub(crate) use scalar::{Count, Flag, Listed, OneOrMany, Share, Size, Text, Time, Word, Words};
+pub(crate) use scalar::{Count, Flag, Listed, OneOrMany, Real, Share, Size, Text, Time, Word, Words};
 
 use crate::diagnostic::{Diagnostic, Report, Span, closest};
 use serde_json::{Map, Value, json};
@@ -166,6 +166,33 @@ macro_rules! table {
     (@required) => { false };
 }
 pub(crate) use table;
+
+/// A table without keys, where there is nothing to choose.
+#[derive(Debug, Clone)]
+pub(crate) struct Nothing;
+
+impl Keys for Nothing {
+    const ABOUT: &'static str = "Nothing to choose.";
+    const ONE_OF: &'static [&'static str] = &[];
+
+    fn keys() -> Vec<Key> {
+        Vec::new()
+    }
+}
+
+impl Decode for Nothing {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        open::<Self>(node, report).map(|_| Self)
+    }
+
+    fn schema() -> Value {
+        object_schema::<Self>()
+    }
+
+    fn expected() -> String {
+        "an empty table, {}".into()
+    }
+}
 
 /// Parses a file and decodes its root table. Syntax errors are reported alone: what follows from them is no news.
 pub(crate) fn document<T: Decode + Keys>(report: &mut Report) -> Option<T> {
@@ -384,4 +411,30 @@ pub(crate) fn object_schema<T: Keys>() -> Value {
 /// A key's documentation on one line: doc comments keep their line breaks and leading blanks.
 pub(crate) fn tidy(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A key of a file format, for printing a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyReference {
+    /// The table it stands in, as in a file: "", "factor.filesystem.NAME", "step.load".
+    pub table: &'static str,
+    /// The key.
+    pub name: &'static str,
+    /// Whether the table means nothing without it.
+    pub required: bool,
+    /// What it means.
+    pub about: String,
+}
+
+/// The keys of tables, as a reference.
+pub(crate) fn reference<const N: usize>(tables: [(&'static str, Vec<Key>); N]) -> Vec<KeyReference> {
+    let of_table = |(table, keys): (&'static str, Vec<Key>)| {
+        keys.into_iter().map(move |key| KeyReference {
+            table,
+            name: key.name,
+            required: key.required,
+            about: tidy(key.doc),
+        })
+    };
+    tables.into_iter().flat_map(of_table).collect()
 }

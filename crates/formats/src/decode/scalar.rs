@@ -94,6 +94,39 @@ impl<const MIN: u64, const MAX: u64> Decode for Count<MIN, MAX> {
     }
 }
 
+/// A number above 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Real(pub(crate) f64);
+
+impl Decode for Real {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        let number = match node.get_ref() {
+            DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|n| n as f64),
+            DeValue::Float(float) => float.as_str().replace('_', "").parse::<f64>().ok(),
+            _ => {
+                wrong_type(node, &Self::expected(), report);
+                return None;
+            }
+        };
+        let number = number.filter(|number| number.is_finite() && *number > 0.0);
+        if number.is_none() {
+            report.push(
+                Diagnostic::error(node.span(), "this number is out of range")
+                    .label(format!("expected {}", Self::expected())),
+            );
+        }
+        number.map(Self)
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "number", "exclusiveMinimum": 0 })
+    }
+
+    fn expected() -> String {
+        "a number above 0".into()
+    }
+}
+
 /// A quantity with a unit: as text, or as a number in the base unit.
 fn quantity<T>(
     node: &Node<'_>,
@@ -204,7 +237,10 @@ impl<T: Word> Decode for Listed<T> {
 
     fn expected() -> String {
         let words: Vec<String> = T::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-        words.join(" or ")
+        match words.as_slice() {
+            [one, other] => format!("{one} or {other}"),
+            _ => format!("one of {}", words.join(", ")),
+        }
     }
 }
 

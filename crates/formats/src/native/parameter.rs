@@ -3,8 +3,8 @@
 use fstone_model::{
     Workload, units,
     workload::{
-        Action, Actions, Amount, Directories, Extent, Fileset, IoEngineKind, Operation, Phase, SizeDistribution,
-        ThreadGroup, Transfer,
+        Action, Actions, Amount, Directories, Extent, Fileset, IoEngineKind, Operation, Pattern, Phase,
+        SizeDistribution, ThreadGroup, Transfer,
     },
 };
 use std::{fmt, time::Duration};
@@ -175,7 +175,8 @@ pub enum ApplyError {
 /// - `files`, `directories`, `file-size`, `total-size`: of the only fileset. `total-size` is shared out evenly over a
 ///   number of files, and otherwise is the amount.
 /// - `queue-depth`: of an engine that can have several requests in flight.
-/// - `block-size`: of every read and write of the measured phases; operations that moved one block still do.
+/// - `block-size`: of every read and write of the measured phases; operations that moved
+///   one block still do, and offsets that were multiples of the block still are.
 ///
 /// # Errors
 /// When the load has no such thing or several, or the value makes no sense. The load is unchanged then.
@@ -246,6 +247,11 @@ fn set_block(operation: &mut Operation, value: u64) -> bool {
     let resize = |transfer: &mut Transfer| {
         if transfer.extent == Extent::Bytes(transfer.block_bytes) {
             transfer.extent = Extent::Bytes(value);
+        }
+        if let Pattern::Random { align_bytes, .. } | Pattern::FromRandom { align_bytes } = &mut transfer.pattern
+            && *align_bytes == transfer.block_bytes
+        {
+            *align_bytes = value;
         }
         transfer.block_bytes = value;
     };

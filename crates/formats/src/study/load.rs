@@ -3,12 +3,16 @@
 use super::surface::LoadSurface;
 use crate::{
     Source,
-    decode::{Field, Text},
+    decode::{Field, Text, Words},
     diagnostic::{Diagnostic, Report, Span},
     ffsb,
     native::{self, ApplyError, Parameter},
+    sysbench,
 };
-use fstone_model::Workload;
+use fstone_model::{
+    Workload,
+    workload::{Amount, Fileset, SizeDistribution},
+};
 use std::path::{Component, Path};
 
 /// Reads a file that the study names, by the path written there; says why it cannot.
@@ -71,6 +75,8 @@ pub(super) struct Load {
     base: Workload,
     /// Numbers that the step sets itself, and where.
     own: Vec<(Parameter, u64, Span)>,
+    /// The size of all files, when that is what the load keeps while their number changes (sysbench).
+    total_bytes: Option<u64>,
 }
 
 /// A number that a cell gives its loads, and where that is said.
@@ -87,7 +93,12 @@ pub(super) struct Number {
 /// The load of a step; `None` after having reported why there is none.
 pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
     let own = surface.numbers.0.iter().map(|(parameter, field)| (*parameter, field.value, field.span)).collect();
-    let load = Load { base: base(surface, files, report)?, own };
+    let base = base(surface, files, report)?;
+    let total_bytes = surface.sysbench.as_ref().and_then(|_| match base.filesets.as_slice() {
+        [Fileset { amount: Amount::Files(files), size: SizeDistribution::Fixed(bytes), .. }] => Some(files * bytes),
+        _ => None,
+    });
+    let load = Load { base, own, total_bytes };
     // The numbers of the step itself have to fit the load, whatever the cells say.
     for (parameter, value, span) in &load.own {
         if let Err(error) = native::apply(&mut load.base.clone(), *parameter, *value) {
@@ -98,25 +109,25 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
 }
 
 fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Workload> {
-    let field = surface.ffsb.as_ref()?;
-    let source = files.source(field, report)?;
-    match ffsb::parse(&source, &ffsb::Options::default()) {
-        Ok(profile) => {
-            let workload = profile.workload(ffsb::Placement::UnderDirectory);
-            if workload.phases.is_empty() {
-                report.push(
-                    Diagnostic::error(field.span, "this profile only builds its files")
-                        .label("its `time` is 0, so there is nothing to measure"),
-                );
-                return None;
-            }
-            Some(workload)
-        }
-        Err(diagnostics) => {
-            report.append(diagnostics);
-            None
-        }
+    let read = if let Some(field) = &surface.ffsb {
+        let profile = ffsb::parse(&files.source(field, report)?, &ffsb::Options::default());
+        profile.map(|profile| profile.workload(ffsb::Placement::UnderDirectory))
+    } else if let Some(field) = &surface.workload {
+        native::parse(&files.source(field, report)?)
+    } else {
+        let Words(words) = &surface.sysbench.as_ref()?.value;
+        let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
+        sysbench::parse(&run).map(|fileio| fileio.prepared_workload())
+    };
+    let workload = read.map_err(|diagnostics| report.append(diagnostics)).ok()?;
+    if workload.measured_phases().next().is_none() {
+        let fields = [&surface.ffsb, &surface.workload];
+        let span = fields.into_iter().flatten().map(|field| field.span).next().unwrap_or_default();
+        report
+            .push(Diagnostic::error(span, "this load only makes its files").label("it has no phase that is measured"));
+        return None;
     }
+    Some(workload)
 }
 
 impl Load {
@@ -144,6 +155,13 @@ impl Load {
         // In the order of the parameters: a total is shared out over the number of files that was set before it.
         let mut all: Vec<Number> =
             own.filter(|own| !given().any(|given| given.parameter == own.parameter)).chain(given()).collect();
+        let says = |parameter: Parameter| all.iter().any(|number| number.parameter == parameter);
+        if let (Some(value), true, false, false) =
+            (self.total_bytes, says(Parameter::Files), says(Parameter::FileSize), says(Parameter::TotalSize))
+        {
+            let span = all.iter().find(|number| number.parameter == Parameter::Files).and_then(|number| number.span);
+            all.push(Number { parameter: Parameter::TotalSize, value, span, prevails: false });
+        }
         all.sort_by_key(|number| number.parameter);
         for number in all {
             if let Err(error) = native::apply(&mut workload, number.parameter, number.value) {

@@ -27,7 +27,7 @@ pub use overrides::{DeviceChoice, Overrides};
 pub use show::latency_metrics;
 pub use step::default_limit;
 
-use crate::decode::{Decode, Key, Keys};
+use crate::decode::{self, Decode, KeyReference, Keys};
 #[expect(unused_imports, reason = "for the links above")]
 use fstone_model::Plan;
 
@@ -47,23 +47,10 @@ pub fn schema() -> serde_json::Value {
     schema
 }
 
-/// A key of the study file, for printing a reference.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyReference {
-    /// The table it stands in, as in a file: "", "factor.filesystem.NAME", "step.load".
-    pub table: &'static str,
-    /// The key.
-    pub name: &'static str,
-    /// Whether the table means nothing without it.
-    pub required: bool,
-    /// What it means.
-    pub about: String,
-}
-
 /// Every key of the study file, table by table, in the order a file usually has them.
 #[must_use]
 pub fn reference() -> Vec<KeyReference> {
-    let tables: [(&'static str, Vec<Key>); 18] = [
+    decode::reference([
         ("", surface::StudyFile::keys()),
         ("repeats", surface::RepeatsRange::keys()),
         ("device", surface::DeviceSurface::keys()),
@@ -82,16 +69,5 @@ pub fn reference() -> Vec<KeyReference> {
         ("quick.sweep", surface::SweepSurface::keys()),
         ("published", surface::PublishedSurface::keys()),
         ("published.row.NAME", surface::RemarkedFigure::keys()),
-    ];
-    tables
-        .into_iter()
-        .flat_map(|(table, keys)| {
-            keys.into_iter().map(move |key| KeyReference {
-                table,
-                name: key.name,
-                required: key.required,
-                about: crate::decode::tidy(key.doc),
-            })
-        })
-        .collect()
+    ])
 }

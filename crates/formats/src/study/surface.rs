@@ -2,8 +2,8 @@
 
 use crate::{
     decode::{
-        At, Count, Decode, Entries, Flag, Given, Key, Keys, Listed, Node, OneOrMany, Share, Size, Text, Time, Word,
-        Words, object_schema, open, table, wrong_type,
+        At, Count, Decode, Entries, Flag, Given, Listed, Node, Nothing, OneOrMany, Share, Size, Text, Time, Word,
+        Words, table, wrong_type,
     },
     diagnostic::{Diagnostic, Report},
     study::level::{Numbers, PlainFactors},
@@ -207,33 +207,6 @@ table! {
     ]
 }
 
-/// A table without keys, for steps with nothing to choose.
-#[derive(Debug, Clone)]
-pub(crate) struct Nothing;
-
-impl Keys for Nothing {
-    const ABOUT: &'static str = "Nothing to choose.";
-    const ONE_OF: &'static [&'static str] = &[];
-
-    fn keys() -> Vec<Key> {
-        Vec::new()
-    }
-}
-
-impl Decode for Nothing {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        open::<Self>(node, report).map(|_| Self)
-    }
-
-    fn schema() -> Value {
-        object_schema::<Self>()
-    }
-
-    fn expected() -> String {
-        "an empty table, {}".into()
-    }
-}
-
 table! {
     /// A check of the filesystem.
     pub(crate) struct FsckSurface {
@@ -261,9 +234,13 @@ table! {
     pub(crate) struct LoadSurface {
         /// An FFSB profile, by its path relative to the study.
         "ffsb" => ffsb: Text;
+        /// Options of `sysbench fileio`, as on its command line, without `prepare` and `run`: files are made, then used.
+        "sysbench" => sysbench: Words;
+        /// A workload file, by its path relative to the study.
+        "workload" => workload: Text;
         .. numbers: Numbers;
     }
-    one of ["ffsb"]
+    one of ["ffsb", "sysbench", "workload"]
 }
 
 /// `command`: argv, or a table.

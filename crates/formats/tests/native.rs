@@ -1,0 +1,463 @@
+//! The workload file: what is printed is read back as it was, and what is wrong is told.
+
+use fstone_formats::{
+    Source, ffsb,
+    native::{self, ApplyError, Parameter},
+    sysbench,
+};
+use fstone_model::workload::{
+    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
+    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
+    SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+};
+use proptest::{option, prelude::*};
+use std::time::Duration;
+
+fn bytes() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        any::<u64>(),
+        0u64..1 << 20,
+        (0u64..1 << 20).prop_map(|kib| kib << 10),
+        (1u64..1 << 10).prop_map(|gib| gib << 30)
+    ]
+}
+
+fn block() -> impl Strategy<Value = u64> {
+    prop_oneof![1u64..=1 << 30, (1u64..=1 << 20).prop_map(|kib| kib << 10)]
+}
+
+fn share() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0, (0u32..=100).prop_map(|percent| f64::from(percent) / 100.0)]
+}
+
+fn real() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(1.5), f64::MIN_POSITIVE..1e-3, 1e-3..1e3, 1e3..f64::MAX]
+}
+
+fn time() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        (0u64..1 << 40).prop_map(Duration::from_nanos),
+        (0u64..1 << 40).prop_map(Duration::from_micros),
+        (0u64..100_000).prop_map(Duration::from_secs)
+    ]
+}
+
+/// Texts with everything that TOML has to quote.
+fn text() -> impl Strategy<Value = String> {
+    "[a-zA-Z0-9 '\"\\\\\n\t\u{1b}é{}\\[\\]#=.-]{0,12}[a-z]"
+}
+
+fn size() -> BoxedStrategy<SizeDistribution> {
+    prop_oneof![
+        bytes().prop_map(SizeDistribution::Fixed),
+        (bytes(), bytes()).prop_map(|(a, b)| SizeDistribution::Uniform { minimum: a.min(b), maximum: a.max(b) }),
+        prop::collection::vec((bytes(), 1u32..), 1..4).prop_map(SizeDistribution::Weighted),
+        (1u64.., real()).prop_map(|(mean, shape)| SizeDistribution::Gamma { mean, shape }),
+        (1u64.., real()).prop_map(|(median, sigma)| SizeDistribution::Lognormal { median, sigma }),
+    ]
+    .boxed()
+}
+
+fn fileset(index: usize) -> BoxedStrategy<Fileset> {
+    let amount = prop_oneof![
+        any::<u64>().prop_map(Amount::Files),
+        bytes().prop_map(Amount::Bytes),
+        share().prop_map(Amount::Utilization)
+    ];
+    let directories = prop_oneof![
+        (0u64.., any::<bool>()).prop_map(|(count, root_too)| Directories::Flat { count, root_too }),
+        (1u32.., 1u32..).prop_map(|(width, depth)| Directories::Tree { width, depth })
+    ];
+    let existing = prop_oneof![Just(Existing::Rebuild), Just(Existing::Reuse), Just(Existing::Require)];
+    let naming = prop_oneof![
+        Just(Naming::default()),
+        ("[a-z'. \"]{1,8}", "[a-z]{1,4}")
+            .prop_map(|(file, directory)| Naming { file_prefix: format!("f{file}"), directory_prefix: directory })
+    ];
+    (
+        text(),
+        "([a-z]{1,3}(/[a-z]{1,3}){0,2})?",
+        amount,
+        directories,
+        size(),
+        naming,
+        share(),
+        block(),
+        existing,
+        any::<bool>(),
+    )
+        .prop_map(
+            move |(
+                name,
+                directory,
+                amount,
+                directories,
+                size,
+                naming,
+                preallocated,
+                build_block_bytes,
+                existing,
+                fill,
+            )| {
+                let name = format!("{name}{index}");
+                Fileset {
+                    name,
+                    directory,
+                    amount,
+                    directories,
+                    size,
+                    naming,
+                    preallocated,
+                    build_block_bytes,
+                    existing,
+                    fill,
+                }
+            },
+        )
+        .boxed()
+}
+
+fn transfer() -> BoxedStrategy<Transfer> {
+    let distribution = prop_oneof![
+        Just(Distribution::Uniform),
+        Just(Distribution::Permutation),
+        real().prop_map(|theta| Distribution::Zipf { theta }),
+        real().prop_map(|deviation| Distribution::Gauss { deviation })
+    ];
+    let pattern = prop_oneof![
+        Just(Pattern::FromStart),
+        block().prop_map(|align_bytes| Pattern::FromRandom { align_bytes }),
+        any::<bool>().prop_map(|shared| Pattern::Cursor { shared }),
+        (distribution, block()).prop_map(|(distribution, align_bytes)| Pattern::Random { distribution, align_bytes }),
+        bytes().prop_map(|skip_bytes| Pattern::Skip { skip_bytes })
+    ];
+    let extent = prop_oneof![Just(Extent::Whole), (1u64..).prop_map(Extent::Bytes)];
+    (extent, block(), pattern, any::<bool>())
+        .prop_map(|(extent, block_bytes, pattern, fsync)| Transfer { extent, block_bytes, pattern, fsync })
+        .boxed()
+}
+
+fn operation() -> BoxedStrategy<Operation> {
+    let plain = prop::sample::select(vec![
+        Operation::OpenClose,
+        Operation::Fsync,
+        Operation::Fdatasync,
+        Operation::Syncfs,
+        Operation::Unlink,
+        Operation::Rename,
+        Operation::Link,
+        Operation::Symlink,
+        Operation::Mkdir,
+        Operation::Rmdir,
+        Operation::Metadata,
+        Operation::Readdir,
+        Operation::Walk,
+        Operation::Stat,
+        Operation::Chmod,
+        Operation::Utimens,
+        Operation::Getxattr,
+        Operation::CopyFileRange,
+        Operation::Reflink,
+    ]);
+    prop_oneof![
+        plain,
+        (prop_oneof![Just(0), block()], any::<bool>())
+            .prop_map(|(block_bytes, fsync)| Operation::Create { block_bytes, fsync }),
+        transfer().prop_map(Operation::Read),
+        transfer().prop_map(Operation::Write),
+        transfer().prop_map(Operation::Append),
+        transfer().prop_map(Operation::MmapRead),
+        (transfer(), any::<bool>()).prop_map(|(transfer, msync)| Operation::MmapWrite { transfer, msync }),
+        bytes().prop_map(|size_bytes| Operation::Truncate { size_bytes }),
+        (bytes(), any::<bool>()).prop_map(|(size_bytes, punch)| Operation::Fallocate { size_bytes, punch }),
+        (0u32..=64 << 10).prop_map(|value_bytes| Operation::Setxattr { value_bytes }),
+    ]
+    .boxed()
+}
+
+fn action(filesets: u32) -> BoxedStrategy<Action> {
+    let choice = prop_oneof![
+        Just(FileChoice::Uniform),
+        Just(FileChoice::RoundRobin),
+        Just(FileChoice::Concatenated),
+        Just(FileChoice::Partitioned)
+    ];
+    let rule =
+        prop_oneof![Just(TransactionRule::One), Just(TransactionRule::BlocksFloor), Just(TransactionRule::BlocksCeil)];
+    (text(), operation(), option::of(0..filesets), choice, rule)
+        .prop_map(|(name, operation, fileset, choice, transactions)| Action {
+            name,
+            operation,
+            fileset,
+            choice,
+            transactions,
+        })
+        .boxed()
+}
+
+fn stop() -> BoxedStrategy<Stop> {
+    (option::of(time()), option::of(1u64..), option::of(bytes()), any::<bool>(), option::of(share()))
+        .prop_map(|(time, operations, bytes, once_through, utilization)| Stop {
+            time,
+            operations,
+            bytes,
+            once_through,
+            utilization,
+        })
+        .boxed()
+}
+
+fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
+    let actions = prop_oneof![
+        prop::collection::vec(
+            (1u32.., action(filesets)).prop_map(|(weight, action)| Weighted { weight, action }),
+            1..4
+        )
+        .prop_map(Actions::Mix),
+        (prop::collection::vec(action(filesets), 1..4), any::<bool>()).prop_map(|(mut actions, same)| {
+            for later in actions.iter_mut().skip(1).filter(|_| same) {
+                later.choice = FileChoice::Same;
+            }
+            Actions::Sequence(actions)
+        }),
+        (action(filesets), action(filesets), real()).prop_map(|(first, second, ratio)| Actions::Ratio {
+            first,
+            second,
+            ratio
+        }),
+    ];
+    let fsync =
+        (any::<u64>(), any::<[bool; 4]>()).prop_map(|(every_operations, [all_files, counted, at_end, data_only])| {
+            FsyncPolicy { every_operations, all_files, counted, at_end, data_only }
+        });
+    let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
+    (text(), 1u32..=65536, actions, open, time(), option::of(real()), fsync, stop())
+        .prop_map(move |(name, threads, actions, open, think_time, rate_per_second, fsync, stop)| {
+            let name = format!("{name}{index}");
+            ThreadGroup { name, threads, actions, open, think_time, rate_per_second, fsync, stop }
+        })
+        .boxed()
+}
+
+fn phase(index: usize, filesets: u32) -> BoxedStrategy<Phase> {
+    let groups = prop_oneof![
+        group(0, filesets).prop_map(|one| vec![one]),
+        (group(0, filesets), group(1, filesets)).prop_map(|(one, two)| vec![one, two])
+    ];
+    (text(), any::<bool>(), groups, stop())
+        .prop_map(move |(name, measured, groups, mut stop)| {
+            // A phase ends.
+            stop.once_through |= stop == Stop::default();
+            Phase { name: format!("{name}{index}"), measured, groups, stop }
+        })
+        .boxed()
+}
+
+fn workload() -> BoxedStrategy<Workload> {
+    let io = (
+        prop_oneof![
+            Just(IoEngineKind::Psync),
+            Just(IoEngineKind::IoUring),
+            Just(IoEngineKind::Mmap),
+            Just(IoEngineKind::Null)
+        ],
+        any::<bool>(),
+        prop_oneof![Just(OpenSync::None), Just(OpenSync::Sync), Just(OpenSync::Dsync)],
+        1u32..,
+    )
+        .prop_map(|(engine, direct, sync, queue_depth)| IoSettings { engine, direct, sync, queue_depth });
+    let data = (share(), share(), any::<bool>()).prop_map(|(compressible, duplicate, stamped)| DataPattern {
+        compressible,
+        duplicate,
+        stamped,
+    });
+    let last = (
+        prop_oneof![Just(ErrorPolicy::Stop), Just(ErrorPolicy::Continue)],
+        prop_oneof![Just(FinalSync::None), Just(FinalSync::Syncfs), Just(FinalSync::Everything)],
+        option::of(text()),
+        time().prop_filter("a point has some length", |time| !time.is_zero()),
+    );
+    let files_and_phases = prop_oneof![
+        (
+            fileset(0).prop_map(|one| vec![one]),
+            prop_oneof![Just(Vec::new()), (phase(0, 1), phase(1, 1)).prop_map(|(one, two)| vec![one, two])]
+        ),
+        ((fileset(0), fileset(1)).prop_map(|(one, two)| vec![one, two]), phase(0, 2).prop_map(|one| vec![one]))
+    ];
+    (text(), files_and_phases, io, data, last)
+        .prop_map(|(name, (filesets, phases), io, data, (on_error, final_sync, callout, series_interval))| Workload {
+            name,
+            filesets,
+            phases,
+            io,
+            data,
+            on_error,
+            final_sync,
+            callout,
+            series_interval,
+        })
+        .boxed()
+}
+
+fn parse(text: &str) -> Workload {
+    native::parse(&Source::new("workload.toml", text)).unwrap_or_else(|diagnostics| panic!("{diagnostics}\n\n{text}"))
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_back(workload in workload()) {
+        let text = native::print(&workload);
+        prop_assert_eq!(parse(&text), workload, "{}", text);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(start in 0usize..EXAMPLE.len(), length in 0usize..60, insert in "[a-z\"\\[\\]{}=,.0-9 \\n-]{0,20}") {
+        let end = (start + length).min(EXAMPLE.len());
+        let text = format!("{}{insert}{}", &EXAMPLE[..start], &EXAMPLE[end..]);
+        if let Err(diagnostics) = native::parse(&Source::new("workload.toml", text)) {
+            prop_assert!(diagnostics.errors() > 0 && !diagnostics.to_string().is_empty());
+        }
+    }
+}
+
+const EXAMPLE: &str = r#"
+name = "mail"
+io = { engine = "io-uring", queue-depth = 8 }
+
+[[fileset]]
+name = "boxes"
+directory = "mail/boxes"
+files = 1000
+directories = 20
+size = { lognormal = { median = "4 KiB", sigma = 1.5 } }
+
+[[phase]]
+name = "deliver and read"
+stop = { time = "30 s" }
+
+[[phase.group]]
+name = "deliver"
+threads = 4
+
+[[phase.group.sequence]]
+create = { block = "4 KiB", fsync = true }
+
+[[phase.group.sequence]]
+rename = {}
+choice = "same"
+
+[[phase.group]]
+name = "read"
+threads = 12
+think-time = "10 ms"
+
+[[phase.group.mix]]
+weight = 9
+read = { block = "16 KiB" }
+transactions = "begun-blocks"
+
+[[phase.group.mix]]
+name = "look"
+stat = {}
+"#;
+
+#[test]
+fn an_example_means_what_it_says() {
+    let workload = parse(EXAMPLE);
+    assert_eq!((workload.filesets[0].amount, workload.threads()), (Amount::Files(1000), 16));
+    assert_eq!(workload.filesets[0].directories, Directories::Flat { count: 20, root_too: false });
+    let group = &workload.phases[0].groups[1];
+    assert_eq!((group.think_time, group.actions.all()[1].name.as_str()), (Duration::from_millis(10), "look"));
+    let Operation::Read(transfer) = &group.actions.all()[0].operation else { panic!("a read") };
+    assert_eq!((transfer.extent, transfer.block_bytes, transfer.pattern), (Extent::Whole, 16384, Pattern::FromStart));
+    insta::assert_snapshot!("example", native::print(&workload));
+}
+
+#[test]
+fn loads_of_other_formats_are_printed_and_read_back() {
+    let profile = include_str!("../../../studies/small-file.ffsb");
+    let profile =
+        ffsb::parse(&Source::new("small-file.ffsb", profile), &ffsb::Options::default()).expect("it is right");
+    let workload = profile.workload(ffsb::Placement::UnderDirectory);
+    insta::assert_snapshot!("small-file", native::print(&workload));
+    assert_eq!(parse(&native::print(&workload)), workload);
+
+    for mode in ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"] {
+        let words = [format!("--file-test-mode={mode}"), "--file-fsync-mode=fdatasync".into(), "run".into()];
+        let workload = sysbench::parse(&words).expect("it is right").prepared_workload();
+        assert_eq!(parse(&native::print(&workload)), workload);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let wrong = r#"
+name = "wrong"
+series-interval = "0 s"
+
+[[fileset]]
+name = "*"
+directory = "../up"
+files = 1
+bytes = "1 GiB"
+size = { uniform = { from = "8 KiB", below = "4 KiB" } }
+file-prefix = "a/b"
+build-block = 0
+
+[[fileset]]
+name = "two"
+files = 2
+size = { weighted = [] }
+directories = { tree = { width = 2, depth = 2 }, parent-too = true }
+
+[[phase]]
+name = "endless"
+
+[[phase.group]]
+name = "one"
+sequence = [{ read = { block = "4 KiB", pattern = "skip", align = 1 }, choice = "same", weight = 2 }]
+
+[[phase.group]]
+name = "one"
+mix = [
+    { read = { block = "4 KiB", msync = true, distribution = "zipf", size = 0 }, fileset = "tow" },
+    { raed = { block = "4 KiB" } },
+    { write = { bock = "4 KiB", pattern = "radnom" } },
+    { setxattr = { size = "1 MiB" }, stat = {} },
+]
+
+[[phase.group]]
+name = "two"
+threads = 100000
+mix = []
+"#;
+    let diagnostics = native::parse(&Source::new("wrong.toml", wrong)).expect_err("it is wrong");
+    insta::assert_snapshot!("wrong", diagnostics.to_string());
+}
+
+#[test]
+fn numbers_of_a_load_are_changed() {
+    let mut workload = parse(EXAMPLE);
+    assert!(matches!(
+        native::apply(&mut workload, Parameter::Threads, 8),
+        Err(ApplyError::Ambiguous { names, .. }) if names == "deliver, read"
+    ));
+    assert_eq!(native::apply(&mut workload, Parameter::Operations, 8), Err(ApplyError::Absent(Parameter::Operations)));
+    assert_eq!(workload, parse(EXAMPLE), "a refused change changes nothing");
+    for (parameter, value) in [
+        (Parameter::Files, 64),
+        (Parameter::Directories, 3),
+        (Parameter::TotalSize, 1 << 20),
+        (Parameter::BlockSize, 512),
+        (Parameter::Duration, 5_000_000_000),
+        (Parameter::QueueDepth, 2),
+    ] {
+        assert!(native::has(&workload, parameter), "{parameter}");
+        native::apply(&mut workload, parameter, value).expect("it has that");
+    }
+    assert_eq!(workload.filesets[0].size, SizeDistribution::Fixed(16384));
+    assert_eq!(workload.time_limit(), Some(Duration::from_secs(5)));
+    assert_eq!(workload.io.queue_depth, 2);
+    assert!(native::apply(&mut workload, Parameter::TotalSize, 100).is_err(), "100 bytes over 64 files");
+    assert!(native::apply(&mut workload, Parameter::Files, 0).is_err());
+}
