@@ -14,9 +14,12 @@
 //! what was recorded. Any number of processes may read and write one store at once. The tables are described, with
 //! queries to try, in docs/store.md.
 //!
+//! [`bundle`] makes one file of a run, for others to import, verify and repeat.
+//!
 //! This crate must not compute figures or statistics, must not choose where the store is (the command line's
 //! business), and knows nothing of how trials are made: it depends on the model only.
 
+pub mod bundle;
 mod encode;
 mod error;
 mod open;

@@ -76,8 +76,13 @@ impl Store {
     /// # Errors
     /// [`RecordError`]; nothing of the trial is recorded then.
     pub fn record_trial(&mut self, run: u64, trial: &Trial) -> Result<(), RecordError> {
-        let encoded = EncodedTrial::new(run, trial)?;
-        self.write(|connection| encoded.insert(connection))
+        self.record_trials(run, std::slice::from_ref(trial))
+    }
+
+    /// Records several trials in one transaction.
+    pub(crate) fn record_trials(&mut self, run: u64, trials: &[Trial]) -> Result<(), RecordError> {
+        let encoded = trials.iter().map(|trial| EncodedTrial::new(run, trial)).collect::<Result<Vec<_>, _>>()?;
+        self.write(|connection| encoded.iter().try_for_each(|trial| trial.insert(connection)))
     }
 
     /// Records that a run has ended.

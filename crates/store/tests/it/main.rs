@@ -1,5 +1,6 @@
 //! The store from outside: what goes in comes out, whatever happens in between.
 
+mod bundles;
 mod concurrency;
 mod crash;
 mod documentation;

@@ -1,0 +1,72 @@
+//! What can go wrong with bundles, as fragments that complete "failed to …".
+
+use crate::{ReadError, RecordError};
+use std::io;
+use std::path::PathBuf;
+
+/// Why a bundle was not written. No file is left then.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The run could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// There is a file of that name.
+    #[error("write the bundle {path}: there is a file of that name; remove it or choose another")]
+    Exists {
+        /// The name.
+        path: PathBuf,
+    },
+    /// The file could not be written.
+    #[error("write the bundle {path}: {source}")]
+    Io {
+        /// The bundle.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Why a bundle was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The file could not be read, is cut short, or its compression is damaged.
+    #[error("read the bundle {path}: {source}")]
+    Io {
+        /// The bundle.
+        path: PathBuf,
+        /// What the system or the decompressor said.
+        source: io::Error,
+    },
+    /// A newer fstone wrote it.
+    #[error(
+        "read the bundle {path}: it has version {found}, and this fstone knows versions up to {known}; \
+         use the fstone that wrote it, or a newer one"
+    )]
+    Newer {
+        /// The bundle.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version this program knows.
+        known: u32,
+    },
+    /// It is not what fstone writes.
+    #[error("read the bundle {path}: {why}")]
+    Malformed {
+        /// The bundle.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why a bundle was not imported. Nothing of it is in the store then.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The bundle could not be read.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// The store did not take it.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}

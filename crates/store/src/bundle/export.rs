@@ -1,0 +1,103 @@
+//! Writing a bundle.
+
+use super::error::ExportError;
+use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile, VERSION};
+use super::files::{study_files, trial_name};
+use crate::{Owner, Store, create_file};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Histograms compress well, and a bundle is written once and sent about.
+const COMPRESSION_LEVEL: i32 = 9;
+
+/// Writes a run into a new file, which appears under its name when it is complete. The same run gives the same bytes.
+/// With `sudo`, the file belongs to the caller.
+///
+/// # Errors
+/// [`ExportError`].
+pub fn export(store: &Store, run: u64, path: &Path) -> Result<(), ExportError> {
+    let failed = |source| ExportError::Io { path: path.to_owned(), source };
+    if path.symlink_metadata().is_ok() {
+        return Err(ExportError::Exists { path: path.to_owned() });
+    }
+    let dataset = store.dataset(run)?;
+    let temporary = Temporary::create(path).map_err(failed)?;
+    let time = dataset.run.started_unix_ns / 1_000_000_000;
+    let mut writer = Writer::new(&temporary.file, time).map_err(failed)?;
+
+    writer.json(FORMAT_NAME, &Format { format: FORMAT.to_owned(), version: VERSION }).map_err(failed)?;
+    writer.json(RUN_NAME, &dataset.run).map_err(failed)?;
+    for (name, content) in study_files(&dataset.run.plan) {
+        writer.entry(&name, content.as_bytes()).map_err(failed)?;
+    }
+    for (index, trial) in dataset.trials.into_iter().enumerate() {
+        writer.json(&trial_name(index), &TrialFile::new(trial)).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)?;
+    temporary.publish(path).map_err(failed)
+}
+
+/// A tar archive through zstd that keeps its manifest.
+pub(super) struct Writer<'f> {
+    archive: tar::Builder<zstd::Encoder<'static, &'f File>>,
+    manifest: Manifest,
+    time: u64,
+}
+
+impl<'f> Writer<'f> {
+    pub(super) fn new(file: &'f File, time: u64) -> io::Result<Self> {
+        let mut encoder = zstd::Encoder::new(file, COMPRESSION_LEVEL)?;
+        encoder.include_checksum(true)?;
+        Ok(Self { archive: tar::Builder::new(encoder), manifest: Manifest::default(), time })
+    }
+
+    pub(super) fn json(&mut self, name: &str, value: &impl Serialize) -> io::Result<()> {
+        self.entry(name, &serde_json::to_vec(value)?)
+    }
+
+    pub(super) fn entry(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(self.time);
+        self.archive.append_data(&mut header, name, content)?;
+        self.manifest.add(name, content);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        let manifest = std::mem::take(&mut self.manifest);
+        self.json(MANIFEST_NAME, &manifest)?;
+        self.archive.into_inner()?.finish()?.flush()
+    }
+}
+
+/// A file beside the one that is to be; removed unless it is published.
+struct Temporary {
+    file: File,
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn create(path: &Path) -> io::Result<Self> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let path = PathBuf::from(name);
+        let file = create_file(&path, Owner::caller())?.ok_or(io::ErrorKind::AlreadyExists)?;
+        Ok(Self { file, path })
+    }
+
+    fn publish(self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a publication there is nothing of this name, and an error on the way out has nobody to hear it.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,323 @@
+//! Reading a bundle, which may come from anyone.
+
+use super::error::BundleError;
+use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile, VERSION};
+use super::files::{is_plain, sha256, study_files, trial_name};
+use fstone_model::dataset::Run;
+use fstone_model::{Dataset, Trial};
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+/// What a bundle may hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Bytes of one entry.
+    entry_bytes: u64,
+    /// Bytes of all entries, tar headers included.
+    total_bytes: u64,
+    /// Entries.
+    entries: u64,
+}
+
+/// Generous: the largest run thought of, 10,000 trials with an hour's series each, has about 4 GiB of JSON.
+pub(super) const LIMITS: Limits = Limits { entry_bytes: 256 << 20, total_bytes: 16 << 30, entries: 1_000_000 };
+
+/// Memory that decompression may take, as a power of two: what zstd itself takes without being asked for more.
+const WINDOW_LOG: u32 = 27;
+
+/// What is in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents {
+    /// The study's short name.
+    pub study: String,
+    /// The study's title.
+    pub title: String,
+    /// The machine it was run on.
+    pub host: String,
+    /// When, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// Trials.
+    pub trials: u64,
+    /// Bytes, unpacked.
+    pub bytes: u64,
+    /// SHA-256 of the manifest, and so of all there is: two bundles with the same digest are the same.
+    pub digest: String,
+}
+
+/// Reads a whole bundle. The run keeps the number it had in its own store.
+///
+/// # Errors
+/// [`BundleError`]: when anything is missing, too much, too large, or differs from the manifest.
+pub fn read(path: &Path) -> Result<Dataset, BundleError> {
+    let mut found = None;
+    let mut trials = Vec::new();
+    visit(path, LIMITS, |part| {
+        match part {
+            Part::Run(run) => found = Some(*run),
+            Part::Trial(trial) => trials.push(*trial),
+        }
+        Ok::<_, BundleError>(())
+    })?;
+    let run = found.ok_or_else(|| malformed(path, "it has no run"))?;
+    Ok(Dataset { run, trials })
+}
+
+/// Reads a whole bundle to see whether it is what its manifest says, and tells what is in it.
+///
+/// # Errors
+/// As [`read`].
+pub fn verify(path: &Path) -> Result<Contents, BundleError> {
+    visit(path, LIMITS, |_| Ok(()))
+}
+
+/// A part of a bundle, as it comes by: first the run, then its trials. Only when [`visit`] has returned without an error
+/// is it known that they are what the manifest says.
+pub(super) enum Part {
+    Run(Box<Run>),
+    Trial(Box<Trial>),
+}
+
+pub(super) fn visit<E: From<BundleError>>(
+    path: &Path,
+    limits: Limits,
+    mut part: impl FnMut(Part) -> Result<(), E>,
+) -> Result<Contents, E> {
+    let failed = |source| BundleError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(failed)?;
+    let mut decoder = zstd::Decoder::new(BufReader::new(file)).map_err(failed)?;
+    decoder.window_log_max(WINDOW_LOG).map_err(failed)?;
+    let mut archive = tar::Archive::new(Bounded { inner: decoder, left: limits.total_bytes });
+    // Raw: extensions (long names, sparse files, …) are entries like any other then, and refused.
+    let mut entries = Entries {
+        path,
+        limits,
+        entries: archive.entries().map_err(failed)?.raw(true),
+        count: 0,
+        bytes: 0,
+        manifest: Manifest::default(),
+    };
+
+    let format: Format = entries.json(FORMAT_NAME)?;
+    if format.format != FORMAT {
+        return Err(malformed(path, "it is not a bundle of fstone").into());
+    }
+    if format.version != VERSION {
+        return Err(BundleError::Newer { path: path.to_owned(), found: format.version, known: VERSION }.into());
+    }
+    let run: Run = entries.json(RUN_NAME)?;
+    for (name, content) in study_files(&run.plan) {
+        if entries.named(&name)? != content.as_bytes() {
+            return Err(malformed(path, &format!("{name} is not the one that {RUN_NAME} has")).into());
+        }
+    }
+    let mut contents = Contents {
+        study: run.plan.study.clone(),
+        title: run.plan.title.clone(),
+        host: run.inventory.host.clone(),
+        started_unix_ns: run.started_unix_ns,
+        trials: 0,
+        bytes: 0,
+        digest: String::new(),
+    };
+    part(Part::Run(Box::new(run)))?;
+    for index in 0.. {
+        let (name, content) = entries.required("a trial or its manifest")?;
+        if name == MANIFEST_NAME {
+            entries.check_manifest(&content)?;
+            contents.digest = sha256(&content);
+            break;
+        }
+        if name != trial_name(index) {
+            return Err(malformed(path, &format!("{name} is where {} should be", trial_name(index))).into());
+        }
+        let trial: TrialFile = entries.parse(&name, &content)?;
+        let trial = trial.into_trial().ok_or_else(|| malformed(path, &format!("{name} contradicts itself")))?;
+        contents.trials += 1;
+        part(Part::Trial(Box::new(trial)))?;
+    }
+    if entries.next()?.is_some() {
+        return Err(malformed(path, "something follows its manifest").into());
+    }
+    contents.bytes = entries.bytes;
+    Ok(contents)
+}
+
+fn malformed(path: &Path, why: &str) -> BundleError {
+    BundleError::Malformed { path: path.to_owned(), why: why.to_owned() }
+}
+
+/// The entries of an archive, one after the other, each checked and hashed as it comes.
+struct Entries<'p, 'a, R: Read> {
+    path: &'p Path,
+    limits: Limits,
+    entries: tar::Entries<'a, R>,
+    count: u64,
+    bytes: u64,
+    manifest: Manifest,
+}
+
+impl<R: Read> Entries<'_, '_, R> {
+    /// Name and content of the next entry.
+    fn next(&mut self) -> Result<Option<(String, Vec<u8>)>, BundleError> {
+        let failed = |source| BundleError::Io { path: self.path.to_owned(), source };
+        let Some(entry) = self.entries.next() else { return Ok(None) };
+        let mut entry = entry.map_err(failed)?;
+        self.count += 1;
+        if self.count > self.limits.entries {
+            return Err(malformed(self.path, &format!("it has more than {} entries", self.limits.entries)));
+        }
+        let name = String::from_utf8(entry.path_bytes().into_owned()).unwrap_or_default();
+        if entry.header().entry_type() != tar::EntryType::Regular || !is_plain(&name) {
+            let why = format!("entry {} ({name:?}) is not a regular file with a plain relative name", self.count);
+            return Err(malformed(self.path, &why));
+        }
+        let bytes = entry.size();
+        if bytes > self.limits.entry_bytes {
+            let why = format!("{name} has {bytes} bytes; the limit is {}", self.limits.entry_bytes);
+            return Err(malformed(self.path, &why));
+        }
+        // Grows with what is really there, not with what is claimed.
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content).map_err(failed)?;
+        if content.len() as u64 != bytes {
+            return Err(malformed(self.path, &format!("it is cut short in {name}")));
+        }
+        self.bytes += bytes;
+        if name != MANIFEST_NAME {
+            self.manifest.add(&name, &content);
+        }
+        Ok(Some((name, content)))
+    }
+
+    fn required(&mut self, what: &str) -> Result<(String, Vec<u8>), BundleError> {
+        self.next()?.ok_or_else(|| malformed(self.path, &format!("it ends where {what} should be")))
+    }
+
+    /// The content of the next entry, which has to have this name.
+    fn named(&mut self, name: &str) -> Result<Vec<u8>, BundleError> {
+        let (found, content) = self.required(name)?;
+        if found == name {
+            Ok(content)
+        } else {
+            Err(malformed(self.path, &format!("{found} is where {name} should be")))
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, BundleError> {
+        let content = self.named(name)?;
+        self.parse(name, &content)
+    }
+
+    fn parse<T: DeserializeOwned>(&self, name: &str, content: &[u8]) -> Result<T, BundleError> {
+        serde_json::from_slice(content).map_err(|error| malformed(self.path, &format!("{name}: {error}")))
+    }
+
+    fn check_manifest(&self, content: &[u8]) -> Result<(), BundleError> {
+        let told: Manifest = self.parse(MANIFEST_NAME, content)?;
+        let differs = |(found, told)| found != told;
+        if let Some((found, _)) = self.manifest.files.iter().zip(&told.files).find(|pair| differs(*pair)) {
+            return Err(malformed(self.path, &format!("{} is not what {MANIFEST_NAME} says", found.path)));
+        }
+        if self.manifest.files.len() != told.files.len() {
+            return Err(malformed(self.path, &format!("it has other entries than {MANIFEST_NAME} says")));
+        }
+        Ok(())
+    }
+}
+
+/// A reader that fails when more comes than may.
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left =
+            self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other("it holds more than any bundle may"))?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An archive of these entries: (name, type, claimed size, content).
+    fn archive(entries: &[(&str, tar::EntryType, u64, &[u8])]) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let mut archive = tar::Builder::new(zstd::Encoder::new(file.as_file(), 1).expect("an encoder"));
+        for (name, kind, size, content) in entries {
+            let mut header = tar::Header::new_gnu();
+            // Past the checks of the library: a hostile writer has its own.
+            header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+            header.set_entry_type(*kind);
+            header.set_size(*size);
+            header.set_cksum();
+            archive.append(&header, *content).expect("appended");
+        }
+        archive.into_inner().and_then(zstd::Encoder::finish).expect("finished");
+        file
+    }
+
+    fn refusal(entries: &[(&str, tar::EntryType, u64, &[u8])], limits: Limits) -> String {
+        let file = archive(entries);
+        let error = visit(file.path(), limits, |_| Ok::<_, BundleError>(())).expect_err("refused").to_string();
+        error.replace(&file.path().display().to_string(), "B")
+    }
+
+    const FORMAT_JSON: &[u8] = br#"{"format":"fstone bundle","version":1}"#;
+
+    #[test]
+    fn hostile_entries_are_refused() {
+        use tar::EntryType;
+        let regular = EntryType::Regular;
+        let name = |name: &'static str| refusal(&[(name, regular, 0, b"")], LIMITS);
+        for hostile in ["../run.json", "/etc/passwd", "a/../../b", "", "a\u{1b}[2J"] {
+            assert!(name(hostile).contains("is not a regular file with a plain relative name"), "{hostile:?}");
+        }
+        assert!(!name("a\u{1b}[2J").contains('\u{1b}'), "nothing that a terminal obeys");
+        for kind in [
+            EntryType::Symlink,
+            EntryType::Link,
+            EntryType::Directory,
+            EntryType::GNULongName,
+            EntryType::XHeader,
+            EntryType::Char,
+            EntryType::GNUSparse,
+        ] {
+            let refused = refusal(&[(FORMAT_NAME, kind, 0, b"")], LIMITS);
+            assert!(refused.contains("is not a regular file"), "{kind:?}: {refused}");
+        }
+        let huge = refusal(&[(FORMAT_NAME, regular, 1 << 40, b"")], LIMITS);
+        assert_eq!(huge, format!("read the bundle B: {FORMAT_NAME} has 1099511627776 bytes; the limit is 268435456"));
+    }
+
+    #[test]
+    fn a_bomb_is_stopped_in_time() {
+        let zeros = vec![0; 1 << 20];
+        let bomb = [(FORMAT_NAME, tar::EntryType::Regular, 1 << 20, zeros.as_slice())];
+        let limits = Limits { total_bytes: 1 << 16, ..LIMITS };
+        assert!(refusal(&bomb, limits).contains("it holds more than any bundle may"));
+        let one = [(FORMAT_NAME, tar::EntryType::Regular, FORMAT_JSON.len() as u64, FORMAT_JSON)];
+        assert!(refusal(&one, Limits { entries: 0, ..LIMITS }).contains("more than 0 entries"));
+    }
+
+    #[test]
+    fn what_is_not_a_bundle_or_a_newer_one_is_told_so() {
+        let first = |content: &'static [u8]| {
+            refusal(&[(FORMAT_NAME, tar::EntryType::Regular, content.len() as u64, content)], LIMITS)
+        };
+        assert_eq!(first(br#"{"format":"other","version":1}"#), "read the bundle B: it is not a bundle of fstone");
+        assert!(first(br#"{"format":"fstone bundle","version":9}"#).contains("it has version 9"));
+        assert!(first(b"rubbish").contains("fstone-bundle.json: expected value"));
+        assert!(first(FORMAT_JSON).contains("it ends where run.json should be"));
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "rubbish".repeat(100)).expect("written");
+        assert!(matches!(verify(file.path()), Err(BundleError::Io { .. })));
+        assert!(matches!(verify(Path::new("/nonexistent")), Err(BundleError::Io { .. })));
+    }
+}

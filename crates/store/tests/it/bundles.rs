@@ -1,0 +1,150 @@
+//! A bundle holds what the store holds, and is whole or refused.
+
+use crate::samples::{self, refused, run, trial};
+use fstone_model::dataset::Run;
+use fstone_model::metric::catalog;
+use fstone_model::result::TrialId;
+use fstone_store::bundle::{self, ExportError};
+use fstone_store::{ReadError, Store};
+use proptest::prelude::*;
+use std::fs;
+use std::process::Command;
+
+fn id(cell: u32, repetition: u32) -> TrialId {
+    TrialId { cell, repetition }
+}
+
+/// A store with a finished run of 70 trials: more than an import takes at once, and not a multiple of it.
+fn recorded() -> (tempfile::TempDir, Store, u64) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut store = Store::open(&directory.path().join("fstone.db")).expect("a store");
+    let number = store.begin_run(&run()).expect("recorded");
+    for position in 0..70 {
+        let make = if position == 3 { refused } else { trial };
+        store.record_trial(number, &make(id(position % 4, position / 4), position)).expect("recorded");
+    }
+    store.finish_run(number, 1_790_000_000_000_000_000).expect("recorded");
+    (directory, store, number)
+}
+
+#[test]
+fn a_run_goes_through_a_bundle_unchanged() {
+    let (directory, mut store, number) = recorded();
+    let path = directory.path().join("run.fstone");
+    bundle::export(&store, number, &path).expect("exported");
+    let original = store.dataset(number).expect("read");
+    assert_eq!(bundle::read(&path).expect("read"), original);
+
+    let contents = bundle::verify(&path).expect("whole");
+    assert_eq!((contents.study.as_str(), contents.host.as_str(), contents.trials), ("small-file", "machine", 70));
+
+    let imported = bundle::import(&mut store, &path).expect("imported");
+    assert_ne!(imported, number);
+    let copy = store.dataset(imported).expect("read");
+    assert_eq!(copy.trials, original.trials);
+    assert_eq!(copy.run, Run { id: imported, ..original.run });
+
+    let again = directory.path().join("again.fstone");
+    bundle::export(&store, number, &again).expect("exported");
+    assert_eq!(fs::read(&path).expect("read"), fs::read(&again).expect("read"), "the same run, the same bytes");
+    assert!(matches!(bundle::export(&store, number, &path), Err(ExportError::Exists { .. })));
+    let missing = bundle::export(&store, 99, &directory.path().join("none.fstone"));
+    assert!(matches!(missing, Err(ExportError::Read(ReadError::NoSuchRun { run: 99 }))));
+    let left: Vec<_> =
+        fs::read_dir(directory.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("part")), "{left:?}");
+}
+
+#[test]
+fn figures_that_are_no_numbers_go_through_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut store = Store::open(&directory.path().join("fstone.db")).expect("a store");
+    let number = store.begin_run(&run()).expect("recorded");
+    let mut one = trial(id(0, 0), 0);
+    let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0];
+    let metrics = [catalog::TIME, catalog::CPU, catalog::CPU_USER, catalog::CPU_SYSTEM];
+    one.steps[1].figures = metrics.iter().zip(values).map(|(metric, value)| metric.figure(value)).collect();
+    store.record_trial(number, &one).expect("recorded");
+    let path = directory.path().join("run.fstone");
+    bundle::export(&store, number, &path).expect("exported");
+    let read = bundle::read(&path).expect("read").trials.remove(0);
+    for (figure, value) in read.steps[1].figures.iter().zip(values) {
+        assert!(figure.value.to_bits() == value.to_bits() || figure.value.is_nan() && value.is_nan(), "{figure:?}");
+    }
+}
+
+#[test]
+fn a_bundle_is_an_archive_that_tar_reads() {
+    let (directory, store, number) = recorded();
+    let path = directory.path().join("run.fstone");
+    bundle::export(&store, number, &path).expect("exported");
+    let listed = Command::new("tar").args(["--zstd", "-xf"]).arg(&path).arg("-C").arg(directory.path()).status();
+    if !listed.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: tar or zstd is not installed");
+        return;
+    }
+    let study = fs::read_to_string(directory.path().join("study/study.toml")).expect("there");
+    assert_eq!(study, run().plan.source);
+    let attachment = fs::read_to_string(directory.path().join("study/small-file.ffsb")).expect("there");
+    assert_eq!(attachment, run().plan.attachments[0].1);
+    let manifest = fs::read_to_string(directory.path().join("manifest.json")).expect("there");
+    assert!(manifest.contains("trials/000069.json"));
+}
+
+#[test]
+fn damage_is_found_wherever_it_is() {
+    let (directory, mut store, number) = recorded();
+    let path = directory.path().join("run.fstone");
+    bundle::export(&store, number, &path).expect("exported");
+    let whole = fs::read(&path).expect("read");
+    let original = bundle::read(&path).expect("read");
+    let damaged = directory.path().join("damaged.fstone");
+    let steps = 97;
+    for step in 0..steps {
+        let at = whole.len() * step / steps;
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        fs::write(&damaged, &bytes).expect("written");
+        // A bit may carry nothing; then nothing is damaged.
+        if let Ok(read) = bundle::read(&damaged) {
+            assert_eq!(read, original, "byte {at}");
+        }
+        fs::write(&damaged, &whole[..at]).expect("written");
+        assert!(bundle::read(&damaged).is_err(), "cut short at {at}");
+    }
+    fs::write(&damaged, &whole[..whole.len() / 2]).expect("written");
+    let before = store.runs().expect("read");
+    bundle::import(&mut store, &damaged).expect_err("damaged");
+    assert_eq!(store.runs().expect("read"), before, "the store is untouched");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_run_goes_through_a_bundle(recorded in samples::runs(), trials in samples::trials()) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut store = Store::open(&directory.path().join("fstone.db")).expect("a store");
+        let number = store.begin_run(&recorded).expect("recorded");
+        for one in &trials {
+            store.record_trial(number, one).expect("recorded");
+        }
+        let path = directory.path().join("run.fstone");
+        bundle::export(&store, number, &path).expect("exported");
+        let imported = bundle::import(&mut store, &path).expect("imported");
+        let copy = store.dataset(imported).expect("read");
+        prop_assert_eq!(copy.run, Run { id: imported, ..recorded });
+        prop_assert_eq!(copy.trials, trials);
+    }
+
+    #[test]
+    fn rubbish_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), &bytes).expect("written");
+        prop_assert!(bundle::verify(file.path()).is_err());
+        // The same inside a sound frame, where the archive is what is rubbish.
+        let framed = zstd::encode_all(bytes.as_slice(), 1).expect("compressed");
+        fs::write(file.path(), framed).expect("written");
+        prop_assert!(bundle::verify(file.path()).is_err());
+    }
+}
