@@ -23,7 +23,9 @@ mod random;
 mod run;
 #[cfg(test)]
 mod tests_support;
+mod verify;
 
 pub use error::LoadError;
 pub use options::{Observer, Progress, RunOptions, Unobserved};
 pub use run::{Prepared, cleanup, prepare, run};
+pub use verify::{Damage, Verification, verify};

@@ -190,6 +190,13 @@ impl Layout {
         let prefix = if directory { &self.directory_prefix } else { &self.file_prefix };
         name.strip_prefix(prefix.as_slice()).is_some_and(|rest| is_number(rest, !directory))
     }
+
+    /// The number of the file with this name, or with this second name; `None` for links and what is not ours.
+    pub(crate) fn number_of(&self, name: &[u8]) -> Option<u32> {
+        let rest = name.strip_prefix(self.file_prefix.as_slice())?;
+        let digits = rest.strip_suffix(b".r").unwrap_or(rest);
+        std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?.parse().ok()
+    }
 }
 
 /// Digits, and if `tailed` a tail as of links behind them.
@@ -257,6 +264,11 @@ mod tests {
         }
         for name in ["file", "file.txt", "file1.txt", "files", "file1.rs", "file1.bak", "1", "dir1"] {
             assert!(!layout.is_ours(name.as_bytes(), false), "{name}");
+        }
+        assert_eq!(layout.number_of(b"file12"), Some(12));
+        assert_eq!(layout.number_of(b"file12.r"), Some(12));
+        for name in ["file12.l0", "file", "file+1", "other1", "file99999999999"] {
+            assert_eq!(layout.number_of(name.as_bytes()), None, "{name}");
         }
         assert!(layout.is_ours(b"dir7", true));
         assert!(!layout.is_ours(b"dir7.r", true));

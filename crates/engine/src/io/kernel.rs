@@ -2,7 +2,7 @@
 //! The system calls, one function each. File descriptors are plain numbers in the operation loop: whoever opens
 //! one closes it.
 
-use rustix::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use rustix::fd::{BorrowedFd, IntoRawFd};
 use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags, RawDir, Timespec, Timestamps, XattrFlags};
 use rustix::io::{self, Errno, retry_on_intr};
 use std::ffi::CStr;
@@ -44,12 +44,6 @@ pub(crate) fn close(fd: Fd) -> Result<()> {
         Some(libc::EINTR) | None => Ok(()),
         Some(number) => Err(Errno::from_raw_os_error(number)),
     }
-}
-
-/// The descriptor as an owned one.
-pub(crate) fn own(fd: Fd) -> OwnedFd {
-    // SAFETY: the caller gives up its number.
-    unsafe { OwnedFd::from_raw_fd(fd.0) }
 }
 
 #[inline]

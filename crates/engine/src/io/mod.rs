@@ -10,22 +10,25 @@
 //! | io_uring | a ring, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
 
-#![expect(dead_code, reason = "requests in flight are for the engines that queue")]
-
 pub(crate) mod kernel;
 pub(crate) mod mapping;
+mod mmap;
 mod null;
 mod psync;
+mod uring;
 
 pub(crate) use kernel::{Fd, Result};
+pub(crate) use mmap::Mmap;
 pub(crate) use null::Null;
 pub(crate) use psync::Psync;
+pub(crate) use uring::Uring;
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 /// What an engine can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +100,9 @@ pub(crate) trait Io: Sized {
         Err(Errno::OPNOTSUPP)
     }
 
-    /// Hands over what is queued, waits for at least `least`, and calls `each` with what is done.
-    fn complete(&mut self, _least: u32, _each: impl FnMut(Completion)) -> Result<()> {
+    /// Hands over what is queued, waits for at least `least`, but no longer than `wait`, and calls `each` with what is
+    /// done. Only on engines that queue.
+    fn complete(&mut self, _least: u32, _wait: Option<Duration>, _each: impl FnMut(Completion)) -> Result<()> {
         Err(Errno::OPNOTSUPP)
     }
 

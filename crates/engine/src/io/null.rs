@@ -1,6 +1,7 @@
 //! The engine that does nothing, instantly: what a load on it costs is what fstone itself costs.
 
 use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
+use std::time::Duration;
 
 /// Pretends that every call succeeds.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Io for Null {
         Ok(())
     }
 
-    fn complete(&mut self, _least: u32, mut each: impl FnMut(Completion)) -> Result<()> {
+    fn complete(&mut self, _least: u32, _wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
         for (slot, length) in self.queued.drain(..) {
             each(Completion { slot, outcome: Ok(length) });
         }

@@ -14,9 +14,9 @@ mod names;
 mod sync;
 mod transfer;
 
-use crate::io::Io;
+use crate::io::{Direction, Io};
 use crate::measure::Done;
-use crate::run::{Outcome, Worker};
+use crate::run::{Outcome, Queued, Worker};
 use fstone_model::workload::Operation;
 
 /// Performs an action once.
@@ -52,5 +52,16 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
         Operation::Getxattr => attributes::getxattr(worker, index),
         Operation::CopyFileRange => copy::copy_file_range(worker, index),
         Operation::Reflink => copy::reflink(worker, index),
+    }
+}
+
+/// Begins an action that is one transfer, in a slot of the queue.
+#[inline]
+pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
+    let group = worker.group;
+    match &group.actions[index].operation {
+        Operation::Read(transfer) => transfer::queue(worker, index, transfer, slot, Direction::Read),
+        Operation::Write(transfer) => transfer::queue(worker, index, transfer, slot, Direction::Write),
+        _ => perform(worker, index).map(Queued::Done),
     }
 }

@@ -1,10 +1,10 @@
 //! Moving data: read, write, append, and the same through memory mappings.
 
 use crate::data::{Destination, stamp};
-use crate::io::{Fd, Io, mapping};
+use crate::io::{Direction, Fd, Io, mapping};
 use crate::measure::{Call, Done};
 use crate::pattern::{block_bytes, extent_bytes, positions};
-use crate::run::{Halt, Outcome, Picked, Worker, is_permutation};
+use crate::run::{Flight, Halt, Outcome, Picked, Queued, Worker, is_permutation};
 use fstone_model::workload::{Extent, Pattern, Transfer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -41,6 +41,62 @@ pub(super) fn write<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &
         })?;
         finish(worker, transfer, fd, done)
     })
+}
+
+/// Begins a read or an overwrite of one block in a slot of the queue. The file is held until it is done.
+#[inline]
+pub(super) fn queue<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    transfer: &Transfer,
+    slot: u32,
+    direction: Direction,
+) -> Outcome<Queued> {
+    let picked = worker.choose(index)?;
+    let queued = queue_block(worker, index, transfer, slot, direction, &picked);
+    if !matches!(queued, Ok(Queued::Pushed(_))) {
+        worker.release(&picked);
+    }
+    queued
+}
+
+#[inline]
+fn queue_block<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    transfer: &Transfer,
+    slot: u32,
+    direction: Direction,
+    picked: &Picked,
+) -> Outcome<Queued> {
+    if worker.load.measured {
+        worker.files(picked.fileset).table.touch(picked.file);
+    }
+    let fd = worker.kept(picked)?;
+    let mut queued = Queued::Done(Done::default());
+    each_block(worker, index, transfer, picked, |worker, offset, length| {
+        let odd = worker.load.io.direct && !(offset | length as u64).is_multiple_of(DIRECT_SOMETIMES);
+        let destination = worker.destination(picked, offset);
+        if odd && direction == Direction::Write {
+            let calls = write_all(worker, picked, fd, length, destination)?;
+            queued = Queued::Done(Done { written_bytes: length as u64, calls, ..Done::default() });
+            return Ok(());
+        }
+        touch(worker, picked, offset);
+        let mut asked = length;
+        if direction == Direction::Write {
+            worker.source.prepare(length, destination);
+            worker.io.slot(slot)[..length].copy_from_slice(worker.source.block());
+        } else if odd {
+            asked = length.next_multiple_of(DIRECT_SOMETIMES as usize);
+        }
+        let call = if direction == Direction::Read { Call::Read } else { Call::Write };
+        let pushed = worker.io.push(slot, direction, fd, asked, offset);
+        pushed.map_err(|errno| Halt::fault(call, errno))?;
+        queued = Queued::Pushed(Flight { picked: *picked, direction, length });
+        Ok(())
+    })?;
+    Ok(queued)
 }
 
 /// Writes at the end.

@@ -25,7 +25,7 @@ pub(crate) struct Ended {
 }
 
 /// Where the thread is in the series.
-struct Point {
+pub(super) struct Point {
     index: u64,
     end: u64,
     operations: u32,
@@ -33,7 +33,7 @@ struct Point {
 
 /// What a thread is to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+pub(super) enum Next {
     Action(usize),
     End,
 }
@@ -45,6 +45,19 @@ impl<E: Io> Worker<'_, E> {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let mut point = Point { index: 0, end: start.saturating_add(self.load.point_ticks), operations: 0 };
+        let mut last_end = if self.queues() { self.drive_queue(&mut point) } else { self.drive_alone(&mut point) };
+        if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
+            self.fsync_every_file(true);
+            last_end = clock.now();
+        }
+        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
+        Ended { at: last_end, cpu_ns: crate::measure::clock::thread_cpu_ns() - cpu_start }
+    }
+
+    /// One operation after the other; gives the end of the last.
+    fn drive_alone(&mut self, point: &mut Point) -> u64 {
+        let clock = self.load.clock;
+        let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let mut now = clock.now().max(start);
         let mut sequence = 0;
@@ -70,35 +83,33 @@ impl<E: Io> Worker<'_, E> {
             let end = if self.mark != 0 { self.mark } else { clock.now() };
             last_end = end;
             performed += 1;
-            if end >= point.end || point.operations >= MAX_POINT_OPERATIONS {
-                self.turn(&mut point, start, end);
-            }
-            point.operations += 1;
+            self.account(point, start, end);
             match outcome {
                 Ok(done) => self.completed(index, done, clock.between(now, end)),
                 Err(Halt::Fault(fault)) => self.failed(index, fault),
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }
-            if self.group.spec.fsync.every_operations > 0 {
+            let fsyncs = self.group.spec.fsync.every_operations > 0;
+            if fsyncs {
                 self.periodic_fsync();
             }
-            now = if think == 0 && self.group.spec.fsync.every_operations == 0 {
-                end
-            } else {
-                self.rest(end, think, deadline)
-            };
+            now = if think == 0 && !fsyncs { end } else { self.rest(end, think, deadline) };
         }
-        if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
-            self.fsync_every_file(true);
-            last_end = clock.now();
+        last_end
+    }
+
+    /// Counts an operation that ended in its point of the series, handing over the one before when that is over.
+    #[inline]
+    pub(super) fn account(&mut self, point: &mut Point, start: u64, end: u64) {
+        if end >= point.end || point.operations >= MAX_POINT_OPERATIONS {
+            self.turn(point, start, end);
         }
-        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
-        Ended { at: last_end, cpu_ns: crate::measure::clock::thread_cpu_ns() - cpu_start }
+        point.operations += 1;
     }
 
     /// Whether the quotas allow one more operation.
     #[inline]
-    fn granted(&self, granted: &mut (u64, u64)) -> bool {
+    pub(super) fn granted(&self, granted: &mut (u64, u64)) -> bool {
         if granted.0 == 0 {
             granted.0 = self.group.limits.claim();
         }
@@ -114,7 +125,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     #[inline]
-    fn next_action(&mut self, sequence: &mut usize) -> Next {
+    pub(super) fn next_action(&mut self, sequence: &mut usize) -> Next {
         match &self.group.selector {
             Selector::Single => Next::Action(0),
             Selector::Mix(sums) => {
@@ -181,7 +192,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// Hands over the point that ended and begins the one that `end` is in.
     #[cold]
-    fn turn(&mut self, point: &mut Point, start: u64, end: u64) {
+    pub(super) fn turn(&mut self, point: &mut Point, start: u64, end: u64) {
         self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
         point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
         point.end = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
@@ -190,20 +201,20 @@ impl<E: Io> Worker<'_, E> {
 
     /// Waits for the intended start of the next operation and gives it; `None` when it lies behind the end.
     fn paced(&self, now: u64, start: u64, deadline: u64) -> Option<u64> {
-        let clock = self.load.clock;
-        let rate = self.group.spec.rate_per_second.filter(|rate| *rate > 0.0)?;
+        let intended = self.intended(start);
+        (self.sleep_until(intended.min(deadline), now) && intended < deadline).then_some(intended)
+    }
+
+    /// When the group's next operation should begin. Each call is one operation.
+    pub(super) fn intended(&self, start: u64) -> u64 {
         let number = self.group.started.0.fetch_add(1, Ordering::Relaxed);
-        let after = Duration::try_from_secs_f64(number as f64 / rate).unwrap_or(Duration::MAX);
-        let intended = start.saturating_add(clock.ticks(after));
-        if intended >= deadline {
-            self.sleep_until(deadline, now);
-            return None;
-        }
-        self.sleep_until(intended, now).then_some(intended)
+        let seconds = number as f64 / self.group.spec.rate_per_second.unwrap_or(f64::INFINITY);
+        let after = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        start.saturating_add(self.load.clock.ticks(after))
     }
 
     /// The pause after an operation; gives the time when it is over.
-    fn rest(&self, end: u64, think: u64, deadline: u64) -> u64 {
+    pub(super) fn rest(&self, end: u64, think: u64, deadline: u64) -> u64 {
         let clock = self.load.clock;
         if think == 0 {
             return clock.now();
@@ -213,7 +224,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Sleeps until a moment; `false` when told to stop meanwhile.
-    fn sleep_until(&self, moment: u64, now: u64) -> bool {
+    pub(super) fn sleep_until(&self, moment: u64, now: u64) -> bool {
         let clock = self.load.clock;
         let mut now = now;
         while now < moment {
@@ -228,7 +239,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Fsyncs when the group's count of operations says so and something was written.
-    fn periodic_fsync(&mut self) {
+    pub(super) fn periodic_fsync(&mut self) {
         let policy = self.group.spec.fsync;
         let count = self.group.since_fsync.0.fetch_add(1, Ordering::Relaxed) + 1;
         if !count.is_multiple_of(policy.every_operations) || !self.group.dirty.0.swap(false, Ordering::Relaxed) {

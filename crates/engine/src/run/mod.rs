@@ -7,10 +7,12 @@ mod gate;
 mod null;
 mod phase;
 mod plan;
+mod queue;
 mod worker;
 
 pub(crate) use choose::is_permutation;
 pub(crate) use plan::{changes_files, largest_block, transfer_of};
+pub(crate) use queue::{Flight, Queued};
 pub(crate) use worker::{Halt, Outcome, Picked, Worker};
 
 use crate::audit::{self, Summary, Touched};
@@ -18,7 +20,7 @@ use crate::data::Depot;
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build::{self, Site};
-use crate::io::{Null, Psync};
+use crate::io::{Mmap, Null, Psync, Uring};
 use crate::measure::collect::GroupNames;
 use crate::measure::{Clock, Collector};
 use crate::options::{Progress, RunOptions};
@@ -372,7 +374,8 @@ impl<'a> Running<'a> {
         match self.workload.io.engine {
             IoEngineKind::Null => phase::run::<Null>(&load, &watch),
             IoEngineKind::Psync => phase::run::<Psync>(&load, &watch),
-            other => Err(LoadError::Unsupported { what: format!("asks for the {other:?} I/O engine") }),
+            IoEngineKind::IoUring => phase::run::<Uring>(&load, &watch),
+            IoEngineKind::Mmap => phase::run::<Mmap>(&load, &watch),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Loads on real directories.
 
 mod choice;
+mod conformance;
 mod ffsb;
 mod support;

@@ -1,0 +1,116 @@
+//! Files mapped into memory: reads and writes are copies, and the kernel moves pages when it likes.
+
+use super::mapping::Mapping;
+use super::{Capabilities, Fd, Io, Result, Setup, SetupError, kernel};
+use rustix::fd::BorrowedFd;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::ffi::CStr;
+
+/// An open file's mapping, made at the first access.
+#[derive(Debug, Default)]
+struct Mapped {
+    mapping: Option<Mapping>,
+    writable: bool,
+}
+
+/// Copies to and from mappings.
+#[derive(Debug)]
+pub(crate) struct Mmap {
+    /// By descriptor.
+    files: Vec<Mapped>,
+}
+
+impl Mmap {
+    fn file(&mut self, fd: Fd) -> &mut Mapped {
+        let index = usize::try_from(fd.0).unwrap_or(0);
+        if self.files.len() <= index {
+            self.files.resize_with(index + 1, Mapped::default);
+        }
+        &mut self.files[index]
+    }
+
+    fn forget(&mut self, fd: Fd) -> Result<()> {
+        self.file(fd).mapping.take().map_or(Ok(()), Mapping::unmap)
+    }
+
+    /// A mapping that reaches `end`, or as far as the file does.
+    fn reaching(&mut self, fd: Fd, end: u64) -> Result<Option<&Mapping>> {
+        let known = self.file(fd).mapping.as_ref().map_or(0, Mapping::len) as u64;
+        if known < end {
+            let size = kernel::size(fd)?;
+            if size > known {
+                self.forget(fd)?;
+                let writable = self.file(fd).writable;
+                self.file(fd).mapping = Some(Mapping::new(fd, size, writable, true)?);
+            }
+        }
+        Ok(self.file(fd).mapping.as_ref())
+    }
+
+    /// A failed access leaves an empty page in the mapping, which nobody may take for the file's.
+    fn settle(&mut self, fd: Fd, result: Result<usize>) -> Result<usize> {
+        if result.is_err() {
+            self.forget(fd)?;
+        }
+        result
+    }
+}
+
+impl Io for Mmap {
+    const CAPABILITIES: Capabilities =
+        Capabilities { name: "mmap", real: true, queues: false, direct: false, reads_to_write: true };
+
+    fn new(_setup: Setup) -> std::result::Result<Self, SetupError> {
+        Ok(Self { files: Vec::new() })
+    }
+
+    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let result = match self.reaching(fd, offset + buffer.len() as u64)? {
+            Some(mapping) => mapping.read(buffer, offset),
+            None => Ok(0),
+        };
+        self.settle(fd, result)
+    }
+
+    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+        let end = offset + data.len() as u64;
+        let reaches = self.reaching(fd, end)?.is_some_and(|mapping| mapping.len() as u64 >= end);
+        if !reaches {
+            kernel::truncate(fd, end)?;
+        }
+        let result = match self.reaching(fd, end)? {
+            Some(mapping) => mapping.write(data, offset),
+            None => Err(Errno::NODATA),
+        };
+        self.settle(fd, result)
+    }
+
+    fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
+        let fd = kernel::open(directory, path, flags)?;
+        // The open file may be a descriptor that another thread closed: whatever was mapped by it is not ours.
+        self.forget(fd)?;
+        self.file(fd).writable = flags & OFlags::RWMODE == OFlags::RDWR;
+        Ok(fd)
+    }
+
+    fn close(&mut self, fd: Fd) -> Result<()> {
+        let forgotten = self.forget(fd);
+        kernel::close(fd)?;
+        forgotten
+    }
+
+    fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
+        self.forget(fd)?;
+        kernel::truncate(fd, size_bytes)
+    }
+}
+
+impl Drop for Mmap {
+    fn drop(&mut self) {
+        for mapping in self.files.drain(..).filter_map(|file| file.mapping) {
+            // The files themselves are closed, and the figures taken.
+            let _ = mapping.unmap();
+        }
+    }
+}

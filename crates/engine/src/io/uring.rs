@@ -1,0 +1,236 @@
+#![expect(unsafe_code, reason = "hands memory to the kernel through a ring")]
+//! io_uring: many transfers in flight, handed over in batches.
+//!
+//! What the kernel can do is found by trying: rings of a single issuer with deferred work (6.1) before those with
+//! cooperative work (5.19) before plain ones (5.1); registered memory and files where it lets us. Data of queued
+//! transfers lives in slots, one for each request in flight, in one registered region.
+
+use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
+use crate::data::memory::Aligned;
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::io::Errno;
+use std::time::Duration;
+
+/// Files that are registered at most; beyond, descriptors are used.
+const MOST_FILES: usize = 16_384;
+/// The name of a transfer that is waited for by itself.
+const ALONE: u64 = u64::MAX;
+/// How long a thread sleeps between looks on kernels where waiting cannot be limited.
+const UNTIMED_WAIT: Duration = Duration::from_micros(50);
+
+/// A ring of a thread.
+pub(crate) struct Uring {
+    ring: IoUring,
+    slots: Aligned,
+    block_bytes: usize,
+    registered_memory: bool,
+    /// Index of a registered file by its descriptor; -1 for others.
+    registered_files: Vec<i32>,
+    /// Completions of queued transfers that came while another was waited for by itself.
+    early: Vec<Completion>,
+}
+
+fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+fn build(depth: u32) -> std::io::Result<IoUring> {
+    let attempts: [fn(&mut io_uring::Builder); 3] = [
+        |builder| {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        },
+        |builder| {
+            builder.setup_coop_taskrun();
+        },
+        |_| {},
+    ];
+    let mut result = Err(std::io::ErrorKind::Unsupported.into());
+    for attempt in attempts {
+        let mut builder = IoUring::builder();
+        builder.setup_clamp();
+        attempt(&mut builder);
+        result = builder.build(depth);
+        match &result {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            _ => break,
+        }
+    }
+    result
+}
+
+impl Uring {
+    fn entry(
+        &self,
+        direction: Direction,
+        fd: Fd,
+        memory: *mut u8,
+        length: usize,
+        offset: u64,
+        fixed: bool,
+    ) -> squeue::Entry {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let index = usize::try_from(fd.0).ok().and_then(|fd| self.registered_files.get(fd)).copied().unwrap_or(-1);
+        macro_rules! made {
+            ($file:expr) => {
+                match (direction, fixed) {
+                    (Direction::Read, true) => opcode::ReadFixed::new($file, memory, length, 0).offset(offset).build(),
+                    (Direction::Read, false) => opcode::Read::new($file, memory, length).offset(offset).build(),
+                    (Direction::Write, true) => {
+                        opcode::WriteFixed::new($file, memory, length, 0).offset(offset).build()
+                    }
+                    (Direction::Write, false) => opcode::Write::new($file, memory, length).offset(offset).build(),
+                }
+            };
+        }
+        match u32::try_from(index) {
+            Ok(index) => made!(types::Fixed(index)),
+            Err(_) => made!(types::Fd(fd.0)),
+        }
+    }
+
+    fn submit(&self, least: usize, wait: Option<Duration>) -> std::io::Result<usize> {
+        let Some(wait) = wait else { return self.ring.submit_and_wait(least) };
+        if self.ring.params().is_feature_ext_arg() {
+            let time = types::Timespec::from(wait);
+            return self.ring.submitter().submit_with_args(least, &types::SubmitArgs::new().timespec(&time));
+        }
+        // Before Linux 5.11 a wait had no end.
+        let submitted = self.ring.submit();
+        std::thread::sleep(wait.min(UNTIMED_WAIT));
+        submitted
+    }
+
+    /// One transfer, waited for.
+    fn transfer(&mut self, direction: Direction, fd: Fd, memory: *mut u8, length: usize, offset: u64) -> Result<usize> {
+        let entry = self.entry(direction, fd, memory, length, offset, false).user_data(ALONE);
+        // SAFETY: the memory is borrowed by our caller for the whole call, and we do not return before the transfer
+        // is complete.
+        unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno::BUSY)?;
+        loop {
+            match self.ring.submit_and_wait(1) {
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                // The entry was not taken: nothing is in flight.
+                Err(error) if !self.ring.submission().is_empty() => return Err(errno_of(&error)),
+                Err(_) => {}
+            }
+            let mut result = None;
+            for done in self.ring.completion() {
+                match done.user_data() {
+                    ALONE => result = Some(outcome(done.result())),
+                    slot => self.early.push(Completion { slot: slot as u32, outcome: outcome(done.result()) }),
+                }
+            }
+            if let Some(result) = result {
+                return result;
+            }
+        }
+    }
+}
+
+fn outcome(result: i32) -> Result<usize> {
+    usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
+}
+
+impl Io for Uring {
+    const CAPABILITIES: Capabilities =
+        Capabilities { name: "io_uring", real: true, queues: true, direct: true, reads_to_write: false };
+
+    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+        let failed = |error: std::io::Error| {
+            let errno = errno_of(&error);
+            let cure = match errno {
+                Errno::PERM => "; set kernel.io_uring_disabled to 0, or use psync",
+                Errno::NOSYS => "; this kernel has no io_uring: use psync",
+                Errno::NOMEM => "; raise `ulimit -l`, or lower threads or queue depth",
+                _ => "",
+            };
+            SetupError { call: "io_uring_setup", errno, cure }
+        };
+        let ring = build(setup.depth).map_err(failed)?;
+        let mut slots = Aligned::new(setup.block_bytes * setup.depth as usize);
+        let memory = slots.bytes_mut();
+        let region = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() };
+        // SAFETY: `slots` is never resized, and is dropped after the ring that knows it (the order of the fields).
+        let registered_memory = !memory.is_empty() && unsafe { ring.submitter().register_buffers(&[region]) }.is_ok();
+        Ok(Self {
+            ring,
+            slots,
+            block_bytes: setup.block_bytes,
+            registered_memory,
+            registered_files: Vec::new(),
+            early: Vec::new(),
+        })
+    }
+
+    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.transfer(Direction::Read, fd, buffer.as_mut_ptr(), buffer.len(), offset)
+    }
+
+    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+        self.transfer(Direction::Write, fd, data.as_ptr().cast_mut(), data.len(), offset)
+    }
+
+    fn slot(&mut self, slot: u32) -> &mut [u8] {
+        let start = slot as usize * self.block_bytes;
+        &mut self.slots.bytes_mut()[start..start + self.block_bytes]
+    }
+
+    #[inline]
+    fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
+        let memory = self.slot(slot);
+        debug_assert!(length <= memory.len());
+        let memory = memory.as_mut_ptr();
+        let entry =
+            self.entry(direction, fd, memory, length, offset, self.registered_memory).user_data(u64::from(slot));
+        // SAFETY: the slot's memory lives as long as the ring, and the driver does not touch it before the
+        // completion comes back.
+        unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno::BUSY)
+    }
+
+    fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
+        let early = u32::try_from(self.early.len()).unwrap_or(u32::MAX);
+        self.early.drain(..).for_each(&mut each);
+        let least = least.saturating_sub(early);
+        loop {
+            match self.submit(least as usize, wait) {
+                Ok(_) => break,
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) if wait.is_none() => {}
+                    // The time is over, or the completion queue has to be emptied first.
+                    Some(libc::ETIME | libc::EINTR | libc::EBUSY) => break,
+                    _ => return Err(errno_of(&error)),
+                },
+            }
+        }
+        for done in self.ring.completion() {
+            each(Completion { slot: done.user_data() as u32, outcome: outcome(done.result()) });
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, files: &[Fd]) {
+        if files.is_empty() || files.len() > MOST_FILES {
+            return;
+        }
+        let numbers: Vec<i32> = files.iter().map(|fd| fd.0).collect();
+        if self.ring.submitter().register_files(&numbers).is_err() {
+            return;
+        }
+        let largest = numbers.iter().copied().max().and_then(|fd| usize::try_from(fd).ok()).unwrap_or(0);
+        self.registered_files = vec![-1; largest + 1];
+        for (index, fd) in (0..).zip(&numbers) {
+            if let Some(entry) = usize::try_from(*fd).ok().and_then(|fd| self.registered_files.get_mut(fd)) {
+                *entry = index;
+            }
+        }
+    }
+
+    fn close(&mut self, fd: Fd) -> Result<()> {
+        // A number may come back for another file, and must not lead to the registered one.
+        if let Some(entry) = usize::try_from(fd.0).ok().and_then(|fd| self.registered_files.get_mut(fd)) {
+            *entry = -1;
+        }
+        super::kernel::close(fd)
+    }
+}

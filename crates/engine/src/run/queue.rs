@@ -1,0 +1,238 @@
+//! The loop of a thread that keeps many transfers in flight.
+//!
+//! Operations that are one transfer each are queued: the thread fills every free slot, hands the batch over, and
+//! takes what is done. The clock is read once when a batch is made and once when completions are taken, so that
+//! latency is the time from handing over to taking back. Anything else that the group's mix asks for waits until
+//! the queue is empty, and is then performed alone.
+
+use super::drive::{Next, Point};
+use super::plan::PlannedAction;
+use super::worker::{Fault, Halt, Picked, Worker};
+use crate::io::{Completion, Direction, Io};
+use crate::measure::{Call, Done};
+use crate::ops;
+use fstone_model::workload::{Extent, OpenPolicy, Operation, Pattern};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Longest wait for a completion under a target rate: how long it may take to notice that the load is to stop.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What became of an attempt to queue an operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Queued {
+    /// It is in flight.
+    Pushed(Flight),
+    /// It is done: there was nothing to transfer, or the queue could not carry it.
+    Done(Done),
+}
+
+/// A transfer in flight.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flight {
+    pub(crate) picked: Picked,
+    pub(crate) direction: Direction,
+    pub(crate) length: usize,
+}
+
+/// The queue of a thread.
+struct Queue {
+    free: Vec<u32>,
+    /// By slot: the action, when it began (was meant to, under a target rate), and the transfer.
+    slots: Vec<Option<(usize, u64, Flight)>>,
+    done: Vec<Completion>,
+    last_end: u64,
+}
+
+impl Queue {
+    fn flying(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+}
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// Whether an operation is one transfer.
+fn is_one_transfer(action: &PlannedAction) -> bool {
+    let (Operation::Read(transfer) | Operation::Write(transfer)) = &action.operation else { return false };
+    let one = matches!(transfer.extent, Extent::Bytes(bytes) if bytes <= transfer.block_bytes);
+    one && !transfer.fsync && !matches!(transfer.pattern, Pattern::Skip { .. })
+}
+
+impl<E: Io> Worker<'_, E> {
+    /// Whether this thread keeps several transfers in flight.
+    pub(super) fn queues(&self) -> bool {
+        E::CAPABILITIES.queues
+            && self.load.io.queue_depth > 1
+            && self.group.spec.open == OpenPolicy::KeepOpen
+            && self.group.spec.think_time.is_zero()
+            && !self.load.stamped
+            && self.group.actions.iter().any(is_one_transfer)
+    }
+
+    /// Keeps the queue full until the end; gives the end of the last operation.
+    pub(super) fn drive_queue(&mut self, point: &mut Point) -> u64 {
+        let clock = self.load.clock;
+        let start = self.load.start.load(Ordering::Relaxed);
+        let deadline = self.deadline();
+        let depth = self.load.io.queue_depth;
+        let single: Vec<bool> = self.group.actions.iter().map(is_one_transfer).collect();
+        let paced = self.group.spec.rate_per_second.is_some();
+        let (mut sequence, mut granted, mut performed) = (0, (0, 0), 0u64);
+        let mut now = clock.now().max(start);
+        let mut queue = Queue {
+            free: (0..depth).rev().collect(),
+            slots: vec![None; depth as usize],
+            done: Vec::with_capacity(depth as usize),
+            last_end: now,
+        };
+        let mut going = true;
+        let mut alone = None;
+        while going || queue.flying() > 0 {
+            going = going && now < deadline && !self.told_to_stop();
+            while going && alone.is_none() && !queue.free.is_empty() {
+                let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
+                if over || !self.granted(&mut granted) {
+                    going = false;
+                    break;
+                }
+                let mut begun = now;
+                if paced {
+                    begun = self.intended(start);
+                    if !self.wait_until(begun.min(deadline), &mut queue, point) || begun >= deadline {
+                        going = false;
+                        break;
+                    }
+                }
+                let Next::Action(index) = self.next_action(&mut sequence) else {
+                    going = false;
+                    break;
+                };
+                performed += 1;
+                if single[index] {
+                    going = self.begin(index, begun, &mut queue, point);
+                } else {
+                    alone = Some((index, begun));
+                }
+            }
+            let flying = queue.flying();
+            if flying > 0 {
+                // Draining, everything is waited for at once.
+                let least = if going && alone.is_none() { 1 } else { flying };
+                self.take_back(least, None, &mut queue, point);
+            }
+            if let Some((index, intended)) = alone.take_if(|_| queue.flying() == 0) {
+                // What it waited for the queue is not its latency, except under a target rate.
+                let begun = if paced { intended } else { clock.now() };
+                self.mark = 0;
+                match ops::perform(self, index) {
+                    Ok(done) => self.ended(index, Ok(done), begun, &mut queue, point),
+                    Err(Halt::Fault(fault)) => self.ended(index, Err(fault), begun, &mut queue, point),
+                    Err(Halt::Exhausted | Halt::Stopped) => going = false,
+                }
+            }
+            now = clock.now();
+        }
+        queue.last_end
+    }
+
+    /// Begins an operation in a free slot; `false` when there are to be no more.
+    #[inline]
+    fn begin(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> bool {
+        let Some(slot) = queue.free.pop() else { return true };
+        match ops::queue(self, index, slot) {
+            Ok(Queued::Pushed(flight)) => {
+                queue.slots[slot as usize] = Some((index, begun, flight));
+                return true;
+            }
+            Ok(Queued::Done(done)) => self.ended(index, Ok(done), begun, queue, point),
+            Err(Halt::Fault(fault)) => self.ended(index, Err(fault), begun, queue, point),
+            Err(Halt::Exhausted | Halt::Stopped) => {
+                queue.free.push(slot);
+                return false;
+            }
+        }
+        queue.free.push(slot);
+        !self.told_to_stop()
+    }
+
+    /// Waits for a moment, taking back what is done meanwhile; `false` when told to stop.
+    fn wait_until(&mut self, moment: u64, queue: &mut Queue, point: &mut Point) -> bool {
+        let clock = self.load.clock;
+        while queue.flying() > 0 {
+            let now = clock.now();
+            if now >= moment {
+                return true;
+            }
+            if self.told_to_stop() {
+                return false;
+            }
+            let left = Duration::from_nanos(clock.between(now, moment));
+            self.take_back(1, Some(left.min(NAP)), queue, point);
+        }
+        self.sleep_until(moment, clock.now())
+    }
+
+    /// Counts an operation that was not queued and ended just now.
+    fn ended(&mut self, index: usize, outcome: Result<Done>, begun: u64, queue: &mut Queue, point: &mut Point) {
+        queue.last_end = self.load.clock.now();
+        self.settle(index, outcome, begun, queue.last_end, point);
+    }
+
+    #[inline]
+    fn settle(&mut self, index: usize, outcome: Result<Done>, begun: u64, end: u64, point: &mut Point) {
+        let start = self.load.start.load(Ordering::Relaxed);
+        self.account(point, start, end);
+        match outcome {
+            Ok(done) => self.completed(index, done, self.load.clock.between(begun, end)),
+            Err(fault) => self.failed(index, fault),
+        }
+        if self.group.spec.fsync.every_operations > 0 {
+            self.periodic_fsync();
+        }
+    }
+
+    /// Hands over what is queued and takes back what is done, at least so many unless the wait is over.
+    fn take_back(&mut self, least: u32, wait: Option<Duration>, queue: &mut Queue, point: &mut Point) {
+        let mut done = std::mem::take(&mut queue.done);
+        let handed = self.io.complete(least, wait, |completion| done.push(completion));
+        if let Err(errno) = handed {
+            // The ring itself fails: what is in flight cannot be told, so the load cannot go on.
+            self.load.collector.error("io_uring", "io_uring_enter", "", errno);
+            self.load.halted.store(true, Ordering::Relaxed);
+            queue.free = (0..queue.slots.len() as u32).collect();
+            return;
+        }
+        if !done.is_empty() {
+            queue.last_end = self.load.clock.now();
+        }
+        for completion in done.drain(..) {
+            let taken = queue.slots.get_mut(completion.slot as usize).and_then(Option::take);
+            let Some((index, begun, flight)) = taken else { continue };
+            let outcome = self.outcome(&flight, completion);
+            self.release(&flight.picked);
+            queue.free.push(completion.slot);
+            self.settle(index, outcome, begun, queue.last_end, point);
+        }
+        queue.done = done;
+    }
+
+    #[inline]
+    fn outcome(&mut self, flight: &Flight, completion: Completion) -> Result<Done> {
+        let reading = flight.direction == Direction::Read;
+        let errno = match completion.outcome {
+            Ok(moved) if moved >= flight.length => {
+                let bytes = flight.length as u64;
+                let (read_bytes, written_bytes) = if reading { (bytes, 0) } else { (0, bytes) };
+                return Ok(Done { read_bytes, written_bytes, calls: 1 });
+            }
+            // Cut short: the file ends early, or the device is full.
+            Ok(_) if reading => Errno::NODATA,
+            Ok(_) => Errno::NOSPC,
+            Err(errno) => errno,
+        };
+        self.name(&flight.picked);
+        Err(Fault { call: if reading { Call::Read } else { Call::Write }, errno })
+    }
+}
