@@ -46,6 +46,12 @@ impl FakeMounter {
     }
 }
 
+impl FakeMounter {
+    fn call(&self) -> io::Result<()> {
+        if self.faults.strikes() { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
+    }
+}
+
 impl Mounter for FakeMounter {
     fn mount(&self, request: &MountRequest) -> Result<(), MountError> {
         if self.faults.strikes() {
@@ -60,10 +66,12 @@ impl Mounter for FakeMounter {
             return Err(MountError::Refused { option: Some(option.clone()), words: words.clone() });
         }
         let mut mounts = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
-        let digits: String = request.source.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+        let source = request.source.to_string_lossy();
+        let digits: String = source.chars().filter(char::is_ascii_digit).collect();
+        let major = if source.contains("zram") { 252 } else { 7 };
         let entry = MountEntry {
             id: mounts.len() as u64 + 1,
-            device: (7, digits.parse().unwrap_or(0)),
+            device: (major, digits.parse().unwrap_or(0)),
             root: "/".into(),
             target: request.target.clone(),
             kernel_name: request.kernel_name.clone(),
@@ -89,6 +97,16 @@ impl Mounter for FakeMounter {
 
     fn mounts(&self) -> io::Result<Vec<MountEntry>> {
         Ok(self.mounts.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn drop_caches(&self) -> io::Result<()> {
+        self.call()
+    }
+
+    fn sync(&self) {}
+
+    fn trim(&self, _target: &Path) -> io::Result<()> {
+        self.call()
     }
 
     fn kernel_has(&self, kernel_name: &str) -> bool {

@@ -3,7 +3,7 @@
 use super::{
     MountEntry, MountError, MountOption, MountOptions, MountRequest, Mounter, UnmountError,
     messages::{self, KernelLog},
-    read_mountinfo,
+    read_mountinfo, trim,
 };
 use crate::filesystem;
 use rustix::{
@@ -93,6 +93,20 @@ impl Mounter for KernelMounter {
 
     fn mounts(&self) -> io::Result<Vec<MountEntry>> {
         read_mountinfo()
+    }
+
+    fn drop_caches(&self) -> io::Result<()> {
+        // What is dirty is not dropped.
+        rustix::fs::sync();
+        fs::write("/proc/sys/vm/drop_caches", "3")
+    }
+
+    fn sync(&self) {
+        rustix::fs::sync();
+    }
+
+    fn trim(&self, target: &Path) -> io::Result<()> {
+        trim::trim(target)
     }
 
     fn kernel_has(&self, kernel_name: &str) -> bool {

@@ -8,9 +8,11 @@ mod kernel;
 mod messages;
 mod mountinfo;
 mod options;
+mod trim;
 
 pub use fake::FakeMounter;
 pub use kernel::KernelMounter;
+pub(crate) use mountinfo::parse as parse_mountinfo;
 pub use mountinfo::{MountEntry, read_mountinfo};
 pub use options::{MountOption, MountOptions};
 
@@ -118,6 +120,21 @@ pub trait Mounter: Send + Sync {
     /// # Errors
     /// When the mount table cannot be read.
     fn mounts(&self) -> io::Result<Vec<MountEntry>>;
+
+    /// Makes everything written durable, and drops the page, dentry and inode caches.
+    ///
+    /// # Errors
+    /// EACCES without root.
+    fn drop_caches(&self) -> io::Result<()>;
+
+    /// Makes everything written on any filesystem durable.
+    fn sync(&self);
+
+    /// Discards the free space of a mounted filesystem.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP or ENOTTY where filesystem or device cannot.
+    fn trim(&self, target: &Path) -> io::Result<()>;
 
     /// Whether the kernel has a filesystem.
     fn kernel_has(&self, kernel_name: &str) -> bool;

@@ -1,0 +1,217 @@
+//! Carrying out a plan: every trial that is not finished, in the schedule's order, each recorded as it ends.
+
+use crate::{
+    device::Refusal,
+    events::{Event, ProgressSink},
+    executor::{Executor, ExecutorError, HostExecutor, Job, TrialEnd},
+    machine::Machine,
+    schedule::{Schedule, ScheduleError, trial_seed},
+    undo::{JournalError, UndoError},
+    work_directory::{WorkDirectory, WorkDirectoryError},
+};
+use fstone_model::{Plan, Trial, result::TrialId, study::DeviceSpec};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+/// How a run is made.
+#[derive(Debug, Clone)]
+pub struct LabOptions {
+    /// Where images and mount points are made; it is made where it is missing, and used by one run at a time.
+    pub work_directory: PathBuf,
+    /// Block devices that the user allowed to be destroyed, as the study names them or without symbolic links.
+    pub allow_destroy: Vec<PathBuf>,
+    /// Whether loads measure the engine's own cost after each run (at most a quarter of a second).
+    pub measure_null: bool,
+}
+
+/// Is given every trial as it ends.
+pub trait Recorder {
+    /// A trial begins. Its end will follow, unless the run is cancelled or killed.
+    ///
+    /// # Errors
+    /// When it cannot be recorded; the run ends.
+    fn trial_started(&mut self, id: TrialId, position: u32) -> Result<(), RecorderError>;
+
+    /// A trial has a result. It must be safe when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be recorded; the run ends.
+    fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError>;
+}
+
+/// What a recorder may fail with.
+pub type RecorderError = Box<dyn std::error::Error + Send + Sync>;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEnd {
+    /// Every trial has a result.
+    Completed,
+    /// It was cancelled; what was finished is recorded, and the rest can be resumed.
+    Cancelled,
+}
+
+/// Why a run ended before its time; completes "failed to carry out the study: ". Trials finished until then are
+/// recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The schedule.
+    #[error("scheduling the trials: {0}")]
+    Schedule(#[from] ScheduleError),
+    /// The work directory.
+    #[error("using the work directory: {0}")]
+    WorkDirectory(#[from] WorkDirectoryError),
+    /// The journal of undo.
+    #[error("keeping the journal of undo: {0}")]
+    Journal(#[from] JournalError),
+    /// A device that the study names may not be formatted.
+    #[error("claiming the device: {0}")]
+    Device(#[from] Refusal),
+    /// A trial.
+    #[error("trial {} of {label:?}: {source}", id.repetition + 1)]
+    Trial {
+        /// Which.
+        id: TrialId,
+        /// Its cell's label.
+        label: String,
+        /// Why.
+        source: ExecutorError,
+    },
+    /// A trial's device or mount point could not be given back. It is recorded.
+    #[error(
+        "after trial {} of {label:?}, which is recorded: {}; when that is settled, run `fstone clean` and resume",
+        id.repetition + 1, undo.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    Stuck {
+        /// Which.
+        id: TrialId,
+        /// Its cell's label.
+        label: String,
+        /// What is left.
+        undo: Vec<UndoError>,
+    },
+    /// A trial could not be recorded.
+    #[error("recording trial {} of cell {}: {source}", id.repetition + 1, id.cell)]
+    Recorder {
+        /// Which.
+        id: TrialId,
+        /// Why.
+        source: RecorderError,
+    },
+}
+
+/// Carries out what is left of a plan on this machine. Whichever way it ends, everything made is undone.
+///
+/// `finished` are trials of an earlier run of the same plan that is resumed; empty for a new one. When `cancel` becomes
+/// true, the current trial is given up and not recorded.
+///
+/// # Errors
+/// A [`LabError`], when the lab failed. A trial that fails is a result.
+pub fn carry_out(
+    plan: &Plan,
+    options: &LabOptions,
+    finished: &[Trial],
+    recorder: &mut dyn Recorder,
+    sink: &dyn ProgressSink,
+    cancel: &AtomicBool,
+) -> Result<RunEnd, LabError> {
+    carry_out_on(&Machine::host(), plan, options, finished, recorder, sink, cancel)
+}
+
+/// The same on any machine, such as a fake one.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn carry_out_on(
+    machine: &Machine,
+    plan: &Plan,
+    options: &LabOptions,
+    finished: &[Trial],
+    recorder: &mut dyn Recorder,
+    sink: &dyn ProgressSink,
+    cancel: &AtomicBool,
+) -> Result<RunEnd, LabError> {
+    let schedule = Schedule::new(plan, finished)?;
+    let work = WorkDirectory::lock(&options.work_directory)?;
+    examine_named_devices(plan, options, machine)?;
+    let mut executor = HostExecutor::new(machine, &work, options.allow_destroy.clone(), options.measure_null, cancel)?;
+    let ended = run_trials(&mut executor, schedule, plan, recorder, sink, cancel);
+    let left = executor.close();
+    if left.is_empty() {
+        work.remove();
+    }
+    // What is left was reported with the trial that left it, or is in the journal for `clean`.
+    ended
+}
+
+/// The schedule's loop, whatever carries the trials out.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn run_trials(
+    executor: &mut dyn Executor,
+    mut schedule: Schedule<'_>,
+    plan: &Plan,
+    recorder: &mut dyn Recorder,
+    sink: &dyn ProgressSink,
+    cancel: &AtomicBool,
+) -> Result<RunEnd, LabError> {
+    let started = Instant::now();
+    let mut made = 0;
+    loop {
+        if cancel.load(Ordering::Acquire) {
+            return Ok(RunEnd::Cancelled);
+        }
+        let Some(id) = schedule.next_trial() else { return Ok(RunEnd::Completed) };
+        let cell = &plan.cells[id.cell as usize];
+        let position = schedule.finished();
+        let total = schedule.total();
+        sink.event(&Event::TrialStarted {
+            id,
+            label: &cell.label,
+            finished: position,
+            total,
+            remaining: remaining(started.elapsed(), made, total - position),
+        });
+        let recording = |source| LabError::Recorder { id, source };
+        recorder.trial_started(id, position).map_err(recording)?;
+        let seed = trial_seed(plan, id.repetition);
+        let end = executor.run(&Job { plan, cell, id, position, seed, sink });
+        let label = || cell.label.clone();
+        let (trial, stuck) = match end.map_err(|source| LabError::Trial { id, label: label(), source })? {
+            TrialEnd::Finished(trial) => (trial, None),
+            TrialEnd::Cancelled => return Ok(RunEnd::Cancelled),
+            TrialEnd::Stuck(trial, undo) => (trial, Some(undo)),
+        };
+        recorder.trial_finished(&trial).map_err(recording)?;
+        sink.event(&Event::TrialFinished(&trial));
+        if let Some(undo) = stuck {
+            return Err(LabError::Stuck { id, label: label(), undo });
+        }
+        schedule.finish(&trial)?;
+        made += 1;
+    }
+}
+
+/// By the mean time of the trials made until now; unknown before the first.
+fn remaining(elapsed: Duration, made: u32, left: u32) -> Option<Duration> {
+    (made > 0).then(|| elapsed.mul_f64(f64::from(left) / f64::from(made)))
+}
+
+/// A device that may not be destroyed ends a run before it has begun.
+fn examine_named_devices(plan: &Plan, options: &LabOptions, machine: &Machine) -> Result<(), LabError> {
+    let mut examined: Vec<&str> = Vec::new();
+    for cell in &plan.cells {
+        if let DeviceSpec::Block { path } = &cell.device
+            && !examined.contains(&path.as_str())
+        {
+            examined.push(path);
+            let purpose = crate::device::Purpose::Named { allowed: options.allow_destroy.clone() };
+            crate::device::ScratchDevice::claim(Path::new(path), purpose, 0, &*machine.devices, &*machine.runner)?;
+        }
+    }
+    Ok(())
+}

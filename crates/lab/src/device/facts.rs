@@ -1,0 +1,179 @@
+//! What can be found out about a path that somebody wants formatted.
+
+use super::{FileId, loops, split_number};
+use crate::mount::read_mountinfo;
+use rustix::fs::{Mode, OFlags, open};
+use std::{
+    fs, io,
+    os::unix::fs::{FileTypeExt, MetadataExt},
+    path::{Path, PathBuf},
+};
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Nothing.
+    Missing,
+    /// A block device.
+    Block,
+    /// A regular file.
+    Regular,
+    /// A directory, a character device, a socket, …
+    Other,
+}
+
+/// The facts. Where something could not be found out, it counts as the worse case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockFacts {
+    /// What stands at the path, symbolic links followed.
+    pub kind: FileKind,
+    /// The path without symbolic links.
+    pub canonical: PathBuf,
+    /// Its device number: (major, minor).
+    pub number: (u32, u32),
+    /// Its size.
+    pub size_bytes: u64,
+    /// Whether the device can only be read.
+    pub read_only: bool,
+    /// Names of its partitions.
+    pub partitions: Vec<String>,
+    /// Names of devices stacked on it (md, dm, LVM, bcache).
+    pub holders: Vec<String>,
+    /// Whether it is swapped to.
+    pub swap: bool,
+    /// Where it is mounted, in any mount namespace that can be seen.
+    pub mounted_at: Vec<PathBuf>,
+    /// Whether it could be opened exclusively; the kernel's own answer to whether anything uses it.
+    pub exclusive: Result<(), i32>,
+    /// The file behind it, for loop devices.
+    pub backing: Option<FileId>,
+    /// Serial number or model, to show it to a person.
+    pub identity: Option<String>,
+}
+
+impl BlockFacts {
+    /// Facts about something that is not a block device.
+    fn of_kind(kind: FileKind, canonical: PathBuf) -> Self {
+        Self {
+            kind,
+            canonical,
+            number: (0, 0),
+            size_bytes: 0,
+            read_only: false,
+            partitions: Vec::new(),
+            holders: Vec::new(),
+            swap: false,
+            mounted_at: Vec::new(),
+            exclusive: Ok(()),
+            backing: None,
+            identity: None,
+        }
+    }
+}
+
+pub(super) fn gather(path: &Path) -> io::Result<BlockFacts> {
+    let canonical = match fs::canonicalize(path) {
+        Ok(canonical) => canonical,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(BlockFacts::of_kind(FileKind::Missing, path.to_owned()));
+        }
+        Err(error) => return Err(error),
+    };
+    let file = fs::symlink_metadata(&canonical)?;
+    if !file.file_type().is_block_device() {
+        let kind = if file.is_file() { FileKind::Regular } else { FileKind::Other };
+        return Ok(BlockFacts::of_kind(kind, canonical));
+    }
+    let number = split_number(file.rdev());
+    let sysfs = sysfs(number);
+    let read = |name: &str| fs::read_to_string(sysfs.join(name)).ok().map(|text| text.trim().to_owned());
+    let sectors: u64 = read("size").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let index = canonical.to_str().and_then(|path| path.strip_prefix("/dev/loop")?.parse().ok());
+    let backing = match index {
+        Some(index) if number.0 == LOOP_MAJOR => loops::backing(index)?,
+        _ => None,
+    };
+    Ok(BlockFacts {
+        kind: FileKind::Block,
+        number,
+        // The kernel counts in 512 bytes whatever the device's own sectors.
+        size_bytes: sectors * 512,
+        read_only: read("ro").as_deref() != Some("0"),
+        partitions: children(&sysfs, |child| child.join("partition").exists())?,
+        holders: if sysfs.join("holders").exists() { children(&sysfs.join("holders"), |_| true)? } else { Vec::new() },
+        swap: is_swapped_to(number)?,
+        mounted_at: mounted_at(number)?,
+        // Not for writing: its close would make udev probe the device.
+        exclusive: open(&canonical, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty())
+            .map(drop)
+            .map_err(rustix::io::Errno::raw_os_error),
+        backing,
+        identity: identity(&sysfs),
+        canonical,
+    })
+}
+
+const LOOP_MAJOR: u32 = 7;
+
+/// The directory that tells about a block device.
+pub(super) fn sysfs(number: (u32, u32)) -> PathBuf {
+    let link = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));
+    fs::canonicalize(&link).unwrap_or(link)
+}
+
+fn children(directory: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if wanted(&entry.path()) {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn is_swapped_to(number: (u32, u32)) -> io::Result<bool> {
+    let swaps = fs::read_to_string("/proc/swaps")?;
+    Ok(swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).any(|path| {
+        // Blanks in paths stand as \040, as in the mount table; devices have none.
+        fs::metadata(path)
+            .is_ok_and(|facts| facts.file_type().is_block_device() && split_number(facts.rdev()) == number)
+    }))
+}
+
+/// Mount points of a device in this mount namespace and, where they can be read, in all others.
+fn mounted_at(number: (u32, u32)) -> io::Result<Vec<PathBuf>> {
+    let of = |table: Vec<crate::mount::MountEntry>| {
+        table.into_iter().filter(|mount| mount.device == number).map(|mount| mount.target).collect::<Vec<_>>()
+    };
+    let mut targets = of(read_mountinfo()?);
+    let own_namespace = fs::read_link("/proc/self/ns/mnt").ok();
+    let mut seen = vec![own_namespace];
+    for entry in fs::read_dir("/proc")?.flatten() {
+        if !entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let namespace = fs::read_link(entry.path().join("ns/mnt")).ok();
+        if namespace.is_none() || seen.contains(&namespace) {
+            continue;
+        }
+        if let Ok(table) = fs::read(entry.path().join("mountinfo")) {
+            targets.extend(of(crate::mount::parse_mountinfo(&table)));
+            seen.push(namespace);
+        }
+    }
+    Ok(targets)
+}
+
+fn identity(sysfs: &Path) -> Option<String> {
+    // A partition's disk is the directory above.
+    let disk = if sysfs.join("partition").exists() { sysfs.parent()? } else { sysfs };
+    let words: Vec<String> = ["device/model", "device/serial", "serial", "wwid", "device/wwid"]
+        .iter()
+        .filter_map(|name| fs::read_to_string(disk.join(name)).ok())
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+        .collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}

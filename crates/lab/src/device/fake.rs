@@ -1,0 +1,188 @@
+//! Devices that are not there: for tests of everything above them.
+
+use super::{BlockFacts, Devices, FileId, FileKind, LoopSettings, Space, file_id};
+use crate::faults::Faults;
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Loop and zram devices in memory; images are real files.
+#[derive(Debug)]
+pub struct FakeDevices {
+    faults: Arc<Faults>,
+    state: Mutex<State>,
+    free_bytes: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    loops: BTreeMap<u32, (FileId, u64)>,
+    zrams: BTreeMap<u32, u64>,
+    queue: BTreeMap<((u32, u32), String), String>,
+    facts: BTreeMap<PathBuf, BlockFacts>,
+    erased: Vec<PathBuf>,
+}
+
+impl Default for FakeDevices {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FakeDevices {
+    /// No device in use, a terabyte free.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { faults: Arc::default(), state: Mutex::default(), free_bytes: AtomicU64::new(1 << 40) }
+    }
+
+    /// Calls count in this countdown; the one it strikes fails with EIO.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Sets how much is free in every directory.
+    pub fn set_free_bytes(&self, bytes: u64) {
+        self.free_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Sets what is found out about a path.
+    pub fn set_facts(&self, path: &Path, facts: BlockFacts) {
+        self.state().facts.insert(path.to_owned(), facts);
+    }
+
+    /// A queue setting of every device.
+    pub fn set_default_queue(&self, device: (u32, u32), name: &str, value: &str) {
+        self.state().queue.insert((device, name.to_owned()), value.to_owned());
+    }
+
+    /// Devices in use: loop devices attached, zram devices made.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        let state = self.state();
+        state.loops.len() + state.zrams.len()
+    }
+
+    /// Paths whose signatures were erased.
+    #[must_use]
+    pub fn erased(&self) -> Vec<PathBuf> {
+        self.state().erased.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn call(&self) -> io::Result<MutexGuard<'_, State>> {
+        if self.faults.strikes() { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(self.state()) }
+    }
+}
+
+/// Facts of a block device that nothing is wrong with.
+pub(super) fn blank(path: &Path, number: (u32, u32), size_bytes: u64) -> BlockFacts {
+    BlockFacts {
+        kind: FileKind::Block,
+        canonical: path.to_owned(),
+        number,
+        size_bytes,
+        read_only: false,
+        partitions: Vec::new(),
+        holders: Vec::new(),
+        swap: false,
+        mounted_at: Vec::new(),
+        exclusive: Ok(()),
+        backing: None,
+        identity: None,
+    }
+}
+
+impl Devices for FakeDevices {
+    fn free_loop(&self) -> io::Result<u32> {
+        let state = self.call()?;
+        Ok((0..).find(|index| !state.loops.contains_key(index)).unwrap_or(0))
+    }
+
+    fn attach_loop(&self, index: u32, image: &Path, _settings: LoopSettings) -> io::Result<()> {
+        let facts = std::fs::metadata(image)?;
+        let mut state = self.call()?;
+        if state.loops.contains_key(&index) {
+            return Err(io::Error::from_raw_os_error(libc::EBUSY));
+        }
+        state.loops.insert(index, (file_id(&facts), facts.len()));
+        Ok(())
+    }
+
+    fn loop_backing(&self, index: u32) -> io::Result<Option<FileId>> {
+        Ok(self.call()?.loops.get(&index).map(|(id, _)| *id))
+    }
+
+    fn detach_loop(&self, index: u32) -> io::Result<()> {
+        self.call()?.loops.remove(&index);
+        Ok(())
+    }
+
+    fn zrams(&self) -> io::Result<Vec<(u32, u64)>> {
+        Ok(self.call()?.zrams.iter().map(|(index, size)| (*index, *size)).collect())
+    }
+
+    fn add_zram(&self) -> io::Result<u32> {
+        let mut state = self.call()?;
+        let index = (0..).find(|index| !state.zrams.contains_key(index)).unwrap_or(0);
+        state.zrams.insert(index, 0);
+        Ok(index)
+    }
+
+    fn size_zram(&self, index: u32, size_bytes: u64) -> io::Result<()> {
+        self.call()?.zrams.insert(index, size_bytes);
+        Ok(())
+    }
+
+    fn remove_zram(&self, index: u32) -> io::Result<()> {
+        self.call()?.zrams.remove(&index);
+        Ok(())
+    }
+
+    fn facts(&self, path: &Path) -> io::Result<BlockFacts> {
+        let state = self.call()?;
+        if let Some(facts) = state.facts.get(path) {
+            return Ok(facts.clone());
+        }
+        let name = path.to_string_lossy();
+        let number = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u32>().ok());
+        if let Some((index, (id, size))) = number("/dev/loop").and_then(|index| Some((index, state.loops.get(&index)?)))
+        {
+            return Ok(BlockFacts { backing: Some(*id), ..blank(path, (7, index), *size) });
+        }
+        if let Some((index, size)) = number("/dev/zram").and_then(|index| Some((index, state.zrams.get(&index)?))) {
+            return Ok(blank(path, (252, index), *size));
+        }
+        Ok(BlockFacts { kind: FileKind::Missing, ..blank(path, (0, 0), 0) })
+    }
+
+    fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String> {
+        let key = (device, name.to_owned());
+        self.call()?.queue.get(&key).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn set_queue_setting(&self, device: (u32, u32), name: &str, value: &str) -> io::Result<()> {
+        self.call()?.queue.insert((device, name.to_owned()), value.to_owned());
+        Ok(())
+    }
+
+    fn erase_signatures(&self, path: &Path, _device: (u32, u32)) -> io::Result<()> {
+        self.call()?.erased.push(path.to_owned());
+        Ok(())
+    }
+
+    fn space(&self, _path: &Path) -> io::Result<Space> {
+        Ok(Space { free_bytes: self.free_bytes.load(Ordering::Relaxed), total_bytes: 1 << 40 })
+    }
+}

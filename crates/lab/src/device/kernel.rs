@@ -1,0 +1,101 @@
+//! The real devices.
+
+use super::{BlockFacts, Devices, FileId, LoopSettings, Space, facts, loops, split_number, zram};
+use rustix::fs::{Mode, OFlags, open, statvfs};
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::{Path, PathBuf},
+};
+
+/// How much of both ends of a device is overwritten: every signature that blkid knows lies within.
+const SIGNATURES_BYTES: u64 = 1 << 20;
+
+/// Devices for real.
+#[derive(Debug, Default)]
+pub struct KernelDevices;
+
+impl Devices for KernelDevices {
+    fn free_loop(&self) -> io::Result<u32> {
+        loops::free()
+    }
+
+    fn attach_loop(&self, index: u32, image: &Path, settings: LoopSettings) -> io::Result<()> {
+        loops::attach(index, image, settings)
+    }
+
+    fn loop_backing(&self, index: u32) -> io::Result<Option<FileId>> {
+        loops::backing(index)
+    }
+
+    fn detach_loop(&self, index: u32) -> io::Result<()> {
+        loops::detach(index)
+    }
+
+    fn zrams(&self) -> io::Result<Vec<(u32, u64)>> {
+        zram::list()
+    }
+
+    fn add_zram(&self) -> io::Result<u32> {
+        zram::add()
+    }
+
+    fn size_zram(&self, index: u32, size_bytes: u64) -> io::Result<()> {
+        zram::set_size(index, size_bytes)
+    }
+
+    fn remove_zram(&self, index: u32) -> io::Result<()> {
+        zram::remove(index)
+    }
+
+    fn facts(&self, path: &Path) -> io::Result<BlockFacts> {
+        facts::gather(path)
+    }
+
+    fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String> {
+        let text = fs::read_to_string(setting(device, name)?)?;
+        let text = text.trim();
+        // "none [mq-deadline]": the one in brackets is in force.
+        let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(chosen, _)| chosen);
+        Ok(chosen.unwrap_or(text).to_owned())
+    }
+
+    fn set_queue_setting(&self, device: (u32, u32), name: &str, value: &str) -> io::Result<()> {
+        fs::write(setting(device, name)?, value)
+    }
+
+    fn erase_signatures(&self, path: &Path, device: (u32, u32)) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = File::from(open(path, flags, Mode::empty())?);
+        if split_number(file.metadata()?.rdev()) != device {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "another device has taken its path"));
+        }
+        let size = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))?;
+        let end = size.min(SIGNATURES_BYTES);
+        let zeroes = vec![0; usize::try_from(end).unwrap_or(0)];
+        file.write_all_at(&zeroes, 0)?;
+        file.write_all_at(&zeroes, size - end)?;
+        file.sync_all()
+    }
+
+    fn space(&self, path: &Path) -> io::Result<Space> {
+        let facts = statvfs(path)?;
+        Ok(Space { free_bytes: facts.f_bavail * facts.f_frsize, total_bytes: facts.f_blocks * facts.f_frsize })
+    }
+}
+
+/// The file of a queue setting; of the whole disk's queue for a partition.
+fn setting(device: (u32, u32), name: &str) -> io::Result<PathBuf> {
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of a queue setting")));
+    }
+    let sysfs = facts::sysfs(device);
+    let disk = if sysfs.join("partition").exists() { sysfs.parent().unwrap_or(&sysfs) } else { &sysfs };
+    let path = disk.join("queue").join(name);
+    if path.exists() {
+        Ok(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::NotFound, format!("{}: this device has no such setting", path.display())))
+    }
+}

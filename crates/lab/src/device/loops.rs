@@ -1,0 +1,117 @@
+//! Loop devices, through LOOP_CONFIGURE.
+#![expect(unsafe_code, reason = "the loop driver speaks by ioctl")]
+
+use super::{FileId, LoopSettings, file_id, split_number};
+use linux_raw_sys::loop_device::{
+    LO_FLAGS_DIRECT_IO, LOOP_CLR_FD, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, LOOP_GET_STATUS64, loop_config, loop_info64,
+};
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::fd::{AsRawFd, RawFd},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// How long a detached device that somebody else (udev, blkid) looks at is waited for.
+const RELEASE: Duration = Duration::from_secs(10);
+
+pub(super) fn path_of(index: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/loop{index}"))
+}
+
+fn control() -> io::Result<File> {
+    let path = "/dev/loop-control";
+    OpenOptions::new().read(true).write(true).open(path).map_err(|error| named(path, &error))
+}
+
+fn open(index: u32) -> io::Result<File> {
+    let path = path_of(index);
+    OpenOptions::new().read(true).write(true).open(&path).map_err(|error| named(&path.display().to_string(), &error))
+}
+
+/// The same error with the path it is about.
+fn named(path: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{path}: {error}"))
+}
+
+fn check(result: libc::c_int) -> io::Result<u32> {
+    u32::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// An ioctl without an argument, or with a descriptor as its argument.
+fn plain_ioctl(file: &File, request: u32) -> io::Result<u32> {
+    // SAFETY: the requests this is used for take no pointer.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::c_ulong::from(request) as _, 0) })
+}
+
+pub(super) fn free() -> io::Result<u32> {
+    plain_ioctl(&control()?, LOOP_CTL_GET_FREE)
+}
+
+pub(super) fn attach(index: u32, image: &Path, settings: LoopSettings) -> io::Result<()> {
+    let image = OpenOptions::new().read(true).write(true).open(image)?;
+    let device = open(index)?;
+    // SAFETY: loop_config is plain data for which all zeroes are valid, and mean "default".
+    let mut config: loop_config = unsafe { std::mem::zeroed() };
+    config.fd = RawFd::cast_unsigned(image.as_raw_fd());
+    config.block_size = settings.sector_bytes;
+    if settings.direct_io {
+        config.info.lo_flags |= LO_FLAGS_DIRECT_IO as u32;
+    }
+    // SAFETY: the kernel reads one loop_config from the pointer, which is to a live local of that type.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), libc::c_ulong::from(LOOP_CONFIGURE) as _, &raw const config) })?;
+    if settings.direct_io {
+        // The kernel falls back to buffered I/O without a word where the filesystem below cannot do direct I/O.
+        let flag = std::fs::read_to_string(format!("/sys/block/loop{index}/loop/dio"))?;
+        if flag.trim() != "1" {
+            drop(device);
+            detach(index)?;
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the filesystem that holds the image cannot do direct I/O (device = { loop = { direct-io = false } })",
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn backing(index: u32) -> io::Result<Option<FileId>> {
+    let device = match open(index) {
+        Ok(device) => device,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // SAFETY: loop_info64 is plain data for which all zeroes are valid.
+    let mut info: loop_info64 = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one loop_info64 to the pointer, which is to a live local of that type.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), libc::c_ulong::from(LOOP_GET_STATUS64) as _, &raw mut info) };
+    match check(result) {
+        // The loop driver reports devices in the kernel's "huge" encoding, which is that of st_dev.
+        Ok(_) => Ok(Some(FileId { device: split_number(info.lo_device), inode: info.lo_inode })),
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn detach(index: u32) -> io::Result<()> {
+    match plain_ioctl(&open(index)?, LOOP_CLR_FD) {
+        Ok(_) => {}
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    // While somebody else has it open it is only marked to be detached at their close.
+    let started = Instant::now();
+    while backing(index)?.is_some() {
+        if started.elapsed() > RELEASE {
+            return Err(io::Error::from_raw_os_error(libc::EBUSY));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// The identity of an image, for comparison with [`backing`].
+pub(crate) fn image_id(image: &Path) -> io::Result<FileId> {
+    Ok(file_id(&std::fs::symlink_metadata(image)?))
+}

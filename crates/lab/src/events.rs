@@ -1,0 +1,65 @@
+//! What a run tells while it goes on, for a progress bar or a log.
+
+use fstone_model::{Trial, result::TrialId};
+use std::time::Duration;
+
+/// What a load is doing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LoadProgress {
+    /// The phase's name; "setup" while filesets are built, "final sync" then.
+    pub phase: String,
+    /// Time in this phase.
+    pub elapsed: Duration,
+    /// How long it is to take, when it is limited by time.
+    pub expected: Option<Duration>,
+    /// Operations completed in this phase; files made, in "setup".
+    pub operations: u64,
+    /// Bytes read and written in this phase.
+    pub bytes: u64,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event<'a> {
+    /// A trial begins.
+    TrialStarted {
+        /// Which.
+        id: TrialId,
+        /// Its cell's label.
+        label: &'a str,
+        /// Trials finished before it, those of an earlier run that is resumed included.
+        finished: u32,
+        /// Trials there will be in all, as far as can be said now.
+        total: u32,
+        /// Time the rest of the run will take, this trial included, by the time that trials took until now.
+        remaining: Option<Duration>,
+    },
+    /// A step begins.
+    StepStarted {
+        /// Its name.
+        step: &'a str,
+        /// Its number, from 1.
+        number: usize,
+        /// How many steps its cell has.
+        of: usize,
+    },
+    /// A load goes on.
+    Load(LoadProgress),
+    /// A trial is recorded.
+    TrialFinished(&'a Trial),
+}
+
+/// Is told what happens. Called from the thread that carries out the run and from a load's observer, never at once from
+/// both.
+pub trait ProgressSink: Sync {
+    /// Something happened.
+    fn event(&self, event: &Event<'_>);
+}
+
+/// Tells nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl ProgressSink for Silent {
+    fn event(&self, _event: &Event<'_>) {}
+}

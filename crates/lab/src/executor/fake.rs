@@ -1,0 +1,95 @@
+//! An executor that carries nothing out: for tests of the schedule and of what records its trials.
+
+use super::{Executor, ExecutorError, Job, TrialEnd};
+use fstone_model::{
+    Outcome, StepResult, Trial,
+    metric::catalog,
+    result::{Effective, TrialId},
+};
+
+/// Gives outcomes from a script: by default every trial completes in a second, each step with a time.
+#[derive(Default)]
+pub struct FakeExecutor {
+    outcomes: Vec<(u32, Outcome)>,
+    times: Option<Box<dyn FnMut(TrialId) -> f64>>,
+    cancelled_at: Option<u32>,
+    failing_at: Option<u32>,
+    /// What was run, in order.
+    pub runs: Vec<TrialId>,
+}
+
+impl FakeExecutor {
+    /// Every trial completes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every trial of this cell ends so.
+    #[must_use]
+    pub fn ending(mut self, cell: u32, outcome: Outcome) -> Self {
+        self.outcomes.push((cell, outcome));
+        self
+    }
+
+    /// How long each step takes, in seconds.
+    #[must_use]
+    pub fn taking(mut self, time: impl FnMut(TrialId) -> f64 + 'static) -> Self {
+        self.times = Some(Box::new(time));
+        self
+    }
+
+    /// The run is cancelled while the trial of this position runs.
+    #[must_use]
+    pub const fn cancelled_at(mut self, position: u32) -> Self {
+        self.cancelled_at = Some(position);
+        self
+    }
+
+    /// The lab fails while the trial of this position runs.
+    #[must_use]
+    pub const fn failing_at(mut self, position: u32) -> Self {
+        self.failing_at = Some(position);
+        self
+    }
+}
+
+impl Executor for FakeExecutor {
+    fn run(&mut self, job: &Job<'_>) -> Result<TrialEnd, ExecutorError> {
+        if self.cancelled_at == Some(job.position) {
+            return Ok(TrialEnd::Cancelled);
+        }
+        if self.failing_at == Some(job.position) {
+            let source = std::io::Error::other("scripted");
+            return Err(ExecutorError::Work { path: "fake".into(), source });
+        }
+        self.runs.push(job.id);
+        let outcome = self.outcomes.iter().find(|(cell, _)| *cell == job.id.cell);
+        let outcome = outcome.map_or(Outcome::Completed, |(_, outcome)| outcome.clone());
+        let seconds = self.times.as_mut().map_or(1.0, |time| time(job.id));
+        let step = |name: &str| StepResult {
+            step: name.to_owned(),
+            started_ns: 0,
+            duration_ns: (seconds * 1e9) as u64,
+            commands: Vec::new(),
+            figures: vec![catalog::TIME.figure(seconds)],
+            load: None,
+        };
+        let steps = if outcome.is_completed() {
+            job.cell.steps.iter().map(|planned| step(&planned.name)).collect()
+        } else {
+            Vec::new()
+        };
+        Ok(TrialEnd::Finished(Box::new(Trial {
+            id: job.id,
+            position: job.position,
+            started_unix_ns: 0,
+            duration_ns: (seconds * 1e9) as u64,
+            seed: job.seed,
+            outcome,
+            steps,
+            effective: Effective::default(),
+            warnings: Vec::new(),
+        })))
+    }
+}

@@ -1,0 +1,169 @@
+//! The running kernel as executor.
+
+use super::{Executor, ExecutorError, Job, TrialEnd, preflight, steps::Bench};
+use crate::{
+    device::DeviceError,
+    machine::Machine,
+    stop::StopReason,
+    undo::{JournalError, Undo, UndoError},
+    work_directory::WorkDirectory,
+};
+use fstone_model::{
+    Outcome, Trial,
+    outcome::Reason,
+    result::{Effective, StepResult},
+    study::KernelSpec,
+    units::{format_bytes, format_duration},
+};
+use std::{
+    path::PathBuf,
+    sync::atomic::AtomicBool,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+/// Carries trials out on the running kernel. What devices and mounts need is root; a directory needs nothing.
+pub struct HostExecutor<'m> {
+    pub(super) machine: &'m Machine,
+    pub(super) work: &'m WorkDirectory,
+    pub(super) undo: Undo<'m>,
+    pub(super) allow_destroy: Vec<PathBuf>,
+    pub(super) measure_null: bool,
+    pub(super) cancel: &'m AtomicBool,
+}
+
+/// How a trial's steps ended, before its release.
+pub(super) enum Halt {
+    /// With an outcome.
+    Outcome(Outcome),
+    /// Because of `Stop`, while this step ran.
+    Stopped(String),
+    /// The lab failed.
+    Lab(ExecutorError),
+}
+
+impl From<ExecutorError> for Halt {
+    fn from(error: ExecutorError) -> Self {
+        Self::Lab(error)
+    }
+}
+
+impl From<JournalError> for Halt {
+    fn from(error: JournalError) -> Self {
+        Self::Lab(error.into())
+    }
+}
+
+impl From<DeviceError> for Halt {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Unsuitable { words } => Self::Outcome(Outcome::Skipped(Reason::new(DEVICE, words))),
+            DeviceError::Setting { .. } => Self::Outcome(Outcome::Refused(Reason::new(DEVICE, error.to_string()))),
+            error => Self::Lab(error.into()),
+        }
+    }
+}
+
+/// The step that setting up the device counts as.
+pub(super) const DEVICE: &str = "device";
+
+impl<'m> HostExecutor<'m> {
+    /// An executor that makes its images and mount points in a work directory.
+    ///
+    /// # Errors
+    /// When an earlier run left something behind there.
+    pub fn new(
+        machine: &'m Machine,
+        work: &'m WorkDirectory,
+        allow_destroy: Vec<PathBuf>,
+        measure_null: bool,
+        cancel: &'m AtomicBool,
+    ) -> Result<Self, JournalError> {
+        let undo = Undo::begin(work.path(), machine)?;
+        Ok(Self { machine, work, undo, allow_destroy, measure_null, cancel })
+    }
+
+    /// Ends it. Whatever could not be undone stays in the journal.
+    pub fn close(self) -> Vec<UndoError> {
+        self.undo.close()
+    }
+}
+
+impl Executor for HostExecutor<'_> {
+    fn run(&mut self, job: &Job<'_>) -> Result<TrialEnd, ExecutorError> {
+        match &job.cell.kernel {
+            KernelSpec::Host => {}
+            KernelSpec::Uml(kernel) | KernelSpec::Qemu(kernel) => {
+                return Err(ExecutorError::Kernel { kernel: kernel.clone() });
+            }
+        }
+        let clock = Instant::now();
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.machine.stop.clear();
+
+        let (ended, record) = match preflight(job.cell, self.machine) {
+            Some(obstacle) => (Err(Halt::Outcome(obstacle.outcome())), Record::default()),
+            None => {
+                let mut bench = Bench::new(self, job, clock);
+                let ended = bench.carry_out();
+                (ended, bench.into_record())
+            }
+        };
+        let left = self.undo.undo_down_to(0);
+
+        let outcome = match ended {
+            Ok(()) => Outcome::Completed,
+            Err(Halt::Outcome(outcome)) => outcome,
+            Err(Halt::Stopped(step)) => match self.machine.stop.reason() {
+                None | Some(StopReason::Cancelled) => {
+                    return if left.is_empty() { Ok(TrialEnd::Cancelled) } else { Err(ExecutorError::Undo(left)) };
+                }
+                Some(StopReason::Limit(limit)) => {
+                    let words = format!("not done within its limit of {}", format_duration(limit));
+                    Outcome::Hung(Reason::new(step, words))
+                }
+                Some(StopReason::Space { free_bytes }) => {
+                    let words = format!(
+                        "stopped: the filesystem of the work directory has only {} free",
+                        format_bytes(free_bytes)
+                    );
+                    Outcome::Failed(
+                        Reason::new(step, words)
+                            .with_cure("name a work directory with more room, or make the study's device smaller"),
+                    )
+                }
+            },
+            Err(Halt::Lab(error)) => {
+                return Err(if left.is_empty() {
+                    error
+                } else {
+                    ExecutorError::AndUndo { error: Box::new(error), undo: left }
+                });
+            }
+        };
+        let trial = Box::new(Trial {
+            id: job.id,
+            position: job.position,
+            started_unix_ns: nanoseconds(started),
+            duration_ns: nanoseconds(clock.elapsed()),
+            seed: job.seed,
+            outcome,
+            steps: record.steps,
+            effective: record.effective,
+            warnings: record.warnings,
+        });
+        Ok(if left.is_empty() { TrialEnd::Finished(trial) } else { TrialEnd::Stuck(trial, left) })
+    }
+}
+
+/// What a trial leaves on paper.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) steps: Vec<StepResult>,
+    pub(super) effective: Effective,
+    pub(super) warnings: Vec<String>,
+}
+
+/// A duration as the records have it.
+pub(super) fn nanoseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,288 @@
+//! Loads: the engine behind a border, and its report as figures.
+
+use crate::{events::LoadProgress, faults::Faults, meters::Readings};
+use fstone_model::{
+    Histogram, LoadReport, Workload,
+    load::{ErrorReport, OperationReport},
+    metric::{Better, Figure, Unit, catalog},
+};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+/// A load to run.
+pub struct LoadRequest<'a> {
+    /// What to do.
+    pub workload: &'a Workload,
+    /// In which directory.
+    pub directory: &'a Path,
+    /// The seed of its random streams.
+    pub seed: u64,
+    /// Whether the engine's own cost is to be measured afterwards.
+    pub measure_null: bool,
+    /// Set from outside, it ends the load.
+    pub stop: &'a AtomicBool,
+    /// Called when the measured interval begins.
+    pub begin: &'a (dyn Fn() + Sync),
+    /// Called when it has ended.
+    pub end: &'a (dyn Fn() + Sync),
+    /// Told how it goes.
+    pub progress: &'a (dyn Fn(LoadProgress) + Sync),
+}
+
+/// Why a load gave no report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoadFailure {
+    /// It was stopped from outside.
+    Interrupted,
+    /// It could not be run, in words.
+    Failed(String),
+}
+
+/// Runs loads.
+pub trait Loader: Send + Sync {
+    /// Runs a load to its end.
+    ///
+    /// # Errors
+    /// When it gave no report. An operation's error is in the report.
+    fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure>;
+}
+
+/// The load engine, in this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EngineLoader;
+
+struct Watcher<'a>(&'a LoadRequest<'a>);
+
+impl fstone_engine::Observer for Watcher<'_> {
+    fn measured_begin(&self) {
+        (self.0.begin)();
+    }
+
+    fn measured_end(&self) {
+        (self.0.end)();
+    }
+
+    fn progress(&self, progress: &fstone_engine::Progress) {
+        (self.0.progress)(LoadProgress {
+            phase: progress.phase.clone(),
+            elapsed: progress.elapsed,
+            expected: progress.expected,
+            operations: progress.operations,
+            bytes: progress.bytes,
+        });
+    }
+}
+
+impl Loader for EngineLoader {
+    fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure> {
+        let options = fstone_engine::RunOptions {
+            seed: request.seed,
+            cancel: request.stop,
+            observer: &Watcher(request),
+            measure_null: request.measure_null,
+        };
+        fstone_engine::run(request.workload, request.directory, &options).map_err(|error| match error {
+            fstone_engine::LoadError::Interrupted => LoadFailure::Interrupted,
+            other => LoadFailure::Failed(other.to_string()),
+        })
+    }
+}
+
+/// A loader that does nothing: for tests of everything above it.
+#[derive(Debug, Default)]
+pub struct FakeLoader {
+    faults: Arc<Faults>,
+    report: LoadReport,
+    failure: Option<LoadFailure>,
+}
+
+impl FakeLoader {
+    /// Gives a report of one operation in a second.
+    #[must_use]
+    pub fn new() -> Self {
+        let operation = OperationReport {
+            name: "write".into(),
+            invocations: 1,
+            transactions: 1,
+            written_bytes: 4096,
+            latency: Histogram::from_values(&[1_000_000]),
+            ..OperationReport::default()
+        };
+        let report = LoadReport {
+            elapsed_ns: 1_000_000_000,
+            running_ns: 900_000_000,
+            sync_ns: 100_000_000,
+            operations: vec![operation],
+            ..LoadReport::default()
+        };
+        Self { report, ..Self::default() }
+    }
+
+    /// Calls count in this countdown; the one it strikes fails.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Gives this report.
+    #[must_use]
+    pub fn reporting(mut self, report: LoadReport) -> Self {
+        self.report = report;
+        self
+    }
+
+    /// Fails so.
+    #[must_use]
+    pub fn failing(mut self, failure: LoadFailure) -> Self {
+        self.failure = Some(failure);
+        self
+    }
+}
+
+impl Loader for FakeLoader {
+    fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure> {
+        if self.faults.strikes() {
+            return Err(LoadFailure::Failed("injected fault".into()));
+        }
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        (request.begin)();
+        (request.end)();
+        Ok(LoadReport { seed: request.seed, ..self.report.clone() })
+    }
+}
+
+/// An error of the load in one line.
+pub(super) fn error_words(error: &ErrorReport) -> String {
+    let path = if error.path.is_empty() { String::new() } else { format!(" {}", error.path) };
+    let times = if error.count > 1 { format!(" ({} times)", error.count) } else { String::new() };
+    format!("{}: {}{path}: {}{times}", error.operation, error.call, error.text)
+}
+
+/// What a load's report says, as figures. `readings` are of its measured interval.
+#[must_use]
+pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Figure> {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let per_second = |count| report.per_second(count);
+    let (read, written) = (report.read_bytes(), report.written_bytes());
+    let mut figures = vec![
+        catalog::TRANSACTIONS_PER_SECOND.figure(per_second(report.transactions())),
+        catalog::OPERATIONS_PER_SECOND.figure(per_second(report.invocations())),
+        catalog::OPERATIONS.figure(report.invocations() as f64),
+        catalog::THROUGHPUT.figure(per_second(read + written)),
+        catalog::READ_THROUGHPUT.figure(per_second(read)),
+        catalog::WRITE_THROUGHPUT.figure(per_second(written)),
+        catalog::EXECUTION_TIME.figure(seconds(report.elapsed_ns)),
+        catalog::SYNC_TIME.figure(seconds(report.sync_ns)),
+        catalog::SETUP_TIME.figure(seconds(report.setup_ns)),
+    ];
+    if let Some(readings) = readings {
+        // The process' own time comes from the engine, which knows it without our watching threads.
+        figures.extend(readings.figures().into_iter().filter(|figure| figure.metric != catalog::PROCESS_CPU.name));
+        figures.extend(readings.write_amplification(written));
+    }
+    if report.elapsed_ns > 0 {
+        let busy = report.process_user_ns + report.process_system_ns;
+        figures.push(catalog::PROCESS_CPU.figure(busy as f64 * 100.0 / report.elapsed_ns as f64));
+    }
+    let merged = |wanted: &dyn Fn(&OperationReport) -> bool| {
+        let mut all = Histogram::default();
+        report.operations.iter().filter(|operation| wanted(operation)).for_each(|one| all.merge(&one.latency));
+        all
+    };
+    let reads = merged(&|operation| operation.read_bytes > 0);
+    let writes = merged(&|operation| operation.written_bytes > 0);
+    figures.extend(reads.percentile_ns(50.0).map(|value| catalog::READ_LATENCY_P50.figure(value)));
+    figures.extend(reads.percentile_ns(99.0).map(|value| catalog::READ_LATENCY_P99.figure(value)));
+    figures.extend(writes.percentile_ns(50.0).map(|value| catalog::WRITE_LATENCY_P50.figure(value)));
+    figures.extend(writes.percentile_ns(99.0).map(|value| catalog::WRITE_LATENCY_P99.figure(value)));
+    figures.extend(report.audit.null_ns_per_operation.map(|cost| catalog::ENGINE_COST.figure(cost)));
+
+    let mut names: Vec<&str> = Vec::new();
+    for operation in &report.operations {
+        if !names.contains(&operation.name.as_str()) {
+            names.push(&operation.name);
+        }
+    }
+    for name in names {
+        let latency = merged(&|operation| operation.name == name);
+        for (percent, suffix) in [(50.0, "p50"), (99.0, "p99")] {
+            figures.extend(latency.percentile_ns(percent).map(|value| Figure {
+                metric: format!("{name} latency {suffix}"),
+                value,
+                unit: Unit::Nanoseconds,
+                better: Better::Lower,
+            }));
+        }
+    }
+    // An action called "read" gives "read latency p50" a second time; the catalogue's comes first and stays.
+    let mut seen: Vec<String> = Vec::new();
+    figures.retain(|figure| {
+        let new = !seen.contains(&figure.metric);
+        seen.push(figure.metric.clone());
+        new
+    });
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(name: &str, read_bytes: u64, written_bytes: u64, latency_ns: u64) -> OperationReport {
+        OperationReport {
+            name: name.into(),
+            invocations: 10,
+            transactions: 20,
+            read_bytes,
+            written_bytes,
+            latency: Histogram::from_values(&[latency_ns; 10]),
+            ..OperationReport::default()
+        }
+    }
+
+    #[test]
+    fn a_report_becomes_figures() {
+        let report = LoadReport {
+            elapsed_ns: 2_000_000_000,
+            sync_ns: 500_000_000,
+            process_user_ns: 1_000_000_000,
+            process_system_ns: 2_000_000_000,
+            operations: vec![
+                operation("create", 0, 4096, 100),
+                operation("read", 8192, 0, 50),
+                operation("create", 0, 0, 100),
+            ],
+            ..LoadReport::default()
+        };
+        let figures = load_figures(&report, None);
+        let value = |metric: &str| {
+            let found: Vec<f64> =
+                figures.iter().filter(|figure| figure.metric == metric).map(|figure| figure.value).collect();
+            assert!(found.len() <= 1, "{metric} is there {} times", found.len());
+            found.first().copied()
+        };
+        assert_eq!(value("transactions per second"), Some(30.0));
+        assert_eq!(value("operations per second"), Some(15.0));
+        assert_eq!(value("throughput"), Some(6144.0));
+        assert_eq!(value("write throughput"), Some(2048.0));
+        assert_eq!(value("execution time"), Some(2.0));
+        assert_eq!(value("sync time"), Some(0.5));
+        assert_eq!(value("process CPU"), Some(150.0));
+        assert_eq!(value("read latency p50"), Some(50.0));
+        assert_eq!(value("create latency p99"), Some(100.0));
+        assert_eq!(value("write latency p50"), Some(100.0));
+        assert_eq!(value("engine cost per operation"), None);
+    }
+
+    #[test]
+    fn an_empty_report_divides_by_nothing() {
+        assert!(
+            load_figures(&LoadReport::default(), Some(&Readings::default())).iter().all(|figure| figure.value == 0.0)
+        );
+    }
+}

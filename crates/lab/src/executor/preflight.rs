@@ -1,0 +1,144 @@
+//! What speaks against a cell before anything is touched.
+
+use crate::{
+    filesystem::{self, Filesystem},
+    machine::Machine,
+};
+use fstone_model::{
+    Cell, Outcome,
+    outcome::Reason,
+    study::{DeviceSpec, StepAction},
+    units::format_bytes,
+};
+
+/// Why a cell cannot be tried here. It becomes the outcome of its first trial and there is no second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The step that could not be made.
+    pub step: String,
+    /// Why.
+    pub words: String,
+    /// The likely cure.
+    pub cure: Option<String>,
+    /// Whether it is the study's fault (refused) or the machine's (skipped).
+    pub refused: bool,
+}
+
+impl Obstacle {
+    fn skipped(step: &str, words: impl Into<String>) -> Self {
+        Self { step: step.to_owned(), words: words.into(), cure: None, refused: false }
+    }
+
+    fn with_cure(mut self, cure: impl Into<String>) -> Self {
+        self.cure = Some(cure.into());
+        self
+    }
+
+    /// The outcome it leads to.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let mut reason = Reason::new(&self.step, &self.words);
+        reason.cure.clone_from(&self.cure);
+        if self.refused { Outcome::Refused(reason) } else { Outcome::Skipped(reason) }
+    }
+}
+
+/// The first thing that speaks against a cell. Touches nothing.
+#[must_use]
+pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
+    let missing_program = |cell: &Cell| {
+        cell.steps.iter().find_map(|step| match &step.action {
+            StepAction::Command { argv, shell: false, .. } => {
+                let program = argv.first()?;
+                // A program named relative to the mounted filesystem comes to be by an earlier step.
+                let known = program.contains(['/', '{']) || machine.runner.find(program).is_some();
+                (!known).then(|| Obstacle::skipped(&step.name, format!("{program} is not installed")))
+            }
+            _ => None,
+        })
+    };
+    if matches!(cell.device, DeviceSpec::Directory { .. }) {
+        return missing_program(cell);
+    }
+    let kind = &cell.filesystem.kind;
+    let Some(filesystem) = filesystem::find(kind) else {
+        return Some(Obstacle::skipped("mkfs", format!("fstone has no adapter for {kind}")));
+    };
+    if let Some(why) = filesystem.unusable() {
+        return Some(Obstacle::skipped("mkfs", why));
+    }
+    if !machine.privileged {
+        return Some(
+            Obstacle::skipped("mount", "making and mounting filesystems needs root").with_cure("run it with sudo"),
+        );
+    }
+    missing_tool(filesystem, machine)
+        .or_else(|| too_small(cell, filesystem))
+        .or_else(|| {
+            let name = filesystem.kernel_name();
+            (!machine.mounter.kernel_has(name))
+                .then(|| Obstacle::skipped("mount", format!("the running kernel has no {name}")))
+        })
+        .or_else(|| missing_program(cell))
+}
+
+fn missing_tool(filesystem: &dyn Filesystem, machine: &Machine) -> Option<Obstacle> {
+    let tool = filesystem.tools().iter().find(|tool| machine.runner.find(tool).is_none())?;
+    let step = if tool.starts_with("mkfs") { "mkfs" } else { "fsck" };
+    let obstacle = Obstacle::skipped(step, format!("{tool} is not installed"));
+    Some(obstacle.with_cure(format!("apt-get install {}", filesystem.package())))
+}
+
+fn too_small(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle> {
+    let size = cell.device.size_bytes()?;
+    let minimum = filesystem.minimum_bytes();
+    (size < minimum).then(|| Obstacle {
+        step: "mkfs".into(),
+        words: format!(
+            "{} needs {} and the device has {}",
+            filesystem.kind(),
+            format_bytes(minimum),
+            format_bytes(size)
+        ),
+        cure: Some("make the study's device larger".into()),
+        refused: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{command::FakeRunner, mount::FakeMounter, testing};
+    use std::sync::Arc;
+
+    #[test]
+    fn each_obstacle_is_told_with_its_cure() {
+        let cell = testing::cell(0, "ext4", "", &[]);
+        let mut machine = Machine::fake();
+        assert_eq!(preflight(&cell, &machine), None);
+
+        machine.runner = Arc::new(FakeRunner::new().without("e2fsck"));
+        let obstacle = preflight(&cell, &machine).expect("e2fsck is missing");
+        assert_eq!((obstacle.step.as_str(), obstacle.cure.as_deref()), ("fsck", Some("apt-get install e2fsprogs")));
+        assert!(matches!(obstacle.outcome(), Outcome::Skipped(_)));
+
+        let mut machine = Machine::fake();
+        machine.mounter = Arc::new(FakeMounter::new().without("ext4"));
+        assert!(preflight(&cell, &machine).expect("no ext4").words.contains("kernel has no ext4"));
+
+        let mut machine = Machine::fake();
+        machine.privileged = false;
+        assert!(preflight(&cell, &machine).expect("no root").words.contains("root"));
+
+        let mut small = testing::cell(0, "xfs", "", &[]);
+        small.device = testing::loop_device(100 << 20);
+        let obstacle = preflight(&small, &Machine::fake()).expect("too small");
+        assert_eq!(obstacle.words, "xfs needs 300 MiB and the device has 100 MiB");
+        assert!(matches!(obstacle.outcome(), Outcome::Refused(_)));
+
+        let reiser4 = testing::cell(0, "reiser4", "", &[]);
+        assert!(preflight(&reiser4, &Machine::fake()).expect("unusable").words.contains("never merged"));
+        let unknown = testing::cell(0, "zfs", "", &[]);
+        assert!(preflight(&unknown, &Machine::fake()).expect("unknown").words.contains("no adapter for zfs"));
+    }
+}

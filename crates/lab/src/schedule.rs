@@ -1,0 +1,374 @@
+//! In which order trials run, and when a cell has been tried often enough.
+//!
+//! Trials run in complete randomised blocks: block r holds repetition r of every cell, shuffled, so that whatever drifts
+//! over a run (temperature, a neighbour, the age of a device) falls on all cells alike.
+//!
+//! The order of block r depends on the plan's seed and r alone: a Fisher–Yates shuffle (Durstenfeld 1964, from the last
+//! place down) of all cells in the plan's order, drawing from xoshiro256++ seeded by SplitMix64 with
+//! `seed ⊕ scatter(r)`. Cells that are done are left out *after* the shuffle, so a run that is resumed goes on in the
+//! very order that it would have had. That is the whole of the state mapping: from the finished trials follows which
+//! remain, and from seed and block their order; nothing else is remembered.
+
+use fstone_model::{Plan, Trial, result::TrialId, study::Order};
+use fstone_stats::{
+    Sample,
+    stopping::{Decision, StoppingRule, decide},
+};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What is to be run of a plan, and what is done.
+#[derive(Debug)]
+pub struct Schedule<'a> {
+    plan: &'a Plan,
+    rule: StoppingRule,
+    /// By cell.
+    progress: Vec<Progress>,
+    /// The block that is being run.
+    block: u32,
+    /// What is left of it, last first.
+    rest: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    /// Repetitions that have a result.
+    done: Vec<u32>,
+    /// Per column, the values of its completed trials, in the order of their repetitions.
+    values: Vec<Vec<f64>>,
+    /// Its outcome would be the same again.
+    given_up: bool,
+}
+
+/// Why a plan cannot be scheduled; completes "failed to schedule the trials: ".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    /// The repeats make no sense.
+    #[error("repeats: {0}")]
+    Repeats(String),
+    /// A finished trial is not of this plan.
+    #[error("trial {} of cell {} is finished, but this plan has no such cell: it is another plan's", .0.repetition, .0.cell)]
+    Foreign(TrialId),
+    /// Cells are not numbered as they stand.
+    #[error("the plan's cell {at} is numbered {index}")]
+    Numbering {
+        /// Its place.
+        at: usize,
+        /// Its number.
+        index: u32,
+    },
+}
+
+impl<'a> Schedule<'a> {
+    /// What is left of a plan when these trials are finished.
+    ///
+    /// # Errors
+    /// When plan and trials do not fit.
+    pub fn new(plan: &'a Plan, finished: &[Trial]) -> Result<Self, ScheduleError> {
+        let repeats = plan.repeats;
+        let (min, max) = (repeats.min as usize, repeats.max as usize);
+        let rule = match repeats.until {
+            Some(share) => StoppingRule::until(min, max, share),
+            None => StoppingRule::fixed(min),
+        };
+        let rule = rule.map_err(|error| ScheduleError::Repeats(error.to_string()))?;
+        for (at, cell) in plan.cells.iter().enumerate() {
+            if cell.index as usize != at {
+                return Err(ScheduleError::Numbering { at, index: cell.index });
+            }
+        }
+        let empty = Progress { values: vec![Vec::new(); plan.columns.len()], ..Progress::default() };
+        let progress = vec![empty; plan.cells.len()];
+        let mut schedule = Self { plan, rule, progress, block: 0, rest: Vec::new() };
+        for trial in finished {
+            schedule.finish(trial)?;
+        }
+        schedule.rest = schedule.rest_of_block();
+        Ok(schedule)
+    }
+
+    /// Takes a result in.
+    ///
+    /// # Errors
+    /// When it is of no cell of the plan.
+    pub fn finish(&mut self, trial: &Trial) -> Result<(), ScheduleError> {
+        let Some(progress) = self.progress.get_mut(trial.id.cell as usize) else {
+            return Err(ScheduleError::Foreign(trial.id));
+        };
+        progress.done.push(trial.id.repetition);
+        progress.given_up |= trial.outcome.is_final_for_cell();
+        if trial.outcome.is_completed() {
+            for (column, values) in self.plan.columns.iter().zip(&mut progress.values) {
+                values.extend(trial.figure(&column.step, &column.metric).map(|figure| figure.value));
+            }
+        }
+        Ok(())
+    }
+
+    /// The next trial; `None` when all is done.
+    pub fn next_trial(&mut self) -> Option<TrialId> {
+        loop {
+            if let Some(cell) = self.rest.pop() {
+                return Some(TrialId { cell, repetition: self.block });
+            }
+            self.block += 1;
+            if self.block >= self.plan.repeats.max.max(self.plan.repeats.min) {
+                return None;
+            }
+            self.rest = self.rest_of_block();
+        }
+    }
+
+    /// Cells that the current block still has to run, the next one last. Whether a cell takes part is decided when the
+    /// block begins, by the blocks before it.
+    fn rest_of_block(&self) -> Vec<u32> {
+        let mut order = block_order(self.plan, self.block);
+        order.retain(|cell| self.takes_part(*cell));
+        order.reverse();
+        order
+    }
+
+    fn takes_part(&self, cell: u32) -> bool {
+        let progress = &self.progress[cell as usize];
+        !progress.given_up && !progress.done.contains(&self.block) && self.trials_of(cell) > self.block as usize
+    }
+
+    /// How many trials a cell will have, as far as can be said now.
+    fn trials_of(&self, cell: u32) -> usize {
+        let progress = &self.progress[cell as usize];
+        if progress.given_up {
+            return progress.done.len();
+        }
+        if progress.done.len() < self.rule.min() {
+            return self.rule.min();
+        }
+        // A column that no trial has a value for (a typing error in a study, a metric this machine lacks) says nothing.
+        let samples: Vec<Sample> = progress
+            .values
+            .iter()
+            .filter(|values| !values.is_empty())
+            .filter_map(|values| Sample::new(values.clone()).ok())
+            .collect();
+        match decide(&self.rule, &samples.iter().collect::<Vec<_>>(), self.plan.seed) {
+            Decision::Enough { .. } | Decision::Limit { .. } => progress.done.len(),
+            // Failed trials count as tries, or a cell that always fails would be tried for ever.
+            Decision::Continue { estimated_total, .. } => {
+                estimated_total.max(progress.done.len() + 1).min(self.rule.max())
+            }
+        }
+    }
+
+    /// Trials that have a result.
+    #[must_use]
+    pub fn finished(&self) -> u32 {
+        self.progress.iter().map(|progress| progress.done.len() as u32).sum()
+    }
+
+    /// Trials there will be in all, as far as can be said now.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        (0..self.plan.cells.len())
+            .map(|cell| self.trials_of(cell as u32).max(self.progress[cell].done.len()) as u32)
+            .sum()
+    }
+}
+
+/// All cells, in the order in which a block runs them.
+#[must_use]
+pub fn block_order(plan: &Plan, block: u32) -> Vec<u32> {
+    let mut cells: Vec<u32> = plan.cells.iter().map(|cell| cell.index).collect();
+    if plan.order == Order::Blocks {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ scatter(block));
+        for last in (1..cells.len()).rev() {
+            cells.swap(last, below(&mut random, last as u64 + 1) as usize);
+        }
+    }
+    cells
+}
+
+/// The seed of a trial's random streams: the same for all cells of a block, so that what is compared did the same; another
+/// for each block, so that what is averaged did not.
+#[must_use]
+pub fn trial_seed(plan: &Plan, repetition: u32) -> u64 {
+    // Apart from the order's stream.
+    Xoshiro256PlusPlus::seed_from_u64(plan.seed.rotate_left(32) ^ scatter(repetition)).next_u64()
+}
+
+/// Different numbers, far apart; 2⁶⁴ / golden ratio, as SplitMix64 steps.
+const fn scatter(number: u32) -> u64 {
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Uniform in 0..bound: the high word of a 128-bit product, rejecting what would make some results likelier (Lemire 2019,
+/// "Fast random integer generation in an interval").
+fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+    let threshold = bound.wrapping_neg() % bound;
+    loop {
+        let product = u128::from(random.next_u64()) * u128::from(bound);
+        if product as u64 >= threshold {
+            return (product >> 64) as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use fstone_model::{Outcome, StepResult, metric::catalog, outcome::Reason, result::Effective, study::Repeats};
+
+    fn plan(cells: u32, repeats: Repeats) -> Plan {
+        testing::plan((0..cells).map(|index| testing::cell(index, "ext4", "", &[])).collect(), repeats)
+    }
+
+    fn fixed(repeats: u32) -> Repeats {
+        Repeats { min: repeats, max: repeats, until: None }
+    }
+
+    fn trial(id: TrialId, outcome: Outcome, seconds: f64) -> Trial {
+        let step = StepResult {
+            step: "mkfs".into(),
+            started_ns: 0,
+            duration_ns: 0,
+            commands: Vec::new(),
+            figures: vec![catalog::TIME.figure(seconds)],
+            load: None,
+        };
+        Trial {
+            id,
+            position: 0,
+            started_unix_ns: 0,
+            duration_ns: 0,
+            seed: 0,
+            outcome,
+            steps: vec![step],
+            effective: Effective::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Runs a schedule to its end; the value of a trial is `seconds` of it.
+    fn run(plan: &Plan, finished: &[Trial], seconds: impl Fn(TrialId) -> f64) -> Vec<TrialId> {
+        let mut schedule = Schedule::new(plan, finished).expect("fits");
+        let mut order = Vec::new();
+        while let Some(id) = schedule.next_trial() {
+            order.push(id);
+            assert!(order.len() < 10_000);
+            schedule.finish(&trial(id, Outcome::Completed, seconds(id))).expect("of this plan");
+        }
+        assert_eq!(schedule.total(), schedule.finished());
+        order
+    }
+
+    #[test]
+    fn blocks_hold_every_cell_once_and_differ() {
+        let plan = plan(6, fixed(5));
+        let order = run(&plan, &[], |_| 1.0);
+        assert_eq!(order.len(), 30);
+        let mut seen = Vec::new();
+        for (block, trials) in order.chunks(6).enumerate() {
+            assert!(trials.iter().all(|id| id.repetition as usize == block));
+            let cells: Vec<u32> = trials.iter().map(|id| id.cell).collect();
+            let mut sorted = cells.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4, 5]);
+            assert!(!seen.contains(&cells), "block {block} repeats an order");
+            seen.push(cells);
+        }
+        assert_eq!(order, run(&plan, &[], |_| 1.0), "the seed decides");
+        let other = Plan { seed: 2, ..plan.clone() };
+        assert_ne!(order, run(&other, &[], |_| 1.0));
+        let written = Plan { order: Order::AsWritten, ..plan };
+        assert!(run(&written, &[], |_| 1.0).iter().enumerate().all(|(at, id)| id.cell as usize == at % 6));
+    }
+
+    #[test]
+    fn the_order_is_pinned() {
+        // A stored plan has to be resumed, and repeated, in this order by every later version.
+        assert_eq!(block_order(&plan(6, fixed(1)), 0), PINNED[0]);
+        assert_eq!(block_order(&plan(6, fixed(1)), 1), PINNED[1]);
+    }
+    const PINNED: [[u32; 6]; 2] = [[1, 5, 2, 0, 3, 4], [5, 0, 1, 2, 3, 4]];
+
+    #[test]
+    fn shuffles_are_uniform() {
+        // Every cell in every place: 4! orders, 24,000 blocks, each expected 1000 times with σ ≈ 31.
+        let plan = plan(4, fixed(1));
+        let mut counts = std::collections::BTreeMap::new();
+        for block in 0..24_000 {
+            *counts.entry(block_order(&plan, block)).or_insert(0_u32) += 1;
+        }
+        assert_eq!(counts.len(), 24);
+        assert!(counts.values().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_resumed_run_goes_on_in_the_order_it_would_have_had() {
+        let plan = plan(5, fixed(3));
+        let whole = run(&plan, &[], |_| 1.0);
+        for done in 0..=whole.len() {
+            let finished: Vec<Trial> = whole[..done].iter().map(|id| trial(*id, Outcome::Completed, 1.0)).collect();
+            assert_eq!(run(&plan, &finished, |_| 1.0), whole[done..], "after {done}");
+        }
+    }
+
+    #[test]
+    fn a_resumed_adaptive_run_goes_on_as_well() {
+        let plan = plan(3, Repeats { min: 3, max: 12, until: Some(0.05) });
+        let noisy = |id: TrialId| 1.0 + 0.2 * f64::from(id.cell) * f64::from((id.repetition * 7 + id.cell) % 5);
+        let whole = run(&plan, &[], noisy);
+        for done in 0..=whole.len() {
+            let finished: Vec<Trial> =
+                whole[..done].iter().map(|id| trial(*id, Outcome::Completed, noisy(*id))).collect();
+            assert_eq!(run(&plan, &finished, noisy), whole[done..], "after {done}");
+        }
+    }
+
+    #[test]
+    fn steady_cells_stop_early_and_noisy_ones_go_on_to_the_limit() {
+        let plan = plan(2, Repeats { min: 3, max: 9, until: Some(0.02) });
+        let order = run(&plan, &[], |id| {
+            if id.cell == 0 { 1.0 + 1e-4 * f64::from(id.repetition) } else { 1.0 + f64::from(id.repetition * 7 % 5) }
+        });
+        let count = |cell| order.iter().filter(|id| id.cell == cell).count();
+        assert!(count(0) < 9, "{}", count(0));
+        assert_eq!(count(1), 9);
+    }
+
+    #[test]
+    fn what_can_only_end_the_same_way_is_not_tried_again_but_failures_are() {
+        let plan = plan(3, fixed(4));
+        let mut schedule = Schedule::new(&plan, &[]).expect("fits");
+        let mut tries = [0; 3];
+        while let Some(id) = schedule.next_trial() {
+            tries[id.cell as usize] += 1;
+            let outcome = match id.cell {
+                0 => Outcome::Refused(Reason::new("mount", "no")),
+                1 => Outcome::Failed(Reason::new("load", "no")),
+                _ => Outcome::Completed,
+            };
+            schedule.finish(&trial(id, outcome, 1.0)).expect("of this plan");
+        }
+        assert_eq!(tries, [1, 4, 4]);
+        assert_eq!((schedule.total(), schedule.finished()), (9, 9));
+    }
+
+    #[test]
+    fn seeds_are_shared_within_a_block_only() {
+        let plan = plan(2, fixed(2));
+        assert_ne!(trial_seed(&plan, 0), trial_seed(&plan, 1));
+        assert_ne!(trial_seed(&plan, 0), trial_seed(&Plan { seed: 9, ..plan.clone() }, 0));
+    }
+
+    #[test]
+    fn misfits_are_told() {
+        let plan = plan(2, fixed(1));
+        let foreign = trial(TrialId { cell: 7, repetition: 0 }, Outcome::Completed, 1.0);
+        assert!(matches!(Schedule::new(&plan, &[foreign]), Err(ScheduleError::Foreign(_))));
+        let never = Plan { repeats: fixed(0), ..plan.clone() };
+        assert!(matches!(Schedule::new(&never, &[]), Err(ScheduleError::Repeats(_))));
+        let mut misnumbered = plan.clone();
+        misnumbered.cells[1].index = 5;
+        assert!(matches!(Schedule::new(&misnumbered, &[]), Err(ScheduleError::Numbering { .. })));
+    }
+}

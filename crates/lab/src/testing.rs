@@ -1,0 +1,55 @@
+//! Small plans for this crate's tests.
+
+use fstone_model::{
+    Cell, Plan, Step,
+    study::{Column, DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction},
+};
+use std::time::Duration;
+
+pub(crate) fn loop_device(size_bytes: u64) -> DeviceSpec {
+    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None }
+}
+
+pub(crate) fn step(name: &str, action: StepAction) -> Step {
+    Step { name: name.into(), action, limit: Duration::from_secs(120) }
+}
+
+/// mkfs, mount, then these, on a loop device of 400 MiB.
+pub(crate) fn cell(index: u32, kind: &str, mount: &str, steps: &[Step]) -> Cell {
+    let mut all = vec![step("mkfs", StepAction::Mkfs), step("mount", StepAction::Mount)];
+    all.extend_from_slice(steps);
+    Cell {
+        index,
+        levels: vec![index],
+        label: format!("{kind} {index}"),
+        filesystem: FilesystemSpec { name: kind.into(), kind: kind.into(), mkfs: Vec::new(), mount: mount.into() },
+        device: loop_device(400 << 20),
+        kernel: KernelSpec::Host,
+        queue: Vec::new(),
+        steps: all,
+    }
+}
+
+pub(crate) fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
+    Plan {
+        study: "test".into(),
+        title: "Test".into(),
+        about: String::new(),
+        source: String::new(),
+        attachments: Vec::new(),
+        quick: false,
+        repeats,
+        order: Order::Blocks,
+        seed: 1,
+        factors: vec![Factor {
+            name: "filesystem".into(),
+            levels: cells.iter().map(|cell| cell.label.clone()).collect(),
+            numbers: None,
+        }],
+        cells,
+        columns: vec![Column { header: "mkfs".into(), step: "mkfs".into(), metric: "time".into() }],
+        baseline: None,
+        expected_duration: None,
+        published: None,
+    }
+}

@@ -1,0 +1,61 @@
+//! Undoing what a killed run left, and only that.
+
+use super::{JournalError, Undo, UndoError, entry::By};
+use crate::{
+    machine::Machine,
+    work_directory::{WorkDirectory, WorkDirectoryError},
+};
+use std::path::Path;
+
+/// Something a killed run left.
+#[derive(Debug)]
+pub struct Leftover {
+    /// What it is, for a person.
+    pub what: String,
+    /// Why it could not be undone; `None` when it was, or when nothing was to be done yet.
+    pub error: Option<UndoError>,
+}
+
+/// Why it could not be found out what was left; completes "failed to clean: ".
+#[derive(Debug, thiserror::Error)]
+pub enum CleanError {
+    /// The work directory cannot be had.
+    #[error(transparent)]
+    WorkDirectory(#[from] WorkDirectoryError),
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// Lists what a killed run left in (or made from) a work directory and, unless `dry_run`, undoes it, latest first.
+///
+/// Only what the journal names is touched, and each thing only when it is recognised: a loop device by the image behind
+/// it, a mount by its device and mount point, a filesystem on a named device by its UUID.
+///
+/// # Errors
+/// When a run is using the work directory, or its journal cannot be read.
+pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, CleanError> {
+    if !work_directory.exists() {
+        return Ok(Vec::new());
+    }
+    let work = WorkDirectory::lock(work_directory)?;
+    let mut undo = Undo::open(work.path(), machine)?;
+    let mut found = Vec::new();
+    for (id, entry) in undo.ids().into_iter().rev() {
+        let there = entry.is_there(machine);
+        match there {
+            Ok(false) if !dry_run => undo.forget(id),
+            Ok(false) => {}
+            Ok(true) => {
+                let error = if dry_run { None } else { undo.undo_by(id, By::Later).err() };
+                found.push(Leftover { what: entry.describe(), error });
+            }
+            Err(error) => found.push(Leftover { what: entry.describe(), error: Some(error) }),
+        }
+    }
+    drop(undo);
+    if !dry_run && found.iter().all(|leftover| leftover.error.is_none()) {
+        work.remove();
+    }
+    Ok(found)
+}

@@ -1,0 +1,246 @@
+//! What can be undone, and how.
+
+use crate::{device::FileId, machine::Machine};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// One thing that was made, with everything needed to recognise it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Entry {
+    /// A directory that stays empty: a mount point.
+    Directory {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A directory with what a load made in it.
+    Tree {
+        /// Where.
+        path: PathBuf,
+    },
+    /// An image file.
+    Image {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A loop device.
+    Loop {
+        /// Its number.
+        index: u32,
+        /// The image behind it.
+        image: FileId,
+    },
+    /// A zram device about to be made: these were there before.
+    ZramToCome {
+        /// Their numbers.
+        existing: Vec<u32>,
+    },
+    /// A zram device.
+    Zram {
+        /// Its number.
+        index: u32,
+    },
+    /// A mount.
+    Mount {
+        /// Where.
+        target: PathBuf,
+        /// Of which device: (major, minor).
+        device: (u32, u32),
+    },
+    /// A changed setting of a device's queue.
+    QueueSetting {
+        /// Of which device: (major, minor).
+        device: (u32, u32),
+        /// The setting.
+        name: String,
+        /// What it was.
+        before: String,
+    },
+    /// A named block device that is being used; what is on it is erased in the end.
+    Scratch {
+        /// Where.
+        path: PathBuf,
+        /// Its number.
+        device: (u32, u32),
+        /// UUIDs of the filesystems made on it, for recognition after a kill.
+        uuid: Option<String>,
+    },
+}
+
+/// Why something could not be undone; completes "failed to undo: ".
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {words}")]
+pub struct UndoError {
+    /// The entry, described.
+    pub what: String,
+    /// Why.
+    pub words: String,
+}
+
+/// Who undoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The run that made it.
+    Itself,
+    /// Somebody later, who can trust only what is recognised.
+    Later,
+}
+
+impl Entry {
+    /// What it is, for a person.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Directory { path } => format!("directory {}", path.display()),
+            Self::Tree { path } => format!("directory {} with all that is in it", path.display()),
+            Self::Image { path } => format!("image {}", path.display()),
+            Self::Loop { index, .. } => format!("loop device /dev/loop{index}"),
+            Self::ZramToCome { .. } => "zram device just made".to_owned(),
+            Self::Zram { index } => format!("zram device /dev/zram{index}"),
+            Self::Mount { target, .. } => format!("mount on {}", target.display()),
+            Self::QueueSetting { device, name, before } => {
+                format!("queue setting {name} of device {}:{} (was {before})", device.0, device.1)
+            }
+            Self::Scratch { path, .. } => format!("filesystem on {}", path.display()),
+        }
+    }
+
+    /// Whether there is something to undo. Changes nothing.
+    pub(super) fn is_there(&self, machine: &Machine) -> Result<bool, UndoError> {
+        let found = match self {
+            Self::Directory { path } | Self::Tree { path } => is_kind(path, fs::FileType::is_dir),
+            Self::Image { path } => is_kind(path, fs::FileType::is_file),
+            Self::Loop { index, image } => machine.devices.loop_backing(*index).map(|backing| backing == Some(*image)),
+            Self::ZramToCome { existing } => new_zram(machine, existing).map(|found| found.is_some()),
+            Self::Zram { index } => machine.devices.zrams().map(|zrams| zrams.iter().any(|(found, _)| found == index)),
+            Self::Mount { target, device } => mounts_of(machine, target, *device).map(|count| count > 0),
+            Self::QueueSetting { device, name, before } => match machine.devices.queue_setting(*device, name) {
+                Ok(now) => Ok(now != *before),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error),
+            },
+            Self::Scratch { path, device, .. } => machine.devices.facts(path).map(|facts| facts.number == *device),
+        };
+        found.map_err(|error| self.failed(&error))
+    }
+
+    /// Undoes it, if it is there and recognised. Undoing what is not there succeeds.
+    pub(super) fn undo(&self, machine: &Machine, by: By) -> Result<(), UndoError> {
+        if !self.is_there(machine)? {
+            return match self {
+                Self::Mount { target, .. } if by == By::Itself => {
+                    nothing_is_mounted(machine, target).map_err(|error| self.failed(&error))
+                }
+                _ => Ok(()),
+            };
+        }
+        let result = match self {
+            Self::Directory { path } => fs::remove_dir(path),
+            Self::Tree { path } => remove_tree(machine, path),
+            Self::Image { path } => fs::remove_file(path),
+            Self::Loop { index, .. } => machine.devices.detach_loop(*index),
+            Self::ZramToCome { existing } => match new_zram(machine, existing) {
+                Ok(Some(index)) => remove_zram(machine, index),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Self::Zram { index } => remove_zram(machine, *index),
+            Self::Mount { target, device } => unmount(machine, target, *device),
+            Self::QueueSetting { device, name, before } => machine.devices.set_queue_setting(*device, name, before),
+            Self::Scratch { path, device, uuid } => erase(machine, path, *device, uuid.as_deref(), by),
+        };
+        result.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &io::Error) -> UndoError {
+        UndoError { what: self.describe(), words: error.to_string() }
+    }
+}
+
+fn is_kind(path: &Path, wanted: impl Fn(&fs::FileType) -> bool) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(facts) => Ok(wanted(&facts.file_type())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// How often our device is mounted at our mount point.
+fn mounts_of(machine: &Machine, target: &Path, device: (u32, u32)) -> io::Result<usize> {
+    let mounts = machine.mounter.mounts()?;
+    Ok(mounts.iter().filter(|mount| mount.target == target && is_of(mount, device)).count())
+}
+
+/// A filesystem of one device shows that device's number, but btrfs and others that span devices show one of their own
+/// (major 0): those are known by what was mounted.
+fn is_of(mount: &crate::mount::MountEntry, device: (u32, u32)) -> bool {
+    mount.device == device
+        || mount.device.0 == 0
+            && fs::metadata(&mount.source).is_ok_and(|facts| {
+                use std::os::unix::fs::MetadataExt;
+                crate::device::split_number(facts.rdev()) == device
+            })
+}
+
+/// What this run mounted it would recognise; anything else on its mount point must not pass for "unmounted".
+fn nothing_is_mounted(machine: &Machine, target: &Path) -> io::Result<()> {
+    match machine.mounter.mounts()?.iter().rfind(|mount| mount.target == target) {
+        Some(mount) => Err(io::Error::other(format!("{} is mounted there, which is not ours", mount.source))),
+        None => Ok(()),
+    }
+}
+
+fn unmount(machine: &Machine, target: &Path, device: (u32, u32)) -> io::Result<()> {
+    while mounts_of(machine, target, device)? > 0 {
+        let mounts = machine.mounter.mounts()?;
+        if mounts.iter().rfind(|mount| mount.target == target).is_some_and(|top| !is_of(top, device)) {
+            return Err(io::Error::other("something that is not ours is mounted over it"));
+        }
+        machine.mounter.unmount(target).map_err(io::Error::other)?;
+    }
+    Ok(())
+}
+
+/// The zram device that was made between our note and the next one: it was not there before and has no size yet, so
+/// nothing can be on it.
+fn new_zram(machine: &Machine, existing: &[u32]) -> io::Result<Option<u32>> {
+    let zrams = machine.devices.zrams()?;
+    Ok(zrams.into_iter().find(|(index, size)| !existing.contains(index) && *size == 0).map(|(index, _)| index))
+}
+
+fn remove_zram(machine: &Machine, index: u32) -> io::Result<()> {
+    let facts = machine.devices.facts(&PathBuf::from(format!("/dev/zram{index}")))?;
+    if facts.swap || !facts.mounted_at.is_empty() || !facts.holders.is_empty() {
+        return Err(io::Error::other("it is in use, and not by this run"));
+    }
+    machine.devices.remove_zram(index)
+}
+
+/// Removes a directory and all below it, never across a mount.
+fn remove_tree(machine: &Machine, path: &Path) -> io::Result<()> {
+    if machine.mounter.mounts()?.iter().any(|mount| mount.target.starts_with(path)) {
+        return Err(io::Error::other("something is mounted in it"));
+    }
+    // Follows no symbolic link.
+    fs::remove_dir_all(path)
+}
+
+fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By) -> io::Result<()> {
+    if by == By::Later {
+        let found = crate::device::filesystem_uuid(path, &*machine.runner);
+        match (found.as_deref(), uuid) {
+            (None, _) => return Ok(()),
+            (Some(found), Some(recorded)) if found == recorded => {}
+            (Some(found), _) => {
+                return Err(io::Error::other(format!(
+                    "it holds a filesystem (UUID {found}) that the journal does not know; left alone. If it may be lost: wipefs -a {}",
+                    path.display()
+                )));
+            }
+        }
+    }
+    machine.devices.erase_signatures(path, device)
+}

@@ -1,0 +1,261 @@
+//! The journal of a run.
+
+use super::{Entry, UndoError, entry::By};
+use crate::machine::Machine;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+/// Its name in the work directory.
+pub(super) const FILE_NAME: &str = "fstone.journal";
+/// A journal is truncated whenever nothing is open, so it never grows near this.
+const LIMIT_BYTES: u64 = 4 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    Made { id: u64, entry: Entry },
+    Undone { id: u64 },
+}
+
+/// Why the journal could not be kept; completes "failed to keep the journal of undo: ".
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The journal.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// An earlier run was killed.
+    #[error(
+        "an earlier run left {count} thing(s) behind, the first being {first}; run `fstone clean` (work directory {})",
+        work_directory.display()
+    )]
+    Leftovers {
+        /// How many.
+        count: usize,
+        /// The first of them.
+        first: String,
+        /// Whose journal names them.
+        work_directory: PathBuf,
+    },
+    /// A line is not ours.
+    #[error("{}:{line}: not a line of a journal; is it another program's file?", path.display())]
+    Foreign {
+        /// The journal.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
+}
+
+/// Everything a run has made and not yet undone. Dropped by a run, it undoes what is left, latest first.
+pub struct Undo<'m> {
+    machine: &'m Machine,
+    file: File,
+    path: PathBuf,
+    open: Vec<(u64, Entry)>,
+    next: u64,
+    /// Whether the entries are of this run. Those of an earlier one are undone only by [`super::clean`].
+    own: bool,
+}
+
+impl<'m> Undo<'m> {
+    /// Begins the journal of a run in a work directory, whose lock the caller holds.
+    ///
+    /// # Errors
+    /// When it cannot be read, or an earlier run left something open.
+    pub(crate) fn begin(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
+        let mut journal = Self::open(work_directory, machine)?;
+        if let Some(entry) = journal.entries().next() {
+            return Err(JournalError::Leftovers {
+                count: journal.open.len(),
+                first: entry.describe(),
+                work_directory: work_directory.to_owned(),
+            });
+        }
+        journal.own = true;
+        Ok(journal)
+    }
+
+    /// Opens the journal of a work directory, whose lock the caller holds, with what an earlier run left open.
+    pub(super) fn open(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
+        let path = work_directory.join(FILE_NAME);
+        let failed = |source| JournalError::File { path: path.clone(), source };
+        let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
+        let mut text = String::new();
+        (&file).take(LIMIT_BYTES).read_to_string(&mut text).map_err(failed)?;
+        let (open, next) = replay(&text).map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
+        Ok(Self { machine, file, path, open, next, own: false })
+    }
+
+    /// What is not undone, in the order it was made.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.open.iter().map(|(_, entry)| entry)
+    }
+
+    /// Records what is about to be made. It is in the journal, durably, when this returns.
+    ///
+    /// # Errors
+    /// When the journal cannot be written; then it must not be made.
+    pub(crate) fn record(&mut self, entry: Entry) -> Result<u64, JournalError> {
+        let id = self.next;
+        self.next += 1;
+        self.append(&Line::Made { id, entry: entry.clone() })
+            .map_err(|source| JournalError::File { path: self.path.clone(), source })?;
+        self.open.push((id, entry));
+        Ok(id)
+    }
+
+    /// Replaces an entry by one that says more; the old one stands until the new one is durable.
+    pub(crate) fn replace(&mut self, id: u64, entry: Entry) -> Result<u64, JournalError> {
+        let new = self.record(entry)?;
+        self.forget(id);
+        Ok(new)
+    }
+
+    /// The entry of the named device in use, when there is one.
+    pub(crate) fn scratch_entry(&self) -> Option<u64> {
+        self.open.iter().rfind(|(_, entry)| matches!(entry, Entry::Scratch { .. })).map(|(id, _)| *id)
+    }
+
+    /// Undoes one thing.
+    pub(crate) fn undo(&mut self, id: u64) -> Result<(), UndoError> {
+        self.undo_by(id, By::Itself)
+    }
+
+    pub(super) fn undo_by(&mut self, id: u64, by: By) -> Result<(), UndoError> {
+        let Some((_, entry)) = self.open.iter().find(|(open, _)| *open == id) else { return Ok(()) };
+        entry.undo(self.machine, by)?;
+        self.forget(id);
+        Ok(())
+    }
+
+    /// Undoes everything made after the first `keep` entries, latest first. What cannot be undone stays in the journal.
+    pub(crate) fn undo_down_to(&mut self, keep: usize) -> Vec<UndoError> {
+        self.undo_all_by(keep, By::Itself)
+    }
+
+    pub(super) fn undo_all_by(&mut self, keep: usize, by: By) -> Vec<UndoError> {
+        let ids: Vec<u64> = self.open.iter().skip(keep).rev().map(|(id, _)| *id).collect();
+        ids.into_iter().filter_map(|id| self.undo_by(id, by).err()).collect()
+    }
+
+    pub(super) fn ids(&self) -> Vec<(u64, Entry)> {
+        self.open.clone()
+    }
+
+    /// Notes that something is not there (any more). Where this cannot be written, the worst is that a later clean
+    /// looks for it in vain.
+    pub(crate) fn forget(&mut self, id: u64) {
+        self.open.retain(|(open, _)| *open != id);
+        let result = if self.open.is_empty() {
+            self.file.set_len(0).and_then(|()| self.file.rewind())
+        } else {
+            self.append(&Line::Undone { id })
+        };
+        drop(result);
+    }
+
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        let before = self.file.metadata()?.len();
+        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            // Half a line would hide the next one.
+            self.file.set_len(before)?;
+        }
+        written
+    }
+
+    /// Removes the journal when nothing is open.
+    pub(crate) fn close(mut self) -> Vec<UndoError> {
+        let failed = self.undo_down_to(0);
+        if self.open.is_empty() {
+            // It is empty; staying behind would do no harm.
+            let _ = std::fs::remove_file(&self.path);
+        }
+        failed
+    }
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        if !self.own {
+            return;
+        }
+        for error in self.undo_down_to(0) {
+            // Nobody is left to return it to; it is also still in the journal.
+            eprintln!("fstone: not undone: {error}");
+        }
+    }
+}
+
+/// Entries still open, and the next id. `Err` is the number of a line that is not ours.
+fn replay(text: &str) -> Result<(Vec<(u64, Entry)>, u64), usize> {
+    let mut open: Vec<(u64, Entry)> = Vec::new();
+    let mut next = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        // A last line without its end was never acted upon.
+        let Some(line) = line.strip_suffix('\n') else { break };
+        match serde_json::from_str(line).map_err(|_| number + 1)? {
+            Line::Made { id, entry } => {
+                next = next.max(id + 1);
+                open.push((id, entry));
+            }
+            Line::Undone { id } => open.retain(|(made, _)| *made != id),
+        }
+    }
+    Ok((open, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(name: &str) -> Entry {
+        Entry::Directory { path: name.into() }
+    }
+
+    #[test]
+    fn replay_keeps_what_is_open_and_ignores_half_a_line() {
+        let lines: String = [
+            Line::Made { id: 0, entry: directory("/a") },
+            Line::Made { id: 1, entry: directory("/b") },
+            Line::Undone { id: 0 },
+        ]
+        .iter()
+        .map(|line| serde_json::to_string(line).expect("serialises") + "\n")
+        .collect();
+        let (open, next) = replay(&lines).expect("ours");
+        assert_eq!((open, next), (vec![(1, directory("/b"))], 2));
+        let torn = format!("{lines}{{\"made\":{{\"id\":2,\"ent");
+        assert_eq!(replay(&torn).expect("ours").1, 2);
+        assert_eq!(replay("hello\n").expect_err("foreign"), 1);
+    }
+
+    #[test]
+    fn a_dropped_journal_undoes_and_a_reopened_one_remembers() {
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let machine = Machine::fake();
+        let made = work.path().join("made");
+        let mut undo = Undo::begin(work.path(), &machine).expect("begins");
+        undo.record(directory(&made.to_string_lossy())).expect("records");
+        std::fs::create_dir(&made).expect("made");
+        assert_eq!(Undo::open(work.path(), &machine).expect("opens").entries().count(), 1);
+        assert!(matches!(Undo::begin(work.path(), &machine), Err(JournalError::Leftovers { count: 1, .. })));
+        assert!(made.exists(), "another's entries are not undone by a drop");
+        drop(undo);
+        assert!(!made.exists());
+        let undo = Undo::begin(work.path(), &machine).expect("nothing is left");
+        assert!(undo.close().is_empty());
+        assert!(!work.path().join(FILE_NAME).exists());
+    }
+}

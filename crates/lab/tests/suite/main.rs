@@ -1,0 +1,5 @@
+//! Tests of the lab as a whole: with every border faked, and, where this process is root, on real loop devices.
+
+mod faults;
+mod host;
+mod support;

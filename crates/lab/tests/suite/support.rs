@@ -1,0 +1,151 @@
+//! Plans, recorders and looks at the machine that the tests share.
+
+use fstone_lab::carry_out::{LabOptions, Recorder, RecorderError};
+use fstone_model::{
+    Cell, Plan, Step, Trial,
+    result::TrialId,
+    study::{Column, DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction},
+};
+use std::{path::Path, time::Duration};
+use tempfile::TempDir;
+
+pub(crate) fn scratch_directory() -> TempDir {
+    tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory")
+}
+
+pub(crate) fn options(work: &Path) -> LabOptions {
+    LabOptions { work_directory: work.join("work"), allow_destroy: Vec::new(), measure_null: false }
+}
+
+pub(crate) fn step(name: &str, action: StepAction) -> Step {
+    Step { name: name.into(), action, limit: Duration::from_secs(120) }
+}
+
+pub(crate) fn command(name: &str, argv: &[&str]) -> Step {
+    let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+    step(name, StepAction::Command { argv, shell: false, success: Vec::new() })
+}
+
+pub(crate) fn shell(name: &str, script: &str) -> Step {
+    step(name, StepAction::Command { argv: vec![script.into()], shell: true, success: Vec::new() })
+}
+
+/// mkfs, mount, then these steps, on a sparse image of 400 MiB.
+pub(crate) fn cell(kind: &str, mkfs: &str, mount: &str, steps: Vec<Step>) -> Cell {
+    let mut all = vec![step("mkfs", StepAction::Mkfs), step("mount", StepAction::Mount)];
+    all.extend(steps);
+    Cell {
+        index: 0,
+        levels: vec![0],
+        label: kind.into(),
+        filesystem: FilesystemSpec {
+            name: kind.into(),
+            kind: kind.into(),
+            mkfs: mkfs.split_whitespace().map(str::to_owned).collect(),
+            mount: mount.into(),
+        },
+        device: DeviceSpec::Loop { size_bytes: 400 << 20, direct_io: false, sector_bytes: 512, directory: None },
+        kernel: KernelSpec::Host,
+        queue: Vec::new(),
+        steps: all,
+    }
+}
+
+pub(crate) fn plan(mut cells: Vec<Cell>, repeats: u32) -> Plan {
+    for (index, cell) in (0..).zip(&mut cells) {
+        cell.index = index;
+        cell.levels = vec![index];
+    }
+    Plan {
+        study: "test".into(),
+        title: "Test".into(),
+        about: String::new(),
+        source: String::new(),
+        attachments: Vec::new(),
+        quick: false,
+        repeats: Repeats { min: repeats, max: repeats, until: None },
+        order: Order::Blocks,
+        seed: 42,
+        factors: vec![Factor {
+            name: "filesystem".into(),
+            levels: cells.iter().map(|cell| cell.label.clone()).collect(),
+            numbers: None,
+        }],
+        cells,
+        columns: vec![Column { header: "mkfs".into(), step: "mkfs".into(), metric: "time".into() }],
+        baseline: None,
+        expected_duration: None,
+        published: None,
+    }
+}
+
+/// Keeps trials in memory; can fail at its n-th call.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub(crate) started: Vec<TrialId>,
+    pub(crate) trials: Vec<Trial>,
+    pub(crate) fail_at: Option<usize>,
+    calls: usize,
+}
+
+impl Memory {
+    pub(crate) fn failing_at(n: usize) -> Self {
+        Self { fail_at: Some(n), ..Self::default() }
+    }
+
+    pub(crate) fn struck(&self) -> bool {
+        self.fail_at.is_some_and(|at| self.calls > at)
+    }
+
+    fn call(&mut self) -> Result<(), RecorderError> {
+        self.calls += 1;
+        if self.fail_at == Some(self.calls - 1) { Err("the store is full".into()) } else { Ok(()) }
+    }
+}
+
+impl Recorder for Memory {
+    fn trial_started(&mut self, id: TrialId, _position: u32) -> Result<(), RecorderError> {
+        self.call()?;
+        self.started.push(id);
+        Ok(())
+    }
+
+    fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
+        self.call()?;
+        self.trials.push(trial.clone());
+        Ok(())
+    }
+}
+
+/// Whether real devices may be made; says why not.
+pub(crate) fn may_use_devices(tools: &[&str]) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: making loop devices needs root");
+        return false;
+    }
+    if !Path::new("/dev/loop-control").exists() {
+        eprintln!("skipped: this machine has no loop devices");
+        return false;
+    }
+    for tool in tools {
+        if fstone_lab::command::find_program(tool).is_none() {
+            eprintln!("skipped: {tool} is not installed");
+            return false;
+        }
+    }
+    true
+}
+
+/// Asserts that a directory below /tmp is free of mounts, that no loop device has an image there, and that it is empty.
+#[track_caller]
+pub(crate) fn assert_clean(directory: &Path) {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mount table");
+    let name = directory.to_str().expect("plain path");
+    assert!(!mounts.contains(name), "still mounted:\n{mounts}");
+    for entry in std::fs::read_dir("/sys/block").expect("sysfs").flatten() {
+        let backing = std::fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+        assert!(!backing.contains(name), "{:?} still has {backing}", entry.file_name());
+    }
+    let left: Vec<_> = std::fs::read_dir(directory).expect("listed").flatten().map(|entry| entry.path()).collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
