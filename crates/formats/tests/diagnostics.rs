@@ -3,9 +3,9 @@
 
 use fstone_formats::{
     Diagnostics, Source,
-    study::{self, DeviceChoice, Overrides},
+    study::{self, DeviceChoice, Overrides, SourceTree},
 };
-use fstone_model::Plan;
+use fstone_model::{Plan, study::StepAction};
 use proptest::prelude::*;
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -103,8 +103,38 @@ fn the_command_line_goes_before_the_study() {
     assert_eq!(plan.cells[0].device.describe(), "zram 2 GiB");
     assert_eq!((plan.seed, plan.repeats.min, plan.repeats.max, plan.repeats.until), (7, 2, 5, Some(0.02)));
     assert_eq!(plan.factors[1].numbers, Some(vec![2]));
-    let fstone_model::study::StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
+    let StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
     assert_eq!((load.time_limit(), load.threads()), (Some(Duration::from_secs(3)), 2));
+}
+
+#[test]
+fn words_in_braces_are_filled_in() {
+    let text = r#"
+title = "Commands"
+device = { zram = { size = "1 GiB" } }
+variables = { tree = "{source}", times = 3 }
+factor = { filesystem = { "ext4" = { type = "ext4" } }, threads = [2, 8] }
+quick = { variables = { tree = "{source:500}" } }
+
+[[step]]
+copy-in = { source = "{tree}", target = "tree.tar" }
+
+[[step]]
+name = "build"
+command = { shell = true, run = "make -C {mount} -j{threads} | awk '{print $1}' # {times}" }
+show = "time"
+"#;
+    let mut plan = compile(text, &Overrides::default()).expect("it is right");
+    assert_eq!(study::source_trees(&plan), [SourceTree::Kernel]);
+    study::put_source_trees(&mut plan, |_| "/usr/src/linux.tar.xz".into());
+    let actions: Vec<&StepAction> = plan.cells[1].steps[2..].iter().map(|step| &step.action).collect();
+    let StepAction::CopyIn { source, .. } = actions[0] else { panic!("a copy") };
+    let StepAction::Command { argv, .. } = actions[1] else { panic!("a command") };
+    assert_eq!(source, "/usr/src/linux.tar.xz");
+    assert_eq!(argv, &["make -C {mount} -j8 | awk '{print $1}' # 3"]);
+
+    let quick = compile(text, &Overrides { quick: true, ..Overrides::default() }).expect("it is right");
+    assert_eq!(study::source_trees(&quick), [SourceTree::Made { files: 500 }]);
 }
 
 #[test]

@@ -88,9 +88,11 @@ fn every_study_that_comes_with_fstone_meets_the_schema() {
         let name = entry.expect("readable").file_name().into_string().expect("UTF-8");
         if name.ends_with(".toml") {
             let study = toml(&format!("../../studies/{name}"));
-            if study.get("fileset").is_none() {
-                check(&schema, &study, &name).unwrap_or_else(|why| panic!("{why}"));
-            }
+            check(&schema, &study, &name).unwrap_or_else(|why| panic!("{why}"));
+        }
+        if name.ends_with(".workload") {
+            let workload = toml(&format!("../../studies/{name}"));
+            check(&native::schema(), &workload, &name).unwrap_or_else(|why| panic!("{why}"));
         }
     }
 }

@@ -119,6 +119,15 @@ impl Parameter {
 }
 
 impl Parameter {
+    /// A value of it as a command takes it: a number of things, bytes or seconds.
+    #[must_use]
+    pub fn plain(self, value: u64) -> String {
+        match self.quantity() {
+            Quantity::Count | Quantity::Size => value.to_string(),
+            Quantity::Time => Duration::from_nanos(value).as_secs_f64().to_string(),
+        }
+    }
+
     /// Why a load may not have it.
     const fn absent(self) -> &'static str {
         match self {
@@ -155,8 +164,8 @@ pub enum ApplyError {
     /// The load has nothing that it would change.
     #[error("{}", .0.absent())]
     Absent(Parameter),
-    /// It could change several things.
-    #[error("the load has several {what} ({names}); which one is meant is not said")]
+    /// It could change several things that are not alike.
+    #[error("which {what} is meant is not said: the load has {names}")]
     Ambiguous {
         /// Of what it has several.
         what: &'static str,
@@ -170,8 +179,9 @@ pub enum ApplyError {
 
 /// Sets a parameter of a load. Sizes are bytes, times nanoseconds.
 ///
-/// - `threads`, `duration`, `operations`: of the only measured group or phase. `duration` and `operations` change a
-///   limit that is there; they do not add one, because that would change what the load's result means.
+/// - `threads`: of the only group of every measured phase, when they have the same number.
+/// - `duration`, `operations`: of every measured phase that is limited by it, when they are limited alike. They change a
+///   limit that is there and do not add one, because that would change what the load's result means.
 /// - `files`, `directories`, `file-size`, `total-size`: of the only fileset. `total-size` is shared out evenly over a
 ///   number of files, and otherwise is the amount.
 /// - `queue-depth`: of an engine that can have several requests in flight.
@@ -187,7 +197,12 @@ pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Resul
     let small =
         || u32::try_from(value).map_err(|_| ApplyError::OutOfRange(format!("{value} {parameter} are too many")));
     match parameter {
-        Parameter::Threads => only_group(workload)?.threads = small()?,
+        Parameter::Threads => {
+            let threads = small()?;
+            for group in groups_alike(workload)? {
+                group.threads = threads;
+            }
+        }
         Parameter::Files => only_fileset(workload, parameter)?.amount = Amount::Files(value),
         Parameter::Directories => match &mut only_fileset(workload, parameter)?.directories {
             Directories::Flat { count, .. } => *count = value,
@@ -205,12 +220,14 @@ pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Resul
             }
         }
         Parameter::Duration => {
-            let time = &mut only_phase(workload, parameter)?.stop.time;
-            *time = Some(time.and(Some(Duration::from_nanos(value))).ok_or(ApplyError::Absent(parameter))?);
+            for phase in phases_alike(workload, parameter, |phase| phase.stop.time)? {
+                phase.stop.time = Some(Duration::from_nanos(value));
+            }
         }
         Parameter::Operations => {
-            let operations = &mut only_phase(workload, parameter)?.stop.operations;
-            *operations = Some(operations.and(Some(value)).ok_or(ApplyError::Absent(parameter))?);
+            for phase in phases_alike(workload, parameter, |phase| phase.stop.operations)? {
+                phase.stop.operations = Some(value);
+            }
         }
         Parameter::QueueDepth if workload.io.engine != IoEngineKind::IoUring => {
             return Err(ApplyError::Absent(parameter));
@@ -276,31 +293,40 @@ fn measured_actions(workload: &mut Workload) -> impl Iterator<Item = &mut Action
     })
 }
 
-/// The only thing of its kind.
-fn only<'w, T>(
-    mut things: Vec<&'w mut T>,
+/// The measured phases that have a limit, which is the same for all.
+fn phases_alike<T: PartialEq>(
+    workload: &mut Workload,
     parameter: Parameter,
-    what: &'static str,
-    name: impl Fn(&T) -> &str,
-) -> Result<&'w mut T, ApplyError> {
-    if things.len() > 1 {
-        let names = things.iter().map(|thing| name(thing).to_owned()).collect::<Vec<_>>().join(", ");
-        return Err(ApplyError::Ambiguous { what, names });
-    }
-    things.pop().ok_or(ApplyError::Absent(parameter))
-}
-
-fn only_phase(workload: &mut Workload, parameter: Parameter) -> Result<&mut Phase, ApplyError> {
-    let measured = workload.phases.iter_mut().filter(|phase| phase.measured).collect();
-    only(measured, parameter, "measured phases", |phase| &phase.name)
-}
-
-fn only_group(workload: &mut Workload) -> Result<&mut ThreadGroup, ApplyError> {
+    limit: impl Fn(&Phase) -> Option<T>,
+) -> Result<Vec<&mut Phase>, ApplyError> {
     let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
-    let groups = measured.flat_map(|phase| &mut phase.groups).collect();
-    only(groups, Parameter::Threads, "groups of threads", |group| &group.name)
+    let limited: Vec<&mut Phase> = measured.filter(|phase| limit(phase).is_some()).collect();
+    let first = limited.first().and_then(|phase| limit(phase)).ok_or(ApplyError::Absent(parameter))?;
+    if limited.iter().any(|phase| limit(phase).as_ref() != Some(&first)) {
+        return Err(ambiguous("phase", limited.iter().map(|phase| phase.name.as_str())));
+    }
+    Ok(limited)
+}
+
+/// The groups of the measured phases: one in each, all with as many threads.
+fn groups_alike(workload: &mut Workload) -> Result<Vec<&mut ThreadGroup>, ApplyError> {
+    let measured: Vec<&mut Phase> = workload.phases.iter_mut().filter(|phase| phase.measured).collect();
+    let side_by_side = measured.iter().any(|phase| phase.groups.len() > 1);
+    let groups: Vec<&mut ThreadGroup> = measured.into_iter().flat_map(|phase| &mut phase.groups).collect();
+    let first = groups.first().map(|group| group.threads).ok_or(ApplyError::Absent(Parameter::Threads))?;
+    if side_by_side || groups.iter().any(|group| group.threads != first) {
+        return Err(ambiguous("group of threads", groups.iter().map(|group| group.name.as_str())));
+    }
+    Ok(groups)
 }
 
 fn only_fileset(workload: &mut Workload, parameter: Parameter) -> Result<&mut Fileset, ApplyError> {
-    only(workload.filesets.iter_mut().collect(), parameter, "filesets", |fileset| &fileset.name)
+    if workload.filesets.len() > 1 {
+        return Err(ambiguous("fileset", workload.filesets.iter().map(|fileset| fileset.name.as_str())));
+    }
+    workload.filesets.first_mut().ok_or(ApplyError::Absent(parameter))
+}
+
+fn ambiguous<'n>(what: &'static str, names: impl Iterator<Item = &'n str>) -> ApplyError {
+    ApplyError::Ambiguous { what, names: names.collect::<Vec<_>>().join(", ") }
 }

@@ -8,7 +8,7 @@ use super::{
     level::Setting,
     load::{Files, Loader, Number},
     overrides::Overrides,
-    published, show,
+    placeholder, published, show,
     step::{self, Steps, Template},
     surface::{DeviceSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface},
 };
@@ -52,6 +52,8 @@ struct Form<'s> {
     device: Option<&'s Field<DeviceSurface>>,
     /// Numbers that go before those of the steps.
     numbers: Vec<Number>,
+    /// What commands have in braces, and its value.
+    variables: Vec<(String, String)>,
     repeats: Repeats,
     expected_duration: Option<std::time::Duration>,
     /// Where a wrong number of combinations is shown.
@@ -71,6 +73,7 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
         );
     }
     let full = full_form(surface, report);
+    check_names(surface, &full, &steps, report);
     let quick = surface.quick.as_ref().map(|field| quick_form(&field.value, &full, field.key, report));
     if overrides.quick && quick.is_none() {
         report.push(
@@ -142,6 +145,7 @@ fn full_form<'s>(surface: &'s StudyFile, report: &mut Report) -> Form<'s> {
         sweeps: surface.sweep.as_ref().map_or(&[], |field| &field.value),
         device: surface.device.as_ref(),
         numbers: Vec::new(),
+        variables: variables(surface, report),
         repeats: surface.repeats.as_ref().map_or(DEFAULT_REPEATS, |field| repeats(field, report)),
         expected_duration: surface.expected_duration.as_ref().map(|field| field.value.0),
         place: surface.factor.as_ref().map_or(Span::new(0, 0), |field| field.key),
@@ -180,9 +184,69 @@ fn quick_form<'s>(surface: &'s QuickSurface, full: &Form<'s>, place: Span, repor
         sweeps: surface.sweep.as_ref().map_or(full.sweeps, |field| &field.value),
         device: surface.device.as_ref().or(full.device),
         numbers: surface.numbers.0.iter().map(number).collect(),
+        variables: quick_variables(surface, &full.variables, report),
         repeats: surface.repeats.as_ref().map_or(full.repeats, |field| repeats(field, report)),
         expected_duration: surface.expected_duration.as_ref().map(|field| field.value.0).or(full.expected_duration),
         place,
+    }
+}
+
+/// The study's variables; reports names that mean something else.
+fn variables(surface: &StudyFile, report: &mut Report) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    for (name, value) in surface.variables.iter().flat_map(|field| &field.value.0) {
+        let is_name = name.value.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        let is_taken = placeholder::OF_THE_LAB.contains(&name.value.as_str())
+            || Parameter::ALL.iter().any(|parameter| parameter.name() == name.value);
+        if is_taken {
+            report.push(
+                Diagnostic::error(name.span, format!("`{{{}}}` has a meaning already", name.value))
+                    .label("expected another name"),
+            );
+        } else if !is_name || name.value.is_empty() {
+            report.push(
+                Diagnostic::error(name.span, format!("no variable can be called `{}`", name.value))
+                    .label("expected small letters, digits and `-`"),
+            );
+        } else {
+            variables.push((name.value.clone(), value.value.0.clone()));
+        }
+    }
+    variables
+}
+
+fn quick_variables(surface: &QuickSurface, full: &[(String, String)], report: &mut Report) -> Vec<(String, String)> {
+    let mut variables = full.to_vec();
+    for (name, value) in surface.variables.iter().flat_map(|field| &field.value.0) {
+        match variables.iter_mut().find(|(known, _)| *known == name.value) {
+            Some((_, known)) => known.clone_from(&value.value.0),
+            None => report.push(
+                Diagnostic::error(name.span, format!("the study has no variable `{}`", name.value))
+                    .label("no such variable")
+                    .did_you_mean(&name.value, full.iter().map(|(known, _)| known.as_str())),
+            ),
+        }
+    }
+    variables
+}
+
+/// Every name in braces that looks like one of the study's is one, and every variable is used.
+fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, report: &mut Report) {
+    let numbers = form.factors.iter().map(|factor| factor.name);
+    let variables = form.variables.iter().map(|(name, _)| name.as_str());
+    let known: Vec<&str> = variables.chain(numbers).collect();
+    let texts: Vec<&At<String>> = steps.templates.iter().flat_map(Template::texts).collect();
+    for At { span, value } in &texts {
+        placeholder::check(value, *span, &known, report);
+    }
+    for (name, _) in surface.variables.iter().flat_map(|field| &field.value.0) {
+        let is_used = texts.iter().any(|text| placeholder::names(&text.value).any(|used| used == name.value));
+        if steps.complete && !is_used && form.variables.iter().any(|(known, _)| *known == name.value) {
+            report.push(
+                Diagnostic::error(name.span, format!("no command has `{{{}}}`", name.value))
+                    .label("this variable would change nothing"),
+            );
+        }
     }
 }
 
@@ -236,7 +300,8 @@ fn cells(
                     }
                 }
             }
-            cell.steps = steps.templates.iter().map(|template| template.step(&numbers, report)).collect();
+            cell.steps =
+                steps.templates.iter().map(|template| template.step(&numbers, &form.variables, report)).collect();
             cell
         })
         .collect();
@@ -263,9 +328,15 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: 
     if !steps.complete {
         return;
     }
-    let is_taken = |number: &Number| steps.templates.iter().filter_map(Template::load).any(|load| load.takes(number));
+    let names = |template: &Template, number: &Number| {
+        template.texts().iter().any(|text| placeholder::names(&text.value).any(|name| name == number.parameter.name()))
+    };
+    let takes = |template: &Template, number: &Number| {
+        template.load().is_some_and(|load| load.takes(number)) || names(template, number)
+    };
+    let is_taken = |number: &Number| steps.templates.iter().any(|template| takes(template, number));
     for number in numbers.iter().filter(|number| !is_taken(number)) {
-        let message = format!("no load has `{}`", number.parameter);
+        let message = format!("nothing has `{}`", number.parameter);
         report.push(match number.span {
             Some(span) => Diagnostic::error(span, message).label("it would change nothing"),
             None => Diagnostic::whole(format!("--{}: {message} to change", number.parameter)),
@@ -279,8 +350,11 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: 
         let number = Number { parameter, value, span: None, prevails: false };
         if !is_taken(&number) {
             report.push(
-                Diagnostic::error(factor.key, format!("no load has `{parameter}`, or each sets it itself"))
-                    .label("this factor would change nothing"),
+                Diagnostic::error(
+                    factor.key,
+                    format!("no load has `{parameter}`, or each sets it itself, and no command has `{{{parameter}}}`"),
+                )
+                .label("this factor would change nothing"),
             );
         }
     }

@@ -9,8 +9,8 @@ use fstone_model::study::FilesystemSpec;
 
 /// Types of filesystem a study may name, the common ones first. Whether this machine can make them is another matter.
 pub const TYPES: &[&str] = &[
-    "ext4", "ext3", "ext2", "xfs", "btrfs", "f2fs", "bcachefs", "jfs", "nilfs2", "reiserfs", "reiser4", "vfat",
-    "exfat", "ntfs3", "udf", "minix", "erofs", "squashfs",
+    "ext4", "ext3", "ext2", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "reiserfs", "reiser4", "vfat", "exfat", "erofs",
+    "squashfs",
 ];
 
 /// A filesystem to make; reports what is wrong with it.

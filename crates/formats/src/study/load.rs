@@ -116,17 +116,14 @@ fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Op
         native::parse(&files.source(field, report)?)
     } else {
         let Words(words) = &surface.sysbench.as_ref()?.value;
-        let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
-        sysbench::parse(&run).map(|fileio| fileio.prepared_workload())
+        if words.iter().any(|word| word == "prepare" || word == "run") {
+            sysbench::parse(words).map(|fileio| fileio.workload())
+        } else {
+            let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
+            sysbench::parse(&run).map(|fileio| fileio.prepared_workload())
+        }
     };
     let workload = read.map_err(|diagnostics| report.append(diagnostics)).ok()?;
-    if workload.measured_phases().next().is_none() {
-        let fields = [&surface.ffsb, &surface.workload];
-        let span = fields.into_iter().flatten().map(|field| field.span).next().unwrap_or_default();
-        report
-            .push(Diagnostic::error(span, "this load only makes its files").label("it has no phase that is measured"));
-        return None;
-    }
     Some(workload)
 }
 

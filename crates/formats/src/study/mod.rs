@@ -2,7 +2,8 @@
 //!
 //! [`compile`] turns a study file into a [`Plan`] in which every cell says all it needs. Reading order: `surface` has
 //! every table and key there is; `factor` and `level` make the factors, and `cells` their combinations; `step` makes
-//! the steps, `load` the loads in them, `show` the columns; `filesystem` and `device` check what is made, and on what;
+//! the steps, `load` the loads in them, `placeholder` the `{names}` in their
+//! commands, `show` the columns; `filesystem` and `device` check what is made, and on what;
 //! `published` reads figures from elsewhere; `compile` puts it together.
 //!
 //! What can be known from the file alone is checked here: names, metrics, paths, counts. What depends on the machine
@@ -16,8 +17,10 @@ mod filesystem;
 mod level;
 mod load;
 mod overrides;
+mod placeholder;
 mod published;
 mod show;
+mod source_tree;
 mod step;
 mod surface;
 
@@ -25,6 +28,7 @@ pub use compile::compile;
 pub use filesystem::TYPES as FILESYSTEM_TYPES;
 pub use overrides::{DeviceChoice, Overrides};
 pub use show::latency_metrics;
+pub use source_tree::{SourceTree, put_source_trees, source_trees};
 pub use step::default_limit;
 
 use crate::decode::{self, Decode, KeyReference, Keys};

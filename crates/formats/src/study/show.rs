@@ -51,6 +51,7 @@ const OF_LOADS: &[Metric] = &[
 const OF_COMMANDS: &[Metric] = &[catalog::PROCESS_CPU, catalog::EXIT_STATUS, catalog::MAXIMUM_RESIDENT_BYTES];
 
 const OF_CHECKS: &[Metric] = &[
+    catalog::EXIT_STATUS,
     catalog::FSCK_FILES_USED,
     catalog::FSCK_FILES_TOTAL,
     catalog::FSCK_NON_CONTIGUOUS,
@@ -61,7 +62,7 @@ const OF_CHECKS: &[Metric] = &[
 const OF_FRAGMENTATION: &[Metric] = &[catalog::EXTENTS_PER_FILE, catalog::FRAGMENTED_FILES];
 
 /// What can be told of an operation's latency.
-const LATENCIES: [&str; 6] = ["mean", "p50", "p90", "p99", "p99.9", "max"];
+const LATENCIES: [&str; 2] = ["p50", "p99"];
 
 /// Names of the latency metrics of a load's operations: "create latency p99".
 #[must_use]
@@ -79,7 +80,7 @@ pub fn latency_metrics(workload: &Workload) -> Vec<String> {
 fn metrics_of(action: &StepAction) -> Vec<String> {
     let own: &[Metric] = match action {
         StepAction::Load(_) => OF_LOADS,
-        StepAction::Command { .. } => OF_COMMANDS,
+        StepAction::Command { .. } | StepAction::CopyIn { .. } => OF_COMMANDS,
         StepAction::Fsck { .. } => OF_CHECKS,
         StepAction::Fragmentation => OF_FRAGMENTATION,
         _ => &[],

@@ -3,7 +3,9 @@
 use super::{
     MAXIMUM_STEPS,
     load::{self, Files, Load, Number},
+    placeholder,
     show::{self, Shown},
+    source_tree,
     surface::{CommandSurface, CommandTable, StepSurface},
 };
 use crate::{
@@ -49,11 +51,13 @@ pub(super) struct Template {
     action: StepAction,
     /// The load, when it is one.
     load: Option<Load>,
+    /// Its texts in which names in braces are filled in.
+    texts: Vec<At<String>>,
 }
 
 impl Template {
     fn plain(action: StepAction) -> Self {
-        Self { name: action.kind().to_owned(), limit: None, action, load: None }
+        Self { name: action.kind().to_owned(), limit: None, action, load: None, texts: Vec::new() }
     }
 
     /// Its load, if it is one.
@@ -61,14 +65,54 @@ impl Template {
         self.load.as_ref()
     }
 
-    /// The step of a cell with these numbers.
-    pub(super) fn step(&self, numbers: &[Number], report: &mut Report) -> Step {
-        let action = match &self.load {
-            Some(load) => StepAction::Load(Box::new(load.with(numbers, report))),
-            None => self.action.clone(),
+    /// The texts in which names in braces are filled in, with their place.
+    pub(super) fn texts(&self) -> Vec<&At<String>> {
+        self.texts.iter().collect()
+    }
+
+    /// The step of a cell with these numbers and variables.
+    pub(super) fn step(&self, numbers: &[Number], variables: &[(String, String)], report: &mut Report) -> Step {
+        let fill = |text: &String| {
+            placeholder::fill(text, |name| {
+                let variable = variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+                let number = || numbers.iter().rev().find(|number| number.parameter.name() == name);
+                variable.or_else(|| number().map(|number| number.parameter.plain(number.value)))
+            })
         };
+        let action = match (&self.load, &self.action) {
+            (Some(load), _) => StepAction::Load(Box::new(load.with(numbers, report))),
+            (None, StepAction::Command { argv, shell, success }) => {
+                StepAction::Command { argv: argv.iter().map(fill).collect(), shell: *shell, success: success.clone() }
+            }
+            (None, StepAction::CopyIn { source, target }) => {
+                StepAction::CopyIn { source: fill(source), target: fill(target) }
+            }
+            (None, action) => action.clone(),
+        };
+        self.check_sources(&action, report);
         let limit = self.limit.unwrap_or_else(|| default_limit(&action));
         Step { name: self.name.clone(), action, limit }
+    }
+}
+
+impl Template {
+    /// With its variables filled in, a text may name a source tree that cannot be made.
+    fn check_sources(&self, action: &StepAction, report: &mut Report) {
+        let texts: Vec<&String> = match action {
+            StepAction::Command { argv, .. } => argv.iter().collect(),
+            StepAction::CopyIn { source, target } => vec![source, target],
+            _ => return,
+        };
+        for (at, text) in self.texts.iter().zip(texts) {
+            for (place, tree) in source_tree::found(text) {
+                if tree.is_none() {
+                    report.push(
+                        Diagnostic::error(at.span, format!("`{}` is no source tree", &text[place]))
+                            .label("expected {source}, or {source:FILES} with a number of files"),
+                    );
+                }
+            }
+        }
     }
 }
 
@@ -205,21 +249,27 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
     } else if let Some(Field { value, .. }) = &surface.load {
         let load = load::load(value, files, report)?;
         let action = StepAction::Load(Box::new(load.base().clone()));
-        Template { name: action.kind().to_owned(), limit: None, action, load: Some(load) }
+        Template { load: Some(load), ..Template::plain(action) }
     } else if let Some(field) = &surface.command {
         let action = command(field, report)?;
         let name = match &action {
             StepAction::Command { argv, shell: false, .. } => argv[0].rsplit('/').next().unwrap_or_default().to_owned(),
             action => action.kind().to_owned(),
         };
-        Template { name, ..Template::plain(action) }
+        let words = match &field.value {
+            CommandSurface::Argv(words) => words.as_slice(),
+            CommandSurface::Table(table) => table.run.as_ref().map_or(&[][..], |run| run.value.0.as_slice()),
+        };
+        let texts =
+            words.iter().map(|At { span, value: Text(word) }| At { span: *span, value: word.clone() }).collect();
+        Template { name, texts, ..Template::plain(action) }
     } else if let Some(Field { value, .. }) = &surface.fsck {
         let mode = value.mode.as_ref().map(|mode| mode.value.0).unwrap_or_default();
         Template::plain(StepAction::Fsck { mode })
     } else {
         let Field { value, .. } = surface.copy_in.as_ref()?;
         let (source, target) = (value.source.as_ref()?, value.target.as_ref()?);
-        if !source.value.0.starts_with('/') {
+        if !source.value.0.starts_with('/') && !source.value.0.starts_with('{') {
             report.push(
                 Diagnostic::error(source.span, format!("`{}` depends on where fstone is started", source.value.0))
                     .label("expected an absolute path"),
@@ -231,7 +281,10 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
                     .label("expected a relative path without `..`"),
             );
         }
-        Template::plain(StepAction::CopyIn { source: source.value.0.clone(), target: target.value.0.clone() })
+        let texts =
+            [source, target].map(|field| At { span: field.span, value: field.value.0.clone() }).into_iter().collect();
+        let action = StepAction::CopyIn { source: source.value.0.clone(), target: target.value.0.clone() };
+        Template { texts, ..Template::plain(action) }
     };
     if let Some(Field { span, value, .. }) = &surface.limit {
         if value.0.is_zero() {

@@ -38,6 +38,8 @@ table! {
         "factor" => factor: FactorsSurface, required;
         /// Instead of every combination of levels: the combinations of each sweep, one sweep after the other.
         "sweep" => sweep: Vec<At<SweepSurface>>;
+        /// Words that commands have as `{name}`, so that `[quick]` can change them.
+        "variables" => variables: Entries<Variable>;
         /// What is done to each filesystem, in order. Making and mounting it come first, whether listed or not.
         "step" => step: Vec<At<StepSurface>>, required;
         /// What `--quick` changes.
@@ -182,7 +184,7 @@ table! {
         "mount" => mount: Nothing;
         /// Runs a load in the mounted filesystem.
         "load" => load: LoadSurface;
-        /// Runs a command in the mounted filesystem.
+        /// Runs a command in the mounted filesystem. `{mount}` and `{device}` stand for the mount point and the device, `{source}` for the archive of a source tree, `{source:FILES}` for one made of so many files.
         "command" => command: CommandSurface;
         /// Unmounts, drops caches and mounts again.
         "remount" => remount: Nothing;
@@ -222,7 +224,7 @@ impl Word for FsckMode {
 table! {
     /// A copy of a file or tree of this machine into the filesystem.
     pub(crate) struct CopySurface {
-        /// Path on this machine.
+        /// Path on this machine, absolute; or `{source}`, see `command`.
         "source" => source: Text, required;
         /// Path in the filesystem, relative.
         "target" => target: Text, required;
@@ -234,7 +236,7 @@ table! {
     pub(crate) struct LoadSurface {
         /// An FFSB profile, by its path relative to the study.
         "ffsb" => ffsb: Text;
-        /// Options of `sysbench fileio`, as on its command line, without `prepare` and `run`: files are made, then used.
+        /// Options of `sysbench fileio`, as on its command line: with `prepare` files are made, with `run` they are used, with neither first the one and then the other.
         "sysbench" => sysbench: Words;
         /// A workload file, by its path relative to the study.
         "workload" => workload: Text;
@@ -306,7 +308,36 @@ table! {
         "factor" => factor: SweepSurface;
         /// Instead of the study's sweeps.
         "sweep" => sweep: Vec<At<SweepSurface>>;
+        /// Other values of variables.
+        "variables" => variables: Entries<Variable>;
         .. numbers: Numbers;
+    }
+}
+
+/// The value of a variable: a text or a whole number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Variable(pub(crate) String);
+
+impl Decode for Variable {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        match node.get_ref() {
+            DeValue::String(text) => Some(Self(text.to_string())),
+            DeValue::Integer(_) => {
+                Count::<0, { u64::MAX }>::decode(node, report).map(|Count(count)| Self(count.to_string()))
+            }
+            _ => {
+                wrong_type(node, &Self::expected(), report);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "type": ["string", "integer"] })
+    }
+
+    fn expected() -> String {
+        "a string or a whole number".into()
     }
 }
 

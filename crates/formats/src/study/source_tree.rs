@@ -1,0 +1,103 @@
+//! Archives of source trees that a plan's commands work on.
+//!
+//! A study writes `{source}` for the archive of a kernel's source tree, whichever the machine has, and `{source:FILES}`
+//! for one made of so many files. Compiling leaves both as they are, like `{mount}`: which archive there is, is for
+//! the caller to find out, once for the run, and to put in with [`put_source_trees`].
+
+use fstone_model::{Plan, study::StepAction};
+
+/// A source tree whose archive a plan wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SourceTree {
+    /// A kernel's: an installed one, or one made in its likeness.
+    Kernel,
+    /// One made of so many files.
+    Made {
+        /// How many.
+        files: u64,
+    },
+}
+
+const OPENING: &str = "{source";
+
+/// The source trees that a plan wants, each once.
+#[must_use]
+pub fn source_trees(plan: &Plan) -> Vec<SourceTree> {
+    let mut wanted: Vec<SourceTree> = plan
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.steps)
+        .flat_map(|step| texts(&step.action))
+        .flat_map(|text| found(text).map(|(_, tree)| tree))
+        .flatten()
+        .collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
+}
+
+/// Puts the paths of archives in place of the source trees that a plan's commands name. tar has to recognise the archive's
+/// compression by itself.
+pub fn put_source_trees(plan: &mut Plan, path_of: impl Fn(SourceTree) -> String) {
+    for action in plan.cells.iter_mut().flat_map(|cell| &mut cell.steps).map(|step| &mut step.action) {
+        let texts: Vec<&mut String> = match action {
+            StepAction::Command { argv, .. } => argv.iter_mut().collect(),
+            StepAction::CopyIn { source, .. } => vec![source],
+            _ => Vec::new(),
+        };
+        for text in texts {
+            let mut filled = String::new();
+            let mut done = 0;
+            for (place, tree) in found(text) {
+                let Some(tree) = tree else { continue };
+                filled.push_str(&text[done..place.start]);
+                filled.push_str(&path_of(tree));
+                done = place.end;
+            }
+            filled.push_str(&text[done..]);
+            *text = filled;
+        }
+    }
+}
+
+fn texts(action: &StepAction) -> Vec<&str> {
+    match action {
+        StepAction::Command { argv, .. } => argv.iter().map(String::as_str).collect(),
+        StepAction::CopyIn { source, .. } => vec![source],
+        _ => Vec::new(),
+    }
+}
+
+/// Where a text names source trees, and which; `None` for what cannot be one.
+pub(super) fn found(text: &str) -> impl Iterator<Item = (std::ops::Range<usize>, Option<SourceTree>)> {
+    text.match_indices(OPENING).filter_map(|(start, _)| {
+        let rest = &text[start + OPENING.len()..];
+        let end = rest.find('}')?;
+        let tree = match rest[..end].strip_prefix(':') {
+            None if end == 0 => Some(SourceTree::Kernel),
+            // Another name that begins with the same letters.
+            None => return None,
+            Some(files) => files.parse().ok().filter(|files| *files > 0).map(|files| SourceTree::Made { files }),
+        };
+        Some((start..start + OPENING.len() + end + 1, tree))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_trees_are_found() {
+        let text = "tar xf {source} {source:500}/{sources} {source:x} {source";
+        let trees: Vec<_> = found(text).map(|(place, tree)| (&text[place], tree)).collect();
+        assert_eq!(
+            trees,
+            [
+                ("{source}", Some(SourceTree::Kernel)),
+                ("{source:500}", Some(SourceTree::Made { files: 500 })),
+                ("{source:x}", None)
+            ]
+        );
+    }
+}
