@@ -1,9 +1,10 @@
 //! The workload file: the workload in a readable TOML form ([`parse`], [`print`]); and the numbers of a workload that
 //! a study may change whatever format it came from ([`Parameter`], [`apply`]).
 //!
-//! `docs/workload-file.md` describes the format. Reading order: `surface` has every table and key there is, `read` and
-//! `print` are the two ways through it.
+//! `docs/workload-file.md` describes the format. Reading order: `surface` has every table and key there is, `read`
+//! (with `action`) and `print` are the two ways through it.
 
+mod action;
 mod parameter;
 mod print;
 mod read;

@@ -3,7 +3,8 @@
 //! What is as it would be without being said is left out, so that the file reads like one a person wrote.
 
 use super::{
-    read::{ANY, DEFAULT_BUILD_BLOCK_BYTES, DEFAULT_SERIES_INTERVAL, PLAIN_OPERATIONS},
+    action::{ANY, PLAIN_OPERATIONS},
+    read::{DEFAULT_BUILD_BLOCK_BYTES, DEFAULT_SERIES_INTERVAL},
     surface::WHOLE,
 };
 use crate::decode::Word;

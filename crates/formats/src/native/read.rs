@@ -1,18 +1,19 @@
 //! A workload file, read into the workload.
 
-use super::surface::{
-    ActionSurface, DirectoriesSurface, DistributionSurface, DistributionWord, FilesetSurface, FsyncSurface,
-    GroupSurface, IoSurface, PatternWord, PhaseSurface, SizeSurface, SizeTable, StopSurface, TransferSurface,
-    WorkloadFile,
+use super::{
+    action::{ANY, Place, action},
+    surface::{
+        ActionSurface, DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, PhaseSurface,
+        SizeSurface, SizeTable, StopSurface, WorkloadFile,
+    },
 };
 use crate::{
-    decode::{At, Count, Field, Flag, Keys, Listed, Nothing, Share, Size, Text, Time, Word, document, listed},
+    decode::{At, Count, Field, Flag, Listed, Share, Size, Text, Time, Word, document},
     diagnostic::{Diagnostic, Diagnostics, Report, Source, Span},
 };
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
-    Fileset, FinalSync, FsyncPolicy, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
-    SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+    Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Fileset, FinalSync, FsyncPolicy, IoSettings,
+    Naming, OpenPolicy, OpenSync, Phase, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -21,8 +22,6 @@ use std::{
 
 /// The largest workload file that is read.
 pub const MAXIMUM_BYTES: usize = 1 << 20;
-/// What stands for any fileset.
-pub(super) const ANY: &str = "*";
 /// Writes that make files, unless the file says otherwise.
 pub(super) const DEFAULT_BUILD_BLOCK_BYTES: u64 = 64 << 10;
 /// A point of the series, unless the file says otherwise.
@@ -45,27 +44,27 @@ pub fn parse(source: &Source) -> Result<Workload, Diagnostics> {
 }
 
 /// The value of a key, or its default.
-fn or<T: Clone, U>(field: Option<&Field<T>>, default: U, value: impl Fn(T) -> U) -> U {
+pub(super) fn or<T: Clone, U>(field: Option<&Field<T>>, default: U, value: impl Fn(T) -> U) -> U {
     field.map_or(default, |field| value(field.value.clone()))
 }
 
-fn word<T: Word>(field: Option<&Field<Listed<T>>>, default: T) -> T {
+pub(super) fn word<T: Word>(field: Option<&Field<Listed<T>>>, default: T) -> T {
     or(field, default, |Listed(word)| word)
 }
 
-fn flag(field: Option<&Field<Flag>>, default: bool) -> bool {
+pub(super) fn flag(field: Option<&Field<Flag>>, default: bool) -> bool {
     or(field, default, |Flag(flag)| flag)
 }
 
-fn bytes(field: Option<&Field<Size>>) -> u64 {
+pub(super) fn bytes(field: Option<&Field<Size>>) -> u64 {
     or(field, 0, |Size(bytes)| bytes)
 }
 
-fn text(field: Option<&Field<Text>>, default: &str) -> String {
+pub(super) fn text(field: Option<&Field<Text>>, default: &str) -> String {
     or(field, default.to_owned(), |Text(text)| text)
 }
 
-fn small<const MAX: u64>(field: Option<&Field<Count<1, MAX>>>) -> u32 {
+pub(super) fn small<const MAX: u64>(field: Option<&Field<Count<1, MAX>>>) -> u32 {
     or(field, 1, |Count(count)| u32::try_from(count).expect("the type allows no more"))
 }
 
@@ -235,7 +234,7 @@ fn size(surface: &SizeSurface, span: Span, report: &mut Report) -> SizeDistribut
     distribution
 }
 
-fn block(field: &Field<Size>, report: &mut Report) -> u64 {
+pub(super) fn block(field: &Field<Size>, report: &mut Report) -> u64 {
     let Size(bytes) = field.value;
     if !(1..=MAXIMUM_BLOCK_BYTES).contains(&bytes) {
         report.push(Diagnostic::error(field.span, "no block can have this size").label("expected 1 byte to 1 GiB"));
@@ -326,203 +325,5 @@ fn fsync(surface: &FsyncSurface) -> FsyncPolicy {
         counted: flag(surface.counted.as_ref(), false),
         at_end: flag(surface.at_end.as_ref(), false),
         data_only: flag(surface.data_only.as_ref(), false),
-    }
-}
-
-/// Where an action stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Mix,
-    /// First of a sequence.
-    First,
-    /// Later in a sequence.
-    Later,
-    Ratio,
-}
-
-fn action(surface: &ActionSurface, filesets: &[&str], place: Place, report: &mut Report) -> Action {
-    if let Some(field) = surface.weight.as_ref().filter(|_| place != Place::Mix) {
-        report.push(
-            Diagnostic::error(field.key, "only an action of a mix has a weight").label("it would change nothing"),
-        );
-    }
-    let choice = word(surface.choice.as_ref(), FileChoice::Uniform);
-    if let Some(field) = surface.choice.as_ref().filter(|_| choice == FileChoice::Same && place != Place::Later) {
-        report.push(
-            Diagnostic::error(field.span, "there is no action before this one")
-                .label("\"same\" is for the later actions of a sequence"),
-        );
-    }
-    let fileset = match &surface.fileset {
-        None => (filesets.len() == 1).then_some(0),
-        Some(Field { value: Text(name), .. }) if name == ANY => None,
-        Some(Field { span, value: Text(name), .. }) => {
-            let position = filesets.iter().position(|known| known == name);
-            if position.is_none() {
-                report.push(
-                    Diagnostic::error(*span, format!("there is no fileset `{name}`"))
-                        .label("no such fileset")
-                        .did_you_mean(name, filesets.iter().copied())
-                        .note(format!("there are {}", listed(filesets))),
-                );
-            }
-            position.map(|index| u32::try_from(index).expect("few filesets"))
-        }
-    };
-    let (key, operation) = operation(surface, report);
-    Action {
-        name: text(surface.name.as_ref(), key),
-        operation,
-        fileset,
-        choice,
-        transactions: word(surface.transactions.as_ref(), TransactionRule::One),
-    }
-}
-
-/// An operation that has nothing to choose: its key, itself, and where an action says it.
-type PlainOperation = (&'static str, Operation, fn(&ActionSurface) -> &Option<Field<Nothing>>);
-
-/// The operations that have nothing to choose.
-pub(super) const PLAIN_OPERATIONS: [PlainOperation; 19] = [
-    ("open-close", Operation::OpenClose, |surface| &surface.open_close),
-    ("fsync", Operation::Fsync, |surface| &surface.fsync),
-    ("fdatasync", Operation::Fdatasync, |surface| &surface.fdatasync),
-    ("syncfs", Operation::Syncfs, |surface| &surface.syncfs),
-    ("unlink", Operation::Unlink, |surface| &surface.unlink),
-    ("rename", Operation::Rename, |surface| &surface.rename),
-    ("link", Operation::Link, |surface| &surface.link),
-    ("symlink", Operation::Symlink, |surface| &surface.symlink),
-    ("mkdir", Operation::Mkdir, |surface| &surface.mkdir),
-    ("rmdir", Operation::Rmdir, |surface| &surface.rmdir),
-    ("metadata", Operation::Metadata, |surface| &surface.metadata),
-    ("readdir", Operation::Readdir, |surface| &surface.readdir),
-    ("walk", Operation::Walk, |surface| &surface.walk),
-    ("stat", Operation::Stat, |surface| &surface.stat),
-    ("chmod", Operation::Chmod, |surface| &surface.chmod),
-    ("utimens", Operation::Utimens, |surface| &surface.utimens),
-    ("getxattr", Operation::Getxattr, |surface| &surface.getxattr),
-    ("copy-file-range", Operation::CopyFileRange, |surface| &surface.copy_file_range),
-    ("reflink", Operation::Reflink, |surface| &surface.reflink),
-];
-
-/// The operation of an action, and its key.
-fn operation(surface: &ActionSurface, report: &mut Report) -> (&'static str, Operation) {
-    for (key, operation, field) in PLAIN_OPERATIONS {
-        if field(surface).is_some() {
-            return (key, operation);
-        }
-    }
-    let transfers = [
-        ("read", &surface.read),
-        ("write", &surface.write),
-        ("append", &surface.append),
-        ("mmap-read", &surface.mmap_read),
-    ];
-    for (key, field) in transfers {
-        if let Some(field) = field {
-            if let Some(msync) = &field.value.msync {
-                report.push(
-                    Diagnostic::error(msync.key, "only `mmap-write` has `msync`").label("it would change nothing"),
-                );
-            }
-            let transfer = transfer(&field.value, report);
-            let operation = match key {
-                "read" => Operation::Read(transfer),
-                "write" => Operation::Write(transfer),
-                "append" => Operation::Append(transfer),
-                _ => Operation::MmapRead(transfer),
-            };
-            return (key, operation);
-        }
-    }
-    if let Some(Field { value, .. }) = &surface.mmap_write {
-        let msync = flag(value.msync.as_ref(), false);
-        return ("mmap-write", Operation::MmapWrite { transfer: transfer(value, report), msync });
-    }
-    if let Some(Field { value, .. }) = &surface.create {
-        let block_bytes = value.block.as_ref().map_or(0, |field| block(field, report));
-        return ("create", Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) });
-    }
-    if let Some(Field { value, .. }) = &surface.truncate {
-        return ("truncate", Operation::Truncate { size_bytes: bytes(value.size.as_ref()) });
-    }
-    if let Some(Field { value, .. }) = &surface.fallocate {
-        return ("fallocate", Operation::Fallocate { size_bytes: bytes(value.size.as_ref()), punch: false });
-    }
-    if let Some(Field { value, .. }) = &surface.punch_hole {
-        return ("punch-hole", Operation::Fallocate { size_bytes: bytes(value.size.as_ref()), punch: true });
-    }
-    if let Some(Field { value, .. }) = &surface.setxattr {
-        let value_bytes = value.size.as_ref().map_or(0, |field| {
-            u32::try_from(field.value.0).ok().filter(|bytes| *bytes <= 64 << 10).unwrap_or_else(|| {
-                report.push(
-                    Diagnostic::error(field.span, "no extended attribute is this large")
-                        .label("expected at most 64 KiB"),
-                );
-                0
-            })
-        });
-        return ("setxattr", Operation::Setxattr { value_bytes });
-    }
-    // Reported by the table: exactly one operation has to be there.
-    debug_assert!(report.has_errors() || ActionSurface::ONE_OF.is_empty());
-    ("", Operation::Stat)
-}
-
-fn transfer(surface: &TransferSurface, report: &mut Report) -> Transfer {
-    let block_bytes = surface.block.as_ref().map_or(1, |field| block(field, report));
-    let word = word(surface.pattern.as_ref(), PatternWord::FromStart);
-    let place = surface.pattern.as_ref().map(|field| field.span);
-    let mut only_for = |key: Option<Span>, name: &str, words: &[PatternWord]| {
-        let Some(key) = key.filter(|_| !words.contains(&word)) else { return };
-        let known = PatternWord::WORDS.iter().filter(|(_, value)| words.contains(value)).map(|(word, _)| *word);
-        let patterns = listed(&known.collect::<Vec<_>>());
-        let diagnostic =
-            Diagnostic::error(key, format!("`{name}` is for the pattern {patterns}")).label("it would change nothing");
-        report.push(match place {
-            Some(place) => diagnostic.context(place, "the pattern"),
-            None => diagnostic.note("the pattern is \"from-start\" unless given"),
-        });
-    };
-    only_for(surface.align.as_ref().map(|field| field.key), "align", &[PatternWord::FromRandom, PatternWord::Random]);
-    only_for(surface.distribution.as_ref().map(|field| field.key), "distribution", &[PatternWord::Random]);
-    only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip]);
-    if let Some(place) = place.filter(|_| word == PatternWord::Skip && surface.skip.is_none()) {
-        report.push(Diagnostic::error(place, "how much is skipped?").help("for example: skip = \"64 KiB\""));
-    }
-    let align_bytes = surface.align.as_ref().map_or(block_bytes, |field| {
-        if field.value.0 == 0 {
-            report.push(Diagnostic::error(field.span, "nothing is a multiple of 0").label("expected at least 1 byte"));
-        }
-        field.value.0
-    });
-    let pattern = match word {
-        PatternWord::FromStart => Pattern::FromStart,
-        PatternWord::FromRandom => Pattern::FromRandom { align_bytes },
-        PatternWord::Cursor => Pattern::Cursor { shared: false },
-        PatternWord::SharedCursor => Pattern::Cursor { shared: true },
-        PatternWord::Random => Pattern::Random { distribution: distribution(surface), align_bytes },
-        PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
-    };
-    let extent = surface.size.as_ref().map_or(Extent::Whole, |field| {
-        if field.value.0 == Extent::Bytes(0) {
-            report.push(
-                Diagnostic::error(field.span, "an operation has to move something").label("expected at least 1 byte"),
-            );
-        }
-        field.value.0
-    });
-    Transfer { extent, block_bytes, pattern, fsync: flag(surface.fsync.as_ref(), false) }
-}
-
-fn distribution(surface: &TransferSurface) -> Distribution {
-    match surface.distribution.as_ref().map(|field| &field.value) {
-        None | Some(DistributionSurface::Word(DistributionWord::Uniform)) => Distribution::Uniform,
-        Some(DistributionSurface::Word(DistributionWord::Permutation)) => Distribution::Permutation,
-        Some(DistributionSurface::Table(table)) => match (&table.zipf, &table.gauss) {
-            (Some(theta), _) => Distribution::Zipf { theta: theta.value.0 },
-            (None, Some(deviation)) => Distribution::Gauss { deviation: deviation.value.0 },
-            (None, None) => Distribution::Uniform,
-        },
     }
 }

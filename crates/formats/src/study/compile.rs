@@ -4,23 +4,22 @@ use super::{
     MAXIMUM_BYTES,
     cells::Combinations,
     device,
-    factor::{self, Factor},
+    factor::Factor,
+    form::{Form, check_names, find, full_form, quick_form},
     level::Setting,
     load::{Files, Loader, Number},
     overrides::Overrides,
     placeholder, published, show,
     step::{self, Steps, Template},
-    surface::{DeviceSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface},
+    surface::StudyFile,
 };
 use crate::{
     decode::{At, Field, Text, document},
-    diagnostic::{Diagnostic, Diagnostics, Report, Source, Span},
+    diagnostic::{Diagnostic, Diagnostics, Report, Source},
     native::Parameter,
 };
 use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, KernelSpec, Plan, Repeats};
 
-/// Repeats of a study that does not say how many.
-const DEFAULT_REPEATS: Repeats = Repeats { min: 3, max: 3, until: None };
 /// When repeats are a range and neither the study nor the command line says when it is enough.
 const DEFAULT_UNTIL: f64 = 0.02;
 /// The seed of a study that does not say one.
@@ -43,21 +42,6 @@ pub fn compile(source: &Source, loader: &Loader<'_>, overrides: &Overrides) -> R
     let mut plan = plan.expect("there is a plan, or an error");
     plan.attachments = files.into_attachments();
     Ok(plan)
-}
-
-/// A form of the study: with or without `[quick]`.
-struct Form<'s> {
-    factors: Vec<Factor>,
-    sweeps: &'s [At<SweepSurface>],
-    device: Option<&'s Field<DeviceSurface>>,
-    /// Numbers that go before those of the steps.
-    numbers: Vec<Number>,
-    /// What commands have in braces, and its value.
-    variables: Vec<(String, String)>,
-    repeats: Repeats,
-    expected_duration: Option<std::time::Duration>,
-    /// Where a wrong number of combinations is shown.
-    place: Span,
 }
 
 fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, report: &mut Report) -> Option<Plan> {
@@ -123,135 +107,6 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
         expected_duration: form.expected_duration,
         published,
     })
-}
-
-fn full_form<'s>(surface: &'s StudyFile, report: &mut Report) -> Form<'s> {
-    let factors = surface.factor.as_ref().map_or_else(Vec::new, |field| factor::factors(&field.value, report));
-    if let (Some(device), Some(factor)) = (&surface.device, find(&factors, "device")) {
-        report.push(
-            Diagnostic::error(device.key, "`device` is a factor as well")
-                .label("only one of the two can be here")
-                .context(factor.key, "the factor"),
-        );
-    }
-    if !surface.given.has("device") && find(&factors, "device").is_none() {
-        report.push(
-            Diagnostic::whole("the study does not say what filesystems are made on")
-                .help("for example: device = { loop = { size = \"32 GiB\" } }"),
-        );
-    }
-    Form {
-        factors,
-        sweeps: surface.sweep.as_ref().map_or(&[], |field| &field.value),
-        device: surface.device.as_ref(),
-        numbers: Vec::new(),
-        variables: variables(surface, report),
-        repeats: surface.repeats.as_ref().map_or(DEFAULT_REPEATS, |field| repeats(field, report)),
-        expected_duration: surface.expected_duration.as_ref().map(|field| field.value.0),
-        place: surface.factor.as_ref().map_or(Span::new(0, 0), |field| field.key),
-    }
-}
-
-fn quick_form<'s>(surface: &'s QuickSurface, full: &Form<'s>, place: Span, report: &mut Report) -> Form<'s> {
-    let factors = match &surface.factor {
-        Some(field) => factor::restrict(&full.factors, &field.value, true, report),
-        None => full.factors.clone(),
-    };
-    for (parameter, field) in &surface.numbers.0 {
-        if let Some(factor) = find(&factors, parameter.name()) {
-            report.push(
-                Diagnostic::error(field.key, format!("`{parameter}` is a factor of this study"))
-                    .context(factor.key, "the factor")
-                    .help(format!("give its levels under [quick.factor]: {parameter} = […]")),
-            );
-        }
-    }
-    if let (Some(device), Some(factor)) = (&surface.device, find(&factors, "device")) {
-        report.push(
-            Diagnostic::error(device.key, "`device` is a factor of this study")
-                .context(factor.key, "the factor")
-                .help("name its levels under [quick.factor]: device = […]"),
-        );
-    }
-    let number = |(parameter, field): &(Parameter, Field<u64>)| Number {
-        parameter: *parameter,
-        value: field.value,
-        span: Some(field.span),
-        prevails: true,
-    };
-    Form {
-        factors,
-        sweeps: surface.sweep.as_ref().map_or(full.sweeps, |field| &field.value),
-        device: surface.device.as_ref().or(full.device),
-        numbers: surface.numbers.0.iter().map(number).collect(),
-        variables: quick_variables(surface, &full.variables, report),
-        repeats: surface.repeats.as_ref().map_or(full.repeats, |field| repeats(field, report)),
-        expected_duration: surface.expected_duration.as_ref().map(|field| field.value.0).or(full.expected_duration),
-        place,
-    }
-}
-
-/// The study's variables; reports names that mean something else.
-fn variables(surface: &StudyFile, report: &mut Report) -> Vec<(String, String)> {
-    let mut variables = Vec::new();
-    for (name, value) in surface.variables.iter().flat_map(|field| &field.value.0) {
-        let is_name = name.value.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-        let is_taken = placeholder::OF_THE_LAB.contains(&name.value.as_str())
-            || Parameter::ALL.iter().any(|parameter| parameter.name() == name.value);
-        if is_taken {
-            report.push(
-                Diagnostic::error(name.span, format!("`{{{}}}` has a meaning already", name.value))
-                    .label("expected another name"),
-            );
-        } else if !is_name || name.value.is_empty() {
-            report.push(
-                Diagnostic::error(name.span, format!("no variable can be called `{}`", name.value))
-                    .label("expected small letters, digits and `-`"),
-            );
-        } else {
-            variables.push((name.value.clone(), value.value.0.clone()));
-        }
-    }
-    variables
-}
-
-fn quick_variables(surface: &QuickSurface, full: &[(String, String)], report: &mut Report) -> Vec<(String, String)> {
-    let mut variables = full.to_vec();
-    for (name, value) in surface.variables.iter().flat_map(|field| &field.value.0) {
-        match variables.iter_mut().find(|(known, _)| *known == name.value) {
-            Some((_, known)) => known.clone_from(&value.value.0),
-            None => report.push(
-                Diagnostic::error(name.span, format!("the study has no variable `{}`", name.value))
-                    .label("no such variable")
-                    .did_you_mean(&name.value, full.iter().map(|(known, _)| known.as_str())),
-            ),
-        }
-    }
-    variables
-}
-
-/// Every name in braces that looks like one of the study's is one, and every variable is used.
-fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, report: &mut Report) {
-    let numbers = form.factors.iter().map(|factor| factor.name);
-    let variables = form.variables.iter().map(|(name, _)| name.as_str());
-    let known: Vec<&str> = variables.chain(numbers).collect();
-    let texts: Vec<&At<String>> = steps.templates.iter().flat_map(Template::texts).collect();
-    for At { span, value } in &texts {
-        placeholder::check(value, *span, &known, report);
-    }
-    for (name, _) in surface.variables.iter().flat_map(|field| &field.value.0) {
-        let is_used = texts.iter().any(|text| placeholder::names(&text.value).any(|used| used == name.value));
-        if steps.complete && !is_used && form.variables.iter().any(|(known, _)| *known == name.value) {
-            report.push(
-                Diagnostic::error(name.span, format!("no command has `{{{}}}`", name.value))
-                    .label("this variable would change nothing"),
-            );
-        }
-    }
-}
-
-fn find<'f>(factors: &'f [Factor], name: &str) -> Option<&'f Factor> {
-    factors.iter().find(|factor| factor.name == name)
 }
 
 /// The cells of a form, with its combinations.
@@ -379,25 +234,6 @@ fn baseline(field: &Field<Text>, all: &Combinations, planned: &Combinations, rep
         );
     }
     find(planned).map(|index| u32::try_from(index).expect("few cells"))
-}
-
-fn repeats(field: &Field<RepeatsSurface>, report: &mut Report) -> Repeats {
-    let small = |count: u64| u32::try_from(count).expect("at most 1000");
-    match &field.value {
-        RepeatsSurface::Fixed(count) => Repeats { min: *count, max: *count, until: None },
-        RepeatsSurface::Range(range) => {
-            let (Some(min), Some(max)) = (&range.min, &range.max) else { return DEFAULT_REPEATS };
-            if min.value.0 > max.value.0 {
-                report.push(
-                    Diagnostic::error(min.span, "`min` is above `max`")
-                        .label(format!("expected at most {}", max.value.0))
-                        .context(max.span, "`max`"),
-                );
-            }
-            let until = range.until.as_ref().map(|until| until.value.0);
-            Repeats { min: small(min.value.0), max: small(max.value.0), until }
-        }
-    }
 }
 
 fn overridden_repeats(of_study: Repeats, overrides: &Overrides, report: &mut Report) -> Repeats {

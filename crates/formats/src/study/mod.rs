@@ -4,7 +4,8 @@
 //! every table and key there is; `factor` and `level` make the factors, and `cells` their combinations; `step` makes
 //! the steps, `load` the loads in them, `placeholder` the `{names}` in their
 //! commands, `show` the columns; `filesystem` and `device` check what is made, and on what;
-//! `published` reads figures from elsewhere; `compile` puts it together.
+//! `published` reads figures from elsewhere; `form` has
+//! the study whole and quick, and `compile` puts it together.
 //!
 //! What can be known from the file alone is checked here: names, metrics, paths, counts. What depends on the machine
 //! (tools, minimum sizes, rights) is the lab's.
@@ -14,6 +15,7 @@ mod compile;
 mod device;
 mod factor;
 mod filesystem;
+mod form;
 mod level;
 mod load;
 mod overrides;
