@@ -4,29 +4,45 @@ use crate::{Analysis, text::counted};
 
 /// The lines under the main table, in order; plain text.
 pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    let any = analysis.entries().any(|entry| !entry.values.is_empty());
-    if !any {
-        return lines;
+    let mut lines: Vec<String> = what(analysis).into_iter().collect();
+    if !lines.is_empty() {
+        lines.extend(directions(analysis));
+    }
+    lines.extend(marks(analysis));
+    lines.extend(ratios(analysis));
+    lines
+}
+
+/// What the figures are; `None` when there are none.
+pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
+    if !analysis.entries().any(|entry| !entry.values.is_empty()) {
+        return None;
     }
     let intervals = analysis.entries().any(|entry| entry.interval.is_some());
     let count = match analysis.common_count() {
         Some(count) => format!("Mean of {}", counted(count, "trial")),
         None => "Mean of n trials".to_owned(),
     };
-    lines.push(match (analysis.common_count(), intervals) {
+    Some(match (analysis.common_count(), intervals) {
         (Some(1), _) => "Single trials: nothing is known of how much they vary.".to_owned(),
         (_, true) => format!("{count} ± the longer arm of its 95 % interval."),
         (_, false) => format!("{count}."),
-    });
-    let directions: Vec<&str> = [("↑", "↑ higher is better"), ("↓", "↓ lower is better")]
+    })
+}
+
+/// What the arrows mean.
+fn directions(analysis: &Analysis<'_>) -> Option<String> {
+    let told: Vec<&str> = [("↑", "↑ higher is better"), ("↓", "↓ lower is better")]
         .into_iter()
         .filter(|(arrow, _)| analysis.columns.iter().any(|column| column.arrow() == *arrow))
         .map(|(_, words)| words)
         .collect();
-    if !directions.is_empty() {
-        lines.push(format!("{}.", directions.join(", ")));
-    }
+    (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
+}
+
+/// What daggers and letters mean, where there are any.
+pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
     if analysis.has_unreliable() {
         lines.push(format!("{UNRELIABLE} fewer than 5 trials: the interval itself is rough."));
     }
@@ -37,14 +53,16 @@ pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
             "{within}, rows that share a letter cannot be told apart (rank tests, Holm-corrected to 5 % over all pairs)."
         ));
     }
-    if let Some(baseline) = analysis.baseline_name() {
-        lines.push(format!("× is the ratio of means to the baseline, {baseline}."));
-    }
     lines
+}
+
+/// What ratios refer to.
+pub(crate) fn ratios(analysis: &Analysis<'_>) -> Option<String> {
+    analysis.baseline_name().map(|baseline| format!("× is the ratio of means to the baseline, {baseline}."))
 }
 
 /// Stands behind an interval from too few trials.
 pub(crate) const UNRELIABLE: &str = "†";
 
-/// What `×` stands behind when a row has no figures in a column.
+/// In place of a figure that is not there.
 pub(crate) const NOTHING: &str = "–";

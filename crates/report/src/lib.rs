@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`analysis`] works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
-//! [`csv_summary`], [`json`](json()).
+//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html).
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
 //! derived from the run's. The same dataset gives the same bytes. This crate must not see a connection, a file or a
@@ -10,19 +10,25 @@
 
 pub mod analysis;
 mod csv;
+pub mod html;
 pub mod json;
 mod legend;
+mod load;
 mod markdown;
 mod number;
+mod svg;
 mod terminal;
 mod text;
 mod when;
 
 pub use analysis::Analysis;
 pub use csv::{csv, csv_summary};
+pub use html::html;
 pub use json::json;
+pub use load::{live_line, load_summary};
 pub use markdown::markdown;
 pub use number::Scale;
+pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};
 
 /// What a report shows beyond the run itself.

@@ -136,6 +136,24 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// For text nodes and attribute values of SVG. HTML pages are escaped by askama.
+pub(crate) fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // U+FFFE and U+FFFF are no characters of XML.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +181,7 @@ mod tests {
         assert_eq!(shorten("abcd", 4), "abcd");
         assert_eq!(listing(&["a", "b", "c"]), "a, b and c");
         assert_eq!(counted(1, "trial"), "1 trial");
+        assert_eq!(xml("<a b='\"&'>"), "&lt;a b=&#39;&quot;&amp;&#39;&gt;");
     }
 
     proptest! {

@@ -6,6 +6,7 @@
 
 mod compare;
 mod drift;
+mod loads;
 mod notes;
 mod published;
 mod sentences;
@@ -13,8 +14,10 @@ mod structure;
 
 pub use compare::{ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
 pub use drift::Drifting;
+pub use loads::{LoadRow, LoadStep, Loads};
 pub use notes::{Footnote, FootnoteRow, Warning};
 pub use published::{Published, PublishedEntry};
+pub(crate) use sentences::{amount, in_words};
 pub use structure::{Panel, Structure, Varied};
 
 use crate::{number::Scale, text};

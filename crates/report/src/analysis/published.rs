@@ -31,6 +31,8 @@ pub struct PublishedEntry {
     pub then: Option<f64>,
     /// Today's mean over today's mean of the same baseline row.
     pub now: Option<f64>,
+    /// Whether this is the row that the ratios refer to.
+    pub is_reference: bool,
 }
 
 impl PublishedEntry {
@@ -101,6 +103,7 @@ fn fill_ratios(
         return;
     };
     let Some((then, now)) = both(reference, entries) else { return };
+    entries[reference][column].is_reference = true;
     for &row in of_panel.iter().filter(|row| **row != reference) {
         let measured = rows[row].entries[column].mean();
         let entry = &mut entries[row][column];

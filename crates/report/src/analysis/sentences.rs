@@ -4,9 +4,9 @@
 //! of the shift, not a ratio of means. Where too few trials could not have shown anything, that is said in place of
 //! "no difference".
 
-use super::{Analysis, PanelComparison};
+use super::{Analysis, Entry, PanelComparison};
 use crate::{
-    number::grouped,
+    number::{Scale, grouped},
     text::{counted, listing},
 };
 use fstone_model::Better;
@@ -58,14 +58,18 @@ impl Teller<'_> {
     }
 
     /// What the row is called among those it is compared with.
-    fn name(&self, row: usize) -> &str {
+    fn name(&self, row: usize) -> String {
+        quoted(self.level(row))
+    }
+
+    fn level(&self, row: usize) -> &str {
         let row = &self.analysis.rows[row];
         self.analysis.structure.subject.map_or(&row.label, |subject| &row.levels[subject])
     }
 
     /// What the row is called in the whole table.
-    fn unique_name(&self, row: usize) -> &str {
-        if self.analysis.structure.panels.len() == 1 { self.name(row) } else { &self.analysis.rows[row].label }
+    fn unique_name(&self, row: usize) -> String {
+        if self.analysis.structure.panels.len() == 1 { self.name(row) } else { quoted(&self.analysis.rows[row].label) }
     }
 
     fn names(&self, rows: &[usize]) -> String {
@@ -88,7 +92,7 @@ impl Teller<'_> {
             .find(|row| self.analysis.rows[*row].entries[self.column].summary.is_some())
             .expect("counted by the caller");
         let (entry, scale) = (&self.analysis.rows[row].entries[self.column], &self.analysis.columns[self.column].scale);
-        let label = &self.analysis.rows[row].label;
+        let label = quoted(&self.analysis.rows[row].label);
         match entry.interval {
             Some(interval) => format!(
                 "In {}, {label} reached {} in the mean of {} (95 % interval {} to {}).",
@@ -308,14 +312,14 @@ impl Teller<'_> {
     fn leader(&self, panel: &PanelComparison) -> String {
         let best = panel.rows[0];
         if panel.is_powerless() {
-            return self.name(best).to_owned();
+            return self.name(best);
         }
         if !panel.any_differ() {
             return "none that can be told from the others".to_owned();
         }
         let tied: Vec<usize> = panel.rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
         if tied.is_empty() {
-            self.name(best).to_owned()
+            self.name(best)
         } else {
             format!("{} (not told apart from {})", self.name(best), self.names(&tied))
         }
@@ -337,14 +341,14 @@ impl Teller<'_> {
         let subject = structure.subject?;
         let baseline_name = compared.iter().find_map(|(index, _)| {
             let row = self.analysis.baseline_of(*index)?;
-            Some(self.name(row).to_owned())
+            Some(self.level(row).to_owned())
         })?;
         let mut parts = Vec::new();
         for level in structure.varied[subject].levels.iter().filter(|level| **level != baseline_name) {
             let pairs: Vec<_> = compared
                 .iter()
                 .filter_map(|(index, panel)| {
-                    let other = panel.rows.iter().copied().find(|row| self.name(*row) == level)?;
+                    let other = panel.rows.iter().copied().find(|row| self.level(*row) == level)?;
                     panel.pair(self.analysis.baseline_of(*index)?, other)
                 })
                 .collect();
@@ -367,11 +371,11 @@ impl Teller<'_> {
                 told.push("not told apart in any".to_owned());
             }
             if !told.is_empty() {
-                parts.push(format!("{level} is {}", listing(&told)));
+                parts.push(format!("{} is {}", quoted(level), listing(&told)));
             }
         }
         let told = !parts.is_empty() && parts.len() <= MAX_NAMES;
-        told.then(|| format!("Against the baseline, {baseline_name}: {}.", parts.join("; ")))
+        told.then(|| format!("Against the baseline, {}: {}.", quoted(&baseline_name), parts.join("; ")))
     }
 
     /// What did not complete, and what weakens the rest; one sentence.
@@ -380,13 +384,12 @@ impl Teller<'_> {
         let empty: Vec<usize> = (0..analysis.rows.len()).filter(|row| analysis.rows[*row].word.is_some()).collect();
         let mut parts = Vec::new();
         if !empty.is_empty() {
-            let mut words: Vec<(&str, Vec<&str>)> = Vec::new();
+            let mut words: Vec<(&str, Vec<String>)> = Vec::new();
             for row in &empty {
-                let row = &analysis.rows[*row];
-                let word = row.word.unwrap_or_default();
+                let (name, word) = (self.unique_name(*row), analysis.rows[*row].word.unwrap_or_default());
                 match words.iter_mut().find(|(known, _)| *known == word) {
-                    Some((_, rows)) => rows.push(&row.label),
-                    None => words.push((word, vec![&row.label])),
+                    Some((_, rows)) => rows.push(name),
+                    None => words.push((word, vec![name])),
                 }
             }
             let told: Vec<String> = words
@@ -424,6 +427,11 @@ impl Teller<'_> {
     }
 }
 
+/// A name of several words in quotation marks, or nobody could tell where it ends.
+fn quoted(name: &str) -> String {
+    if name.contains(' ') { format!("“{name}”") } else { name.to_owned() }
+}
+
 /// "6–9 % higher", "31–35 % lower", "2.1–2.4 times as high".
 pub(crate) fn amount(shift: Shift) -> String {
     let (low, high) = (shift.interval.low, shift.interval.high);
@@ -451,4 +459,20 @@ fn span(shifts: &[Shift]) -> String {
     };
     let (low, high) = (grouped(low, decimals), grouped(high, decimals));
     if low == high { format!("{low} %") } else { format!("{low}–{high} %") }
+}
+
+/// A mean and its interval in words, for titles and screen readers.
+#[must_use]
+pub(crate) fn in_words(scale: &Scale, entry: &Entry) -> String {
+    let Some(mean) = entry.mean() else { return "no figure".to_owned() };
+    let trials = counted(entry.values.len(), "trial");
+    match entry.interval {
+        Some(interval) => format!(
+            "{} (95 % interval {} to {}, mean of {trials})",
+            scale.with_unit(mean),
+            scale.number(interval.low),
+            scale.with_unit(interval.high),
+        ),
+        None => format!("{} ({trials}, so no interval)", scale.with_unit(mean)),
+    }
 }

@@ -117,7 +117,7 @@ impl Structure {
     }
 
     /// Indices into `varied` as a table shows them: what varies but the subject, then the subject.
-    pub(super) fn label_order(&self) -> Vec<usize> {
+    pub(crate) fn label_order(&self) -> Vec<usize> {
         self.others().chain(self.subject).collect()
     }
 

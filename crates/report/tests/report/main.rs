@@ -1,6 +1,8 @@
 //! The report on datasets like those that real runs give, and on hostile ones.
 
+mod figures;
 mod fixture;
 mod formats;
 mod hostile;
+mod pages;
 mod words;

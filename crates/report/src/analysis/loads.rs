@@ -1,0 +1,85 @@
+//! What loads saw over their time and per operation, row by row.
+
+use super::Analysis;
+use crate::text;
+use fstone_model::{Histogram, LoadReport};
+
+/// The load steps of a run.
+#[derive(Debug)]
+pub struct Loads<'a> {
+    /// One per load step, in the order of the steps.
+    pub steps: Vec<LoadStep<'a>>,
+}
+
+/// A load step and its reports.
+#[derive(Debug)]
+pub struct LoadStep<'a> {
+    /// The step's name.
+    pub step: String,
+    /// Names of the operations with any latency, in the order of the workload.
+    pub operations: Vec<String>,
+    /// The rows that have reports.
+    pub rows: Vec<LoadRow<'a>>,
+}
+
+/// The reports of a row's completed trials.
+#[derive(Debug)]
+pub struct LoadRow<'a> {
+    /// Which row.
+    pub row: usize,
+    /// In the order in which the trials ran; never empty.
+    pub reports: Vec<&'a LoadReport>,
+}
+
+impl<'a> Loads<'a> {
+    /// The load steps of the analysed run.
+    #[must_use]
+    pub fn of(analysis: &'a Analysis<'a>) -> Self {
+        let mut steps: Vec<LoadStep<'a>> = Vec::new();
+        for (index, row) in analysis.rows.iter().enumerate() {
+            for trial in row.trials.iter().filter(|trial| trial.outcome.is_completed()) {
+                for (name, report) in trial.steps.iter().filter_map(|step| Some((&step.step, step.load.as_deref()?))) {
+                    let name = text::line(name);
+                    let at = steps.iter().position(|step| step.step == name).unwrap_or_else(|| {
+                        steps.push(LoadStep { step: name, operations: Vec::new(), rows: Vec::new() });
+                        steps.len() - 1
+                    });
+                    steps[at].add(index, report);
+                }
+            }
+        }
+        Self { steps }
+    }
+}
+
+impl<'a> LoadStep<'a> {
+    fn add(&mut self, row: usize, report: &'a LoadReport) {
+        for operation in report.operations.iter().filter(|operation| operation.latency.count > 0) {
+            let name = text::line(&operation.name);
+            if !self.operations.contains(&name) {
+                self.operations.push(name);
+            }
+        }
+        match self.rows.last_mut() {
+            Some(last) if last.row == row => last.reports.push(report),
+            _ => self.rows.push(LoadRow { row, reports: vec![report] }),
+        }
+    }
+}
+
+impl LoadRow<'_> {
+    /// The latency of an operation in each report that has it.
+    #[must_use]
+    pub fn latencies(&self, operation: &str) -> Vec<Histogram> {
+        self.reports
+            .iter()
+            .filter_map(|report| {
+                let mut merged = Histogram::default();
+                for found in report.operations.iter().filter(|found| text::line(&found.name) == operation) {
+                    merged.merge(&found.latency);
+                }
+                (merged.count > 0).then_some(merged)
+            })
+            .collect()
+    }
+}

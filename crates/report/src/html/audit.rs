@@ -1,0 +1,61 @@
+//! What loads found out about themselves: their own cost, and what was asked for beside what was done.
+
+use crate::{
+    Analysis,
+    analysis::{LoadRow, Loads},
+    number::{Scale, grouped},
+};
+use fstone_model::{
+    LoadReport, Unit,
+    load::{Audit, Expected},
+};
+
+pub(super) struct AuditRow {
+    pub(super) cell: u32,
+    pub(super) name: String,
+    pub(super) step: String,
+    /// Own cost, its share, mix, files, blocks, bytes, rate.
+    pub(super) values: [String; 7],
+}
+
+pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Vec<AuditRow> {
+    let mut rows = Vec::new();
+    for step in &loads.steps {
+        for of_row in &step.rows {
+            let values = values(of_row);
+            if values.iter().any(|value| value != NOTHING) {
+                rows.push(AuditRow {
+                    cell: analysis.rows[of_row.row].cell,
+                    name: super::name(analysis, of_row.row),
+                    step: step.step.clone(),
+                    values,
+                });
+            }
+        }
+    }
+    rows
+}
+
+const NOTHING: &str = "–";
+
+fn values(row: &LoadRow<'_>) -> [String; 7] {
+    let audits = || row.reports.iter().map(|report: &&LoadReport| &report.audit);
+    let largest = |pick: &dyn Fn(&Audit) -> Option<f64>| audits().filter_map(pick).reduce(f64::max);
+    let told = |value: Option<f64>, tell: &dyn Fn(f64) -> String| value.map_or_else(|| NOTHING.to_owned(), tell);
+    // The observation that is farthest from what was expected.
+    let share = |pick: &dyn Fn(&Audit) -> Option<Expected>| {
+        let shares =
+            audits().filter_map(pick).filter(|pair| pair.expected > 0.0).map(|pair| pair.observed / pair.expected);
+        let worst = shares.reduce(|a, b| if (a - 1.0).abs() >= (b - 1.0).abs() { a } else { b });
+        told(worst, &|share| format!("{} %", grouped(share * 100.0, 1)))
+    };
+    [
+        told(largest(&|audit| audit.null_ns_per_operation), &|ns| Scale::of_one(Unit::Nanoseconds, ns).with_unit(ns)),
+        told(largest(&|audit| audit.overhead_share), &|share| format!("{} %", grouped(share * 100.0, 2))),
+        told(largest(&|audit| audit.mix_error_points), &|points| grouped(points, 2)),
+        share(&|audit| audit.distinct_files),
+        share(&|audit| audit.distinct_blocks),
+        share(&|audit| audit.written_bytes),
+        share(&|audit| audit.rate),
+    ]
+}

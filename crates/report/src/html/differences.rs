@@ -1,0 +1,168 @@
+//! What was different: options asked for and in force, and the commands that were run.
+
+use crate::{
+    Analysis,
+    text::{block, line},
+};
+use std::collections::BTreeMap;
+
+/// A list of words longer than this is shown by what rows do not share.
+const LIST_FROM: usize = 3;
+/// Commands of more rows than this are left to the JSON.
+const MAX_ROWS: usize = 60;
+
+#[derive(Default)]
+pub(super) struct Differences {
+    pub(super) rows: Vec<Difference>,
+    /// (fact, value) that all rows share.
+    pub(super) common: Vec<(String, String)>,
+}
+
+/// Rows with the same filesystem and the same effect.
+#[derive(PartialEq)]
+pub(super) struct Difference {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) mkfs: String,
+    pub(super) mount: String,
+    /// More than one when trials of the row differed.
+    pub(super) in_force: Vec<String>,
+    pub(super) facts: Vec<(String, String)>,
+}
+
+pub(super) fn differences(analysis: &Analysis<'_>) -> Differences {
+    let mut rows: Vec<Difference> = Vec::new();
+    for (row, cell) in analysis.rows.iter().zip(&analysis.dataset.run.plan.cells) {
+        let completed: Vec<_> = row.trials.iter().filter(|trial| trial.outcome.is_completed()).collect();
+        let Some(first) = completed.first() else { continue };
+        let mut in_force: Vec<String> = Vec::new();
+        for mount in completed.iter().filter_map(|trial| trial.effective.mount.as_deref()).map(line) {
+            if !in_force.contains(&mount) {
+                in_force.push(mount);
+            }
+        }
+        let difference = Difference {
+            name: line(&cell.filesystem.name),
+            kind: line(&cell.filesystem.kind),
+            mkfs: line(&cell.filesystem.mkfs.join(" ")),
+            mount: line(&cell.filesystem.mount),
+            in_force,
+            facts: first.effective.superblock.iter().map(|(name, value)| (line(name), line(value))).collect(),
+        };
+        if !rows.contains(&difference) {
+            rows.push(difference);
+        }
+    }
+    let common = take_common(&mut rows);
+    Differences { rows, common }
+}
+
+/// Takes out of the rows what all of them have: whole facts, and the shared words of long lists.
+fn take_common(rows: &mut [Difference]) -> Vec<(String, String)> {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, value) in rows.iter().flat_map(|row| &row.facts) {
+        values.entry(name.clone()).or_default().push(value.clone());
+    }
+    let mut common = Vec::new();
+    for (name, of_rows) in values {
+        let everywhere = of_rows.len() == rows.len();
+        if everywhere && of_rows.iter().all(|value| *value == of_rows[0]) {
+            for row in rows.iter_mut() {
+                row.facts.retain(|(other, _)| *other != name);
+            }
+            common.push((name, of_rows[0].clone()));
+            continue;
+        }
+        let shared: Vec<&str> = of_rows[0]
+            .split(' ')
+            .filter(|word| of_rows.iter().all(|value| value.split(' ').any(|other| other == *word)))
+            .collect();
+        if everywhere
+            && rows.len() > 1
+            && !shared.is_empty()
+            && of_rows.iter().any(|value| value.split(' ').count() > LIST_FROM)
+        {
+            for (_, value) in rows.iter_mut().flat_map(|row| &mut row.facts).filter(|(other, _)| *other == name) {
+                let own: Vec<&str> = value.split(' ').filter(|word| !shared.contains(word)).collect();
+                *value = if own.is_empty() {
+                    "nothing beyond what all have".to_owned()
+                } else {
+                    format!("… {}", own.join(" "))
+                };
+            }
+            common.push((format!("{name}, shared"), shared.join(" ")));
+        }
+    }
+    common
+}
+
+/// (row, commands) of each row's first completed trial, or else its first.
+pub(super) fn commands(analysis: &Analysis<'_>) -> Vec<(String, String)> {
+    if analysis.rows.len() > MAX_ROWS {
+        return Vec::new();
+    }
+    analysis
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let trial = row.trials.iter().find(|trial| trial.outcome.is_completed()).or_else(|| row.trials.first())?;
+            let lines: Vec<String> = trial
+                .steps
+                .iter()
+                .flat_map(|step| &step.commands)
+                .map(|command| {
+                    let ended = match command.status {
+                        None | Some(0) => String::new(),
+                        Some(status) => format!("   # exit status {status}"),
+                    };
+                    let typed: Vec<String> = command.argv.iter().map(|word| quoted(word)).collect();
+                    format!("{}{ended}", typed.join(" "))
+                })
+                .collect();
+            (!lines.is_empty()).then(|| (row.label.clone(), block(&lines.join("\n"))))
+        })
+        .collect()
+}
+
+/// As a person would type it in a shell.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,./:@+%^".contains(c));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, features: &str, size: &str) -> Difference {
+        Difference {
+            name: name.into(),
+            kind: "ext4".into(),
+            mkfs: String::new(),
+            mount: String::new(),
+            in_force: Vec::new(),
+            facts: vec![("features".into(), features.into()), ("block size".into(), size.into())],
+        }
+    }
+
+    #[test]
+    fn only_what_differs_is_left() {
+        let mut rows = vec![
+            row("a", "has_journal extent dir_index", "4096"),
+            row("b", "has_journal extent dir_index flex_bg", "4096"),
+        ];
+        let common = take_common(&mut rows);
+        assert_eq!(rows[0].facts, [("features".to_owned(), "nothing beyond what all have".to_owned())]);
+        assert_eq!(rows[1].facts, [("features".to_owned(), "… flex_bg".to_owned())]);
+        assert_eq!(common[0], ("block size".to_owned(), "4096".to_owned()));
+        assert_eq!(common[1].1, "has_journal extent dir_index");
+    }
+
+    #[test]
+    fn words_are_quoted_as_for_a_shell() {
+        assert_eq!(quoted("-O"), "-O");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,229 @@
+//! The table, and every comparison against the baseline.
+
+use crate::{
+    Analysis,
+    analysis::amount,
+    legend,
+    number::{grouped, p_value, ratio},
+    svg::capital,
+};
+use fstone_model::Better;
+
+/// No more pairs than this are listed.
+const MAX_PAIRS: usize = 400;
+
+pub(super) struct Table {
+    pub(super) caption: String,
+    pub(super) label_heads: Vec<String>,
+    /// Whether there is a column for the number of trials.
+    pub(super) counts: bool,
+    pub(super) columns: Vec<Head>,
+    /// One per panel.
+    pub(super) groups: Vec<Vec<Row>>,
+    pub(super) legend: Vec<String>,
+    /// What ratios refer to; empty when there are none until the reader chooses a baseline.
+    pub(super) ratio_note: Option<String>,
+}
+
+pub(super) struct Head {
+    pub(super) header: String,
+    pub(super) unit: String,
+    /// What sorts first: "higher" or "lower".
+    pub(super) best: &'static str,
+    /// A style rule with the widths of a cell's parts.
+    pub(super) widths: String,
+    pub(super) letters: bool,
+}
+
+pub(super) struct Row {
+    pub(super) cell: u32,
+    pub(super) place: usize,
+    /// Indices of the levels in the order of the label columns, comma separated.
+    pub(super) levels: String,
+    pub(super) labels: Vec<String>,
+    pub(super) name: String,
+    pub(super) notes: Vec<usize>,
+    pub(super) count: usize,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// What stands where a row and a column meet.
+pub(super) enum Cell {
+    Value {
+        value: String,
+        half: String,
+        rough: bool,
+        letters: String,
+        ratio: String,
+    },
+    /// "refused", in the first column.
+    Word(&'static str),
+    Nothing,
+}
+
+pub(super) fn table(analysis: &Analysis<'_>) -> Table {
+    let counts = analysis.common_count().is_none() && analysis.completed() > 0;
+    let mut lines = legend::marks(analysis);
+    lines.extend(definitions(analysis));
+    let ratio_note = if analysis.rows.len() > 1 { Some(legend::ratios(analysis).unwrap_or_default()) } else { None };
+    let mut place = 0;
+    let groups = analysis
+        .structure
+        .panels
+        .iter()
+        .map(|panel| {
+            panel
+                .rows
+                .iter()
+                .map(|row| {
+                    place += 1;
+                    row_view(analysis, *row, place - 1)
+                })
+                .collect()
+        })
+        .collect();
+    Table {
+        caption: legend::what(analysis).unwrap_or_else(|| "No trial completed.".to_owned()),
+        label_heads: analysis.label_heads().into_iter().map(str::to_owned).collect(),
+        counts,
+        columns: (0..analysis.columns.len()).map(|column| head(analysis, column)).collect(),
+        groups,
+        legend: lines,
+        ratio_note,
+    }
+}
+
+/// What the columns are and how they are made.
+fn definitions(analysis: &Analysis<'_>) -> Option<String> {
+    let told: Vec<String> = analysis
+        .columns
+        .iter()
+        .filter(|column| !column.about.is_empty())
+        .map(|column| format!("{}: {}", capital(&column.header), column.about))
+        .collect();
+    (!told.is_empty()).then(|| format!("{}.", told.join(". ")))
+}
+
+fn head(analysis: &Analysis<'_>, index: usize) -> Head {
+    let column = &analysis.columns[index];
+    let entries = || analysis.rows.iter().map(|row| &row.entries[index]);
+    let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+    let value = widest(&mut entries().filter_map(|entry| Some(column.scale.number(entry.mean()?).chars().count())));
+    // Ratios stand under the values; their "×" is wider than a digit.
+    let ratios = widest(&mut entries().filter_map(|entry| Some(ratio(entry.ratio?).chars().count() + 1)));
+    let value = value.max(ratios);
+    let half = widest(&mut entries().map(|entry| match entry.half_width() {
+        Some(half) => column.scale.number(half).chars().count() + 2 + usize::from(entry.is_unreliable()),
+        None if entry.values.is_empty() => 0,
+        None => "(1 trial)".len(),
+    }));
+    let letters = widest(&mut entries().map(|entry| entry.letters.chars().count()));
+    let direction = column.direction();
+    let unit = match (column.unit_line(), direction) {
+        ("", direction) => direction.to_owned(),
+        (unit, "") => unit.to_owned(),
+        (unit, direction) => format!("{unit}, {direction}"),
+    };
+    Head {
+        header: column.header.clone(),
+        unit,
+        best: if column.better == Better::Lower { "lower" } else { "higher" },
+        widths: format!(".k{index}{{--v:{value}ch;--h:{half}ch;--l:{letters}ch}}"),
+        letters: letters > 0,
+    }
+}
+
+fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
+    let row = &analysis.rows[index];
+    let cells = match row.word {
+        Some(word) => {
+            std::iter::once(Cell::Word(word)).chain((1..analysis.columns.len()).map(|_| Cell::Nothing)).collect()
+        }
+        None => (0..analysis.columns.len())
+            .map(|column| {
+                let (entry, scale) = (&row.entries[column], &analysis.columns[column].scale);
+                match entry.mean() {
+                    Some(mean) => Cell::Value {
+                        value: scale.number(mean),
+                        half: entry.half_width().map(|half| scale.number(half)).unwrap_or_default(),
+                        rough: entry.is_unreliable(),
+                        letters: entry.letters.clone(),
+                        ratio: entry.ratio.map(ratio).unwrap_or_default(),
+                    },
+                    None => Cell::Nothing,
+                }
+            })
+            .collect(),
+    };
+    Row {
+        cell: row.cell,
+        place,
+        levels: super::data::levels(analysis, index).iter().map(usize::to_string).collect::<Vec<_>>().join(","),
+        labels: analysis.labels(index).into_iter().map(str::to_owned).collect(),
+        name: row.label.clone(),
+        notes: row.footnotes.clone(),
+        count: row.completed,
+        cells,
+    }
+}
+
+/// A comparison of two rows.
+pub(super) struct Pair {
+    pub(super) column: String,
+    pub(super) row: String,
+    pub(super) against: String,
+    pub(super) difference: String,
+    pub(super) p: String,
+    pub(super) delta: String,
+    pub(super) verdict: &'static str,
+}
+
+/// Each row against its panel's baseline, or every pair where there is no baseline; and a title.
+pub(super) fn comparisons(analysis: &Analysis<'_>) -> (String, Vec<Pair>) {
+    let with_baseline = analysis.baseline_name().is_some();
+    let mut pairs = Vec::new();
+    for (column, comparison) in analysis.comparisons.iter().enumerate() {
+        for (index, panel) in comparison.panels.iter().enumerate() {
+            let Some(panel) = panel else { continue };
+            let baseline = analysis.baseline_of(index);
+            let wanted: Vec<(usize, usize)> = if with_baseline {
+                let Some(baseline) = baseline else { continue };
+                panel.rows.iter().filter(|row| **row != baseline).map(|row| (baseline, *row)).collect()
+            } else {
+                let rows = &panel.rows;
+                (0..rows.len()).flat_map(|i| (i + 1..rows.len()).map(move |j| (rows[j], rows[i]))).collect()
+            };
+            pairs.extend(wanted.into_iter().filter_map(|(against, row)| {
+                let pair = panel.pair(against, row)?;
+                let difference = match pair.relative {
+                    Some(shift) => amount(shift),
+                    None => {
+                        let scale = &analysis.columns[column].scale;
+                        let interval = pair.shift.interval;
+                        format!("{} to {}", scale.number(interval.low), scale.with_unit(interval.high))
+                    }
+                };
+                Some(Pair {
+                    column: analysis.columns[column].header.clone(),
+                    row: super::name(analysis, row),
+                    against: super::name(analysis, against),
+                    difference,
+                    p: p_value(pair.adjusted_p),
+                    delta: grouped(pair.cliffs_delta, 2),
+                    verdict: if pair.differs {
+                        "different"
+                    } else if pair.can_differ {
+                        "not told apart"
+                    } else {
+                        "too few trials to tell"
+                    },
+                })
+            }));
+        }
+    }
+    let title = if with_baseline { "Every comparison against the baseline" } else { "Every pair compared" };
+    let all = pairs.len();
+    pairs.truncate(MAX_PAIRS);
+    let title = if all > MAX_PAIRS { format!("{title} (the first {MAX_PAIRS} of {all})") } else { title.to_owned() };
+    (title, pairs)
+}

@@ -1,0 +1,107 @@
+//! One load by itself, without a study around it: what `fstone load` prints, and its live line.
+
+use crate::{number::Scale, text};
+use fstone_model::{Histogram, LoadReport, Unit, units};
+use std::{fmt::Write as _, time::Duration};
+
+/// A load's result as a page of text, 80 columns wide.
+#[must_use]
+pub fn load_summary(name: &str, report: &LoadReport) -> String {
+    let mut out = String::new();
+    let rate = |count| Scale::of_one(Unit::PerSecond, report.per_second(count)).with_unit(report.per_second(count));
+    let speed =
+        |bytes| Scale::of_one(Unit::BytesPerSecond, report.per_second(bytes)).with_unit(report.per_second(bytes));
+    let time = |ns| units::format_duration(Duration::from_nanos(ns));
+    let _ = writeln!(
+        out,
+        "{}: {} in {}, seed {}",
+        text::line(name),
+        threads(report.threads),
+        time(report.elapsed_ns),
+        report.seed
+    );
+    let _ = writeln!(
+        out,
+        "  set-up {}, then {} of operations and {} of final sync, both inside the interval\n",
+        time(report.setup_ns),
+        time(report.running_ns),
+        time(report.sync_ns)
+    );
+    let _ =
+        writeln!(out, "  {:<20} {:>12} {:>9} {:>9} {:>9} {:>9}", "operation", "completed", "mean", "p50", "p99", "max");
+    for operation in report.operations.iter().filter(|operation| operation.invocations + operation.errors > 0) {
+        row(&mut out, &operation.name, operation.invocations, &operation.latency);
+    }
+    for fsyncs in report.group_fsyncs.iter().filter(|fsyncs| fsyncs.periodic + fsyncs.at_end > 0) {
+        row(&mut out, "fsync (policy)", fsyncs.periodic + fsyncs.at_end, &fsyncs.latency);
+    }
+    let _ = writeln!(out, "\n  operations    {}", rate(report.invocations()));
+    let _ = writeln!(out, "  transactions  {}", rate(report.transactions()));
+    let _ = writeln!(out, "  read          {}", speed(report.read_bytes()));
+    let _ = writeln!(out, "  written       {}", speed(report.written_bytes()));
+    if let Some(cost) = report.audit.null_ns_per_operation {
+        let _ = writeln!(out, "  fstone's own cost per operation (null I/O engine)  {cost:.0} ns");
+    }
+    for error in &report.errors {
+        let path = text::line(&error.path);
+        let _ = writeln!(
+            out,
+            "  error: {} × {} {path}: {} (in {})",
+            error.count,
+            error.call,
+            error.text,
+            text::line(&error.operation)
+        );
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(out, "  warning: {}", text::line(warning));
+    }
+    out
+}
+
+/// One line about a load that is under way.
+#[must_use]
+pub fn live_line(
+    phase: &str,
+    elapsed: Duration,
+    interval: Duration,
+    operations: u64,
+    bytes: u64,
+    latency: &Histogram,
+) -> String {
+    let seconds = interval.as_secs_f64();
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let (operations, bytes) = (per_second(operations), per_second(bytes));
+    let mut line = format!(
+        "{} {} s · {} · {}",
+        text::line(phase),
+        elapsed.as_secs(),
+        Scale::of_one(Unit::PerSecond, operations).with_unit(operations),
+        Scale::of_one(Unit::BytesPerSecond, bytes).with_unit(bytes)
+    );
+    if let (Some(p50), Some(p99)) = (latency.percentile_ns(50.0), latency.percentile_ns(99.0)) {
+        let _ = write!(line, " · p50 {}, p99 {}", nanoseconds(p50), nanoseconds(p99));
+    }
+    line
+}
+
+fn row(out: &mut String, name: &str, count: u64, latency: &Histogram) {
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), nanoseconds);
+    let _ = writeln!(
+        out,
+        "  {:<20} {count:>12} {:>9} {:>9} {:>9} {:>9}",
+        text::line(name),
+        cell(latency.mean_ns()),
+        cell(latency.percentile_ns(50.0)),
+        cell(latency.percentile_ns(99.0)),
+        cell((latency.count > 0).then_some(latency.max_ns as f64))
+    );
+}
+
+fn nanoseconds(value: f64) -> String {
+    Scale::of_one(Unit::Nanoseconds, value).with_unit(value)
+}
+
+fn threads(count: u32) -> String {
+    if count == 1 { "1 thread".into() } else { format!("{count} threads") }
+}

@@ -1,0 +1,119 @@
+//! What plots with two axes have in common: tick labels, grid lines, legends.
+
+use super::{
+    axis::Axis,
+    canvas::{Anchor, Canvas, Shape},
+    measure::{text_width, wrap},
+};
+use crate::{analysis::ColumnView, number::grouped};
+
+/// Font size of tick labels and legends.
+pub(super) const TEXT: f64 = 12.0;
+const SMALL: f64 = 11.0;
+/// Height of a line of text.
+pub(super) const LINE: f64 = 15.0;
+
+/// Labels for ticks: as many decimals as tell them apart, and no more.
+pub(super) fn tick_labels(ticks: &[f64], divisor: f64) -> Vec<String> {
+    (0..=6)
+        .map(|decimals| ticks.iter().map(|tick| grouped(tick / divisor, decimals)).collect::<Vec<_>>())
+        .find(|labels| {
+            ticks.iter().zip(labels).all(|(tick, label)| {
+                let shown: f64 = label.replace(',', "").replace('−', "-").parse().unwrap_or(f64::NAN);
+                (shown - tick / divisor).abs() <= (tick / divisor).abs() * 1e-3 + 1e-12
+            })
+        })
+        .unwrap_or_else(|| ticks.iter().map(|tick| grouped(tick / divisor, 6)).collect())
+}
+
+/// How wide the labels of a vertical axis are.
+pub(super) fn labels_width(axis: &Axis, divisor: f64, wanted: usize) -> f64 {
+    tick_labels(&axis.ticks(wanted, divisor), divisor).iter().map(|label| text_width(label, SMALL)).fold(0.0, f64::max)
+}
+
+/// Horizontal grid lines from `left` to `right` with their labels to the left of `left`.
+pub(super) fn vertical_axis(canvas: &mut Canvas, axis: &Axis, divisor: f64, wanted: usize, left: f64, right: f64) {
+    let ticks = axis.ticks(wanted, divisor);
+    for (tick, label) in ticks.iter().zip(tick_labels(&ticks, divisor)) {
+        let y = axis.at(*tick);
+        canvas.line(left, y, right, y, "fs-grid");
+        canvas.text(left - 6.0, y + 4.0, Anchor::End, "fs-m fs-s", &label);
+    }
+}
+
+/// Vertical grid lines from `top` to `bottom` with their labels under `bottom`; labels that would touch are left out.
+pub(super) fn horizontal_axis(canvas: &mut Canvas, axis: &Axis, divisor: f64, wanted: usize, top: f64, bottom: f64) {
+    let ticks = axis.ticks(wanted, divisor);
+    let mut free_from = f64::NEG_INFINITY;
+    for (tick, label) in ticks.iter().zip(tick_labels(&ticks, divisor)) {
+        let x = axis.at(*tick);
+        canvas.line(x, top, x, bottom, "fs-grid");
+        let half = text_width(&label, SMALL) / 2.0;
+        if x - half > free_from {
+            canvas.text(x, bottom + 15.0, Anchor::Middle, "fs-m fs-s", &label);
+            free_from = x + half + 6.0;
+        }
+    }
+}
+
+/// What a column's axis says: name, unit, and which way is better.
+pub(super) fn axis_title(column: &ColumnView, logarithmic: bool) -> String {
+    let mut title = column.with_unit();
+    if !column.direction().is_empty() {
+        title.push_str(&format!(", {}", column.direction()));
+    }
+    if logarithmic {
+        title.push_str(", logarithmic");
+    }
+    title
+}
+
+/// A horizontal axis's title, centred under its labels, wrapped to the drawing; the y of the line after it.
+pub(super) fn axis_words(canvas: &mut Canvas, title: &str, center: f64, y: f64, width: f64) -> f64 {
+    // As wide as it can be while staying centred and inside.
+    let room = 2.0 * center.min(width - center);
+    let lines = wrap(title, TEXT, room);
+    for (index, line) in lines.iter().enumerate() {
+        canvas.text(center, y + LINE * index as f64, Anchor::Middle, "fs-t", line);
+    }
+    y + LINE * lines.len() as f64
+}
+
+/// A legend in as many lines as it takes: a mark and a name per series. Gives the height it took.
+pub(super) fn legend(canvas: &mut Canvas, names: &[&str], width: f64, bars: bool) -> f64 {
+    const MARK: f64 = 16.0;
+    const GAP: f64 = 18.0;
+    let (mut x, mut y) = (0.0, 12.0);
+    for (series, name) in names.iter().enumerate() {
+        let lines = wrap(name, TEXT, width - MARK);
+        let longest = lines.iter().map(|line| text_width(line, TEXT)).fold(0.0, f64::max);
+        if x > 0.0 && x + MARK + longest > width {
+            (x, y) = (0.0, y + LINE + 3.0);
+        }
+        canvas.open(&format!("fs-{series}"));
+        if bars {
+            canvas.rect(x, y - 9.0, 10.0, 10.0, "class=\"fs-mark\"");
+        } else {
+            canvas.mark(x + 5.0, y - 4.0, Shape::of(series), 4.0);
+        }
+        canvas.close();
+        for (index, line) in lines.iter().enumerate() {
+            canvas.text(x + MARK, y + LINE * index as f64, Anchor::Start, "fs-t", line);
+        }
+        y += LINE * (lines.len() - 1) as f64;
+        x += MARK + longest + GAP;
+    }
+    y + 12.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tick_labels;
+
+    #[test]
+    fn labels_have_the_decimals_they_need() {
+        assert_eq!(tick_labels(&[0.0, 0.5, 1.0], 1.0), ["0.0", "0.5", "1.0"]);
+        assert_eq!(tick_labels(&[10_000.0, 20_000.0], 1.0), ["10,000", "20,000"]);
+        assert_eq!(tick_labels(&[0.25, 0.5], 1.0), ["0.25", "0.50"]);
+    }
+}

@@ -1,0 +1,149 @@
+//! Lines over a numeric factor, with bands.
+
+use super::{
+    Drawing, Look,
+    axis::Axis,
+    canvas::{Anchor, Canvas, Shape, between, through},
+    frame::{LINE, TEXT, axis_title, axis_words, labels_width, legend, vertical_axis},
+    measure::{text_width, wrap},
+};
+use crate::{Analysis, analysis::in_words};
+
+const HEIGHT: f64 = 250.0;
+const TICKS: usize = 5;
+/// Levels spread over more than this are spaced by their logarithm.
+const LOGARITHMIC_FROM: f64 = 8.0;
+
+/// Draws a column: the numeric factor across, a line per level of the subject.
+pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawing {
+    let view = &analysis.columns[column];
+    let structure = &analysis.structure;
+    let Some(over) = structure.axis else { return Drawing { width: look.width, height: 0.0, body: String::new() } };
+    let subject = structure.subject.filter(|subject| *subject != over);
+    let names: Vec<&str> =
+        subject.map_or_else(Vec::new, |subject| structure.varied[subject].levels.iter().map(String::as_str).collect());
+    let mut canvas = Canvas::default();
+    let mut top = if names.len() > 1 { legend(&mut canvas, &names, look.width, false) } else { 0.0 };
+    for line in wrap(&axis_title(view, look.logarithmic), TEXT, look.width) {
+        canvas.text(0.0, top + 10.0, Anchor::Start, "fs-m", &line);
+        top += LINE;
+    }
+    top += 12.0;
+    let values = || {
+        analysis.rows.iter().flat_map(|row| {
+            let entry = &row.entries[column];
+            let ends = entry.interval.map(|interval| [interval.low, interval.high]);
+            entry.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
+        })
+    };
+    let (low_y, high_y) = (top + HEIGHT, top);
+    let axis = Some(look)
+        .filter(|look| look.logarithmic)
+        .and_then(|_| Axis::logarithmic(values(), low_y, high_y))
+        .unwrap_or_else(|| Axis::linear(values(), false, low_y, high_y));
+    let left = labels_width(&axis, view.scale.divisor, TICKS) + 10.0;
+    vertical_axis(&mut canvas, &axis, view.scale.divisor, TICKS, left, look.width);
+    let across =
+        positions(structure.varied[over].numbers.as_deref().unwrap_or_default(), left + 14.0, look.width - 14.0);
+    let level_of = |row: usize| {
+        let factor = &structure.varied[over];
+        factor.levels.iter().position(|level| *level == analysis.rows[row].levels[over])
+    };
+    let series_names = if names.is_empty() { vec![""] } else { names };
+    for (series, name) in series_names.into_iter().enumerate() {
+        let rows = (0..analysis.rows.len())
+            .filter(|row| subject.is_none_or(|subject| analysis.rows[*row].levels[subject] == name));
+        let mut points: Vec<(f64, usize)> = rows.filter_map(|row| Some((*across.get(level_of(row)?)?, row))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        line(&mut canvas, analysis, column, series, &points, &axis);
+    }
+    level_labels(&mut canvas, &structure.varied[over].levels, &across, top + HEIGHT, look.width);
+    let center = f64::midpoint(left, look.width);
+    let bottom = axis_words(&mut canvas, &structure.varied[over].name, center, top + HEIGHT + 38.0, look.width);
+    Drawing { width: look.width, height: bottom - 4.0, body: canvas.finish() }
+}
+
+/// Where each level is across the plot.
+fn positions(numbers: &[u64], from: f64, to: f64) -> Vec<f64> {
+    let values: Vec<f64> = numbers.iter().map(|number| *number as f64).collect();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let place: Box<dyn Fn(f64) -> f64> = if high <= low {
+        Box::new(|_| 0.5)
+    } else if low > 0.0 && high / low >= LOGARITHMIC_FROM {
+        Box::new(move |value| (value / low).ln() / (high / low).ln())
+    } else {
+        Box::new(move |value| (value - low) / (high - low))
+    };
+    values.into_iter().map(|value| from + place(value) * (to - from)).collect()
+}
+
+fn line(
+    canvas: &mut Canvas,
+    analysis: &Analysis<'_>,
+    column: usize,
+    series: usize,
+    points: &[(f64, usize)],
+    axis: &Axis,
+) {
+    let view = &analysis.columns[column];
+    let entry = |row: usize| &analysis.rows[row].entries[column];
+    canvas.open(&format!("fs-{series}"));
+    // A band needs an interval on either side; where one is missing it is interrupted.
+    for run in points.split(|(_, row)| entry(*row).interval.is_none()).filter(|run| run.len() > 1) {
+        let edge = |pick: &dyn Fn(fstone_stats::Interval) -> f64| -> Vec<(f64, f64)> {
+            run.iter().filter_map(|(x, row)| Some((*x, axis.at(pick(entry(*row).interval?))))).collect()
+        };
+        canvas.path(&between(&edge(&|interval| interval.high), &edge(&|interval| interval.low)), "fs-band");
+    }
+    canvas.path(&through(points.iter().map(|(x, row)| Some((*x, axis.at(entry(*row).mean()?))))), "fs-line");
+    canvas.close();
+    for (x, row) in points {
+        let entry = entry(*row);
+        let Some(mean) = entry.mean() else { continue };
+        let title = format!("{}: {}", analysis.rows[*row].label, in_words(&view.scale, entry));
+        canvas.open_cell(series, analysis.rows[*row].cell, column, &title);
+        if let Some(interval) = entry.interval {
+            canvas.interval((*x, axis.at(interval.low)), (*x, axis.at(interval.high)), interval.is_reliable());
+        }
+        let trials: Vec<(f64, f64)> = entry.values.iter().map(|value| (*x, axis.at(value.value))).collect();
+        canvas.dots(&trials, "fs-dots");
+        canvas.mark(*x, axis.at(mean), Shape::of(series), 4.2);
+        canvas.close();
+    }
+}
+
+/// The levels' names under the plot; those that would touch the one before are left out, never the last.
+fn level_labels(canvas: &mut Canvas, levels: &[String], across: &[f64], y: f64, width: f64) {
+    let mut order: Vec<usize> = (0..across.len().min(levels.len())).collect();
+    order.sort_by(|a, b| across[*a].total_cmp(&across[*b]));
+    let span = |index: usize| {
+        let half = text_width(&levels[index], 11.0) / 2.0;
+        let middle = across[index].clamp(half, (width - half).max(half));
+        (middle - half, middle + half, middle)
+    };
+    let Some(&last) = order.last() else { return };
+    let before_last = span(last).0 - 6.0;
+    let mut free_from = f64::NEG_INFINITY;
+    for index in order {
+        let (from, to, middle) = span(index);
+        canvas.line(across[index], y, across[index], y + 4.0, "fs-axis");
+        if index == last || (from >= free_from && to <= before_last) {
+            canvas.text(middle, y + 18.0, Anchor::Middle, "fs-m fs-s", &levels[index]);
+            free_from = to + 6.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positions;
+
+    #[test]
+    fn wide_ranges_are_spaced_by_their_logarithm() {
+        let rounded: Vec<f64> = positions(&[1, 2, 4, 8], 0.0, 30.0).into_iter().map(f64::round).collect();
+        assert_eq!(rounded, [0.0, 10.0, 20.0, 30.0]);
+        assert_eq!(positions(&[10, 20, 30], 0.0, 10.0), [0.0, 5.0, 10.0]);
+        assert_eq!(positions(&[7], 0.0, 10.0), [5.0]);
+    }
+}

@@ -1,0 +1,176 @@
+//! Throughput over the time of a trial: is the figure one level, or the mean of a fast start and a slow rest?
+
+use super::{
+    Chapter, Drawing, Figure, Look,
+    axis::Axis,
+    canvas::{Anchor, Canvas, through},
+    column::capital,
+    frame::{axis_words, horizontal_axis, labels_width, vertical_axis},
+    multiples::{Panels, shown},
+    slug,
+};
+use crate::{Analysis, analysis::LoadStep, number::Scale, text::counted};
+use fstone_model::{LoadReport, Unit};
+
+const HEIGHT: f64 = 90.0;
+/// A series of fewer points is no series.
+const MIN_POINTS: usize = 4;
+/// More trials than this are not drawn one by one.
+const MAX_TRIALS: usize = 30;
+/// Longer series are drawn with this many points.
+const MAX_POINTS: usize = 240;
+
+struct Traces {
+    row: usize,
+    /// Seconds and rate, per trial.
+    trials: Vec<Vec<(f64, f64)>>,
+    /// The median over trials.
+    median: Vec<(f64, f64)>,
+}
+
+/// The figure; `None` without a series.
+pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> Option<Figure<'a>> {
+    let counts_transactions = load.rows.iter().flat_map(|row| &row.reports).any(|report| report.transactions() > 0);
+    let of_row = |row: usize| load.rows.iter().find(|of_row| of_row.row == row);
+    let (rows, note) = shown(analysis, &|row| of_row(row).is_some());
+    let traces: Vec<Traces> = rows
+        .iter()
+        .filter_map(|&row| {
+            let trials: Vec<Vec<(f64, f64)>> = of_row(row)?
+                .reports
+                .iter()
+                .map(|report| rates(report, counts_transactions))
+                .filter(|trial| trial.len() >= MIN_POINTS)
+                .collect();
+            let median = median(&trials);
+            (!median.is_empty()).then_some(Traces { row, trials, median })
+        })
+        .collect();
+    if traces.is_empty() {
+        return None;
+    }
+    let what = if counts_transactions { "transactions per second" } else { "operations per second" };
+    let told: Vec<String> = traces
+        .iter()
+        .map(|traces| {
+            let low = traces.median.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+            let high = traces.median.iter().map(|point| point.1).fold(0.0, f64::max);
+            let scale = Scale::of_one(Unit::PerSecond, high);
+            let row = &analysis.rows[traces.row];
+            format!(
+                "{}: {} to {} over {}",
+                row.label,
+                scale.number(low),
+                scale.with_unit(high),
+                counted(traces.trials.len(), "trial")
+            )
+        })
+        .collect();
+    Some(Figure {
+        slug: slug(&[&load.step, "over time"]),
+        chapter: Chapter::Load,
+        title: format!("{}: {what} over time", capital(&load.step)),
+        caption: format!("Thin lines are single trials, the thick one their median at each moment.{note}"),
+        description: format!("{} over the time of a trial, by row: {}.", capital(what), told.join("; ")),
+        logarithmic: false,
+        draw: Box::new(move |look| draw(analysis, &traces, what, look)),
+    })
+}
+
+/// (seconds since the start, per second) for every full interval; neighbours averaged when there are very many.
+fn rates(report: &LoadReport, transactions: bool) -> Vec<(f64, f64)> {
+    let interval = report.series_interval_ns as f64 / 1e9;
+    if interval <= 0.0 {
+        return Vec::new();
+    }
+    // What is left over at the end is not as long as the others and would look like a drop.
+    let full = if report.running_ns > 0 {
+        (report.running_ns / report.series_interval_ns.max(1)) as usize
+    } else {
+        report.series.len()
+    };
+    let points: Vec<(f64, f64)> = report
+        .series
+        .iter()
+        .take(full)
+        .enumerate()
+        .map(|(index, point)| {
+            let count = if transactions { point.transactions } else { point.operations };
+            ((index as f64 + 0.5) * interval, count as f64 / interval)
+        })
+        .collect();
+    let together = points.len().div_ceil(MAX_POINTS).max(1);
+    points
+        .chunks(together)
+        .map(|chunk| {
+            let mean = |pick: &dyn Fn(&(f64, f64)) -> f64| chunk.iter().map(pick).sum::<f64>() / chunk.len() as f64;
+            (mean(&|point| point.0), mean(&|point| point.1))
+        })
+        .collect()
+}
+
+fn median(trials: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let longest = trials.iter().max_by_key(|trial| trial.len());
+    let Some(longest) = longest else { return Vec::new() };
+    (0..longest.len())
+        .map(|index| {
+            let mut values: Vec<f64> = trials.iter().filter_map(|trial| Some(trial.get(index)?.1)).collect();
+            values.sort_by(f64::total_cmp);
+            let middle = values.len() / 2;
+            let median =
+                if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) };
+            (longest[index].0, median)
+        })
+        .collect()
+}
+
+fn draw(analysis: &Analysis<'_>, traces: &[Traces], what: &str, look: Look) -> Drawing {
+    let mut canvas = Canvas::default();
+    let points = || traces.iter().flat_map(|traces| traces.trials.iter().flatten());
+    let up = Axis::linear(points().map(|point| point.1), true, HEIGHT, 0.0);
+    let scale = Scale::of_one(Unit::PerSecond, up.high());
+    canvas.text(0.0, 11.0, Anchor::Start, "fs-m", what);
+    let left = labels_width(&up, scale.divisor, 3) + 10.0;
+    let titles: Vec<String> = traces.iter().map(|traces| analysis.rows[traces.row].label.clone()).collect();
+    let panels = Panels::new(&titles, look, left, 24.0, HEIGHT);
+    let longest = points().map(|point| point.0).fold(0.0, f64::max);
+    let across = Axis::exact(0.0, longest * 1.02, 0.0, panels.width);
+    panels.draw(&mut canvas, |canvas, index| {
+        vertical_axis(canvas, &up, scale.divisor, 3, 0.0, panels.width);
+        horizontal_axis(canvas, &across, 1.0, 4, 0.0, HEIGHT);
+        canvas.open("fs-0");
+        let place = |points: &[(f64, f64)]| through(points.iter().map(|(x, y)| Some((across.at(*x), up.at(*y)))));
+        if traces[index].trials.len() > 1 {
+            let thin: String = traces[index].trials.iter().take(MAX_TRIALS).map(|trial| place(trial)).collect();
+            canvas.path(&thin, "fs-thin");
+        }
+        canvas.path(&place(&traces[index].median), "fs-line");
+        canvas.close();
+    });
+    let bottom = axis_words(&mut canvas, "seconds since the start", look.width / 2.0, panels.total + 12.0, look.width);
+    Drawing { width: look.width, height: bottom - 4.0, body: canvas.finish() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_model::load::SeriesPoint;
+
+    #[test]
+    fn the_last_partial_interval_is_left_out() {
+        let point = |operations| SeriesPoint { operations, ..SeriesPoint::default() };
+        let report = LoadReport {
+            series: vec![point(100), point(120), point(7)],
+            series_interval_ns: 500_000_000,
+            running_ns: 1_030_000_000,
+            ..LoadReport::default()
+        };
+        assert_eq!(rates(&report, false), [(0.25, 200.0), (0.75, 240.0)]);
+    }
+
+    #[test]
+    fn medians_are_taken_where_there_are_values() {
+        let trials = vec![vec![(0.5, 1.0), (1.5, 5.0)], vec![(0.5, 3.0)]];
+        assert_eq!(median(&trials), [(0.5, 2.0), (1.5, 5.0)]);
+    }
+}
