@@ -1,7 +1,7 @@
 //! Carrying out a plan: every trial that is not finished, in the schedule's order, each recorded as it ends.
 
 use crate::{
-    device::Refusal,
+    device::{DeviceLock, Purpose, Refusal, ScratchDevice},
     events::{Event, ProgressSink},
     executor::{Executor, ExecutorError, HostExecutor, Job, TrialEnd},
     machine::Machine,
@@ -69,7 +69,7 @@ pub enum LabError {
     Journal(#[from] JournalError),
     /// A device that the study names may not be formatted.
     #[error("claiming the device: {0}")]
-    Device(#[from] Refusal),
+    Device(Box<Refusal>),
     /// A trial.
     #[error("trial {} of {label:?}: {source}", id.repetition + 1)]
     Trial {
@@ -136,15 +136,19 @@ pub fn carry_out_on(
 ) -> Result<RunEnd, LabError> {
     let schedule = Schedule::new(plan, finished)?;
     let work = WorkDirectory::lock(&options.work_directory)?;
-    examine_named_devices(plan, options, machine)?;
+    let locks = claim_named_devices(plan, options, machine)?;
     let mut executor = HostExecutor::new(machine, &work, options.allow_destroy.clone(), options.measure_null, cancel)?;
     let ended = run_trials(&mut executor, schedule, plan, recorder, sink, cancel);
-    let left = executor.close();
-    if left.is_empty() {
-        work.remove();
-    }
-    // What is left was reported with the trial that left it, or is in the journal for `clean`.
+    // What is left was reported with the trial that left it, and is in the journal for `clean`.
+    drop(executor.close());
+    drop(locks);
     ended
+}
+
+impl From<Refusal> for LabError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Device(Box::new(refusal))
+    }
 }
 
 /// The schedule's loop, whatever carries the trials out.
@@ -201,17 +205,19 @@ fn remaining(elapsed: Duration, made: u32, left: u32) -> Option<Duration> {
     (made > 0).then(|| elapsed.mul_f64(f64::from(left) / f64::from(made)))
 }
 
-/// A device that may not be destroyed ends a run before it has begun.
-fn examine_named_devices(plan: &Plan, options: &LabOptions, machine: &Machine) -> Result<(), LabError> {
-    let mut examined: Vec<&str> = Vec::new();
+/// A device that may not be destroyed, or is another run's, ends a run before it has begun. The locks are held until the
+/// run's end, so that no other run takes a device between two trials.
+fn claim_named_devices(plan: &Plan, options: &LabOptions, machine: &Machine) -> Result<Vec<DeviceLock>, Refusal> {
+    let mut locks: Vec<DeviceLock> = Vec::new();
+    let mut claimed: Vec<(u32, u32)> = Vec::new();
     for cell in &plan.cells {
-        if let DeviceSpec::Block { path } = &cell.device
-            && !examined.contains(&path.as_str())
-        {
-            examined.push(path);
-            let purpose = crate::device::Purpose::Named { allowed: options.allow_destroy.clone() };
-            crate::device::ScratchDevice::claim(Path::new(path), purpose, 0, &*machine.devices, &*machine.runner)?;
+        let DeviceSpec::Block { path } = &cell.device else { continue };
+        let purpose = Purpose::Named { allowed: options.allow_destroy.clone() };
+        let device = ScratchDevice::claim(Path::new(path), purpose, 0, &*machine.devices, &*machine.runner)?;
+        if !claimed.contains(&device.number()) {
+            locks.push(machine.devices.lock(device.path())?);
+            claimed.push(device.number());
         }
     }
-    Ok(())
+    Ok(locks)
 }

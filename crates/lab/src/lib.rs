@@ -6,6 +6,7 @@
 
 pub mod carry_out;
 pub mod command;
+pub mod describe;
 pub mod device;
 pub mod events;
 pub mod executor;

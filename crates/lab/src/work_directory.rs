@@ -10,16 +10,21 @@ use std::{
     io::{self, Read, Seek, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 const LOCK_NAME: &str = "fstone.lock";
+/// How long the last children of a killed run may take to die.
+const DYING: Duration = Duration::from_secs(10);
+/// The lock file's line that says so when the directory was made by a run.
+const MADE: &str = "this directory was made by fstone";
 
 /// A work directory, locked.
 #[derive(Debug)]
 pub struct WorkDirectory {
     path: PathBuf,
     lock: File,
-    /// Whether it was made by us, and is removed when empty.
+    /// Whether a run made it; then it is removed when it is empty.
     made: bool,
 }
 
@@ -60,7 +65,8 @@ impl WorkDirectory {
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
         let lock_path = path.join(LOCK_NAME);
-        let mut lock = loop {
+        let since = Instant::now();
+        let (mut lock, before) = loop {
             let lock = OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -74,21 +80,30 @@ impl WorkDirectory {
                 // Another run may have removed the file, in `remove`, after we opened it: then this lock is of a file
                 // that nobody finds any more.
                 Ok(()) => match (fs::metadata(&lock_path), lock.metadata()) {
-                    (Ok(named), Ok(held)) if file_id(&named) == file_id(&held) => break lock,
+                    (Ok(named), Ok(held)) if file_id(&named) == file_id(&held) => {
+                        let before = content(&lock);
+                        break (lock, before);
+                    }
                     _ => {}
                 },
                 Err(Errno::WOULDBLOCK) => {
-                    let mut holder = String::new();
-                    let read = (&lock).take(1024).read_to_string(&mut holder);
-                    let known = read.is_ok() && !holder.trim().is_empty();
-                    let holder = if known { holder.trim().to_owned() } else { "another run".to_owned() };
+                    let said = content(&lock);
+                    // A child that a killed run was just about to start shares its lock until it has died, too.
+                    if holder_is_gone(&said) && since.elapsed() < DYING {
+                        std::thread::sleep(Duration::from_millis(20));
+                        continue;
+                    }
+                    let holder = said.lines().next().unwrap_or("another run").to_owned();
                     return Err(WorkDirectoryError::Locked { path, holder });
                 }
                 Err(errno) => return Err(failed(&lock_path)(errno.into())),
             }
         };
+        // A killed run leaves the file, and with it this knowledge.
+        let made = made || before.lines().any(|line| line == MADE);
         let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        let holder = format!("process {} ({})\n", std::process::id(), crate::command::typed(&command));
+        let mark = if made { MADE } else { "" };
+        let holder = format!("process {} ({})\n{mark}\n", std::process::id(), crate::command::typed(&command));
         lock.set_len(0)
             .and_then(|()| lock.rewind())
             .and_then(|()| lock.write_all(holder.as_bytes()))
@@ -101,16 +116,36 @@ impl WorkDirectory {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
 
-    /// Gives it up: removes the lock file, and the directory where it was made for this and is empty.
-    pub fn remove(self) {
-        // Still locked, so nobody else can be at work in it. Both may fail without harm.
-        let _ = fs::remove_file(self.path.join(LOCK_NAME));
-        if self.made {
+impl Drop for WorkDirectory {
+    /// Gives it up: removes the lock file and, where a run made it and it is empty, the directory.
+    fn drop(&mut self) {
+        // Still locked, so nobody else can be at work in it. All of this may fail without harm.
+        let names = |directory| Some(fs::read_dir(directory).ok()?.flatten().map(|entry| entry.file_name()));
+        let holds_more = names(&self.path).is_none_or(|mut names| names.any(|name| name != LOCK_NAME));
+        // While there is more in it, such as a killed run's journal, the lock file keeps the knowledge of who made it.
+        if !(self.made && holds_more) {
+            let _ = fs::remove_file(self.path.join(LOCK_NAME));
+        }
+        if self.made && !holds_more {
             let _ = fs::remove_dir(&self.path);
         }
-        drop(self.lock);
+        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
+}
+
+/// Whether the process that a lock file names has ended.
+fn holder_is_gone(said: &str) -> bool {
+    let process = said.strip_prefix("process ").and_then(|rest| rest.split_whitespace().next());
+    process.is_some_and(|process| !Path::new("/proc").join(process).exists())
+}
+
+/// What the holder wrote; little, and of no consequence when it cannot be read.
+fn content(lock: &File) -> String {
+    let mut bytes = Vec::new();
+    let _ = lock.take(4096).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -124,10 +159,23 @@ mod tests {
         let first = WorkDirectory::lock(&path).expect("free");
         let error = WorkDirectory::lock(&path).expect_err("taken").to_string();
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
-        first.remove();
+        drop(first);
+        assert!(!path.exists(), "it was made for the run");
+    }
+
+    #[test]
+    fn a_killed_run_leaves_a_lock_that_holds_nobody_up_and_says_who_made_the_directory() {
+        let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let path = parent.path().join("work");
+        let killed = WorkDirectory::lock(&path).expect("free");
+        let written = fs::read(path.join(LOCK_NAME)).expect("read");
+        drop(killed);
+        fs::create_dir(&path).expect("made");
+        fs::write(path.join(LOCK_NAME), written).expect("written");
+        drop(WorkDirectory::lock(&path).expect("free"));
         assert!(!path.exists());
-        let again = WorkDirectory::lock(&path).expect("free again");
-        drop(again);
-        WorkDirectory::lock(&path).expect("a dropped lock is free, its file notwithstanding");
+        fs::create_dir(&path).expect("made by somebody else");
+        drop(WorkDirectory::lock(&path).expect("free"));
+        assert!(path.exists());
     }
 }

@@ -1,6 +1,6 @@
 //! Devices that are not there: for tests of everything above them.
 
-use super::{BlockFacts, Devices, FileId, FileKind, LoopSettings, Space, file_id};
+use super::{BlockFacts, DeviceLock, Devices, FileId, FileKind, LoopSettings, Refusal, Space, file_id};
 use crate::faults::Faults;
 use std::{
     collections::BTreeMap,
@@ -165,6 +165,13 @@ impl Devices for FakeDevices {
             return Ok(blank(path, (252, index), *size));
         }
         Ok(BlockFacts { kind: FileKind::Missing, ..blank(path, (0, 0), 0) })
+    }
+
+    fn lock(&self, path: &Path) -> Result<DeviceLock, Refusal> {
+        match self.call() {
+            Ok(_) => Ok(DeviceLock::of_nothing()),
+            Err(error) => Err(Refusal::Unexamined { path: path.to_owned(), words: error.to_string() }),
+        }
     }
 
     fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String> {

@@ -1,6 +1,6 @@
 //! The real devices.
 
-use super::{BlockFacts, Devices, FileId, LoopSettings, Space, facts, loops, split_number, zram};
+use super::{BlockFacts, DeviceLock, Devices, FileId, LoopSettings, Refusal, Space, facts, loops, split_number, zram};
 use rustix::fs::{Mode, OFlags, open, statvfs};
 use std::{
     fs::{self, File},
@@ -51,6 +51,10 @@ impl Devices for KernelDevices {
 
     fn facts(&self, path: &Path) -> io::Result<BlockFacts> {
         facts::gather(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<DeviceLock, Refusal> {
+        DeviceLock::take(path)
     }
 
     fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String> {

@@ -6,6 +6,7 @@
 mod facts;
 mod fake;
 mod kernel;
+mod lock;
 mod loops;
 mod provide;
 mod scratch;
@@ -14,6 +15,7 @@ mod zram;
 pub use facts::{BlockFacts, FileKind};
 pub use fake::FakeDevices;
 pub use kernel::KernelDevices;
+pub use lock::DeviceLock;
 pub(crate) use loops::image_id;
 pub use provide::{DeviceError, Wanted, provide};
 pub(crate) use scratch::filesystem_uuid;
@@ -95,6 +97,12 @@ pub trait Devices: Send + Sync {
     /// # Errors
     /// What the kernel says; that the path is not there is a fact, not an error.
     fn facts(&self, path: &Path) -> io::Result<BlockFacts>;
+
+    /// Keeps other runs from a named device.
+    ///
+    /// # Errors
+    /// [`Refusal::Locked`] with the holder; what an open gives.
+    fn lock(&self, path: &Path) -> Result<DeviceLock, Refusal>;
 
     /// A setting of a device's queue ("scheduler"), as it can be written back.
     ///

@@ -104,6 +104,14 @@ pub enum Refusal {
         /// What an exclusive open gave.
         errno: i32,
     },
+    /// Another run uses it.
+    #[error("{}: in use by {holder}", path.display())]
+    Locked {
+        /// The path.
+        path: PathBuf,
+        /// Who.
+        holder: String,
+    },
     /// Something is on it.
     #[error("{}: holds {signature}, which fstone did not make; if it may be lost: wipefs -a {}", path.display(), path.display())]
     ForeignSignature {
@@ -154,6 +162,11 @@ impl ScratchDevice {
         if let Some(signature) = signature(&facts.canonical, runner)? {
             return Err(Refusal::ForeignSignature { path: path.to_owned(), signature });
         }
+        // From here on it goes by the path without links, which the person has allowed with the one that was named.
+        let purpose = match purpose {
+            Purpose::Named { .. } => Purpose::Named { allowed: vec![facts.canonical.clone()] },
+            own => own,
+        };
         let claimed = Self { path: facts.canonical, number: facts.number, size_bytes: facts.size_bytes, purpose };
         // The path may be a symbolic link that was turned while blkid looked.
         let again = examine(path, devices)?;

@@ -53,9 +53,5 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
             Err(error) => found.push(Leftover { what: entry.describe(), error: Some(error) }),
         }
     }
-    drop(undo);
-    if !dry_run && found.iter().all(|leftover| leftover.error.is_none()) {
-        work.remove();
-    }
     Ok(found)
 }

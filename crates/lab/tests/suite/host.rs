@@ -71,7 +71,10 @@ fn filesystems_are_made_mounted_used_and_checked() {
         for name in ["mkfs", "mount", "write", "read", "fsck"] {
             assert!(figure(trial, name, "time") > 0.0, "{name}");
         }
-        assert!(figure(trial, "sync", "device written bytes") > 900_000.0, "{trial:#?}");
+        // Another test's sync(2) may have come before ours.
+        let written: f64 =
+            ["write", "sync", "remount"].map(|name| figure(trial, name, "device written bytes")).iter().sum();
+        assert!(written > 900_000.0, "{trial:#?}");
         assert!(figure(trial, "read", "device read bytes") > 900_000.0, "read again after the remount");
         assert_eq!(figure(trial, "fsck", "exit status"), 0.0);
         assert!(!fact(trial, "features").is_empty());

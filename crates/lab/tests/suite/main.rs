@@ -2,4 +2,6 @@
 
 mod faults;
 mod host;
+mod killed;
+mod named;
 mod support;

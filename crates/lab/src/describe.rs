@@ -1,0 +1,279 @@
+//! What a run would do, without doing any of it: for `--dry-run`.
+
+use crate::{
+    command::{CommandLine, typed},
+    filesystem,
+    mount::MountRequest,
+    schedule::block_order,
+};
+use fstone_model::{
+    Cell, Plan, Step,
+    study::{DeviceSpec, FsckMode, KernelSpec, StepAction},
+    units::format_duration,
+};
+use std::{fmt, path::Path, time::Duration};
+
+/// What a trial takes besides its loads' own time, measured on small images: attach, mkfs, mount, unmount, fsck.
+const OVERHEAD: Duration = Duration::from_secs(1);
+
+/// What a run would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Every cell.
+    pub cells: Vec<CellDescription>,
+    /// The order of each block that is certain to run: indices of cells.
+    pub blocks: Vec<Vec<u32>>,
+    /// Blocks that may follow while intervals are too wide.
+    pub further_blocks: u32,
+    /// How long it will take.
+    pub time: TimeEstimate,
+}
+
+/// What a trial of a cell would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellDescription {
+    /// Its index.
+    pub index: u32,
+    /// Its label.
+    pub label: String,
+    /// On what, and with which queue settings.
+    pub device: String,
+    /// Under which kernel.
+    pub kernel: String,
+    /// Each step's name and what it does: the exact command where there is one.
+    pub steps: Vec<(String, String)>,
+}
+
+/// How long a run will take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeEstimate {
+    /// By the time limits of its loads, for the least number of repeats.
+    About(Duration),
+    /// The same, but some loads or commands take as long as they take.
+    AtLeast(Duration),
+    /// As the study's author says.
+    Stated(Duration),
+}
+
+impl fmt::Display for TimeEstimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::About(time) => write!(f, "about {}", format_duration(*time)),
+            Self::AtLeast(time) => write!(f, "more than {}", format_duration(*time)),
+            Self::Stated(time) => write!(f, "about {} (as the study says)", format_duration(*time)),
+        }
+    }
+}
+
+/// Describes a run. Touches nothing. In place of what is not known before, such as the number of a loop device, stands a
+/// letter: `/dev/loopN`.
+#[must_use]
+pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
+    let repeats = plan.repeats;
+    let blocks = (0..repeats.min).map(|block| block_order(plan, block)).collect();
+    let further_blocks = if repeats.until.is_some() { repeats.max.saturating_sub(repeats.min) } else { 0 };
+    Description {
+        cells: plan.cells.iter().map(|cell| describe_cell(cell, work_directory)).collect(),
+        blocks,
+        further_blocks,
+        time: estimate(plan),
+    }
+}
+
+fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
+    let device_path = match &cell.device {
+        DeviceSpec::Loop { .. } => "/dev/loopN".to_owned(),
+        DeviceSpec::Zram { .. } => "/dev/zramN".to_owned(),
+        DeviceSpec::Block { path } => path.clone(),
+        DeviceSpec::Directory { .. } => String::new(),
+    };
+    let mut device = cell.device.describe();
+    for (name, value) in &cell.queue {
+        device.push_str(&format!(", {name}={value}"));
+    }
+    let place = match &cell.device {
+        DeviceSpec::Directory { path } => {
+            path.as_ref().map_or_else(|| work_directory.to_owned(), std::path::PathBuf::from).join("fstone-load-PID")
+        }
+        _ => work_directory.join("mnt"),
+    };
+    let kernel = match &cell.kernel {
+        KernelSpec::Host => "the running one".to_owned(),
+        KernelSpec::Uml(kernel) => format!("user-mode Linux {kernel}"),
+        KernelSpec::Qemu(kernel) => format!("QEMU {kernel}"),
+    };
+    let steps = cell.steps.iter().map(|step| (step.name.clone(), describe_step(cell, step, &device_path, &place)));
+    CellDescription { index: cell.index, label: cell.label.clone(), device, kernel, steps: steps.collect() }
+}
+
+fn describe_step(cell: &Cell, step: &Step, device: &str, place: &Path) -> String {
+    if matches!(cell.device, DeviceSpec::Directory { .. }) && !step.action.works_in_a_directory() {
+        return "left out: a directory is not fstone's to make, mount or check".to_owned();
+    }
+    let filesystem = filesystem::find(&cell.filesystem.kind);
+    let unknown = || format!("fstone has no adapter for {}", cell.filesystem.kind);
+    let mount = || {
+        let Some(filesystem) = filesystem else { return unknown() };
+        let request = MountRequest {
+            source: device.into(),
+            kernel_name: filesystem.kernel_name().to_owned(),
+            options: cell.filesystem.mount.clone(),
+            target: place.to_owned(),
+        };
+        typed(&request.argv())
+    };
+    let umount = || typed(&["umount".to_owned(), place.display().to_string()]);
+    match &step.action {
+        StepAction::Mkfs => {
+            filesystem.map_or_else(unknown, |filesystem| filesystem.mkfs(&cell.filesystem.mkfs, device).typed())
+        }
+        StepAction::Mount => mount(),
+        StepAction::Remount => format!("{}; echo 3 > /proc/sys/vm/drop_caches; {}", umount(), mount()),
+        StepAction::Unmount => umount(),
+        StepAction::Load(workload) => {
+            let time = workload.time_limit().map(|time| format!(", {}", format_duration(time))).unwrap_or_default();
+            let threads = workload.threads();
+            let plural = if threads == 1 { "" } else { "s" };
+            format!("load {}: {threads} thread{plural}{time}", workload.name)
+        }
+        StepAction::Command { argv, shell, .. } => {
+            let argv: Vec<String> = argv
+                .iter()
+                .map(|word| word.replace("{mount}", &place.display().to_string()).replace("{device}", device))
+                .collect();
+            match argv.first() {
+                Some(script) if *shell => CommandLine::new("sh", ["-c", script]).typed(),
+                _ => typed(&argv),
+            }
+        }
+        StepAction::Sync => "sync".to_owned(),
+        StepAction::DropCaches => "sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
+        StepAction::Trim => typed(&["fstrim".to_owned(), place.display().to_string()]),
+        StepAction::Fsck { mode } => describe_fsck(cell, filesystem, *mode, device),
+        StepAction::Fragmentation => "count the extents of every file (FIEMAP)".to_owned(),
+        StepAction::CopyIn { source, target } => {
+            typed(&["cp".to_owned(), "-R".to_owned(), source.clone(), place.join(target).display().to_string()])
+        }
+    }
+}
+
+fn describe_fsck(cell: &Cell, filesystem: Option<&dyn filesystem::Filesystem>, mode: FsckMode, device: &str) -> String {
+    let Some(filesystem) = filesystem else { return format!("fstone has no adapter for {}", cell.filesystem.kind) };
+    match filesystem.fsck(mode, device) {
+        Some(command) => command.typed(),
+        None => format!("{} has no check", filesystem.kind()),
+    }
+}
+
+fn estimate(plan: &Plan) -> TimeEstimate {
+    if let Some(stated) = plan.expected_duration {
+        return TimeEstimate::Stated(stated);
+    }
+    let mut open_ended = false;
+    let mut block = Duration::ZERO;
+    for cell in &plan.cells {
+        block += OVERHEAD;
+        for step in &cell.steps {
+            match &step.action {
+                StepAction::Load(workload) => match workload.time_limit() {
+                    Some(time) if !time.is_zero() => block += time,
+                    _ => open_ended = true,
+                },
+                StepAction::Command { .. } | StepAction::CopyIn { .. } => open_ended = true,
+                _ => {}
+            }
+        }
+    }
+    let time = block * plan.repeats.min;
+    if open_ended { TimeEstimate::AtLeast(time) } else { TimeEstimate::About(time) }
+}
+
+impl fmt::Display for Description {
+    /// For a terminal: cells with their steps, the order, the time.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for cell in &self.cells {
+            writeln!(f, "{:>3}  {}", cell.index + 1, cell.label)?;
+            writeln!(f, "     on {}, kernel: {}", cell.device, cell.kernel)?;
+            let width = cell.steps.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+            for (name, what) in &cell.steps {
+                writeln!(f, "     {name:width$}  {what}")?;
+            }
+        }
+        writeln!(f, "Order")?;
+        for (number, block) in self.blocks.iter().enumerate() {
+            let cells: Vec<String> = block.iter().map(|cell| (cell + 1).to_string()).collect();
+            writeln!(f, "     block {}: {}", number + 1, cells.join(" "))?;
+        }
+        if self.further_blocks > 0 {
+            writeln!(
+                f,
+                "     then at most {} more, of the cells whose intervals are still too wide",
+                self.further_blocks
+            )?;
+        }
+        writeln!(f, "Time: {}", self.time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use fstone_model::study::Repeats;
+
+    #[test]
+    fn every_step_is_spelled_out() {
+        let command = |name: &str, argv: &[&str], shell| {
+            let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+            testing::step(name, StepAction::Command { argv, shell, success: Vec::new() })
+        };
+        let steps = [
+            command("tar", &["tar", "cf", "/dev/zero", "{mount}"], false),
+            command("build", &["make defconfig && make -j8"], true),
+            testing::step("remount", StepAction::Remount),
+            testing::step("drop", StepAction::DropCaches),
+            testing::step("trim", StepAction::Trim),
+            testing::step("extents", StepAction::Fragmentation),
+            testing::step("copy", StepAction::CopyIn { source: "/usr/src/a b".into(), target: "src".into() }),
+            testing::step("fsck", StepAction::Fsck { mode: FsckMode::Repair }),
+        ];
+        let mut ext4 = testing::cell(0, "ext4", "data=writeback", &steps);
+        ext4.filesystem.mkfs = vec!["-I".into(), "256".into()];
+        ext4.queue = vec![("scheduler".into(), "none".into())];
+        let mut directory = testing::cell(1, "here", "", &[]);
+        directory.device = DeviceSpec::Directory { path: None };
+        let plan = testing::plan(vec![ext4, directory], Repeats { min: 2, max: 5, until: Some(0.02) });
+        insta::assert_snapshot!(describe(&plan, Path::new("/var/tmp/fstone")), @r#"
+          1  ext4 0
+             on loop 400 MiB, scheduler=none, kernel: the running one
+             mkfs     mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 -I 256 /dev/loopN
+             mount    mount -t ext4 -o data=writeback /dev/loopN /var/tmp/fstone/mnt
+             tar      tar cf /dev/zero /var/tmp/fstone/mnt
+             build    sh -c 'make defconfig && make -j8'
+             remount  umount /var/tmp/fstone/mnt; echo 3 > /proc/sys/vm/drop_caches; mount -t ext4 -o data=writeback /dev/loopN /var/tmp/fstone/mnt
+             drop     sync; echo 3 > /proc/sys/vm/drop_caches
+             trim     fstrim /var/tmp/fstone/mnt
+             extents  count the extents of every file (FIEMAP)
+             copy     cp -R '/usr/src/a b' /var/tmp/fstone/mnt/src
+             fsck     e2fsck -fy /dev/loopN
+          2  here 1
+             on directory (work directory), kernel: the running one
+             mkfs   left out: a directory is not fstone's to make, mount or check
+             mount  left out: a directory is not fstone's to make, mount or check
+        Order
+             block 1: 1 2
+             block 2: 1 2
+             then at most 3 more, of the cells whose intervals are still too wide
+        Time: more than 4 s
+        "#);
+    }
+
+    #[test]
+    fn the_estimate_says_what_it_is() {
+        let repeats = Repeats { min: 3, max: 3, until: None };
+        let plan = testing::plan(vec![testing::cell(0, "ext4", "", &[]), testing::cell(1, "xfs", "", &[])], repeats);
+        assert_eq!(estimate(&plan).to_string(), "about 6 s");
+        let stated = Plan { expected_duration: Some(Duration::from_secs(90)), ..plan };
+        assert_eq!(estimate(&stated).to_string(), "about 1 min 30 s (as the study says)");
+    }
+}
