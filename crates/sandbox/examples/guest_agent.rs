@@ -1,66 +1,147 @@
-//! Host and guest in one binary: boots itself as the agent of a guest and has it do something.
+//! Host and guest in one binary: boots itself as the agent of a guest and has it do something. The tests of this
+//! crate use it as their agent.
 //!
-//! `guest_agent boot [N]` boots N guests one after the other and prints how long each took to say hello.
+//! - `guest_agent boot [N]` boots N guests, one after the other, and prints how long each took to say hello.
+//! - `guest_agent echo BYTES` sends so many bytes to a guest and back, there only, and back only.
+//! - `guest_agent disk KIND` makes a filesystem on an image, has a guest mount it over vhost-user, write a hundred
+//!   files with fsync, and prints what arrived at the disk.
+//! - `guest_agent speed` reads disks of known speed back, from inside a guest.
 
-use fstone_sandbox::agent::{self, Context, Handler};
-use fstone_sandbox::guest::JobEnd;
-use fstone_sandbox::uml::{UmlSpec, installed_kernel};
+#[path = "guest_agent/jobs.rs"]
+mod jobs;
+#[path = "guest_agent/speed.rs"]
+mod speed;
+
+use fstone_sandbox::agent;
+use fstone_sandbox::guest::{Guest, JobEnd};
+use fstone_sandbox::uml::{UmlDisk, UmlKernel, UmlSpec, installed_kernel};
+use fstone_sandbox::vhost::{Disk, DiskSpec};
 use std::error::Error;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
-
-struct Example;
-
-impl Handler for Example {
-    fn run(&mut self, kind: &str, body: &[u8], context: &Context<'_>) -> Result<Vec<u8>, String> {
-        match kind {
-            "echo" => Ok(body.to_vec()),
-            "progress" => {
-                context.progress("half way");
-                context.log("a line for the log");
-                Ok(Vec::new())
-            }
-            other => Err(format!("no such job: {other}")),
-        }
-    }
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     if agent::is_agent() {
-        agent::main(&mut Example);
+        agent::main(&mut jobs::Jobs);
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["boot"] => boot(1),
         ["boot", count] => boot(count.parse()?),
-        _ => Err("usage: guest_agent boot [N]".into()),
+        ["disk", kind] => disk(kind),
+        ["echo", bytes] => echo(bytes.parse()?),
+        ["speed"] => speed::measure(),
+        _ => Err("usage: guest_agent boot [N] | echo BYTES | disk KIND | speed".into()),
+    }
+}
+
+/// What user-mode kernel to use: `GUEST_KERNEL=BINARY:MODULES[:LIBRARIES]`, else the installed one.
+fn kernel() -> Result<UmlKernel, Box<dyn Error>> {
+    let Ok(named) = std::env::var("GUEST_KERNEL") else {
+        return installed_kernel().ok_or_else(|| "linux.uml is not installed: apt-get install user-mode-linux".into());
+    };
+    let mut parts = named.split(':').map(Into::into);
+    Ok(UmlKernel { binary: parts.next().unwrap_or_default(), modules: parts.next(), libraries: parts.next() })
+}
+
+/// Does a job that has to succeed.
+fn job(guest: &mut Guest, kind: &str, body: &str) -> Result<String, Box<dyn Error>> {
+    match guest.run(kind, body.as_bytes(), Duration::from_secs(120), &mut |event| eprintln!("{event:?}")) {
+        JobEnd::Done(result) => Ok(String::from_utf8(result)?),
+        JobEnd::Failed(why) => Err(format!("{kind} {body}: {why}").into()),
+        JobEnd::GuestEnded(ending) => Err(format!("{kind} {body}: {}\n{}", ending.describe(), ending.words()).into()),
     }
 }
 
 fn boot(count: u32) -> Result<(), Box<dyn Error>> {
-    let kernel = installed_kernel().ok_or("linux.uml is not installed: apt-get install user-mode-linux")?;
     let directory = tempfile::tempdir()?;
+    let mut times = Vec::new();
     for _ in 0..count {
-        let spec = UmlSpec::new(kernel.clone(), std::env::current_exe()?, directory.path());
+        let spec = UmlSpec::new(kernel()?, std::env::current_exe()?, directory.path());
         let start = Instant::now();
         let mut guest = spec.boot()?;
         let round_trip = Instant::now();
-        let JobEnd::Done(_) = guest.run("echo", vec![7; 1000], Duration::from_secs(10), &mut |_| ()) else {
-            return Err("the guest did not echo".into());
-        };
+        job(&mut guest, "echo", &"x".repeat(1000))?;
         let round_trip = round_trip.elapsed();
         let (hello, boot_time, confinement) = (guest.hello().clone(), guest.boot_time(), guest.confinement());
         let report = guest.finish();
+        times.push(boot_time);
         println!(
-            "{} hello after {boot_time:.0?} (kernel {} ms), round trip {round_trip:.0?}, all {:.0?}, {:?}, {:?}, {:?} {:?}",
+            "{} hello after {} ms, kernel {} ms, round trip {} µs, whole {} ms, {confinement:?}, {:?}, {:?}",
             hello.kernel_release,
+            boot_time.as_millis(),
             hello.booted_ns / 1_000_000,
-            start.elapsed(),
-            confinement,
+            round_trip.as_micros(),
+            start.elapsed().as_millis(),
             report.ending,
             hello.tsc,
-            hello.complaints
         );
+        for complaint in &hello.complaints {
+            println!("  {complaint}");
+        }
     }
+    times.sort();
+    println!("median {} ms of {count}", times[times.len() / 2].as_millis());
+    Ok(())
+}
+
+/// The channel's speed, there and back.
+fn echo(bytes: usize) -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let mut guest = UmlSpec::new(kernel()?, std::env::current_exe()?, directory.path()).boot()?;
+    for kind in ["echo", "count", "produce"] {
+        let body = if kind == "produce" { bytes.to_string() } else { "x".repeat(bytes) };
+        let start = Instant::now();
+        job(&mut guest, kind, &body)?;
+        println!("{kind} {bytes} bytes: {:?}", start.elapsed());
+    }
+    println!("{:?}", guest.finish().ending);
+    Ok(())
+}
+
+/// mkfs of the host, as the user one is, on an image.
+fn mkfs(kind: &str, image: &Path) -> Result<(), Box<dyn Error>> {
+    let options: &[&str] = match kind {
+        "ext2" | "ext3" | "ext4" => &["-q", "-F"],
+        "xfs" | "btrfs" | "f2fs" => &["-q", "-f"],
+        "jfs" => &["-q"],
+        "reiserfs" => &["-q", "-f", "-f"],
+        "nilfs2" => &["-q"],
+        _ => return Err(format!("how is {kind} made?").into()),
+    };
+    let output = Command::new(format!("mkfs.{kind}"))
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .args(options)
+        .arg(image)
+        .output()
+        .map_err(|error| format!("mkfs.{kind}: {error}"))?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned().into()) }
+}
+
+fn disk(kind: &str) -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let image = directory.path().join("disk.img");
+    File::create(&image)?.set_len(512 << 20)?;
+    mkfs(kind, &image)?;
+    let disk = Disk::serve(&DiskSpec::new(&image), &directory.path().join("disk.sock"))?;
+    let mut spec = UmlSpec::new(kernel()?, std::env::current_exe()?, directory.path());
+    spec.disks = vec![UmlDisk::VhostUser(disk.socket().to_owned())];
+    let mut guest = spec.boot()?;
+    println!("disks {:?}, {:?}", guest.hello().disks, guest.hello().complaints);
+    if !guest.hello().filesystems.iter().any(|name| name == kind) {
+        println!("module: {:?}", job(&mut guest, "module", kind));
+    }
+    job(&mut guest, "mount", &format!("/dev/vda {kind}"))?;
+    let before = disk.counters();
+    let took = job(&mut guest, "fsync-files", "100")?;
+    println!("{kind}: 100 files of 4 KiB with fsync each: {took} ns");
+    println!("  {:?}", disk.counters().since(&before));
+    job(&mut guest, "unmount", "")?;
+    let report = guest.finish();
+    println!("  {:?} {:?}", report.ending, report.clock);
+    println!("  in all {:?}", disk.finish());
     Ok(())
 }

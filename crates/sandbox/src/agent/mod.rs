@@ -107,7 +107,8 @@ fn serve(handler: &mut dyn Handler) -> Result<(), String> {
     let beating = (Arc::clone(&writer), Arc::clone(&job));
     spawn("heartbeat", move || heartbeat(&beating.0, &beating.1))?;
     let (sender, jobs) = mpsc::channel();
-    spawn("channel", move || listen(FrameReader::new(incoming), &sender))?;
+    let answering = Arc::clone(&writer);
+    spawn("channel", move || listen(FrameReader::new(incoming), &answering, &sender))?;
 
     while let Ok((id, kind, body)) = jobs.recv() {
         job.store(u64::from(id), Ordering::Release);
@@ -185,11 +186,22 @@ fn heartbeat(writer: &Writer, job: &AtomicU64) {
 }
 
 /// Reads until bye or the end of the stream, which ends the agent.
-fn listen(mut reader: FrameReader<Line>, jobs: &mpsc::Sender<(u32, String, Vec<u8>)>) {
+fn listen(mut reader: FrameReader<Line>, writer: &Writer, jobs: &mpsc::Sender<(u32, String, Vec<u8>)>) {
+    let mut chunks = Vec::new();
     loop {
         match reader.next_message() {
+            Ok((sequence, Message::Chunk { body })) => {
+                chunks.extend(body);
+                if chunks.len() > crate::frames::MAX_BODY_BYTES {
+                    setup::print_on_console("fstone agent: a job without end\n");
+                    return;
+                }
+                send(writer, &Message::Ack { sequence });
+            }
             Ok((_, Message::Job { id, kind, body })) => {
-                if jobs.send((id, kind, body)).is_err() {
+                let mut whole = std::mem::take(&mut chunks);
+                whole.extend(body);
+                if jobs.send((id, kind, whole)).is_err() {
                     return;
                 }
             }

@@ -1,7 +1,7 @@
 //! Loading kernel modules with what they depend on. The guest has no modprobe, and the kernel's own would be it.
 
 use rustix::io::Errno;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -42,12 +42,16 @@ pub enum LoadError {
 }
 
 /// A kernel's modules: what there is, what is built in, and what needs what.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Modules {
     directory: PathBuf,
     /// Module name to its file and the files it needs, relative to the directory, as modules.dep has them.
     files: HashMap<String, (String, Vec<String>)>,
-    builtin: Vec<String>,
+    builtin: HashSet<String>,
+    /// What a module wants loaded before it without depending on it: f2fs wants a crc32 of the crypto layer.
+    before: HashMap<String, Vec<String>>,
+    /// Other names of modules; patterns for hardware are left out.
+    aliases: HashMap<String, String>,
 }
 
 /// "kernel/fs/f2fs/f2fs.ko.xz" is the module f2fs; the kernel knows no difference between - and _.
@@ -57,36 +61,74 @@ fn module_name(path: &str) -> String {
 }
 
 impl Modules {
-    /// Reads modules.dep and modules.builtin of this directory.
+    /// Reads what depmod wrote into this directory; only modules.dep has to be there.
     pub fn open(directory: Option<&Path>) -> Result<Self, LoadError> {
         let directory = directory.unwrap_or_else(|| Path::new("/lib/modules"));
         let list = fs::read_to_string(directory.join("modules.dep"))
             .map_err(|source| LoadError::NoList { directory: directory.display().to_string(), source })?;
-        let builtin = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
-        Ok(Self::parse(directory, &list, &builtin))
+        let optional = |name| fs::read_to_string(directory.join(name)).unwrap_or_default();
+        let (builtin, soft, aliases) =
+            (optional("modules.builtin"), optional("modules.softdep"), optional("modules.alias"));
+        Ok(Self::parse(directory, &list, &builtin, &soft, &aliases))
     }
 
-    fn parse(directory: &Path, list: &str, builtin: &str) -> Self {
-        let files = list
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .map(|(file, needs)| {
-                let needs = needs.split_whitespace().map(str::to_owned).collect();
-                (module_name(file), (file.to_owned(), needs))
-            })
-            .collect();
-        Self { directory: directory.to_owned(), files, builtin: builtin.lines().map(module_name).collect() }
+    fn parse(directory: &Path, list: &str, builtin: &str, soft: &str, aliases: &str) -> Self {
+        let mut modules = Self { directory: directory.to_owned(), ..Self::default() };
+        for (file, needs) in list.lines().filter_map(|line| line.split_once(':')) {
+            let needs = needs.split_whitespace().map(str::to_owned).collect();
+            modules.files.insert(module_name(file), (file.to_owned(), needs));
+        }
+        modules.builtin.extend(builtin.lines().map(module_name));
+        for line in soft.lines() {
+            // "softdep NAME pre: A B post: C"
+            let mut words = line.split_whitespace();
+            if let (Some("softdep"), Some(name), Some("pre:")) = (words.next(), words.next(), words.next()) {
+                let before = words.take_while(|&word| word != "post:").map(module_name);
+                modules.before.entry(module_name(name)).or_default().extend(before);
+            }
+        }
+        for line in aliases.lines() {
+            let mut words = line.split_whitespace();
+            if let (Some("alias"), Some(alias), Some(name)) = (words.next(), words.next(), words.next())
+                && !alias.contains(['*', ':'])
+            {
+                modules.aliases.insert(module_name(alias), module_name(name));
+            }
+        }
+        modules
     }
 
     /// The files to load for this module, in order, relative to the directory; empty when it is built in.
     pub fn order(&self, name: &str) -> Result<Vec<String>, LoadError> {
-        let name = name.replace('-', "_");
-        if self.builtin.contains(&name) {
-            return Ok(Vec::new());
+        let mut order = Vec::new();
+        self.add(&module_name(name), &mut order, &mut Vec::new())?;
+        Ok(order)
+    }
+
+    fn add(&self, name: &str, order: &mut Vec<String>, adding: &mut Vec<String>) -> Result<(), LoadError> {
+        // As modprobe looks a name up: modules, aliases, what is built in.
+        let name =
+            if self.files.contains_key(name) { name } else { self.aliases.get(name).map_or(name, String::as_str) };
+        let Some((file, needs)) = self.files.get(name) else {
+            return if self.builtin.contains(name) { Ok(()) } else { Err(LoadError::Unknown(name.to_owned())) };
+        };
+        // Wishes may go round in circles.
+        if adding.iter().any(|other| other == name) {
+            return Ok(());
         }
-        let (file, needs) = self.files.get(&name).ok_or_else(|| LoadError::Unknown(name.clone()))?;
+        adding.push(name.to_owned());
         // depmod lists what is needed nearest first: the last has to be there before the others.
-        Ok(needs.iter().rev().chain([file]).cloned().collect())
+        for file in needs.iter().rev().chain([file]) {
+            for before in self.before.get(&module_name(file)).into_iter().flatten() {
+                // A wish, not a need.
+                let _ = self.add(before, order, adding);
+            }
+            if !order.contains(file) {
+                order.push(file.clone());
+            }
+        }
+        adding.pop();
+        Ok(())
     }
 
     /// Loads a module and what it needs. One that is there already is not an error.
@@ -126,7 +168,7 @@ mod tests {
     fn order_is_from_the_ground_up() {
         let list = "kernel/drivers/scsi/sd_mod.ko: kernel/block/t10-pi.ko kernel/lib/crc64-rocksoft.ko kernel/lib/crc64.ko\n\
                     kernel/lib/crc64.ko:\nkernel/fs/nilfs2/nilfs2.ko.xz:\n";
-        let modules = Modules::parse(Path::new("/m"), list, "kernel/fs/ext4/ext4.ko\n");
+        let modules = Modules::parse(Path::new("/m"), list, "kernel/fs/ext4/ext4.ko\n", "", "");
         assert_eq!(
             modules.order("sd-mod").unwrap(),
             [
@@ -141,5 +183,14 @@ mod tests {
         assert_eq!(modules.order("reiser4").unwrap_err().to_string(), "this kernel has no module reiser4");
         let missing = Modules::open(Some(Path::new("/nowhere"))).unwrap_err().to_string();
         assert!(missing.contains("/nowhere/modules.dep"), "{missing}");
+    }
+
+    #[test]
+    fn soft_dependencies_and_aliases() {
+        let list = "kernel/fs/f2fs/f2fs.ko:\nkernel/crypto/crc32_generic.ko:\n";
+        let soft = "# comment\nsoftdep f2fs pre: crc32 missing post: other\nsoftdep crc32_generic pre: f2fs\n";
+        let aliases = "alias crc32 crc32_generic\nalias pci:v0*d1* f2fs\n";
+        let modules = Modules::parse(Path::new("/m"), list, "kernel/lib/crc32.ko\n", soft, aliases);
+        assert_eq!(modules.order("f2fs").unwrap(), ["kernel/crypto/crc32_generic.ko", "kernel/fs/f2fs/f2fs.ko"]);
     }
 }

@@ -13,6 +13,12 @@ pub enum Message {
         id: u32,
         /// What the handler is to make of the body.
         kind: String,
+        /// Opaque; the rest of what the chunks before it began.
+        body: Vec<u8>,
+    },
+    /// Host → agent: a piece of the body of the job that comes next, in order. The agent acknowledges each, and the
+    /// host sends only few ahead: the serial line of user-mode Linux stalls for good when it is sent too much.
+    Chunk {
         /// Opaque.
         body: Vec<u8>,
     },
@@ -39,7 +45,7 @@ pub enum Message {
         /// One line or more.
         text: String,
     },
-    /// Host → agent: the frame with this sequence number has arrived and is kept.
+    /// Either way: the frame with this sequence number has arrived and is kept.
     Ack {
         /// Of the frame acknowledged.
         sequence: u32,
@@ -127,6 +133,7 @@ pub enum Kind {
     Ack = 7,
     Dump = 8,
     Bye = 9,
+    Chunk = 10,
 }
 
 impl Kind {
@@ -141,6 +148,7 @@ impl Kind {
             7 => Self::Ack,
             8 => Self::Dump,
             9 => Self::Bye,
+            10 => Self::Chunk,
             _ => return None,
         })
     }
@@ -198,6 +206,7 @@ impl Message {
             Self::Ack { .. } => Kind::Ack,
             Self::Dump => Kind::Dump,
             Self::Bye => Kind::Bye,
+            Self::Chunk { .. } => Kind::Chunk,
         }
     }
 
@@ -214,6 +223,7 @@ impl Message {
                 (serde_json::to_vec(&ResultHead { id: *id, status: status.clone() })?, body.as_slice())
             }
             Self::Log { text } => (serde_json::to_vec(&NoHead {})?, text.as_bytes()),
+            Self::Chunk { body } => (serde_json::to_vec(&NoHead {})?, body.as_slice()),
             Self::Ack { sequence } => (serde_json::to_vec(&AckHead { sequence: *sequence })?, &[]),
             Self::Dump | Self::Bye => (serde_json::to_vec(&NoHead {})?, &[]),
         })
@@ -247,6 +257,7 @@ impl Message {
                 parse::<NoHead>(head)?;
                 Self::Log { text: text(body)? }
             }
+            Kind::Chunk => parse::<NoHead>(head).map(|_| Self::Chunk { body })?,
             Kind::Ack => Self::Ack { sequence: parse::<AckHead>(head)?.sequence },
             Kind::Dump => parse::<NoHead>(head).map(|_| Self::Dump)?,
             Kind::Bye => parse::<NoHead>(head).map(|_| Self::Bye)?,

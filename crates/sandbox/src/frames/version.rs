@@ -7,7 +7,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Version {
-    /// Hello, job, heartbeat, progress, result, log, ack, dump, bye.
+    /// Hello, chunk and job, heartbeat, progress, result, log, ack, dump, bye.
     First = 1,
 }
 

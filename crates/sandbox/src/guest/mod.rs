@@ -10,7 +10,7 @@ pub(crate) use console::Console;
 pub use console::{ConsoleSummary, HEAD_BYTES, Incident, IncidentKind, TAIL_BYTES};
 pub use ending::{Ending, Waiting};
 
-use crate::frames::{FrameReader, FrameWriter, Hello, JobStatus, Message, ReadError, WriteError};
+use crate::frames::{FrameReader, FrameWriter, Hello, JobStatus, MAX_BODY_BYTES, Message, ReadError, WriteError};
 use crate::process::{Confinement, ProcessEnd, SpawnError, Supervised};
 use clock::ClockWatch;
 use ending::Evidence;
@@ -25,6 +25,13 @@ use stream::{Activity, Incoming, Outgoing};
 
 /// Messages kept for a host that is busy elsewhere; then the guest has to wait. Heartbeats do not count.
 const QUEUE: usize = 256;
+
+/// A job's body is sent in pieces of this size …
+const CHUNK_BYTES: usize = 1 << 10;
+
+/// … of which so many may be on their way. Together they stay below the 4 KiB of a terminal's input buffer: when that
+/// fills up, user-mode Linux stops reading its serial line and sometimes forgets to go on.
+const CHUNKS_AHEAD: usize = 3;
 
 /// How often the watch looks up when nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
@@ -273,22 +280,21 @@ impl Guest {
 
     /// Has the guest's handler do a job, for at most `limit`. A job that is overdue costs the guest its life, after
     /// the kernel has printed where its tasks are stuck.
-    pub fn run(&mut self, kind: &str, body: Vec<u8>, limit: Duration, on_event: &mut dyn FnMut(Event)) -> JobEnd {
+    pub fn run(&mut self, kind: &str, body: &[u8], limit: Duration, on_event: &mut dyn FnMut(Event)) -> JobEnd {
         if let Some(ending) = &self.ending {
             return JobEnd::GuestEnded(ending.clone());
         }
         let id = self.next_job;
         self.next_job += 1;
         let since = Instant::now();
-        match self.writer.send(&Message::Job { id, kind: kind.to_owned(), body }) {
-            Ok(_) => {}
-            Err(error @ (WriteError::TooLong { .. } | WriteError::Head(_))) => {
-                return JobEnd::Failed(format!("the job cannot be sent: {error}"));
-            }
-            Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
-                return JobEnd::GuestEnded(self.end(Some((Waiting::Acceptance, since.elapsed()))));
-            }
-            Err(WriteError::Io(_)) => return JobEnd::GuestEnded(self.end(None)),
+        if body.len() > MAX_BODY_BYTES {
+            return JobEnd::Failed(format!(
+                "its {} bytes are more than the {MAX_BODY_BYTES} a job may have",
+                body.len()
+            ));
+        }
+        if let Err(end) = self.send_job(id, kind, body, on_event) {
+            return end;
         }
         loop {
             match self.await_message(since, limit, Waiting::Job, self.watch.silence_limit) {
@@ -300,11 +306,52 @@ impl Guest {
                 }
                 Ok(Message::Progress { id: of, text }) if of == id => on_event(Event::Progress(text)),
                 Ok(Message::Log { text }) => on_event(Event::Log(text)),
+                // Of the job's last chunks.
+                Ok(Message::Ack { .. }) => {}
                 Ok(other) => {
                     self.garbled = Some(format!("{:?} came while job {id} was running", other.kind()));
                     return JobEnd::GuestEnded(self.end(None));
                 }
                 Err(ending) => return JobEnd::GuestEnded(ending),
+            }
+        }
+    }
+
+    /// Sends a job, its body in pieces of which only a few are under way at any time.
+    fn send_job(&mut self, id: u32, kind: &str, body: &[u8], on_event: &mut dyn FnMut(Event)) -> Result<(), JobEnd> {
+        let pieces = body.chunks(CHUNK_BYTES);
+        let last = pieces.len().saturating_sub(1);
+        let mut unacknowledged = 0;
+        for piece in pieces.take(last) {
+            self.send(&Message::Chunk { body: piece.to_vec() })?;
+            unacknowledged += 1;
+            while unacknowledged >= CHUNKS_AHEAD {
+                let limit = self.watch.silence_limit;
+                match self.await_message(Instant::now(), limit, Waiting::Acceptance, limit) {
+                    Ok(Message::Ack { .. }) => unacknowledged -= 1,
+                    Ok(Message::Log { text }) => on_event(Event::Log(text)),
+                    Ok(other) => {
+                        self.garbled = Some(format!("{:?} came while job {id} was being sent", other.kind()));
+                        return Err(JobEnd::GuestEnded(self.end(None)));
+                    }
+                    Err(ending) => return Err(JobEnd::GuestEnded(ending)),
+                }
+            }
+        }
+        let body = body.chunks(CHUNK_BYTES).next_back().unwrap_or_default().to_vec();
+        self.send(&Message::Job { id, kind: kind.to_owned(), body })
+    }
+
+    fn send(&mut self, message: &Message) -> Result<(), JobEnd> {
+        match self.writer.send(message) {
+            Ok(_) => Ok(()),
+            Err(error @ (WriteError::TooLong { .. } | WriteError::Head(_))) => {
+                Err(JobEnd::Failed(format!("the job cannot be sent: {error}")))
+            }
+            Err(WriteError::Io(error)) => {
+                let gave_up = (error.kind() == io::ErrorKind::TimedOut)
+                    .then_some((Waiting::Acceptance, self.watch.silence_limit));
+                Err(JobEnd::GuestEnded(self.end(gave_up)))
             }
         }
     }

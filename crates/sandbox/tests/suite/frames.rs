@@ -29,6 +29,7 @@ fn one_of_each() -> Vec<Message> {
         Message::Ack { sequence: 9 },
         Message::Dump,
         Message::Bye,
+        Message::Chunk { body: b"piece".to_vec() },
     ]
 }
 
@@ -124,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn every_truncation_is_noticed(pick in 0usize..10, share in 0.0f64..1.0) {
+    fn every_truncation_is_noticed(pick in 0usize..11, share in 0.0f64..1.0) {
         let frame = encode(&one_of_each()[pick], 0).unwrap();
         let cut = ((frame.len() as f64) * share) as usize;
         let error = FrameReader::new(&frame[..cut]).next_message().unwrap_err();
@@ -133,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed(pick in 0usize..10, at in any::<prop::sample::Index>(), bit in 0u8..8) {
+    fn every_flipped_bit_is_noticed(pick in 0usize..11, at in any::<prop::sample::Index>(), bit in 0u8..8) {
         let mut frame = encode(&one_of_each()[pick], 0).unwrap();
         let at = at.index(frame.len());
         frame[at] ^= 1 << bit;

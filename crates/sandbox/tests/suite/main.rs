@@ -1,3 +1,9 @@
 //! Tests of the sandbox, from its wire protocol to faults of real guest kernels.
+//!
+//! Those that need user-mode Linux or QEMU say "skipped: why" where it is missing. None needs root.
 
+mod disk;
+mod faults;
 mod frames;
+mod guests;
+mod support;

@@ -1,0 +1,186 @@
+//! What the example's guest can do, good and evil. Bodies are words of text.
+
+use fstone_sandbox::agent::{Context, Handler};
+use rustix::fs::{Mode, OFlags, mkdir, open};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::{Duration, Instant};
+
+/// A page for O_DIRECT.
+#[repr(C, align(4096))]
+struct Page([u8; 4096]);
+
+/// The example's handler.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs;
+
+type Answer = Result<Vec<u8>, String>;
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn number(words: &[&str], at: usize) -> Result<u64, String> {
+    words.get(at).and_then(|word| word.parse().ok()).ok_or_else(|| format!("word {at} has to be a number"))
+}
+
+fn point(context: &Context<'_>) -> String {
+    format!("{}/mount", context.scratch())
+}
+
+impl Handler for Jobs {
+    fn run(&mut self, kind: &str, body: &[u8], context: &Context<'_>) -> Answer {
+        let body_text = String::from_utf8_lossy(body);
+        let words: Vec<&str> = body_text.split_whitespace().collect();
+        match kind {
+            "echo" => Ok(body.to_vec()),
+            "count" => Ok(body.len().to_string().into()),
+            "produce" => Ok(vec![b'x'; number(&words, 0)? as usize]),
+            "report" => {
+                context.progress("half way");
+                context.log("one\ntwo");
+                Ok(Vec::new())
+            }
+            "sleep" => {
+                std::thread::sleep(Duration::from_millis(number(&words, 0)?));
+                Ok(Vec::new())
+            }
+            "read-file" => fs::read(words.first().copied().unwrap_or("")).map_err(text),
+            "write-file" => fs::write(words.first().copied().unwrap_or(""), "x").map_err(text).map(|()| Vec::new()),
+            "module" => context.load_module(words.first().copied().unwrap_or("")).map_err(text).map(|()| Vec::new()),
+            "mount" => do_mount(&words, context),
+            "unmount" => {
+                unmount(point(context), UnmountFlags::empty()).map_err(text)?;
+                Ok(Vec::new())
+            }
+            "fsync-files" => fsync_files(number(&words, 0)?, context),
+            "fill" => fill(number(&words, 0)?, context),
+            "random-reads" => random_reads(&words),
+            "sequential" => sequential(&words),
+            "handler-panic" => panic!("as asked"),
+            "kernel-panic" => fs::write("/proc/sysrq-trigger", "c").map_err(text).map(|()| Vec::new()),
+            "abort" => std::process::abort(),
+            "hang-kernel" => hang_kernel(),
+            "flood" => flood(number(&words, 0)?),
+            other => Err(format!("no such job: {other}")),
+        }
+    }
+}
+
+fn do_mount(words: &[&str], context: &Context<'_>) -> Answer {
+    let [device, kind, rest @ ..] = words else { return Err("mount DEVICE KIND [OPTIONS]".to_owned()) };
+    let point = point(context);
+    let _ = mkdir(&point, Mode::from(0o755));
+    let options = std::ffi::CString::new(rest.first().copied().unwrap_or("")).map_err(text)?;
+    mount(*device, &point, *kind, MountFlags::empty(), Some(options.as_c_str())).map_err(text)?;
+    Ok(Vec::new())
+}
+
+/// Files of 4 KiB, each made durable; answers with the nanoseconds it took.
+fn fsync_files(count: u64, context: &Context<'_>) -> Answer {
+    let start = Instant::now();
+    for index in 0..count {
+        let mut file = File::create(format!("{}/file-{index}", point(context))).map_err(text)?;
+        file.write_all(&[index as u8; 4096]).map_err(text)?;
+        file.sync_all().map_err(text)?;
+    }
+    Ok(start.elapsed().as_nanos().to_string().into())
+}
+
+/// One file of so many MiB, made durable.
+fn fill(mebibytes: u64, context: &Context<'_>) -> Answer {
+    let mut file = File::create(format!("{}/fill", point(context))).map_err(text)?;
+    let piece = vec![0x5a_u8; 1 << 20];
+    for _ in 0..mebibytes {
+        file.write_all(&piece).map_err(text)?;
+    }
+    file.sync_all().map_err(text)?;
+    Ok(Vec::new())
+}
+
+/// `random-reads DEVICE SECONDS`: one at a time, 4 KiB, O_DIRECT; answers "OPERATIONS NANOSECONDS".
+fn random_reads(words: &[&str]) -> Answer {
+    let (device, seconds) = (words.first().copied().unwrap_or(""), number(words, 1)?);
+    let direct = i32::try_from(OFlags::DIRECT.bits()).map_err(text)?;
+    let file = OpenOptions::new().read(true).custom_flags(direct).open(device).map_err(text)?;
+    let pages = size_of_device(device)? / 4096;
+    let mut page = Box::new(Page([0; 4096]));
+    let (mut operations, mut state) = (0u64, 88_172_645_463_325_252u64);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(seconds) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        file.read_exact_at(&mut page.0, state % pages * 4096).map_err(text)?;
+        operations += 1;
+    }
+    Ok(format!("{operations} {}", start.elapsed().as_nanos()).into())
+}
+
+/// `sequential DEVICE read|write|buffered SECONDS`: 128 KiB at a time; answers "BYTES NANOSECONDS".
+fn sequential(words: &[&str]) -> Answer {
+    let [device, how, ..] = words else { return Err("sequential DEVICE HOW SECONDS".to_owned()) };
+    let seconds = number(words, 2)?;
+    let direct = if *how == "buffered" { OFlags::empty() } else { OFlags::DIRECT };
+    let file = open(*device, OFlags::RDWR | direct, Mode::empty()).map_err(text)?;
+    let mut file = File::from(file);
+    let mut pages: Vec<Page> = (0..32).map(|_| Page([0x5a; 4096])).collect();
+    let size = size_of_device(device)?;
+    let (mut bytes, mut at) = (0u64, 0u64);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(seconds) {
+        // 4 KiB pages that lie one after the other are one buffer only to readv; one page a call would hide the rate.
+        let mut views: Vec<std::io::IoSliceMut<'_>> =
+            pages.iter_mut().map(|page| std::io::IoSliceMut::new(&mut page.0)).collect();
+        let moved = match *how {
+            "read" => file.read_vectored(&mut views),
+            _ => {
+                let views: Vec<std::io::IoSlice<'_>> = views.iter().map(|view| std::io::IoSlice::new(view)).collect();
+                file.write_vectored(&views)
+            }
+        };
+        bytes += moved.map_err(text)? as u64;
+        at += 128 << 10;
+        if at + (128 << 10) > size {
+            std::io::Seek::rewind(&mut file).map_err(text)?;
+            at = 0;
+        }
+    }
+    if *how == "buffered" {
+        file.sync_all().map_err(text)?;
+    }
+    Ok(format!("{bytes} {}", start.elapsed().as_nanos()).into())
+}
+
+fn size_of_device(device: &str) -> Result<u64, String> {
+    let name = device.rsplit('/').next().unwrap_or(device);
+    let sectors = fs::read_to_string(format!("/sys/block/{name}/size")).map_err(text)?;
+    Ok(sectors.trim().parse::<u64>().map_err(text)? * 512)
+}
+
+/// A loop that nothing of lower real-time priority can interrupt, on a guest with one CPU: for everything in the
+/// guest, the heartbeat too, time stands still.
+fn hang_kernel() -> Answer {
+    fs::write("/proc/sys/kernel/sched_rt_runtime_us", "-1").map_err(text)?;
+    let status = std::process::Command::new("/usr/bin/chrt")
+        .args(["-f", "99", "/bin/sh", "-c", "while :; do :; done"])
+        .status()
+        .map_err(text)?;
+    Err(format!("the loop ended: {status}"))
+}
+
+/// So many MiB of text to the console.
+fn flood(mebibytes: u64) -> Answer {
+    let mut console = OpenOptions::new().write(true).open("/dev/console").map_err(text)?;
+    let line = format!("{}\n", "flood ".repeat(20));
+    let piece = line.repeat((64 << 10) / line.len());
+    let mut left = mebibytes << 20;
+    while left > 0 {
+        console.write_all(piece.as_bytes()).map_err(text)?;
+        left = left.saturating_sub(piece.len() as u64);
+    }
+    let _ = console.read(&mut []);
+    Ok(Vec::new())
+}

@@ -1,0 +1,92 @@
+//! What a disk was asked to do, exactly.
+
+use super::fault::Operation;
+
+/// Counts of one disk since it was started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Read requests.
+    pub reads: u64,
+    /// Bytes they asked for.
+    pub read_bytes: u64,
+    /// Write requests, write-zeroes included.
+    pub writes: u64,
+    /// Bytes they brought.
+    pub write_bytes: u64,
+    /// Flush requests.
+    pub flushes: u64,
+    /// Discard requests.
+    pub discards: u64,
+    /// Bytes they gave up.
+    pub discard_bytes: u64,
+    /// Time from arrival to completion of all reads, nanoseconds.
+    pub read_ns: u64,
+    /// The same of all writes.
+    pub write_ns: u64,
+    /// The same of all flushes.
+    pub flush_ns: u64,
+    /// Requests that were made to fail.
+    pub injected_errors: u64,
+    /// Requests that were never answered.
+    pub stalled: u64,
+    /// Requests that failed because the host could not do them; the first reason is in `host_error`.
+    pub host_errors: u64,
+    /// Requests that made no sense.
+    pub guest_errors: u64,
+    /// What the host said first ("No space left on device").
+    pub host_error: Option<String>,
+    /// The guest switched its write cache off: every write was made durable by itself.
+    pub write_through: bool,
+}
+
+impl DiskCounters {
+    pub(crate) const fn arrived(&mut self, operation: Operation, bytes: u64) {
+        match operation {
+            Operation::Read => {
+                self.reads += 1;
+                self.read_bytes += bytes;
+            }
+            Operation::Write => {
+                self.writes += 1;
+                self.write_bytes += bytes;
+            }
+            Operation::Flush => self.flushes += 1,
+            Operation::Discard => {
+                self.discards += 1;
+                self.discard_bytes += bytes;
+            }
+        }
+    }
+
+    pub(crate) const fn completed(&mut self, operation: Operation, took_ns: u64) {
+        match operation {
+            Operation::Read => self.read_ns += took_ns,
+            Operation::Write => self.write_ns += took_ns,
+            Operation::Flush => self.flush_ns += took_ns,
+            Operation::Discard => {}
+        }
+    }
+
+    /// What happened since an earlier look at the same disk.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            writes: self.writes - earlier.writes,
+            write_bytes: self.write_bytes - earlier.write_bytes,
+            flushes: self.flushes - earlier.flushes,
+            discards: self.discards - earlier.discards,
+            discard_bytes: self.discard_bytes - earlier.discard_bytes,
+            read_ns: self.read_ns - earlier.read_ns,
+            write_ns: self.write_ns - earlier.write_ns,
+            flush_ns: self.flush_ns - earlier.flush_ns,
+            injected_errors: self.injected_errors - earlier.injected_errors,
+            stalled: self.stalled - earlier.stalled,
+            host_errors: self.host_errors - earlier.host_errors,
+            guest_errors: self.guest_errors - earlier.guest_errors,
+            host_error: self.host_error.clone(),
+            write_through: self.write_through,
+        }
+    }
+}

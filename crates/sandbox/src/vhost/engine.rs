@@ -1,0 +1,266 @@
+//! The disk itself: takes requests off a queue in the guest's memory, has them done, and completes each when due.
+
+use super::DiskSpec;
+use super::counters::DiskCounters;
+use super::fault::{Effect, Faults, Operation};
+use super::request::{MAX_RANGE_SECTORS, MAX_RANGES, Request, SECTOR_BYTES, Status, What};
+use super::speed::{Due, Pacer, Work};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use virtio_bindings::virtio_blk::{
+    VIRTIO_BLK_F_BLK_SIZE, VIRTIO_BLK_F_CONFIG_WCE, VIRTIO_BLK_F_DISCARD, VIRTIO_BLK_F_FLUSH, VIRTIO_BLK_F_SEG_MAX,
+    VIRTIO_BLK_F_WRITE_ZEROES,
+};
+use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
+use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
+use virtio_queue::{DescriptorChain, Queue, QueueOwnedT, QueueT};
+use vm_memory::GuestMemoryMmap;
+
+/// Entries of the queue, at most.
+pub(crate) const QUEUE_SIZE: u16 = 256;
+
+/// Pieces of memory per request that the guest may send: the queue less head and status.
+const MAX_SEGMENTS: u32 = QUEUE_SIZE as u32 - 2;
+
+/// Where the write-cache byte is in the configuration space.
+const WRITEBACK_OFFSET: u32 = 32;
+
+/// A completion that waits for its time.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    due: Due,
+    arrived_ns: u64,
+    head: u16,
+    bytes: u32,
+    operation: Option<Operation>,
+}
+
+/// A disk without a connection.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    image: File,
+    sectors: u64,
+    sector_bytes: u32,
+    discard: bool,
+    write_through: bool,
+    pacer: Pacer,
+    faults: Faults,
+    counters: Arc<Mutex<DiskCounters>>,
+    buffer: Vec<u8>,
+    /// (due, arrival number) of what waits, earliest first.
+    order: BinaryHeap<Reverse<(u64, u64)>>,
+    /// What waits, by arrival number.
+    waiting: HashMap<u64, Waiting>,
+    arrivals: u64,
+    start: Instant,
+}
+
+impl Engine {
+    pub(crate) fn new(spec: &DiskSpec, image: File, counters: Arc<Mutex<DiskCounters>>) -> io::Result<Self> {
+        Ok(Self {
+            sectors: image.metadata()?.len() / SECTOR_BYTES,
+            image,
+            sector_bytes: spec.sector_bytes,
+            discard: spec.discard,
+            write_through: false,
+            pacer: Pacer::new(spec.speed),
+            faults: Faults::new(spec.faults.clone()),
+            counters,
+            buffer: Vec::new(),
+            order: BinaryHeap::new(),
+            waiting: HashMap::new(),
+            arrivals: 0,
+            start: Instant::now(),
+        })
+    }
+
+    fn counters(&self) -> MutexGuard<'_, DiskCounters> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// The features of virtio and of its block device.
+    pub(crate) fn features(&self) -> u64 {
+        let always = [
+            VIRTIO_F_VERSION_1,
+            VIRTIO_RING_F_EVENT_IDX,
+            VIRTIO_BLK_F_SEG_MAX,
+            VIRTIO_BLK_F_BLK_SIZE,
+            // A cache that may lose data, a flush that empties it, and a switch for it: only then do flushes arrive.
+            VIRTIO_BLK_F_FLUSH,
+            VIRTIO_BLK_F_CONFIG_WCE,
+            VIRTIO_BLK_F_WRITE_ZEROES,
+        ];
+        let discard = self.discard.then_some(VIRTIO_BLK_F_DISCARD);
+        always.into_iter().chain(discard).fold(0, |all, bit| all | 1 << bit)
+    }
+
+    /// The configuration space (struct virtio_blk_config), as much of it as is asked for.
+    pub(crate) fn config(&self, offset: u32, bytes: u32) -> Vec<u8> {
+        let mut space = Vec::with_capacity(64);
+        space.extend(self.sectors.to_le_bytes());
+        space.extend(0u32.to_le_bytes()); // size_max: not offered
+        space.extend(MAX_SEGMENTS.to_le_bytes());
+        space.extend([0; 4]); // geometry: not offered
+        space.extend(self.sector_bytes.to_le_bytes());
+        space.extend([0; 8]); // topology: not offered
+        space.extend([u8::from(!self.write_through), 0]);
+        space.extend(1u16.to_le_bytes()); // queues
+        let alignment = self.sector_bytes / SECTOR_BYTES as u32;
+        space.extend([MAX_RANGE_SECTORS, MAX_RANGES as u32, alignment].map(u32::to_le_bytes).concat());
+        space.extend([MAX_RANGE_SECTORS, MAX_RANGES as u32].map(u32::to_le_bytes).concat());
+        space.push(1); // write_zeroes_may_unmap
+        let at = |index: u32| space.get(index as usize).copied().unwrap_or(0);
+        (offset..offset.saturating_add(bytes)).map(at).collect()
+    }
+
+    /// The guest writes to the configuration space; only the write cache can be changed.
+    pub(crate) fn set_config(&mut self, offset: u32, bytes: &[u8]) {
+        let written = WRITEBACK_OFFSET.checked_sub(offset).and_then(|at| bytes.get(at as usize));
+        if let Some(&writeback) = written {
+            self.write_through = writeback == 0;
+            self.counters().write_through = self.write_through;
+        }
+    }
+
+    /// A new guest: nothing of the last one is left.
+    pub(crate) fn reset(&mut self) {
+        self.order.clear();
+        self.waiting.clear();
+        self.write_through = false;
+        self.counters().write_through = false;
+    }
+
+    /// Takes everything off the queue and completes what is due. Whether the guest wants to be told, and when the
+    /// next completion is due.
+    pub(crate) fn serve(&mut self, queue: &mut Queue, memory: &GuestMemoryMmap) -> (bool, Option<Duration>) {
+        loop {
+            // A ring that does not work is the guest's own doing; it gets no answer.
+            let _ = queue.disable_notification(memory);
+            while let Some(chain) = queue.iter(memory).ok().and_then(|mut available| available.next()) {
+                self.take(&chain, memory);
+            }
+            if !queue.enable_notification(memory).unwrap_or(false) {
+                break;
+            }
+        }
+        self.complete(queue, memory, false)
+    }
+
+    /// Does one request. Its completion waits until it is due.
+    fn take(&mut self, chain: &DescriptorChain<&GuestMemoryMmap>, memory: &GuestMemoryMmap) {
+        let arrived_ns = self.now_ns();
+        let head = chain.head_index();
+        let parts = chain.clone().reader(memory).and_then(|reader| Ok((reader, chain.clone().writer(memory)?)));
+        let Ok((mut readable, mut writable)) = parts else { return self.senseless(arrived_ns, head) };
+        // The last byte the guest offers is for the status.
+        let Some(room) = writable.available_bytes().checked_sub(1) else { return self.senseless(arrived_ns, head) };
+        let Ok(mut status_byte) = writable.split_at(room) else { return self.senseless(arrived_ns, head) };
+        let data_bytes = (readable.available_bytes() as u64).saturating_sub(16);
+
+        let (status, bytes, operation, work) =
+            match Request::decode(&mut readable, data_bytes, room as u64, self.sectors) {
+                Err(status) => {
+                    self.counters().guest_errors += 1;
+                    (status, 0, None, Work::Free)
+                }
+                Ok(request) => {
+                    let operation = request.operation();
+                    if let Some(operation) = operation {
+                        self.counters().arrived(operation, request.bytes());
+                    }
+                    let hit = operation.and_then(|kind| self.faults.hit(arrived_ns, kind, &request.sectors));
+                    let (status, bytes) = match hit {
+                        Some(Effect::Stall) => {
+                            self.counters().stalled += 1;
+                            return;
+                        }
+                        Some(Effect::Error) => {
+                            self.counters().injected_errors += 1;
+                            (Status::Failed, 0)
+                        }
+                        None if operation == Some(Operation::Discard) && !self.discard => (Status::Unsupported, 0),
+                        None => self.carry_out(&request, &mut readable, &mut writable),
+                    };
+                    (status, bytes, operation, work_of(&request))
+                }
+            };
+        let _ = status_byte.write_all(&[status.byte()]);
+        let due = self.pacer.admit(arrived_ns, work);
+        self.wait(Waiting { due, arrived_ns, head, bytes: bytes + 1, operation });
+    }
+
+    fn carry_out(
+        &mut self,
+        request: &Request,
+        readable: &mut impl io::Read,
+        writable: &mut impl io::Write,
+    ) -> (Status, u32) {
+        match request.carry_out(&self.image, &mut self.buffer, readable, writable, self.write_through) {
+            Ok(bytes) => (Status::Done, u32::try_from(bytes).unwrap_or(u32::MAX - 1)),
+            Err(error) => {
+                let mut counters = self.counters();
+                counters.host_errors += 1;
+                counters.host_error.get_or_insert_with(|| error.to_string());
+                (Status::Failed, 0)
+            }
+        }
+    }
+
+    /// A request without room for its status: there is no way to say so, only to give its memory back.
+    fn senseless(&mut self, arrived_ns: u64, head: u16) {
+        self.counters().guest_errors += 1;
+        let due = self.pacer.admit(arrived_ns, Work::Free);
+        self.wait(Waiting { due, arrived_ns, head, bytes: 0, operation: None });
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        let number = self.arrivals;
+        self.arrivals += 1;
+        self.order.push(Reverse((waiting.due.at_ns, number)));
+        self.waiting.insert(number, waiting);
+    }
+
+    /// Completes what is due, or all of it. Whether the guest wants to be told, and when the next is due.
+    pub(crate) fn complete(
+        &mut self,
+        queue: &mut Queue,
+        memory: &GuestMemoryMmap,
+        all: bool,
+    ) -> (bool, Option<Duration>) {
+        let mut any = false;
+        let mut next = None;
+        while let Some(&Reverse((due, number))) = self.order.peek() {
+            let now = self.now_ns();
+            if due > now && !all {
+                next = Some(Duration::from_nanos(due - now));
+                break;
+            }
+            self.order.pop();
+            let Some(done) = self.waiting.remove(&number) else { continue };
+            self.pacer.completed(done.due, now);
+            if let Some(operation) = done.operation {
+                self.counters().completed(operation, now.saturating_sub(done.arrived_ns));
+            }
+            any |= queue.add_used(memory, done.head, done.bytes).is_ok();
+        }
+        (any && queue.needs_notification(memory).unwrap_or(true), next)
+    }
+}
+
+const fn work_of(request: &Request) -> Work {
+    match request.what {
+        What::Operation(Operation::Flush) => Work::Flush,
+        What::Operation(Operation::Read | Operation::Write) | What::WriteZeroes { .. } => {
+            Work::Transfer(request.bytes())
+        }
+        What::Operation(Operation::Discard) | What::Name => Work::Free,
+    }
+}

@@ -1,0 +1,146 @@
+//! A disk for guests: an image file served over vhost-user, whose flushes are honoured and counted, whose speed can
+//! be chosen, and which can be made to fail.
+//!
+//! It runs on threads of this process, without any right beyond access to the image. A guest's kernel that knows
+//! virtio-blk uses it like any disk: `/dev/vda`. Both user-mode Linux and QEMU connect to its socket.
+//!
+//! A flush is an `fdatasync` of the image. What the guest has not flushed is in the host's page cache and survives
+//! the guest: this disk is not for testing power cuts.
+
+mod counters;
+mod engine;
+mod fault;
+mod protocol;
+mod request;
+mod server;
+mod speed;
+
+pub use counters::DiskCounters;
+pub use fault::{Effect, Fault, Operation, Trigger};
+pub use speed::Speed;
+
+use engine::Engine;
+use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// A disk to be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskSpec {
+    /// The image, an existing file; its size is the disk's.
+    pub image: PathBuf,
+    /// Logical block: 512 or 4096.
+    pub sector_bytes: u32,
+    /// Whether the guest may give blocks back (they become holes in the image).
+    pub discard: bool,
+    /// How fast it is.
+    pub speed: Speed,
+    /// What is to go wrong.
+    pub faults: Vec<Fault>,
+}
+
+impl DiskSpec {
+    /// A sound disk with 512-byte sectors, as fast as the host, that can discard.
+    pub fn new(image: impl Into<PathBuf>) -> Self {
+        Self { image: image.into(), sector_bytes: 512, discard: true, speed: Speed::default(), faults: Vec::new() }
+    }
+}
+
+/// Why a disk is not served; completes "failed to serve a disk: …".
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// The image cannot be used.
+    #[error("{path}: {source}")]
+    Image {
+        /// Of the image.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The sector size is none that guests understand.
+    #[error("sectors of {0} bytes are not possible; 512 and 4096 are")]
+    SectorSize(u32),
+    /// No socket or thread to be had.
+    #[error("cannot {what}: {source}")]
+    Host {
+        /// What was attempted.
+        what: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// A disk being served, to one guest after the other, until this is dropped.
+#[derive(Debug)]
+pub struct Disk {
+    socket: PathBuf,
+    counters: Arc<Mutex<DiskCounters>>,
+    stop: Option<OwnedFd>,
+    server: Option<thread::JoinHandle<()>>,
+}
+
+impl Disk {
+    /// Serves a disk at a socket made at this path, of at most 107 bytes.
+    pub fn serve(spec: &DiskSpec, socket: &Path) -> Result<Self, DiskError> {
+        if !matches!(spec.sector_bytes, 512 | 4096) {
+            return Err(DiskError::SectorSize(spec.sector_bytes));
+        }
+        let image_error = |source| DiskError::Image { path: spec.image.clone(), source };
+        let host_error = |what| move |source| DiskError::Host { what, source };
+        let image = OpenOptions::new().read(true).write(true).open(&spec.image).map_err(image_error)?;
+        let bytes = image.metadata().map_err(image_error)?.len();
+        if bytes == 0 || !bytes.is_multiple_of(u64::from(spec.sector_bytes)) {
+            let problem = format!("its size, {bytes} bytes, is not a multiple of the sector size");
+            return Err(image_error(io::Error::new(io::ErrorKind::InvalidInput, problem)));
+        }
+        let counters = Arc::new(Mutex::new(DiskCounters::default()));
+        let mut engine = Engine::new(spec, image, Arc::clone(&counters)).map_err(image_error)?;
+        let _ = std::fs::remove_file(socket);
+        let listener = UnixListener::bind(socket).map_err(host_error("make the disk's socket"))?;
+        let (stopped, stop) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(host_error("make a pipe"))?;
+        let server = thread::Builder::new()
+            .name("disk".to_owned())
+            .spawn(move || server::serve(&listener, &stopped, &mut engine))
+            .map_err(host_error("start a thread"))?;
+        Ok(Self { socket: socket.to_owned(), counters, stop: Some(stop), server: Some(server) })
+    }
+
+    /// Where it is served.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// What it was asked to do so far.
+    #[must_use]
+    pub fn counters(&self) -> DiskCounters {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stops serving and gives the final counts. For when the guest is gone.
+    #[must_use]
+    pub fn finish(mut self) -> DiskCounters {
+        self.stop();
+        self.counters()
+    }
+
+    fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(server) = self.server.take() {
+            let _ = server.join();
+            let _ = std::fs::remove_file(&self.socket);
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,141 @@
+//! What the tests of guests share.
+
+use fstone_sandbox::guest::{BootError, Guest, JobEnd, Watch};
+use fstone_sandbox::uml::{UmlDisk, UmlSpec, installed_kernel};
+use fstone_sandbox::vhost::{Disk, DiskSpec};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Long enough on any machine; a job that takes it has failed.
+pub(crate) const AMPLE: Duration = Duration::from_secs(120);
+
+/// Guests one at a time: each wants a CPU of its own.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A directory for one guest, and the right to run it.
+pub(crate) struct Bench {
+    pub(crate) directory: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// Says why a test does not run.
+pub(crate) fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+/// The example that is the agent of these tests; cargo builds it with them.
+pub(crate) fn agent() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let agent = test.parent().unwrap().parent().unwrap().join("examples/guest_agent");
+    assert!(agent.is_file(), "{} is missing: cargo test builds it", agent.display());
+    agent
+}
+
+impl Bench {
+    /// `None` where user-mode Linux is missing, having said so.
+    pub(crate) fn new() -> Option<Self> {
+        if installed_kernel().is_none() {
+            skip("linux.uml is not installed (apt-get install user-mode-linux)");
+            return None;
+        }
+        let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Self { directory: tempfile::tempdir().unwrap(), _turn: turn })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn spec(&self) -> UmlSpec {
+        let mut spec = UmlSpec::new(installed_kernel().unwrap(), agent(), self.directory.path());
+        spec.watch = Watch { hello_limit: AMPLE, silence_limit: Duration::from_secs(30), farewell_limit: AMPLE };
+        spec
+    }
+
+    pub(crate) fn boot(&self) -> Guest {
+        booted(self.spec().boot())
+    }
+
+    /// A sparse image with a filesystem; `None` where its mkfs is missing, having said so.
+    pub(crate) fn image(&self, kind: &str, mebibytes: u64) -> Option<PathBuf> {
+        let image = self.path("disk.img");
+        File::create(&image).unwrap().set_len(mebibytes << 20).unwrap();
+        make_filesystem(kind, &image).then_some(image)
+    }
+
+    /// A guest with this disk as /dev/vda.
+    pub(crate) fn boot_with(&self, spec: &DiskSpec, change: impl FnOnce(&mut UmlSpec)) -> (Guest, Disk) {
+        let disk = Disk::serve(spec, &self.path("disk.sock")).unwrap();
+        let mut guest = self.spec();
+        guest.disks = vec![UmlDisk::VhostUser(disk.socket().to_owned())];
+        change(&mut guest);
+        (booted(guest.boot()), disk)
+    }
+
+    /// Processes of the guest, the first of them first: those whose working directory is this one.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        let directory = self.directory.path().canonicalize().unwrap();
+        let mut found: Vec<i32> = std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|pid: &i32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == directory))
+            .collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+fn booted(result: Result<Guest, BootError>) -> Guest {
+    result.unwrap_or_else(|error| panic!("failed to boot a guest: {error}"))
+}
+
+fn make_filesystem(kind: &str, image: &Path) -> bool {
+    let options: &[&str] = match kind {
+        "ext2" | "ext3" | "ext4" => &["-q", "-F"],
+        "xfs" | "btrfs" | "f2fs" => &["-q", "-f"],
+        "reiserfs" => &["-q", "-f", "-f"],
+        _ => &["-q"],
+    };
+    let made = Command::new(format!("mkfs.{kind}"))
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .args(options)
+        .arg(image)
+        .output();
+    match made {
+        Ok(output) => {
+            assert!(output.status.success(), "mkfs.{kind}: {}", String::from_utf8_lossy(&output.stderr));
+            true
+        }
+        Err(error) => {
+            skip(&format!("mkfs.{kind}: {error}"));
+            false
+        }
+    }
+}
+
+/// Does a job and gives how it ended.
+pub(crate) fn run(guest: &mut Guest, kind: &str, body: &str) -> JobEnd {
+    guest.run(kind, body.as_bytes(), AMPLE, &mut |_| ())
+}
+
+/// Does a job that has to succeed.
+#[track_caller]
+pub(crate) fn done(guest: &mut Guest, kind: &str, body: &str) -> String {
+    match run(guest, kind, body) {
+        JobEnd::Done(answer) => String::from_utf8(answer).unwrap(),
+        other => panic!("{kind} {body}: {other:?}"),
+    }
+}
+
+/// Does a job that has to cost the guest its life, and gives how.
+#[track_caller]
+pub(crate) fn fatal(guest: &mut Guest, kind: &str, body: &str, limit: Duration) -> fstone_sandbox::guest::Ending {
+    match guest.run(kind, body.as_bytes(), limit, &mut |_| ()) {
+        JobEnd::GuestEnded(ending) => ending,
+        other => panic!("{kind} {body}: {other:?}"),
+    }
+}
