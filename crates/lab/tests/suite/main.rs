@@ -3,5 +3,6 @@
 mod faults;
 mod host;
 mod killed;
+mod load;
 mod named;
 mod support;

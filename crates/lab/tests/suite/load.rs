@@ -1,0 +1,268 @@
+//! Loads by the real engine, on real filesystems and in a directory.
+
+use crate::support::{Memory, assert_clean, cell, may_use_devices, options, plan, scratch_directory, step};
+use fstone_lab::{
+    carry_out::{RunEnd, carry_out},
+    events::{Event, LoadProgress, ProgressSink, Silent},
+};
+use fstone_model::{
+    Outcome, Step, Trial, Workload,
+    study::{DeviceSpec, FsckMode, StepAction},
+    workload::{
+        Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset,
+        FinalSync, FsyncPolicy, IoSettings, Naming, OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop,
+        ThreadGroup, TransactionRule, Transfer, Weighted,
+    },
+};
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Small files created, written and read by a few threads, as in the study of that name.
+fn small_files(files: u64, time: Option<Duration>) -> Workload {
+    let action = |name: &str, operation| Action {
+        name: name.into(),
+        operation,
+        fileset: None,
+        choice: FileChoice::Uniform,
+        transactions: TransactionRule::One,
+    };
+    let transfer =
+        || Transfer { block_bytes: 4096, extent: Extent::Bytes(4096), pattern: Pattern::FromStart, fsync: false };
+    let mix = vec![
+        Weighted { weight: 1, action: action("create", Operation::Create { block_bytes: 4096, fsync: false }) },
+        Weighted { weight: 1, action: action("write", Operation::Write(transfer())) },
+        Weighted { weight: 2, action: action("read", Operation::Read(transfer())) },
+    ];
+    Workload {
+        name: "small files".into(),
+        filesets: vec![Fileset {
+            name: "files".into(),
+            directory: String::new(),
+            amount: Amount::Files(files),
+            directories: Directories::Flat { count: 10, root_too: true },
+            size: SizeDistribution::Uniform { minimum: 4096, maximum: 65536 },
+            naming: Naming::default(),
+            preallocated: 1.0,
+            build_block_bytes: 4096,
+            existing: Existing::Rebuild,
+            fill: true,
+        }],
+        phases: vec![Phase {
+            name: "run".into(),
+            measured: true,
+            groups: vec![ThreadGroup {
+                name: "threads".into(),
+                threads: 4,
+                actions: Actions::Mix(mix),
+                open: OpenPolicy::PerOperation,
+                think_time: Duration::ZERO,
+                rate_per_second: None,
+                fsync: FsyncPolicy::default(),
+                stop: Stop::default(),
+            }],
+            stop: Stop { time, operations: time.is_none().then_some(500), ..Stop::default() },
+        }],
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::Stop,
+        final_sync: FinalSync::Syncfs,
+        callout: None,
+        series_interval: Duration::from_millis(100),
+    }
+}
+
+fn load(workload: Workload) -> Step {
+    step("load", StepAction::Load(Box::new(workload)))
+}
+
+fn value(trial: &Trial, metric: &str) -> f64 {
+    trial.figure("load", metric).unwrap_or_else(|| panic!("{metric}: {trial:#?}")).value
+}
+
+/// Keeps what a load tells.
+#[derive(Default)]
+struct Told(Mutex<Vec<LoadProgress>>);
+
+impl ProgressSink for Told {
+    fn event(&self, event: &Event<'_>) {
+        if let Event::Load(progress) = event {
+            self.0.lock().expect("no panic").push(progress.clone());
+        }
+    }
+}
+
+#[test]
+fn a_load_on_a_fresh_filesystem_gives_its_figures() {
+    if !may_use_devices(&["mkfs.ext4", "e2fsck", "dumpe2fs", "blkid"]) {
+        return;
+    }
+    let work = scratch_directory();
+    let mut timed = small_files(50, Some(Duration::from_millis(400)));
+    timed.series_interval = Duration::from_millis(50);
+    let fsck = || step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly });
+    let fragmentation = || step("fragmentation", StepAction::Fragmentation);
+    let cells = vec![
+        cell("ext4", "", "", vec![load(small_files(50, None)), fragmentation(), fsck()]),
+        cell("ext4", "", "nodelalloc", vec![load(timed), fsck()]),
+    ];
+    let (mut memory, told) = (Memory::default(), Told::default());
+    let mut options = options(work.path());
+    options.measure_null = true;
+    let end = carry_out(&plan(cells, 1), &options, &[], &mut memory, &told, &AtomicBool::new(false));
+    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    assert_clean(work.path());
+    for trial in &memory.trials {
+        assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+        let report = trial.steps[2].load.as_ref().expect("the engine's report");
+        assert_eq!(value(trial, "operations"), report.invocations() as f64);
+        let per_second = value(trial, "operations") / value(trial, "execution time");
+        assert!((value(trial, "operations per second") / per_second - 1.0).abs() < 1e-6);
+        assert!(value(trial, "time") >= value(trial, "execution time") + value(trial, "setup time"));
+        assert!(value(trial, "execution time") >= value(trial, "sync time"));
+        for metric in
+            ["process CPU", "read latency p50", "write latency p99", "create latency p50", "engine cost per operation"]
+        {
+            assert!(value(trial, metric) > 0.0, "{metric}");
+        }
+        // The final sync is inside the interval, so what was written has reached the device.
+        assert!(value(trial, "write amplification") > 0.2, "{trial:#?}");
+        assert!(value(trial, "device written bytes") > 0.0);
+        assert!(trial.figure("load", "peak dirty bytes").is_some());
+    }
+    let of = |cell: u32| memory.trials.iter().find(|trial| trial.id.cell == cell).expect("there");
+    assert_eq!(value(of(0), "operations"), 500.0);
+    assert!(of(0).figure("fragmentation", "extents per file").expect("counted").value >= 1.0);
+    assert!(of(0).figure("fsck", "files used").expect("counted").value > 50.0);
+    let told = told.0.into_inner().expect("no panic");
+    assert!(told.iter().any(|progress| progress.phase == "run"), "{told:?}");
+}
+
+#[test]
+fn a_load_in_a_directory_needs_no_rights() {
+    let (work, inner) = (scratch_directory(), scratch_directory());
+    let mut here = cell("here", "", "", vec![load(small_files(20, None))]);
+    here.device = DeviceSpec::Directory { path: Some(work.path().display().to_string()) };
+    let mut memory = Memory::default();
+    let end =
+        carry_out(&plan(vec![here], 2), &options(inner.path()), &[], &mut memory, &Silent, &AtomicBool::new(false));
+    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    assert_eq!(memory.trials.len(), 2);
+    for trial in &memory.trials {
+        assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+        assert_eq!(value(trial, "operations"), 500.0);
+    }
+    assert_clean(work.path());
+    assert_clean(inner.path());
+}
+
+#[test]
+fn errors_limits_and_cancellations_of_a_load() {
+    if !may_use_devices(&["mkfs.ext4", "e2fsck", "dumpe2fs", "blkid"]) {
+        return;
+    }
+    let work = scratch_directory();
+    let too_much = || {
+        let mut workload = small_files(50, None);
+        workload.filesets[0].size = SizeDistribution::Fixed(8 << 20);
+        workload
+    };
+    let mut small = cell("ext4", "", "", vec![load(too_much())]);
+    small.device = DeviceSpec::Loop { size_bytes: 32 << 20, direct_io: false, sector_bytes: 512, directory: None };
+    let mut endless = cell("ext4", "", "", vec![load(small_files(10, Some(Duration::from_secs(1000))))]);
+    endless.steps[2].limit = Duration::from_millis(300);
+    let mut memory = Memory::default();
+    let plan_of_both = plan(vec![small, endless], 1);
+    let end = carry_out(&plan_of_both, &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false));
+    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    let told = |cell: u32| {
+        let trial = memory.trials.iter().find(|trial| trial.id.cell == cell).expect("tried");
+        let reason = trial.outcome.reason().expect("not completed");
+        format!("{}: {}: {}", trial.outcome.word(), reason.step, reason.words)
+    };
+    assert!(told(0).starts_with("failed: load: ") && told(0).contains("No space left on device"), "{}", told(0));
+    assert!(told(1).starts_with("hung: load: not done within its limit of 300 ms"), "{}", told(1));
+
+    let cancel = AtomicBool::new(false);
+    let endless = cell("ext4", "", "", vec![load(small_files(10, Some(Duration::from_secs(1000))))]);
+    let started = Instant::now();
+    let end = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(400));
+            cancel.store(true, Ordering::Release);
+        });
+        carry_out(&plan(vec![endless], 1), &options(work.path()), &[], &mut Memory::default(), &Silent, &cancel)
+    });
+    assert_eq!(end.expect("no error"), RunEnd::Cancelled);
+    assert!(started.elapsed() < Duration::from_secs(500), "it did not wait for the load's own end");
+    assert_clean(work.path());
+}
+
+/// The filesystem that holds the work directory is a small one in memory; the load would fill it up.
+#[test]
+fn a_full_work_directory_ends_the_trial_before_it_is_full() {
+    if !may_use_devices(&["mkfs.ext4", "e2fsck", "dumpe2fs", "blkid", "mount"]) {
+        return;
+    }
+    let directory = scratch_directory();
+    let small = directory.path().join("small");
+    std::fs::create_dir(&small).expect("made");
+    let mounted = Tmpfs::mount(&small, 96 << 20);
+    let fill = || {
+        step(
+            "fill",
+            StepAction::Command {
+                // Slow enough for the watchdog, whose reserve on so small a filesystem is small.
+                argv: vec![
+                    "for i in $(seq 400); do head -c 1000000 /dev/urandom >> big; sync big; sleep 0.02; done".into(),
+                ],
+                shell: true,
+                success: Vec::new(),
+            },
+        )
+    };
+    let cells = vec![cell("ext4", "", "", vec![fill()]), cell("ext4", "", "", Vec::new())];
+    let mut memory = Memory::default();
+    let end = carry_out(&plan(cells, 1), &options(&small), &[], &mut memory, &Silent, &AtomicBool::new(false));
+    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    assert_eq!(std::fs::read_dir(&small).expect("listed").count(), 0);
+    drop(mounted);
+    std::fs::remove_dir(&small).expect("empty");
+    assert_clean(directory.path());
+    for trial in &memory.trials {
+        match (&trial.outcome, trial.id.cell) {
+            (Outcome::Failed(reason), 0) => {
+                assert!(reason.step == "fill" && reason.words.contains("work directory has only"), "{reason:?}");
+            }
+            (Outcome::Completed, 1) => {}
+            other => panic!("{other:?}"),
+        }
+        assert!(trial.warnings.iter().any(|words| words.contains("may grow to 400 MiB")), "{:?}", trial.warnings);
+    }
+}
+
+struct Tmpfs(std::path::PathBuf);
+
+impl Tmpfs {
+    fn mount(target: &std::path::Path, size_bytes: u64) -> Self {
+        let options = format!("size={size_bytes}");
+        let done = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(target)
+            .status()
+            .expect("mount runs");
+        assert!(done.success());
+        Self(target.to_owned())
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let done = std::process::Command::new("umount").arg(&self.0).status().expect("umount runs");
+        assert!(done.success());
+    }
+}
