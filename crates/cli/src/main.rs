@@ -1,2 +1,46 @@
-//! The one binary.
-fn main() {}
+//! The one binary: arguments → command → exit code. `args` is what the user typed, `commands` what it means, and
+//! `exit` how it ends.
+
+mod args;
+mod commands;
+mod exit;
+mod paths;
+mod progress;
+mod recorder;
+mod studies;
+mod terminal;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Whether this process may make filesystems.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let context = commands::Context::new(&arguments.global);
+    let result = match arguments.command {
+        Command::Run(arguments) => commands::run::run(&context, &arguments),
+        Command::Report(arguments) => commands::report::report(&context, &arguments),
+        Command::List(arguments) => commands::list::list(&context, &arguments),
+        Command::Check => commands::check::check(&context),
+        Command::Load(arguments) => commands::load::load(&context, &arguments),
+        Command::Ffsb(arguments) => commands::ffsb::ffsb(&context, &arguments),
+        Command::Sysbench(arguments) => commands::sysbench::sysbench(&context, &arguments),
+        Command::Convert(arguments) => commands::ffsb::convert(&context, &arguments),
+        Command::Clean(arguments) => commands::clean::clean(&context, &arguments),
+        Command::Schema => commands::generated::schema(),
+        Command::Completions { shell } => commands::generated::completions(shell),
+        Command::Manual => commands::generated::manual(),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            terminal::print_failure(&failure);
+            failure.exit.into()
+        }
+    }
+}

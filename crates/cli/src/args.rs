@@ -1,0 +1,280 @@
+//! What the user typed. Every command, option and help text is defined here once; the man page and the shell
+//! completions are generated from it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fstone_model::units;
+use std::{path::PathBuf, time::Duration};
+
+/// fstone: a filesystem benchmark laboratory.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fstone",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")"),
+    about = "A filesystem benchmark laboratory",
+    long_about = "A filesystem benchmark laboratory.\n\nA study file says which filesystems (type × mkfs options × mount options × kernel × device) \
+        to compare under which workloads. fstone makes each filesystem fresh, runs every workload several times in an order that \
+        keeps drift out of the comparison, checks each filesystem with its own fsck, and reports figures with their uncertainty.",
+    after_help = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
+        fstone run small-file --dry-run     what would be done, to the command line; touches nothing\n  fstone run small-file --quick       \
+        do it in about three minutes\n  fstone report --format html         the last run as a page",
+    after_long_help = crate::exit::HELP,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The results file (SQLite). Default: $XDG_DATA_HOME/fstone/fstone.db, or ~/.local/share/fstone/fstone.db
+    #[arg(long, global = true, value_name = "FILE", env = "FSTONE_STORE")]
+    pub(crate) store: Option<PathBuf>,
+    /// Where images and mount points are made. Default: $XDG_CACHE_HOME/fstone/work, or ~/.cache/fstone/work
+    #[arg(long, global = true, value_name = "DIR", env = "FSTONE_WORK_DIRECTORY")]
+    pub(crate) work_directory: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorWhen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Carry out a study: make the filesystems, run the workloads, check, store, report
+    Run(RunArguments),
+    /// Print or write the report of a run
+    Report(ReportArguments),
+    /// List the built-in studies, and the runs in the store
+    List(ListArguments),
+    /// Tell what this machine can do, and the command that installs what is missing
+    Check,
+    /// Run a workload on a directory with the load engine alone: no devices, no mkfs, no store
+    Load(LoadArguments),
+    /// Run an FFSB profile unchanged, in the directories it names, and print FFSB's figures
+    Ffsb(FfsbArguments),
+    /// Take a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
+    Sysbench(SysbenchArguments),
+    /// Print an FFSB profile as the equivalent native workload
+    Convert(ConvertArguments),
+    /// Undo what a killed run left behind: mounts, loop devices, images; lists before it acts
+    Clean(CleanArguments),
+    /// Print the JSON schema of the study file
+    Schema,
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (troff)
+    #[command(hide = true)]
+    Manual,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone run small-file --quick\n  fstone run small-file --dry-run\n  sudo fstone run small-file --duration 60s --repeats 5 --device-size 16GiB\n  \
+    fstone run ./my-study.toml --only filesystem='ext4*'\n  fstone run small-file --device directory --work-directory /mnt/scratch\n  fstone run small-file --device /dev/sdX1 --allow-destroy /dev/sdX1"
+)]
+pub(crate) struct RunArguments {
+    /// A built-in study's name (`fstone list studies`), or the path of a study file
+    #[arg(value_name = "STUDY", required_unless_present = "all")]
+    pub(crate) study: Option<String>,
+    /// Run every built-in study, one after the other
+    #[arg(long, conflicts_with = "study")]
+    pub(crate) all: bool,
+    /// The study's own short form: fewer rows and repeats, smaller device, shorter loads
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Print the plan (cells, order, exact commands, estimated time) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How long each load runs
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+    /// How often each cell is tried: N, or MIN..MAX
+    #[arg(long, value_name = "N", value_parser = parse_repeats)]
+    pub(crate) repeats: Option<(u32, u32)>,
+    /// Size of the loop image
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) device_size: Option<u64>,
+    /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device to format
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+    /// Permit fstone to format this block device; needed beside --device PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_destroy: Vec<PathBuf>,
+    /// Only these levels of a factor; `*` matches anything. May be given several times
+    #[arg(long, value_name = "FACTOR=LEVEL", value_parser = parse_only)]
+    pub(crate) only: Vec<(String, String)>,
+    /// The seed of the order and of all random streams; recorded either way
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Go on with the last unfinished run of this study: finished trials stay
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Print the published figures beside today's
+    #[arg(long)]
+    pub(crate) published: bool,
+    /// Where the HTML report goes. Default: a directory `reports` beside the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone report\n  fstone report 3 --format markdown\n  fstone report 3 --format html --output small-file.html\n  fstone report 3 --format svg --output figures/"
+)]
+pub(crate) struct ReportArguments {
+    /// The run's number (`fstone list runs`). Default: the last
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<u64>,
+    /// What to make
+    #[arg(long, short, default_value = "terminal")]
+    pub(crate) format: Format,
+    /// Where to: a file, or a directory for svg. Default: standard output
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the published figures beside today's
+    #[arg(long)]
+    pub(crate) published: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table for the terminal
+    Terminal,
+    /// Markdown
+    Markdown,
+    /// One self-contained page
+    Html,
+    /// The figures as SVG files
+    Svg,
+    /// One row per figure of each trial
+    Csv,
+    /// Everything
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// What to list. Default: both
+    pub(crate) what: Option<ListWhat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListWhat {
+    Studies,
+    Runs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone load random-read.toml --directory /mnt/scratch --json")]
+pub(crate) struct LoadArguments {
+    /// A native workload file (docs/workload-file.md), or an FFSB profile (*.ffsb)
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: PathBuf,
+    /// The directory to work in
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The seed of all random streams. Default: drawn, and printed
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone ffsb profile.ffsb\n  fstone ffsb old-4.x-profile 300")]
+pub(crate) struct FfsbArguments {
+    /// The profile, in FFSB's 4.x, 5.x or 6.0 format
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profile: PathBuf,
+    /// Seconds to run (4.x profiles say it here)
+    #[arg(value_name = "SECONDS")]
+    pub(crate) seconds: Option<u64>,
+    /// The seed of all random streams
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct SysbenchArguments {
+    /// sysbench's own words: fileio --file-test-mode=rndrw … run
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArguments {
+    /// The FFSB profile
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profile: PathBuf,
+    /// Seconds to run (4.x profiles)
+    #[arg(value_name = "SECONDS")]
+    pub(crate) seconds: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArguments {
+    /// Only list
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    units::parse_bytes(text).map_err(|error| error.to_string())
+}
+
+fn parse_repeats(text: &str) -> Result<(u32, u32), String> {
+    let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("{part:?} is not a whole number"));
+    let (min, max) = match text.split_once("..") {
+        Some((min, max)) => (number(min)?, number(max)?),
+        None => (number(text)?, number(text)?),
+    };
+    if min == 0 || min > max {
+        return Err("at least 1, and MIN not above MAX".into());
+    }
+    Ok((min, max))
+}
+
+fn parse_only(text: &str) -> Result<(String, String), String> {
+    let (factor, level) = text.split_once('=').ok_or("write FACTOR=LEVEL, like filesystem='ext4*'")?;
+    Ok((factor.trim().to_owned(), level.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn repeats_are_a_number_or_a_range() {
+        assert_eq!(parse_repeats("5"), Ok((5, 5)));
+        assert_eq!(parse_repeats("3..10"), Ok((3, 10)));
+        assert!(parse_repeats("0").is_err() && parse_repeats("5..3").is_err() && parse_repeats("x").is_err());
+    }
+}

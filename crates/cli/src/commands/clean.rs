@@ -1,0 +1,44 @@
+//! `fstone clean`: undo what a killed run left.
+
+use super::Context;
+use crate::{
+    args::CleanArguments,
+    exit::Exit,
+    terminal::{self, CommandResult, OrExit},
+};
+use anyhow::Context as _;
+use fstone_lab::{machine::Machine, undo::clean as undo};
+use std::fmt::Write as _;
+
+pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
+    let machine = Machine::host();
+    let look =
+        |dry_run| undo(&context.work_directory, dry_run, &machine).context("cannot clean").or_exit(Exit::LabFailed);
+    let found = look(true)?;
+    let mut text = String::new();
+    if found.is_empty() {
+        let _ = writeln!(text, "Nothing is left over in {}.", context.work_directory.display());
+        terminal::print(&text);
+        return Ok(Exit::Success);
+    }
+    let _ = writeln!(text, "Left over from a run in {}:", context.work_directory.display());
+    for leftover in &found {
+        let _ = writeln!(text, "  {}", leftover.what);
+    }
+    // What will be done stands on the terminal before it is done.
+    terminal::print(&text);
+    if arguments.dry_run {
+        return Ok(Exit::Success);
+    }
+    let mut exit = Exit::Success;
+    for leftover in look(false)? {
+        match &leftover.error {
+            None => terminal::print(&format!("undone: {}\n", leftover.what)),
+            Some(error) => {
+                terminal::print(&format!("still there: {}: {error}\n", leftover.what));
+                exit = Exit::LabFailed;
+            }
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,45 @@
+//! `fstone ffsb` and `fstone convert`: FFSB profiles, unchanged.
+
+use super::{Context, load};
+use crate::{
+    args::{ConvertArguments, FfsbArguments},
+    exit::Exit,
+    studies::read_bounded,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_formats::{
+    Source,
+    ffsb::{self, Placement, Profile},
+    native,
+};
+use std::path::Path;
+
+fn read(path: &Path, seconds: Option<u64>) -> Result<Profile, Failure> {
+    let name = path.display().to_string();
+    let text = read_bounded(path).with_context(|| format!("cannot read the profile {name}")).or_exit(Exit::BadInput)?;
+    let profile = ffsb::parse(&Source::new(name, text), &ffsb::Options { seconds }).or_exit(Exit::BadInput)?;
+    if let Some(warnings) = &profile.warnings {
+        eprint!("{warnings}");
+    }
+    Ok(profile)
+}
+
+pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResult {
+    let profile = read(&arguments.profile, arguments.seconds)?;
+    let workload = profile.workload(Placement::AsWritten);
+    let report = load::run(&workload, Path::new("/"), arguments.seed, true)?;
+    terminal::print(&ffsb::print(&profile, &report));
+    Ok(load::exit_of(&report))
+}
+
+pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
+    let profile = read(&arguments.profile, arguments.seconds)?;
+    let mut text = String::new();
+    for line in profile.clarifications() {
+        text.push_str(&format!("# {line}\n"));
+    }
+    text.push_str(&native::print(&profile.workload(Placement::UnderDirectory)));
+    terminal::print(&text);
+    Ok(Exit::Success)
+}

@@ -1,0 +1,73 @@
+//! `fstone list`: built-in studies, and the runs in the store.
+
+use super::Context;
+use crate::{
+    args::{ListArguments, ListWhat},
+    exit::Exit,
+    studies,
+    terminal::{self, CommandResult, OrExit},
+};
+use fstone_formats::study::Overrides;
+use fstone_model::{Plan, units};
+use std::fmt::Write as _;
+
+pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResult {
+    let mut text = String::new();
+    if arguments.what != Some(ListWhat::Runs) {
+        text.push_str("Studies (fstone run NAME [--quick]):\n");
+        for name in studies::names() {
+            let study = studies::find(name).or_exit(Exit::LabFailed)?;
+            let compile = |quick| {
+                let overrides = Overrides { quick, ..Overrides::default() };
+                fstone_formats::study::compile(&study.source, &|file| study.load(file), &overrides)
+                    .or_exit(Exit::LabFailed)
+            };
+            let (full, quick) = (compile(false)?, compile(true)?);
+            let _ = writeln!(text, "  {name:<12} {}", full.title);
+            let _ = writeln!(text, "  {:<12} full: {}; --quick: {}", "", extent(&full), extent(&quick));
+        }
+    }
+    if arguments.what != Some(ListWhat::Studies) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let runs = match context.read_store()? {
+            Some(store) => store.runs().or_exit(Exit::LabFailed)?,
+            None => Vec::new(),
+        };
+        if runs.is_empty() {
+            let _ = writeln!(text, "No runs yet in {}.", context.store.display());
+        } else {
+            let _ = writeln!(text, "Runs in {} (fstone report RUN):", context.store.display());
+            let _ = writeln!(text, "  {:>4}  {:<20}  {:<16}  {:<10}  trials", "run", "started (UTC)", "study", "state");
+            for run in runs {
+                let state = if run.finished_unix_ns.is_some() { "finished" } else { "unfinished" };
+                let started = utc(run.started_unix_ns);
+                let _ =
+                    writeln!(text, "  {:>4}  {started:<20}  {:<16}  {state:<10}  {}", run.id, run.study, run.trials);
+            }
+        }
+    }
+    terminal::print(&text);
+    Ok(Exit::Success)
+}
+
+/// "10 cells × 3 to 10 trials, about 3 h".
+fn extent(plan: &Plan) -> String {
+    let cells = plan.cells.len();
+    let repeats = plan.repeats;
+    let trials = if repeats.min == repeats.max {
+        repeats.min.to_string()
+    } else {
+        format!("{} to {}", repeats.min, repeats.max)
+    };
+    let time =
+        plan.expected_duration.map(|time| format!(", about {}", units::format_duration(time))).unwrap_or_default();
+    format!("{cells} cells × {trials} trials{time}")
+}
+
+/// "2026-11-21 20:15:07".
+fn utc(unix_ns: u64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
+        .map_or_else(|_| "?".into(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}

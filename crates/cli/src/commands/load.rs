@@ -1,0 +1,67 @@
+//! `fstone load`: the engine alone on a directory, with live figures.
+
+use super::{Context, cancel_on_signals, fresh_seed};
+use crate::{
+    args::LoadArguments,
+    exit::Exit,
+    progress::LiveLoad,
+    studies::read_bounded,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_engine::{LoadError, RunOptions};
+use fstone_formats::{
+    Source,
+    ffsb::{self, Placement},
+    native,
+};
+use fstone_model::{LoadReport, Workload};
+use std::path::Path;
+
+pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
+    let workload = read(&arguments.spec)?;
+    let report = run(&workload, &arguments.directory, arguments.seed, !arguments.json)?;
+    if arguments.json {
+        terminal::print(&(serde_json::to_string_pretty(&report).or_exit(Exit::LabFailed)? + "\n"));
+    } else {
+        terminal::print(&fstone_report::load_summary(&workload.name, &report));
+    }
+    Ok(exit_of(&report))
+}
+
+/// A load that met an error did not do what was asked, whatever figures it has.
+pub(crate) fn exit_of(report: &LoadReport) -> Exit {
+    if report.errors.is_empty() { Exit::Success } else { Exit::NothingCompleted }
+}
+
+fn read(path: &Path) -> Result<Workload, Failure> {
+    let name = path.display().to_string();
+    let text = read_bounded(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
+    let source = Source::new(name, text);
+    if path.extension().is_some_and(|extension| extension == "ffsb") {
+        let profile = ffsb::parse(&source, &ffsb::Options::default()).or_exit(Exit::BadInput)?;
+        return Ok(profile.workload(Placement::UnderDirectory));
+    }
+    native::parse(&source).or_exit(Exit::BadInput)
+}
+
+/// Runs a workload with live figures on standard error, and stops it cleanly on Ctrl-C.
+pub(crate) fn run(workload: &Workload, directory: &Path, seed: Option<u64>, live: bool) -> Result<LoadReport, Failure> {
+    let cancel = cancel_on_signals()?;
+    let seed = seed.unwrap_or_else(fresh_seed);
+    let observer = LiveLoad::new(live);
+    let options = RunOptions { seed, cancel: &cancel, observer: &observer, measure_null: true };
+    let result = fstone_engine::run(workload, directory, &options);
+    observer.finish();
+    result.map_err(failure)
+}
+
+/// A load that could not be run.
+pub(crate) fn failure(error: LoadError) -> Failure {
+    let exit = match error {
+        LoadError::Interrupted => Exit::Interrupted,
+        LoadError::Unsupported { .. } | LoadError::NotPrepared { .. } | LoadError::Directory { .. } => Exit::BadInput,
+        _ => Exit::LabFailed,
+    };
+    Failure { exit, error: anyhow::Error::new(error).context("failed to run the load") }
+}

@@ -1,0 +1,97 @@
+//! One module per command: what the arguments mean, in calls to the other crates.
+
+pub(crate) mod check;
+pub(crate) mod clean;
+pub(crate) mod ffsb;
+pub(crate) mod generated;
+pub(crate) mod list;
+pub(crate) mod load;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod sysbench;
+
+use crate::{
+    args::{ColorWhen, Global},
+    exit::Exit,
+    paths,
+    terminal::{self, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_store::Store;
+use std::{
+    io::stdout,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// What every command has.
+pub(crate) struct Context {
+    pub(crate) store: PathBuf,
+    pub(crate) work_directory: PathBuf,
+    color: ColorWhen,
+}
+
+impl Context {
+    pub(crate) fn new(global: &Global) -> Self {
+        Self {
+            store: global.store.clone().unwrap_or_else(paths::default_store),
+            work_directory: global.work_directory.clone().unwrap_or_else(paths::default_work_directory),
+            color: global.color,
+        }
+    }
+
+    /// Whether standard output gets colour.
+    pub(crate) fn colored(&self) -> bool {
+        terminal::colored(self.color, &stdout())
+    }
+
+    /// Opens the store for writing, making it and its directory where they are not there.
+    pub(crate) fn open_store(&self) -> Result<Store, Failure> {
+        if let Some(directory) = self.store.parent().filter(|path| !path.as_os_str().is_empty()) {
+            paths::create_directory(directory)
+                .with_context(|| {
+                    format!("cannot make the store's directory {}; name another with --store", directory.display())
+                })
+                .or_exit(Exit::LabFailed)?;
+        }
+        Store::open(&self.store).or_exit(Exit::LabFailed)
+    }
+
+    /// Opens the store for reading; `None` when there is none yet.
+    pub(crate) fn read_store(&self) -> Result<Option<Store>, Failure> {
+        if !self.store.exists() {
+            return Ok(None);
+        }
+        Store::open_read_only(&self.store).map(Some).or_exit(Exit::LabFailed)
+    }
+}
+
+/// Sets a flag on Ctrl-C, SIGTERM and SIGHUP. A second signal ends the process at once; `fstone clean` then undoes
+/// what it had made.
+pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        // The order matters: the first signal finds the flag unset and only sets it.
+        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&cancel))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&cancel)))
+            .context("cannot handle signals")
+            .or_exit(Exit::LabFailed)?;
+    }
+    Ok(cancel)
+}
+
+/// Nanoseconds since the Unix epoch.
+pub(crate) fn now_unix_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// A seed nobody chose.
+pub(crate) fn fresh_seed() -> u64 {
+    // Kept below 2^48 so that it can be read, typed and stored by any tool without loss.
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_ne_bytes(bytes) >> 16,
+        _ => now_unix_ns() & ((1 << 48) - 1),
+    }
+}

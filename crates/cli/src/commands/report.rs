@@ -1,0 +1,89 @@
+//! `fstone report`: a stored run in the format asked for.
+
+use super::Context;
+use crate::{
+    args::{Format, ReportArguments},
+    exit::Exit,
+    paths,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_model::Dataset;
+use std::path::Path;
+
+pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandResult {
+    let dataset = find(context, arguments.run)?;
+    let options = fstone_report::Options { published: arguments.published };
+    let text = match arguments.format {
+        Format::Terminal => {
+            let to_terminal = arguments.output.is_none();
+            fstone_report::terminal(
+                &dataset,
+                &fstone_report::TerminalOptions {
+                    width: terminal::width(),
+                    color: to_terminal && context.colored(),
+                    options,
+                },
+            )
+        }
+        Format::Markdown => fstone_report::markdown(&dataset, &options),
+        Format::Html => fstone_report::html(&dataset, &options),
+        Format::Csv => fstone_report::csv(&dataset),
+        Format::Json => fstone_report::json(&dataset, &options),
+        Format::Svg => return write_svg(&dataset, &options, arguments.output.as_deref()),
+    };
+    match &arguments.output {
+        None => terminal::print(&text),
+        Some(path) => write(path, &text)?,
+    }
+    Ok(Exit::Success)
+}
+
+/// The dataset of a run, or of the last one.
+pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failure> {
+    let Some(store) = context.read_store()? else {
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!(
+                "there is no store at {} yet; `fstone run small-file --quick` makes the first run",
+                context.store.display()
+            ),
+        ));
+    };
+    let runs = store.runs().or_exit(Exit::LabFailed)?;
+    let Some(last) = runs.iter().map(|run| run.id).max() else {
+        return Err(Failure::new(
+            Exit::BadInput,
+            "the store holds no run yet; `fstone run small-file --quick` makes one",
+        ));
+    };
+    let id = run.unwrap_or(last);
+    if !runs.iter().any(|run| run.id == id) {
+        return Err(Failure::new(Exit::BadInput, format!("there is no run {id}; `fstone list runs` lists them")));
+    }
+    store.dataset(id).or_exit(Exit::LabFailed)
+}
+
+/// Writes a report file, its directory included.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent
+        .map_or(Ok(()), paths::create_directory)
+        .and_then(|()| paths::write_file(path, text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
+        .or_exit(Exit::LabFailed)
+}
+
+fn write_svg(dataset: &Dataset, options: &fstone_report::Options, directory: Option<&Path>) -> CommandResult {
+    let Some(directory) = directory else {
+        return Err(Failure::new(Exit::BadInput, "svg makes several files: name their directory with --output DIR"));
+    };
+    let mut listing = String::new();
+    for (name, svg) in fstone_report::svg_files(dataset, options) {
+        let path = directory.join(name);
+        write(&path, &svg)?;
+        listing.push_str(&format!("{}\n", path.display()));
+    }
+    terminal::print(&listing);
+    Ok(Exit::Success)
+}

@@ -1,0 +1,179 @@
+//! `fstone run`: study → plan → trials → store → report.
+
+use super::{Context, cancel_on_signals, fresh_seed, now_unix_ns, report};
+use crate::{
+    args::RunArguments,
+    exit::Exit,
+    is_root,
+    progress::RunProgress,
+    recorder::StoreRecorder,
+    studies::{self, Study},
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_formats::study::{DeviceChoice, Overrides};
+use fstone_lab::{
+    carry_out::{LabOptions, RunEnd},
+    inventory::{self, InventoryContext},
+    machine::Machine,
+};
+use fstone_model::{Dataset, Inventory, Plan, dataset::Run, study::DeviceSpec};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// How long the device is read before a run, as `hdparm -t` does.
+const RAW_READ_TIME: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult {
+    let names: Vec<String> = match &arguments.study {
+        Some(name) => vec![name.clone()],
+        None => studies::names().map(str::to_owned).collect(),
+    };
+    // Every study is read before the first one starts: a typo in the last is not found after hours.
+    let mut plans = Vec::new();
+    for name in names {
+        let study = studies::find(&name).or_exit(Exit::BadInput)?;
+        plans.push(plan(context, &study, arguments)?);
+    }
+    if arguments.dry_run {
+        for plan in &plans {
+            terminal::print(&fstone_lab::describe::describe(plan, &context.work_directory).to_string());
+        }
+        return Ok(Exit::Success);
+    }
+    let mut exit = Exit::Success;
+    for plan in plans {
+        match carry_out(context, arguments, plan)? {
+            Exit::Success => {}
+            Exit::Interrupted => return Ok(Exit::Interrupted),
+            other => exit = other,
+        }
+    }
+    Ok(exit)
+}
+
+/// The plan of a study as this command line changes it.
+fn plan(context: &Context, study: &Study, arguments: &RunArguments) -> Result<Plan, Failure> {
+    let device = arguments.device.as_deref().map(str::parse::<DeviceChoice>).transpose();
+    let device = device.map_err(|words| Failure::new(Exit::BadInput, format!("--device: {words}")))?;
+    let overrides = Overrides {
+        quick: arguments.quick,
+        duration: arguments.duration,
+        repeats: arguments.repeats,
+        device,
+        device_size: arguments.device_size,
+        seed: Some(arguments.seed.unwrap_or_else(fresh_seed)),
+        only: arguments.only.clone(),
+    };
+    let plan =
+        fstone_formats::study::compile(&study.source, &|name| study.load(name), &overrides).or_exit(Exit::BadInput)?;
+    let directory = plan.cells.iter().find_map(|cell| match &cell.device {
+        DeviceSpec::Directory { path } => Some(path.clone()),
+        _ => None,
+    });
+    if let Some(path) = directory {
+        return on_directory(context, &plan, path.as_deref());
+    }
+    if !is_root() && !arguments.dry_run {
+        eprintln!(
+            "Not root: running the workload on the filesystem of {} as it is, as one row.\n\
+             Root would add a fresh filesystem for each row of the study, its fsck, and the device's own counters.",
+            context.work_directory.display()
+        );
+        return on_directory(context, &plan, None);
+    }
+    Ok(plan)
+}
+
+/// The plan on the filesystem that is already there.
+fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Plan, Failure> {
+    let directory = path.map_or_else(|| context.work_directory.clone(), PathBuf::from);
+    let name = inventory::filesystem_of(&directory).unwrap_or_else(|| "a filesystem".into());
+    Ok(plan.on_directory(&format!("{name}, as it is"), path))
+}
+
+fn lab_options(context: &Context, arguments: &RunArguments) -> LabOptions {
+    LabOptions {
+        work_directory: context.work_directory.clone(),
+        allow_destroy: arguments.allow_destroy.clone(),
+        measure_null: true,
+    }
+}
+
+fn carry_out(context: &Context, arguments: &RunArguments, plan: Plan) -> CommandResult {
+    let cancel = cancel_on_signals()?;
+    let options = lab_options(context, arguments);
+    let mut store = context.open_store()?;
+
+    eprintln!(
+        "{}: {} cells, {} to {} trials each; seed {}",
+        plan.study,
+        plan.cells.len(),
+        plan.repeats.min,
+        plan.repeats.max,
+        plan.seed
+    );
+    let run = Run {
+        id: 0,
+        started_unix_ns: now_unix_ns(),
+        finished_unix_ns: None,
+        command: std::env::args().collect(),
+        inventory: take_inventory(context, &plan),
+        plan,
+    };
+    let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
+    let progress = RunProgress::new();
+    let mut recorder = StoreRecorder { store: &mut store, run: id };
+    let end = fstone_lab::carry_out::carry_out(&run.plan, &options, &[], &mut recorder, &progress, &cancel);
+    progress.finish();
+    let end = end.with_context(|| format!("run {id} stopped; finished trials are kept")).or_exit(Exit::LabFailed)?;
+    let interrupted = matches!(end, RunEnd::Cancelled);
+    if !interrupted {
+        store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
+    }
+    let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
+    let page = show(context, arguments, &dataset)?;
+    if interrupted {
+        eprintln!("Interrupted: everything was undone, {} finished trials are kept as run {id}.", dataset.trials.len());
+        return Ok(Exit::Interrupted);
+    }
+    eprintln!("Run {id} is in {}; the report: {}", context.store.display(), page.display());
+    let any = dataset.trials.iter().any(|trial| trial.outcome.is_completed());
+    Ok(if any { Exit::Success } else { Exit::NothingCompleted })
+}
+
+/// The machine as it is before the run, its raw read speed included.
+fn take_inventory(context: &Context, plan: &Plan) -> Inventory {
+    let inventory_context = InventoryContext {
+        plan,
+        work_directory: &context.work_directory,
+        fstone_version: env!("CARGO_PKG_VERSION"),
+        fstone_commit: env!("FSTONE_COMMIT"),
+    };
+    let mut inventory = inventory::take(&inventory_context, &*Machine::host().runner);
+    let device = plan.cells.iter().find_map(|cell| match &cell.device {
+        DeviceSpec::Block { path } => Some(Path::new(path)),
+        _ => None,
+    });
+    match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
+        Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
+        Err(error) => eprintln!("No raw read speed: failed to {error}."),
+    }
+    inventory
+}
+
+/// Prints the table and writes the page.
+fn show(context: &Context, arguments: &RunArguments, dataset: &Dataset) -> Result<PathBuf, Failure> {
+    let options = fstone_report::Options { published: arguments.published };
+    terminal::print(&fstone_report::terminal(
+        dataset,
+        &fstone_report::TerminalOptions { width: terminal::width(), color: context.colored(), options },
+    ));
+    let directory =
+        arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
+    let page = directory.join(format!("{}-{}.html", dataset.run.plan.study, dataset.run.id));
+    report::write(&page, &fstone_report::html(dataset, &options))?;
+    Ok(page)
+}

@@ -1,0 +1,182 @@
+//! How a run looks while it goes on: a bar on a terminal, plain lines elsewhere. On standard error, so that standard
+//! output holds the result alone.
+
+use fstone_engine::{Observer, Progress};
+use fstone_lab::events::{Event, ProgressSink};
+use fstone_model::{Outcome, Trial, units};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    io::{IsTerminal, stderr},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+/// What the current trial is, for the lines about its steps.
+#[derive(Default)]
+struct Current {
+    label: String,
+    step: String,
+    remaining: Option<Duration>,
+}
+
+/// Shows a run's events.
+pub(crate) struct RunProgress {
+    bar: Option<ProgressBar>,
+    current: Mutex<Current>,
+}
+
+impl RunProgress {
+    pub(crate) fn new() -> Self {
+        let bar = stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(0);
+            let style = ProgressStyle::with_template("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")
+                .expect("the template is sound");
+            bar.set_style(style.progress_chars("━━─"));
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Self { bar, current: Mutex::default() }
+    }
+
+    /// Takes the bar away, so that what is printed next stands alone.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn show(&self, doing: &str) {
+        let Some(bar) = &self.bar else { return };
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = current.remaining.map(|left| format!(" · {} left", about(left))).unwrap_or_default();
+        bar.set_message(format!("{} · {}{doing}{left}", current.label, current.step));
+    }
+}
+
+/// A time as an estimate deserves it: no more than whole seconds, minutes from two minutes on.
+fn about(time: Duration) -> String {
+    let seconds = time.as_secs().max(1);
+    units::format_duration(Duration::from_secs(if seconds >= 120 { seconds.div_ceil(60) * 60 } else { seconds }))
+}
+
+fn outcome_line(trial: &Trial) -> String {
+    let took = units::format_duration(Duration::from_millis(trial.duration_ns / 1_000_000));
+    match &trial.outcome {
+        Outcome::Completed => format!("completed in {took}"),
+        other => {
+            let reason = other
+                .reason()
+                .map(|reason| format!(" ({}): {}", reason.step, one_line(&reason.words)))
+                .unwrap_or_default();
+            format!("{}{reason}", other.word())
+        }
+    }
+}
+
+/// The first line, without control characters: words of a tool or a kernel go to the terminal.
+fn one_line(words: &str) -> String {
+    words.lines().next().unwrap_or_default().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+impl ProgressSink for RunProgress {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::TrialStarted { label, finished, total, remaining, .. } => {
+                {
+                    let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+                    *current = Current { label: one_line(label), step: "device".into(), remaining: *remaining };
+                }
+                if let Some(bar) = &self.bar {
+                    bar.set_length(u64::from(*total));
+                    bar.set_position(u64::from(*finished));
+                    self.show("");
+                } else {
+                    let left = remaining.map(|left| format!(" (about {} left)", about(left))).unwrap_or_default();
+                    eprintln!("trial {} of {total}: {}{left}", finished + 1, one_line(label));
+                }
+            }
+            Event::StepStarted { step, .. } => {
+                self.current.lock().unwrap_or_else(PoisonError::into_inner).step = (*step).to_owned();
+                self.show("");
+            }
+            Event::Load(progress) => {
+                let time = match progress.expected {
+                    Some(expected) => {
+                        format!("{} of {}", whole_seconds(progress.elapsed), units::format_duration(expected))
+                    }
+                    None => whole_seconds(progress.elapsed),
+                };
+                self.show(&format!(" ({} {time})", progress.phase));
+            }
+            Event::TrialFinished(trial) => {
+                if trial.outcome.is_completed() && self.bar.is_some() {
+                    return;
+                }
+                let label = self.current.lock().unwrap_or_else(PoisonError::into_inner).label.clone();
+                let line = outcome_line(trial);
+                match &self.bar {
+                    Some(bar) => bar.println(format!("{label}: {line}")),
+                    None => eprintln!("  {line}"),
+                }
+            }
+        }
+    }
+}
+
+fn whole_seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs())
+}
+
+/// Live figures of a load that runs by itself.
+pub(crate) struct LiveLoad {
+    bar: Option<ProgressBar>,
+}
+
+impl LiveLoad {
+    pub(crate) fn new(wanted: bool) -> Self {
+        let bar = (wanted && stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_style(ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is sound"));
+            bar
+        });
+        Self { bar }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for LiveLoad {
+    fn progress(&self, progress: &Progress) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_message(fstone_report::live_line(
+            &progress.phase,
+            progress.elapsed,
+            progress.interval,
+            progress.interval_operations,
+            progress.interval_read_bytes + progress.interval_written_bytes,
+            &progress.latency,
+        ));
+        bar.tick();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_are_round() {
+        assert_eq!(about(Duration::from_millis(200)), "1 s");
+        assert_eq!(about(Duration::from_secs(61)), "1 min 1 s");
+        assert_eq!(about(Duration::from_secs(301)), "6 min");
+    }
+
+    #[test]
+    fn words_from_outside_are_one_harmless_line() {
+        assert_eq!(one_line("ext4: \u{1b}[31mbad\nmore"), "ext4:  [31mbad");
+    }
+}

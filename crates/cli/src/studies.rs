@@ -1,0 +1,97 @@
+//! The built-in studies, and study files of the user's.
+
+use fstone_formats::diagnostic::Source;
+use std::{
+    fs, io,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+mod built_in {
+    include!(concat!(env!("OUT_DIR"), "/studies.rs"));
+}
+
+/// No file a study names may be larger.
+const FILE_LIMIT_BYTES: u64 = 16 << 20;
+
+/// A study and where the files it names are looked up.
+pub(crate) struct Study {
+    pub(crate) source: Source,
+    directory: Option<PathBuf>,
+}
+
+/// Names of the built-in studies.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    built_in::FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml"))
+}
+
+/// A study by its built-in name, or by its path when the name has a slash or a dot in it.
+pub(crate) fn find(name: &str) -> Result<Study, FindError> {
+    if !name.contains(['/', '.']) {
+        let file = format!("{name}.toml");
+        return match built_in::FILES.iter().find(|(known, _)| *known == file) {
+            Some((_, text)) => Ok(Study { source: Source::new(file, *text), directory: None }),
+            None => Err(FindError::NotBuiltIn { name: name.to_owned(), known: names().collect::<Vec<_>>().join(", ") }),
+        };
+    }
+    let path = Path::new(name);
+    let text = read_bounded(path).map_err(|error| FindError::Read { path: path.to_owned(), error })?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    Ok(Study { source: Source::new(name, text), directory: Some(directory.to_owned()) })
+}
+
+impl Study {
+    /// A file that the study names, looked up beside it (formats has refused absolute paths and `..`).
+    pub(crate) fn load(&self, name: &str) -> Result<String, String> {
+        match &self.directory {
+            None => built_in::FILES
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, text)| (*text).to_owned())
+                .ok_or_else(|| format!("there is no built-in file {name}")),
+            Some(directory) => {
+                let path = directory.join(name);
+                read_bounded(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+            }
+        }
+    }
+}
+
+/// Reads a text file, refusing what is too large or not UTF-8 before it is all in memory.
+pub(crate) fn read_bounded(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(FILE_LIMIT_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_LIMIT_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "it is larger than 16 MiB, which no study or profile is",
+        ));
+    }
+    Ok(text)
+}
+
+/// Why a study cannot be had.
+#[derive(Debug)]
+pub(crate) enum FindError {
+    /// There is no such built-in study.
+    NotBuiltIn { name: String, known: String },
+    /// The file cannot be read.
+    Read { path: PathBuf, error: io::Error },
+}
+
+impl std::fmt::Display for FindError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotBuiltIn { name, known } => {
+                write!(
+                    f,
+                    "there is no built-in study {name:?}; there are {known}. A file of your own is named by its path: ./{name}.toml"
+                )
+            }
+            Self::Read { path, error } => write!(f, "cannot read the study {}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for FindError {}

@@ -1,0 +1,99 @@
+//! House rules that a compiler does not keep: which part may see which, how long a file may get, words that have a
+//! better replacement. Each failure names the cure.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
+}
+
+/// Who may depend on whom; ARCHITECTURE.md has the same table for people.
+const MAY_SEE: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("stats", &[]),
+    ("engine", &["model"]),
+    ("formats", &["model"]),
+    ("sandbox", &["model"]),
+    ("store", &["model"]),
+    ("report", &["model", "stats"]),
+    ("lab", &["model", "engine", "stats", "sandbox"]),
+    ("bench", &["model", "engine", "stats"]),
+    ("cli", &["model", "engine", "formats", "stats", "lab", "store", "report", "sandbox"]),
+];
+
+#[test]
+fn parts_see_only_what_the_architecture_allows() {
+    let allowed: BTreeMap<_, _> = MAY_SEE.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).expect("crates/ is there") {
+        let path = entry.expect("readable").path();
+        let part = path.file_name().expect("named").to_string_lossy().into_owned();
+        let Some(may_see) = allowed.get(part.as_str()) else {
+            wrong.push(format!("crates/{part} has no line in MAY_SEE and in ARCHITECTURE.md"));
+            continue;
+        };
+        let manifest = fs::read_to_string(path.join("Cargo.toml")).expect("a crate has a manifest");
+        let dependencies = manifest.split("[dev-dependencies]").next().unwrap_or_default();
+        for line in dependencies.lines() {
+            if let Some(seen) = line.strip_prefix("fstone-").and_then(|rest| rest.split(['.', ' ', '=']).next())
+                && !may_see.contains(&seen)
+            {
+                wrong.push(format!("crates/{part} may not see {seen}: pass data through model, or move the code"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("readable") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target" && name != "node_modules") {
+                rust_files(&path, found);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn files_are_short_and_words_are_chosen() {
+    /// A file longer than this has two reasons to change. model's catalogs and test files may be longer.
+    const LONGEST: usize = 700;
+    // Put together so that this file does not find itself.
+    let words = [
+        (["TO", "DO"].concat(), "do it, or say in the docs what is not done"),
+        (["FIX", "ME"].concat(), "fix it"),
+        (["unwrap", "()"].concat(), "expect(\"why this cannot fail\"), or an error with context"),
+    ];
+    let root = root();
+    let mut files = Vec::new();
+    rust_files(&root.join("crates"), &mut files);
+    assert!(files.len() > 50, "the walk found the source: {} files", files.len());
+    let mut wrong = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(&root).expect("below the root").display().to_string();
+        let text = fs::read_to_string(&file).expect("source is UTF-8");
+        let is_test = name.contains("/tests/") || name.contains("/examples/");
+        if text.lines().count() > LONGEST && !is_test {
+            wrong.push(format!(
+                "{name} has {} lines: split it where it has two reasons to change",
+                text.lines().count()
+            ));
+        }
+        for (number, line) in text.lines().enumerate() {
+            for (word, cure) in &words {
+                if line.contains(word.as_str()) && !is_test {
+                    wrong.push(format!("{name}:{}: {word}: {cure}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
