@@ -10,7 +10,7 @@ use fstone_model::LoadReport;
 use libfuzzer_sys::fuzz_target;
 
 /// Rendering shows the whole text once per finding; beyond this it is the renderer that is tested, slowly.
-const RENDERED: usize = 512;
+const RENDERED: usize = 64;
 
 fuzz_target!(|text: &str| {
     let source = Source::new("profile.ffsb", text);

@@ -8,7 +8,7 @@ use fstone_model::LoadReport;
 use libfuzzer_sys::fuzz_target;
 
 /// Rendering shows the whole line once per finding; beyond this it is the renderer that is tested, slowly.
-const RENDERED: usize = 512;
+const RENDERED: usize = 64;
 
 fuzz_target!(|text: &str| {
     let args: Vec<String> = text.lines().map(str::to_owned).collect();

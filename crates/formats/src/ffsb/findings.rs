@@ -1,10 +1,10 @@
 //! What is wrong with a profile, with a limit on how much of it is kept.
 
-use crate::diagnostic::{Diagnostic, Report, Severity, Source};
+use crate::diagnostic::{self, Diagnostic, Report, Severity, Source};
 
-/// Errors kept, and warnings kept. A text with more is not a profile, and looking for the nearest keyword of each of its
-/// lines would take long.
-const LIMIT: usize = 100;
+/// Errors kept, and warnings kept: more would not be shown. A text with more is not a profile, and looking for the nearest
+/// keyword of each of its lines would take long.
+const LIMIT: usize = diagnostic::MAXIMUM_SHOWN;
 
 /// Collects findings.
 #[derive(Debug)]

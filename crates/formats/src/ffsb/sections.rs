@@ -248,9 +248,12 @@ impl Reader<'_> {
             } else {
                 Diagnostic::error(key.span, message)
             };
-            let here = closest(key.text, keyword::names(part));
-            let anywhere = || KEYWORDS.iter().find(|keyword| closest(key.text, [keyword.name]).is_some());
-            match (elsewhere, here) {
+            let here = || closest(key.text, keyword::names(part).filter(|name| similar_length(key.text, name)));
+            let anywhere = || {
+                let alike = |keyword: &&Keyword| similar_length(key.text, keyword.name);
+                KEYWORDS.iter().filter(alike).find(|keyword| closest(key.text, [keyword.name]).is_some())
+            };
+            match (elsewhere, elsewhere.is_none().then(here).flatten()) {
                 (Some(place), _) => diagnostic.help(format!("it belongs to {}", place.name())),
                 (None, Some(name)) => diagnostic.help(format!("did you mean `{name}`?")),
                 (None, None) => match anywhere() {
@@ -342,6 +345,11 @@ impl Piece<'_> {
     fn end(self) -> Self {
         Self { text: "", span: Span::new(self.span.end, self.span.end) }
     }
+}
+
+/// Whether two words can be alike by their lengths; for text that is no profile at all, this saves most comparisons.
+fn similar_length(left: &str, right: &str) -> bool {
+    left.len().abs_diff(right.len()) * 3 <= left.len().max(right.len())
 }
 
 fn some_text(piece: Piece<'_>) -> Option<Value> {

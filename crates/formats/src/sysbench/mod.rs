@@ -191,18 +191,6 @@ pub fn parse(args: &[String]) -> Result<Fileio, Diagnostics> {
     Ok(fileio)
 }
 
-/// Reads options written in one line, as a study has them: `run` need not be said.
-///
-/// # Errors
-/// As [`parse`].
-pub fn parse_line(line: &str) -> Result<Fileio, Diagnostics> {
-    let mut args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    if !args.iter().any(|arg| arguments::COMMANDS.contains(&arg.as_str())) {
-        args.push("run".to_owned());
-    }
-    parse(&args)
-}
-
 /// The command line's meaning; whether it is any good is in the report.
 fn resolve(arguments: &mut Arguments) -> Fileio {
     let command = command(arguments);

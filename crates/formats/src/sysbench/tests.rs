@@ -42,6 +42,7 @@ fn every_mode() {
         let workload = read(&line).workload();
         let fileset = &workload.filesets[0];
         assert_eq!(fileset.existing, if mode == "seqwr" { Existing::Rebuild } else { Existing::Require }, "{mode}");
+        assert_eq!(fileset.fill, mode != "seqwr");
         assert_eq!((fileset.amount, &fileset.size), (Amount::Files(16), &SizeDistribution::Fixed(64 << 20)));
         let fsync = workload.phases[0].groups[0].fsync;
         assert_eq!((fsync.at_end, fsync.every_operations), (writes, if writes { 100 } else { 0 }), "{mode}");
@@ -121,13 +122,6 @@ fn prepare_and_cleanup() {
     assert_eq!(cleanup.file_names().collect::<Vec<_>>(), ["test_file.0", "test_file.1"]);
     let run = read("--file-test-mode=rndrd run");
     assert_eq!(run.prepared_workload().filesets[0].existing, Existing::Rebuild);
-}
-
-#[test]
-fn a_study_says_it_in_one_line() {
-    let fileio = parse_line("--file-test-mode=rndrw  --threads=3\n--events=5").expect("good");
-    assert_eq!((fileio.command, fileio.threads, fileio.limit), (Command::Run, 3, Some(Limit::Events(5))));
-    assert_eq!(parse_line("cleanup").map(|fileio| fileio.command), Ok(Command::Cleanup));
 }
 
 #[test]

@@ -63,14 +63,15 @@ impl Fileio {
             directories: Directories::Flat { count: 0, root_too: true },
             size: SizeDistribution::Fixed(self.file_bytes),
             naming: Naming { file_prefix: FILE_PREFIX.into(), directory_prefix: "dir".into() },
-            preallocated: if creates { 0.0 } else { 1.0 },
+            preallocated: 1.0,
             build_block_bytes: self.block_bytes,
             existing: match (self.command, creates) {
                 (_, true) => Existing::Rebuild,
                 (Command::Run, false) => Existing::Require,
                 _ => Existing::Reuse,
             },
-            fill: true,
+            // The test writes them: sparse until then.
+            fill: !creates,
         }
     }
 
