@@ -8,7 +8,7 @@ use rustix::{
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -39,6 +39,9 @@ pub enum WorkDirectoryError {
         /// Why.
         source: io::Error,
     },
+    /// Others could replace what is in it while root works on it.
+    #[error("{}: others may write to it, and root must not work there; chmod go-w it, or name another with --work-directory", .0.display())]
+    Open(PathBuf),
     /// Another run uses it.
     #[error("{}: in use by {holder}; wait for it, or name another with --work-directory", path.display())]
     Locked {
@@ -64,6 +67,11 @@ impl WorkDirectory {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
+        let mode = fs::metadata(&path).map_err(failed(&path))?.permissions().mode();
+        // In a sticky directory, such as /tmp, others cannot rename or remove what is ours.
+        if mode & 0o022 != 0 && mode & 0o1000 == 0 && rustix::process::geteuid().is_root() {
+            return Err(WorkDirectoryError::Open(path));
+        }
         let lock_path = path.join(LOCK_NAME);
         let since = Instant::now();
         let (mut lock, before) = loop {
@@ -161,6 +169,21 @@ mod tests {
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(first);
         assert!(!path.exists(), "it was made for the run");
+    }
+
+    #[test]
+    fn root_does_not_work_where_others_may_write() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: it is about root");
+            return;
+        }
+        let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let mode = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).expect("changed");
+        mode(0o777);
+        assert!(matches!(WorkDirectory::lock(parent.path()), Err(WorkDirectoryError::Open(_))));
+        mode(0o1777);
+        drop(WorkDirectory::lock(parent.path()).expect("sticky"));
+        assert!(parent.path().exists(), "it was there before");
     }
 
     #[test]

@@ -35,13 +35,22 @@ impl Capture {
             bytes.extend_from_slice(format!("\n[{} bytes left out]\n", self.left_out_bytes).as_bytes());
         }
         bytes.extend_from_slice(self.tail.make_contiguous());
-        String::from_utf8_lossy(&bytes).into_owned()
+        // Progress wheels, colours and cursor movements have no place in a record, nor on the terminal it is shown on.
+        let text = String::from_utf8_lossy(&bytes);
+        text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_left_out() {
+        let mut capture = Capture::default();
+        capture.push(b"10%\r20%\x08\x1b[31mred\x1b[0m\x9b2J\ttab\n");
+        assert_eq!(capture.into_text(), "10%20%[31mred[0m\u{fffd}2J\ttab\n");
+    }
 
     #[test]
     fn short_streams_are_whole_and_long_ones_keep_both_ends() {

@@ -194,6 +194,8 @@ pub enum RunError {
     Stopped {
         /// As typed.
         command: String,
+        /// What it gave until then, when it had been started.
+        output: Option<Box<CommandOutput>>,
     },
     /// It was killed and does not die: it hangs in the kernel.
     #[error("{command}: does not end even when killed: it hangs in the kernel (process {process})")]

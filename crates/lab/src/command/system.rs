@@ -80,7 +80,7 @@ fn search_path() -> OsString {
 impl CommandRunner for SystemRunner {
     fn run(&self, command: &CommandLine, limit: Duration) -> Result<CommandOutput, RunError> {
         if self.stop.is_requested() {
-            return Err(RunError::Stopped { command: command.typed() });
+            return Err(RunError::Stopped { command: command.typed(), output: None });
         }
         let program =
             find_program(&command.program).ok_or_else(|| RunError::NotFound { program: command.program.clone() })?;
@@ -154,7 +154,9 @@ impl CommandRunner for SystemRunner {
         let output = CommandOutput { status, stdout, stderr, duration, usage };
         match killed {
             None => Ok(output),
-            Some((_, KilledBy::Stop)) => Err(RunError::Stopped { command: command.typed() }),
+            Some((_, KilledBy::Stop)) => {
+                Err(RunError::Stopped { command: command.typed(), output: Some(Box::new(output)) })
+            }
             Some((_, KilledBy::Limit)) => {
                 Err(RunError::TimedOut { command: command.typed(), limit, output: Box::new(output) })
             }

@@ -183,7 +183,7 @@ fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Resu
             return Err(failed("making a zram device")(error));
         }
     };
-    undo.replace(to_come, Entry::Zram { index })?;
+    undo.replace(to_come, Entry::Zram { index, size_bytes })?;
     machine.devices.size_zram(index, size_bytes).map_err(|error| match error.kind() {
         io::ErrorKind::OutOfMemory => DeviceError::Unsuitable { words: format!("zram of {size_bytes} bytes: {error}") },
         _ => failed("sizing a zram device")(error),

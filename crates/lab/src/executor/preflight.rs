@@ -3,6 +3,7 @@
 use crate::{
     filesystem::{self, Filesystem},
     machine::Machine,
+    mount::{MountOption, MountOptions},
 };
 use fstone_model::{
     Cell, Outcome,
@@ -72,7 +73,8 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             Obstacle::skipped("mount", "making and mounting filesystems needs root").with_cure("run it with sudo"),
         );
     }
-    missing_tool(filesystem, machine)
+    names_another_device(cell)
+        .or_else(|| missing_tool(filesystem, machine))
         .or_else(|| too_small(cell, filesystem))
         .or_else(|| {
             let name = filesystem.kernel_name();
@@ -80,6 +82,34 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
                 .then(|| Obstacle::skipped("mount", format!("the running kernel has no {name}")))
         })
         .or_else(|| missing_program(cell))
+}
+
+/// mkfs and mount get the scratch device from us; a study's options that name any other path (an external journal or
+/// log, a second device of a btrfs) would have something written that nobody allowed.
+fn names_another_device(cell: &Cell) -> Option<Obstacle> {
+    let refused = |step: &str, option: &str| Obstacle {
+        step: step.to_owned(),
+        words: format!(
+            "{option:?} names a file or device besides the scratch device, which fstone never lets be written"
+        ),
+        cure: None,
+        refused: true,
+    };
+    let tagged = |word: &str| ["UUID=", "LABEL=", "PARTUUID=", "PARTLABEL="].iter().any(|tag| word.contains(tag));
+    let of_mkfs = cell.filesystem.mkfs.iter().find(|word| word.contains('/') || tagged(word));
+    if let Some(word) = of_mkfs {
+        return Some(refused("mkfs", word));
+    }
+    MountOptions::parse(&cell.filesystem.mount).filesystem.iter().find_map(|option| match option {
+        MountOption::Value(name, value) => {
+            let elsewhere = value.contains('/') || tagged(value);
+            let device =
+                matches!(name.as_str(), "device" | "logdev" | "rtdev" | "journal_path" | "journal_dev" | "source");
+            // A subvolume's path is inside the filesystem.
+            (device || elsewhere && name != "subvol").then(|| refused("mount", &format!("{name}={value}")))
+        }
+        MountOption::Flag(_) => None,
+    })
 }
 
 fn missing_tool(filesystem: &dyn Filesystem, machine: &Machine) -> Option<Obstacle> {
@@ -110,6 +140,39 @@ mod tests {
     use super::*;
     use crate::{command::FakeRunner, mount::FakeMounter, testing};
     use std::sync::Arc;
+
+    #[test]
+    fn options_that_lead_to_another_device_are_refused() {
+        let refused = |mkfs: &[&str], mount: &str| {
+            let mut cell = testing::cell(0, "ext4", mount, &[]);
+            cell.filesystem.mkfs = mkfs.iter().map(|word| (*word).to_owned()).collect();
+            preflight(&cell, &Machine::fake()).is_some_and(|obstacle| obstacle.refused)
+        };
+        for mkfs in [
+            &["/dev/sdb"][..],
+            &["-f", "-d", "single", "../../dev/sdb"],
+            &["-J", "device=/dev/sdb"],
+            &["-Jdevice=/dev/sdb"],
+            &["-J", "device=LABEL=journal"],
+            &["-J", "device=UUID=0123"],
+            &["-l", "logdev=/dev/sdb,size=64m"],
+            &["-d", "name=/dev/sdb"],
+        ] {
+            assert!(refused(mkfs, ""), "{mkfs:?}");
+        }
+        for mount in
+            ["logdev=/dev/sdb", "noatime,device=/dev/sdb", "journal_path=/dev/sdb", "journal_dev=0x811", "source=x"]
+        {
+            assert!(refused(&[], mount), "{mount}");
+        }
+        for (mkfs, mount) in [
+            (&["-I", "256", "-O", "uninit_bg,flex_bg", "-G", "64"][..], "data=writeback,nomballoc,nodelalloc"),
+            (&["-l", "lazy-count=1,size=64m", "-d", "agcount=16"], "logbufs=8,noatime"),
+            (&["-m", "single"], "subvol=/a,compress=zstd:3"),
+        ] {
+            assert!(!refused(mkfs, mount), "{mkfs:?} {mount}");
+        }
+    }
 
     #[test]
     fn each_obstacle_is_told_with_its_cure() {

@@ -283,7 +283,10 @@ impl<'a, 'm> Bench<'a, 'm> {
                 Ok(output)
             }
             Err(RunError::NotFound { program }) => Err(skipped(name, format!("{program} is not installed"))),
-            Err(RunError::Stopped { .. }) => Err(Halt::Stopped(name.to_owned())),
+            Err(RunError::Stopped { output, .. }) => {
+                report.commands.extend(output.map(|output| output.record(command)));
+                Err(Halt::Stopped(name.to_owned()))
+            }
             Err(error @ RunError::TimedOut { .. }) => {
                 if let RunError::TimedOut { output, .. } = &error {
                     report.commands.push(output.record(command));
@@ -314,7 +317,8 @@ impl<'a, 'm> Bench<'a, 'm> {
         }
         let options = &self.job.cell.filesystem.mkfs;
         let (filesystem, device) = self.scratch(step)?;
-        let command = filesystem.mkfs(options, &device.argument());
+        // In an empty directory, so that no word of a study's options can be the name of a file.
+        let command = filesystem.mkfs(options, &device.argument()).in_directory(&self.place);
         let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
         let output = output?;
         report.figures = figures;

@@ -42,6 +42,8 @@ pub enum Entry {
     Zram {
         /// Its number.
         index: u32,
+        /// The size it is given.
+        size_bytes: u64,
     },
     /// A mount.
     Mount {
@@ -99,12 +101,24 @@ impl Entry {
             Self::Image { path } => format!("image {}", path.display()),
             Self::Loop { index, .. } => format!("loop device /dev/loop{index}"),
             Self::ZramToCome { .. } => "zram device just made".to_owned(),
-            Self::Zram { index } => format!("zram device /dev/zram{index}"),
+            Self::Zram { index, .. } => format!("zram device /dev/zram{index}"),
             Self::Mount { target, .. } => format!("mount on {}", target.display()),
             Self::QueueSetting { device, name, before } => {
                 format!("queue setting {name} of device {}:{} (was {before})", device.0, device.1)
             }
             Self::Scratch { path, .. } => format!("filesystem on {}", path.display()),
+        }
+    }
+
+    /// Whether it is on a disk, and so still there after a reboot.
+    pub(super) const fn outlives_a_boot(&self) -> bool {
+        match self {
+            Self::Directory { .. } | Self::Tree { .. } | Self::Image { .. } | Self::Scratch { .. } => true,
+            Self::Loop { .. }
+            | Self::ZramToCome { .. }
+            | Self::Zram { .. }
+            | Self::Mount { .. }
+            | Self::QueueSetting { .. } => false,
         }
     }
 
@@ -115,7 +129,11 @@ impl Entry {
             Self::Image { path } => is_kind(path, fs::FileType::is_file),
             Self::Loop { index, image } => machine.devices.loop_backing(*index).map(|backing| backing == Some(*image)),
             Self::ZramToCome { existing } => new_zram(machine, existing).map(|found| found.is_some()),
-            Self::Zram { index } => machine.devices.zrams().map(|zrams| zrams.iter().any(|(found, _)| found == index)),
+            Self::Zram { index, size_bytes } => machine.devices.zrams().map(|zrams| {
+                // The kernel rounds a size up to whole pages; whatever else has this number is somebody else's.
+                let ours = |size: u64| size == 0 || size.abs_diff(*size_bytes) < 1 << 20;
+                zrams.iter().any(|(found, size)| found == index && ours(*size))
+            }),
             Self::Mount { target, device } => mounts_of(machine, target, *device).map(|count| count > 0),
             Self::QueueSetting { device, name, before } => match machine.devices.queue_setting(*device, name) {
                 Ok(now) => Ok(now != *before),
@@ -147,7 +165,7 @@ impl Entry {
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             },
-            Self::Zram { index } => remove_zram(machine, *index),
+            Self::Zram { index, .. } => remove_zram(machine, *index),
             Self::Mount { target, device } => unmount(machine, target, *device),
             Self::QueueSetting { device, name, before } => machine.devices.set_queue_setting(*device, name, before),
             Self::Scratch { path, device, uuid } => erase(machine, path, *device, uuid.as_deref(), by),

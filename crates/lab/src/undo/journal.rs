@@ -18,8 +18,17 @@ const LIMIT_BYTES: u64 = 4 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    Made { id: u64, entry: Entry },
-    Undone { id: u64 },
+    /// The boot during which what follows was made.
+    Boot {
+        id: String,
+    },
+    Made {
+        id: u64,
+        entry: Entry,
+    },
+    Undone {
+        id: u64,
+    },
 }
 
 /// Why the journal could not be kept; completes "failed to keep the journal of undo: ".
@@ -92,7 +101,8 @@ impl<'m> Undo<'m> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
         let mut text = String::new();
         (&file).take(LIMIT_BYTES).read_to_string(&mut text).map_err(failed)?;
-        let (open, next) = replay(&text).map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
+        let (open, next) =
+            replay(&text, &boot_id()).map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
         Ok(Self { machine, file, path, open, next, own: false })
     }
 
@@ -180,9 +190,14 @@ impl<'m> Undo<'m> {
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
         let before = self.file.metadata()?.len();
+        let mut text = Vec::new();
+        if before == 0 {
+            serde_json::to_writer(&mut text, &Line::Boot { id: boot_id() })?;
+            text.push(b'\n');
+        }
+        serde_json::to_writer(&mut text, line)?;
+        text.push(b'\n');
         let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
         if written.is_err() {
             // Half a line would hide the next one.
@@ -213,9 +228,15 @@ impl Drop for Undo<'_> {
     }
 }
 
+/// A number that differs between any two boots of any machine; empty where the kernel does not tell.
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
 /// Entries still open, and the next id. `Err` is the number of a line that is not ours.
-fn replay(text: &str) -> Result<(Vec<(u64, Entry)>, u64), usize> {
+fn replay(text: &str, this_boot: &str) -> Result<(Vec<(u64, Entry)>, u64), usize> {
     let mut open: Vec<(u64, Entry)> = Vec::new();
+    let mut same_boot = true;
     let mut next = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         // A last line without its end was never acted upon.
@@ -225,9 +246,12 @@ fn replay(text: &str) -> Result<(Vec<(u64, Entry)>, u64), usize> {
                 next = next.max(id + 1);
                 open.push((id, entry));
             }
+            Line::Boot { id } => same_boot = id == this_boot,
             Line::Undone { id } => open.retain(|(made, _)| *made != id),
         }
     }
+    // A reboot undid what was in memory only, and gave its numbers to others.
+    open.retain(|(_, entry)| same_boot || entry.outlives_a_boot());
     Ok((open, next))
 }
 
@@ -242,6 +266,7 @@ mod tests {
     #[test]
     fn replay_keeps_what_is_open_and_ignores_half_a_line() {
         let lines: String = [
+            Line::Boot { id: "boot 1".into() },
             Line::Made { id: 0, entry: directory("/a") },
             Line::Made { id: 1, entry: directory("/b") },
             Line::Undone { id: 0 },
@@ -249,11 +274,27 @@ mod tests {
         .iter()
         .map(|line| serde_json::to_string(line).expect("serialises") + "\n")
         .collect();
-        let (open, next) = replay(&lines).expect("ours");
+        let (open, next) = replay(&lines, "boot 1").expect("ours");
         assert_eq!((open, next), (vec![(1, directory("/b"))], 2));
         let torn = format!("{lines}{{\"made\":{{\"id\":2,\"ent");
-        assert_eq!(replay(&torn).expect("ours").1, 2);
-        assert_eq!(replay("hello\n").expect_err("foreign"), 1);
+        assert_eq!(replay(&torn, "boot 1").expect("ours").1, 2);
+        assert_eq!(replay("hello\n", "boot 1").expect_err("foreign"), 1);
+    }
+
+    #[test]
+    fn after_a_reboot_only_what_is_on_a_disk_is_still_there() {
+        let image = Entry::Image { path: "/image".into() };
+        let lines: String = [
+            Line::Boot { id: "boot 1".into() },
+            Line::Made { id: 0, entry: image.clone() },
+            Line::Made { id: 1, entry: Entry::Zram { index: 3, size_bytes: 4096 } },
+            Line::Made { id: 2, entry: Entry::Mount { target: "/mnt".into(), device: (7, 0) } },
+        ]
+        .iter()
+        .map(|line| serde_json::to_string(line).expect("serialises") + "\n")
+        .collect();
+        assert_eq!(replay(&lines, "boot 1").expect("ours").0.len(), 3);
+        assert_eq!(replay(&lines, "boot 2").expect("ours").0, [(0, image)]);
     }
 
     #[test]
