@@ -2,6 +2,7 @@
 //! crate use it as their agent.
 //!
 //! - `guest_agent boot [N]` boots N guests, one after the other, and prints how long each took to say hello.
+//! - `guest_agent kernel add WHAT` and `kernel list` fetch and show kernels, in the directory `GUEST_KERNELS`.
 //! - `guest_agent echo BYTES` sends so many bytes to a guest and back, there only, and back only.
 //! - `guest_agent disk KIND` makes a filesystem on an image, has a guest mount it over vhost-user, write a hundred
 //!   files with fsync, and prints what arrived at the disk.
@@ -14,6 +15,7 @@ mod speed;
 
 use fstone_sandbox::agent;
 use fstone_sandbox::guest::{Guest, JobEnd};
+use fstone_sandbox::kernel::Store;
 use fstone_sandbox::uml::{UmlDisk, UmlKernel, UmlSpec, installed_kernel};
 use fstone_sandbox::vhost::{Disk, DiskSpec};
 use std::error::Error;
@@ -32,19 +34,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["boot"] => boot(1),
         ["boot", count] => boot(count.parse()?),
         ["disk", kind] => disk(kind),
+        ["kernel", "add", what] => show(&store()?.add(what)?),
+        ["kernel", "list"] => show(&store()?.list()?),
         ["echo", bytes] => echo(bytes.parse()?),
         ["speed"] => speed::measure(),
-        _ => Err("usage: guest_agent boot [N] | echo BYTES | disk KIND | speed".into()),
+        _ => Err("usage: guest_agent boot [N] | kernel add WHAT | kernel list | echo BYTES | disk KIND | speed".into()),
     }
 }
 
-/// What user-mode kernel to use: `GUEST_KERNEL=BINARY:MODULES[:LIBRARIES]`, else the installed one.
+/// What user-mode kernel to use: `GUEST_KERNEL=uml:5.10` of the store in `GUEST_KERNELS`, else the installed one.
 fn kernel() -> Result<UmlKernel, Box<dyn Error>> {
-    let Ok(named) = std::env::var("GUEST_KERNEL") else {
+    let Ok(name) = std::env::var("GUEST_KERNEL") else {
         return installed_kernel().ok_or_else(|| "linux.uml is not installed: apt-get install user-mode-linux".into());
     };
-    let mut parts = named.split(':').map(Into::into);
-    Ok(UmlKernel { binary: parts.next().unwrap_or_default(), modules: parts.next(), libraries: parts.next() })
+    store()?.find(&name)?.as_uml().ok_or_else(|| format!("{name} is no user-mode Linux").into())
+}
+
+fn store() -> Result<Store, Box<dyn Error>> {
+    let directory = std::env::var("GUEST_KERNELS").map_err(|_| "GUEST_KERNELS names no directory")?;
+    Ok(Store::new(directory))
+}
+
+fn show(what: &impl std::fmt::Debug) -> Result<(), Box<dyn Error>> {
+    println!("{what:#?}");
+    Ok(())
 }
 
 /// Does a job that has to succeed.

@@ -100,21 +100,8 @@ pub(super) fn argv(spec: &UmlSpec) -> Result<(PathBuf, Vec<OsString>), BootError
         }
     }
 
-    let binary = spec.kernel.binary.clone();
-    let (program, mut argv) = match &spec.kernel.libraries {
-        None => (binary.clone(), vec![binary.into_os_string()]),
-        Some(libraries) => {
-            let loader = libraries.join("ld-linux-x86-64.so.2");
-            let argv = vec![
-                loader.clone().into_os_string(),
-                "--library-path".into(),
-                libraries.clone().into_os_string(),
-                binary.into_os_string(),
-            ];
-            (loader, argv)
-        }
-    };
-    argv.extend(words.into_iter().map(OsString::from));
+    let program = spec.kernel.binary.clone();
+    let argv = std::iter::once(program.clone().into_os_string()).chain(words.into_iter().map(OsString::from)).collect();
     Ok((program, argv))
 }
 
@@ -145,15 +132,6 @@ mod tests {
              umid=guest init=/usr/bin/fstone virtio_uml.device=disk.sock:2 ubd0=/tmp/i.img \
              FSTONE_CHANNEL=/dev/ttyS0 FSTONE_MODULES=/k/modules/6.1.0 FSTONE_LOAD=virtio_blk,f2fs -- agent"
         );
-    }
-
-    #[test]
-    fn a_newer_c_library_is_brought_along() {
-        let mut spec = spec();
-        spec.kernel.libraries = Some("/k/lib".into());
-        let (program, argv) = argv(&spec).unwrap();
-        assert_eq!(program, Path::new("/k/lib/ld-linux-x86-64.so.2"));
-        assert_eq!(argv[1..4], ["--library-path", "/k/lib", "/k/linux.uml"].map(OsString::from));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod shim;
 
 use crate::agent::settings::Settings;
 use crate::guest::{BootError, Console, Guest, Started, Watch};
+use crate::kernel::{LOADER, LOADER_LINK};
 use crate::process::Launch;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
@@ -34,7 +35,7 @@ pub struct UmlKernel {
     /// The directory that holds its modules.dep.
     pub modules: Option<PathBuf>,
     /// A C library newer than the host's, that came with the kernel: the directory with `ld-linux-x86-64.so.2` and
-    /// `libc.so.6`.
+    /// `libc.so.6`. The executable's interpreter then is `ld.so`, which is linked into each guest's directory.
     pub libraries: Option<PathBuf>,
 }
 
@@ -96,6 +97,12 @@ impl UmlSpec {
         fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
 
         let preload = shim::install(&directory).map_err(BootError::host("write the ptrace shim"))?;
+        if let Some(libraries) = &self.kernel.libraries {
+            let link = directory.join(LOADER_LINK);
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(libraries.join(LOADER), &link)
+                .map_err(BootError::host(format!("make {}", link.display())))?;
+        }
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(BootError::host("make a pipe"));
         let (guest_input, to_guest) = pipe()?;
         let (from_guest, guest_output) = pipe()?;
@@ -107,7 +114,7 @@ impl UmlSpec {
         let launch = Launch {
             program,
             argv,
-            environment: environment(&directory, preload),
+            environment: environment(&directory, preload, self.kernel.libraries.as_deref()),
             directory,
             descriptors: vec![
                 (null.into(), 0),
@@ -141,7 +148,7 @@ impl UmlSpec {
 }
 
 /// UML looks for a place in memory for its "physical" memory: a deleted file in a tmpfs.
-fn environment(directory: &Path, preload: Option<PathBuf>) -> Vec<(String, OsString)> {
+fn environment(directory: &Path, preload: Option<PathBuf>, libraries: Option<&Path>) -> Vec<(String, OsString)> {
     let place = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm") } else { directory };
     let mut environment = vec![
         ("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into()),
@@ -149,6 +156,7 @@ fn environment(directory: &Path, preload: Option<PathBuf>) -> Vec<(String, OsStr
         ("HOME".to_owned(), directory.into()),
     ];
     environment.extend(preload.map(|library| ("LD_PRELOAD".to_owned(), library.into())));
+    environment.extend(libraries.map(|libraries| ("LD_LIBRARY_PATH".to_owned(), libraries.into())));
     environment
 }
 

@@ -1,0 +1,209 @@
+//! Packages by the system's own tools, with lists and a cache of our own: nothing of the system is touched, no right
+//! is needed.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// The archive that is asked, through whatever proxy the system's apt is configured for.
+const ARCHIVE: &str = "http://deb.debian.org/debian";
+
+/// Who signs it.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Package lists older than this are fetched again.
+const FRESH: Duration = Duration::from_secs(24 * 3600);
+
+/// Why a package could not be had; completes "failed to add a kernel: …".
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// A file or directory.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The tool is not there.
+    #[error("{tool} cannot be run: {source}; fetching packages takes apt and dpkg, so give a path instead")]
+    NoTool {
+        /// apt-get, apt-cache or dpkg.
+        tool: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The tool failed.
+    #[error("{command} ended with {status}: {output}")]
+    Tool {
+        /// As a person would type it.
+        command: String,
+        /// How it ended.
+        status: String,
+        /// Its last lines.
+        output: String,
+    },
+    /// It succeeded, and what was asked for is not there.
+    #[error("apt-get downloaded nothing for {0}")]
+    Nothing(String),
+}
+
+fn file_error(path: &Path) -> impl FnOnce(io::Error) -> FetchError {
+    let path = path.to_owned();
+    move |source| FetchError::File { path, source }
+}
+
+/// Runs a tool to its end and gives what it printed.
+fn run(tool: &'static str, arguments: &[OsString], directory: &Path) -> Result<String, FetchError> {
+    let output = Command::new(tool)
+        .args(arguments)
+        .current_dir(directory)
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .map_err(|source| FetchError::NoTool { tool, source })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
+    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    Err(FetchError::Tool {
+        command: format!("{tool} {}", words.join(" ")),
+        status: output.status.to_string(),
+        output: lines[lines.len().saturating_sub(4)..].join("; "),
+    })
+}
+
+/// The suite this host itself was installed from, if it is a Debian.
+pub(super) fn own_suite() -> String {
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let field = |name: &str| {
+        release.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim_matches('"').to_owned())
+    };
+    let debian = field("ID=").is_some_and(|id| id == "debian");
+    field("VERSION_CODENAME=").filter(|_| debian).unwrap_or_else(|| "bookworm".to_owned())
+}
+
+/// A downloaded package.
+#[derive(Debug)]
+pub(super) struct Package {
+    file: PathBuf,
+}
+
+impl Package {
+    /// "user-mode-linux_6.1um1_amd64".
+    pub(super) fn stem(&self) -> String {
+        self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// One suite of the archive, as apt sees it.
+#[derive(Debug)]
+pub(super) struct Archive {
+    directory: PathBuf,
+}
+
+impl Archive {
+    /// Its lists are fetched when there are none or they are old.
+    pub(super) fn open(store: &Path, suite: &str) -> Result<Self, FetchError> {
+        let directory = store.join("apt").join(suite);
+        for part in ["state/lists/partial", "cache/archives/partial", "packages"] {
+            fs::create_dir_all(directory.join(part)).map_err(file_error(&directory))?;
+        }
+        let signed = if Path::new(KEYRING).is_file() { format!("[signed-by={KEYRING}] ") } else { String::new() };
+        let write = |name: &str, text: &str| fs::write(directory.join(name), text).map_err(file_error(&directory));
+        write("sources.list", &format!("deb {signed}{ARCHIVE} {suite} main\n"))?;
+        write("status", "")?;
+        let archive = Self { directory };
+        let stamp = archive.directory.join("updated");
+        let fresh = fs::metadata(&stamp)
+            .and_then(|data| data.modified())
+            .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < FRESH));
+        if !fresh {
+            archive.apt("apt-get", &["-q", "update"])?;
+            fs::write(&stamp, "").map_err(file_error(&stamp))?;
+        }
+        Ok(archive)
+    }
+
+    fn apt(&self, tool: &'static str, arguments: &[&str]) -> Result<String, FetchError> {
+        let at = |name: &str| self.directory.join(name).display().to_string();
+        let mut words: Vec<OsString> = Vec::new();
+        for option in [
+            format!("Dir::Etc::SourceList={}", at("sources.list")),
+            "Dir::Etc::SourceParts=/dev/null".to_owned(),
+            format!("Dir::State={}", at("state")),
+            format!("Dir::State::status={}", at("status")),
+            format!("Dir::Cache={}", at("cache")),
+            "Acquire::Languages=none".to_owned(),
+            "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
+            // apt of root would become _apt, which may not enter a directory of root's.
+            "APT::Sandbox::User=root".to_owned(),
+        ] {
+            words.push("-o".into());
+            words.push(option.into());
+        }
+        words.extend(arguments.iter().map(OsString::from));
+        run(tool, &words, &self.directory.join("packages"))
+    }
+
+    /// Downloads a package, or what an empty package of this name stands for ("linux-image-amd64").
+    pub(super) fn download(&self, name: &str) -> Result<Package, FetchError> {
+        let record = self.apt("apt-cache", &["show", "--no-all-versions", name])?;
+        let name = if name.starts_with("linux-image-") { image_behind(&record).unwrap_or(name) } else { name };
+        // apt-get prints neither path nor version: the file is the one of this name that it touched last.
+        let packages = self.directory.join("packages");
+        self.apt("apt-get", &["-q", "download", name])?;
+        let prefix = format!("{name}_");
+        let newest = fs::read_dir(&packages)
+            .map_err(file_error(&packages))?
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+            .max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok());
+        Ok(Package { file: newest.ok_or_else(|| FetchError::Nothing(name.to_owned()))?.path() })
+    }
+
+    pub(super) fn unpack(&self, package: &Package, root: &Path) -> Result<(), FetchError> {
+        unpack(&package.file, root)?;
+        // Tens of megabytes, and unpacked now.
+        let _ = fs::remove_file(&package.file);
+        Ok(())
+    }
+}
+
+/// The versioned image that a record of apt-cache depends on.
+fn image_behind(record: &str) -> Option<&str> {
+    let depends = record.lines().find_map(|line| line.strip_prefix("Depends: "))?;
+    depends.split(',').filter_map(|one| one.split_whitespace().next()).find(|name| name.starts_with("linux-image-"))
+}
+
+/// Unpacks a package into a directory, made new.
+pub(super) fn unpack(package: &Path, root: &Path) -> Result<(), FetchError> {
+    if root.exists() {
+        fs::remove_dir_all(root).map_err(file_error(root))?;
+    }
+    fs::create_dir_all(root).map_err(file_error(root))?;
+    run("dpkg", &["-x".into(), package.into(), root.into()], Path::new("/")).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_package_stands_for_its_image() {
+        let record = "Package: linux-image-amd64\nVersion: 6.1.1\nDepends: x, linux-image-6.1.0-9-amd64 (= 6.1.1)\n";
+        assert_eq!(image_behind(record), Some("linux-image-6.1.0-9-amd64"));
+        assert_eq!(image_behind("Package: p\nDepends: kmod, linux-base (>= 4)\n"), None);
+    }
+
+    #[test]
+    fn a_failing_tool_is_quoted() {
+        let error = unpack(Path::new("/nowhere/x.deb"), &tempfile::tempdir().unwrap().path().join("r")).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("dpkg -x /nowhere/x.deb") || text.contains("dpkg cannot be run"), "{text}");
+    }
+}

@@ -1,0 +1,310 @@
+//! Kernels for guests: fetched as Debian packages with the system's own tools, unpacked into a directory of fstone's
+//! and never installed, or simply named by path.
+//!
+//! ```text
+//! kernels/kernels.json       the registry
+//! kernels/apt/SUITE/         apt's lists and downloads, apart from the system's
+//! kernels/NAME/              an unpacked package: usr/bin/linux.uml, or boot/vmlinuz-… and its modules
+//! ```
+
+mod elf;
+mod fetch;
+mod unpacked;
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use fetch::FetchError;
+pub(crate) use unpacked::{LOADER, LOADER_LINK};
+
+/// How a kernel is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flavour {
+    /// User-mode Linux.
+    Uml,
+    /// In QEMU.
+    Qemu,
+}
+
+/// A kernel on this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// How it is run.
+    pub flavour: Flavour,
+    /// `uname -r` of it ("6.1.176").
+    pub release: String,
+    /// Where it came from: package, version and suite, or a path.
+    pub source: String,
+    /// `linux.uml`, `vmlinuz` or `vmlinux`.
+    pub binary: PathBuf,
+    /// The directory that holds its modules.
+    pub modules: Option<PathBuf>,
+    /// A C library for it, newer than the host's.
+    pub libraries: Option<PathBuf>,
+}
+
+impl Kernel {
+    /// What a study calls it ("uml:6.1.176").
+    #[must_use]
+    pub fn name(&self) -> String {
+        let flavour = match self.flavour {
+            Flavour::Uml => "uml",
+            Flavour::Qemu => "qemu",
+        };
+        format!("{flavour}:{}", self.release)
+    }
+
+    /// As user-mode Linux takes it; `None` when it is not one.
+    #[must_use]
+    pub fn as_uml(&self) -> Option<crate::uml::UmlKernel> {
+        (self.flavour == Flavour::Uml).then(|| crate::uml::UmlKernel {
+            binary: self.binary.clone(),
+            modules: self.modules.clone(),
+            libraries: self.libraries.clone(),
+        })
+    }
+
+    /// Whether "uml:6.1" means it: the version may be shortened at its dots. "6.1" is not 6.12.
+    fn answers_to(&self, name: &str) -> bool {
+        let whole = self.name();
+        whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
+    }
+}
+
+/// Why the store of kernels could not do something; completes "failed to add a kernel: …" and the like.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or directory of the store.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The registry is not what fstone writes.
+    #[error("{path} is damaged: {problem}; remove it and add the kernels again")]
+    Registry {
+        /// The registry.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A package could not be had.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// There is no kernel in it.
+    #[error("{0} holds no kernel: neither linux.uml nor a vmlinuz")]
+    NoKernel(PathBuf),
+    /// The kernel does not run here.
+    #[error("{path} does not run: {problem}")]
+    DoesNotRun {
+        /// The kernel.
+        path: PathBuf,
+        /// What it said.
+        problem: String,
+    },
+    /// No such kernel.
+    #[error("there is no kernel {wanted}; {known}. `fstone kernel add {wanted}` may fetch it")]
+    Unknown {
+        /// As asked for.
+        wanted: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+pub(crate) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::File { path, source }
+}
+
+/// What to add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Package { name: String, suite: Option<String> },
+    Path(PathBuf),
+}
+
+impl Source {
+    /// "uml:5.10" is short for the package that has it; "NAME" and "NAME/SUITE" are packages; all else is a path.
+    fn parse(text: &str) -> Self {
+        let package =
+            |name: &str, suite: Option<&str>| Self::Package { name: name.to_owned(), suite: suite.map(str::to_owned) };
+        match text {
+            "uml:5.10" => return package("user-mode-linux", Some("bullseye")),
+            "uml:6.1" => return package("user-mode-linux", Some("bookworm")),
+            "uml:6.12" => return package("user-mode-linux", Some("trixie")),
+            "qemu:6.1" => return package("linux-image-amd64", Some("bookworm")),
+            "qemu:6.12" => return package("linux-image-cloud-amd64", Some("trixie")),
+            _ => {}
+        }
+        let (name, suite) = text.split_once('/').map_or((text, None), |(name, suite)| (name, Some(suite)));
+        let plain = |word: &str| {
+            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        };
+        if !Path::new(text).exists() && plain(name) && !name.starts_with(['.', '-']) && suite.is_none_or(plain) {
+            return package(name, suite);
+        }
+        Self::Path(text.into())
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Registry {
+    kernels: Vec<Kernel>,
+}
+
+/// The kernels kept in one directory.
+#[derive(Debug, Clone)]
+pub struct Store {
+    directory: PathBuf,
+}
+
+impl Store {
+    /// In this directory, made when something is added.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// Adds what a package or a path holds: "uml:5.10", "user-mode-linux/trixie", "linux-image-amd64", a `.deb`, a
+    /// directory with an unpacked package, `linux.uml`, a vmlinuz. Adding the same release again replaces it.
+    pub fn add(&self, what: &str) -> Result<Kernel, StoreError> {
+        fs::create_dir_all(&self.directory).map_err(file_error(&self.directory))?;
+        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let kernel = match Source::parse(what) {
+            Source::Package { name, suite } => {
+                let suite = suite.unwrap_or_else(fetch::own_suite);
+                let archive = fetch::Archive::open(&directory, &suite)?;
+                let package = archive.download(&name)?;
+                let root = directory.join(format!("{}-{suite}", package.stem()));
+                archive.unpack(&package, &root)?;
+                unpacked::kernel_in(&root, &format!("{} from {suite}", package.stem()), Some(&archive))?
+            }
+            Source::Path(path) if path.extension().is_some_and(|extension| extension == "deb") => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let root = directory.join(&stem);
+                fetch::unpack(&path, &root)?;
+                unpacked::kernel_in(&root, &path.display().to_string(), None)?
+            }
+            Source::Path(path) => {
+                let path = fs::canonicalize(&path).map_err(file_error(&path))?;
+                unpacked::kernel_in(&path, &path.display().to_string(), None)?
+            }
+        };
+        let mut registry = self.read()?;
+        registry.kernels.retain(|other| other.name() != kernel.name());
+        registry.kernels.push(kernel.clone());
+        self.write(&registry)?;
+        Ok(kernel)
+    }
+
+    /// All kernels, in the order they were added.
+    pub fn list(&self) -> Result<Vec<Kernel>, StoreError> {
+        Ok(self.read()?.kernels)
+    }
+
+    /// The kernel that a study means by this name: "uml:6.1", "qemu:6.12", or "uml:/path". The last added of several;
+    /// the installed user-mode Linux counts too.
+    pub fn find(&self, name: &str) -> Result<Kernel, StoreError> {
+        if let Some((flavour, path)) = name.split_once(':')
+            && path.starts_with('/')
+        {
+            let kernel = unpacked::kernel_in(Path::new(path), path, None)?;
+            let wanted = if flavour == "uml" { Flavour::Uml } else { Flavour::Qemu };
+            return if kernel.flavour == wanted { Ok(kernel) } else { Err(StoreError::NoKernel(path.into())) };
+        }
+        let mut kernels = unpacked::installed().into_iter().collect::<Vec<_>>();
+        kernels.extend(self.list()?);
+        if let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(name)) {
+            return Ok(kernel.clone());
+        }
+        let names: Vec<String> = kernels.iter().map(Kernel::name).collect();
+        let known = if names.is_empty() {
+            "there is none at all".to_owned()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        Err(StoreError::Unknown { wanted: name.to_owned(), known })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join("kernels.json")
+    }
+
+    fn read(&self) -> Result<Registry, StoreError> {
+        let path = self.path();
+        match fs::read(&path) {
+            Ok(text) => {
+                serde_json::from_slice(&text).map_err(|error| StoreError::Registry { path, problem: error.to_string() })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Registry::default()),
+            Err(source) => Err(StoreError::File { path, source }),
+        }
+    }
+
+    /// Replaced in one step: a reader sees the old or the new registry.
+    fn write(&self, registry: &Registry) -> Result<(), StoreError> {
+        let (path, new) = (self.path(), self.directory.join("kernels.json.new"));
+        let text = serde_json::to_vec_pretty(registry)
+            .map_err(|error| StoreError::Registry { path: path.clone(), problem: error.to_string() })?;
+        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(file_error(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(flavour: Flavour, release: &str) -> Kernel {
+        Kernel {
+            flavour,
+            release: release.to_owned(),
+            source: String::new(),
+            binary: "/k".into(),
+            modules: None,
+            libraries: None,
+        }
+    }
+
+    #[test]
+    fn names_may_be_shortened_at_dots() {
+        let old = kernel(Flavour::Uml, "6.1.176");
+        assert!(old.answers_to("uml:6.1") && old.answers_to("uml:6.1.176") && old.answers_to("uml:6"));
+        assert!(!old.answers_to("uml:6.1.17") && !old.answers_to("qemu:6.1"));
+        assert!(!kernel(Flavour::Uml, "6.12.101").answers_to("uml:6.1"));
+        assert!(kernel(Flavour::Qemu, "6.12.107+deb13-cloud-amd64").answers_to("qemu:6.12.107"));
+    }
+
+    #[test]
+    fn what_can_be_added() {
+        let package =
+            |name: &str, suite: Option<&str>| Source::Package { name: name.into(), suite: suite.map(str::to_owned) };
+        assert_eq!(Source::parse("uml:5.10"), package("user-mode-linux", Some("bullseye")));
+        assert_eq!(Source::parse("linux-image-amd64"), package("linux-image-amd64", None));
+        assert_eq!(Source::parse("user-mode-linux/trixie"), package("user-mode-linux", Some("trixie")));
+        for path in ["/boot/vmlinuz", "./vmlinuz", "../linux.uml", "a b", "-x", "a/b/c"] {
+            assert_eq!(Source::parse(path), Source::Path(path.into()), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_registry_survives_and_the_unknown_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
+        assert_eq!(store.list().unwrap(), []);
+        let both = vec![kernel(Flavour::Uml, "5.10.46"), kernel(Flavour::Qemu, "6.12.1")];
+        store.write(&Registry { kernels: both.clone() }).unwrap();
+        assert_eq!(store.list().unwrap(), both);
+        assert_eq!(store.find("qemu:6.12").unwrap(), both[1]);
+        let error = store.find("qemu:2.6").unwrap_err().to_string();
+        assert!(error.contains("no kernel qemu:2.6") && error.contains("uml:5.10.46"), "{error}");
+        fs::write(directory.path().join("kernels.json"), "{").unwrap();
+        assert!(matches!(store.list(), Err(StoreError::Registry { .. })));
+    }
+}
