@@ -4,7 +4,8 @@
 #   fuzz/run.sh [SECONDS [TARGET...]]     (default: 60 seconds, all targets)
 #
 # Inputs found on the way go to fuzz/corpus-local, which is not kept; fuzz/corpus has the seeds. The readers are free of
-# unsafe code, so the address sanitizer would only slow them down.
+# unsafe code, so the address sanitizer would only slow them down; so would tracing comparisons, for which there are
+# dictionaries.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -15,7 +16,7 @@ for target in "$@"; do
     mkdir -p "fuzz/corpus-local/$target"
     dictionary=fuzz/dictionaries/$target.dict
     # -timeout and -rss_limit_mb make a hang and unbounded memory crashes too.
-    cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus-local/$target" "fuzz/corpus/$target" -- \
+    cargo +nightly fuzz run --sanitizer none --no-trace-compares "$target" "fuzz/corpus-local/$target" "fuzz/corpus/$target" -- \
         -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
         $([ ! -e "$dictionary" ] || echo "-dict=$dictionary")
 done
