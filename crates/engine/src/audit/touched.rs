@@ -47,7 +47,7 @@ impl Touched {
         Self { sets: (0..filesets).map(|_| None).collect() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn block(&self, fileset: usize, file: u32, offset: u64) {
         if let Some(blocks) = &self.sets[fileset] {
             blocks.touch(file, offset);
@@ -108,7 +108,7 @@ impl Blocks {
         Some(Self { block_bytes, shift, per_file, files: files.table.live(), seen })
     }
 
-    #[inline]
+    #[inline(always)]
     fn touch(&self, file: u32, offset: u64) {
         let inside = match self.shift {
             Some(shift) => offset >> shift,

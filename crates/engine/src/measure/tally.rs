@@ -20,7 +20,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&mut self, latency_ns: u64) {
         let counts = self.counts.get_or_insert_with(zeros);
         counts[bucket_of(latency_ns)] += 1;
@@ -71,7 +71,7 @@ pub(crate) struct ActionTally {
 }
 
 impl ActionTally {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn completed(&mut self, done: Done, transactions: u64, latency_ns: u64) {
         self.invocations += 1;
         self.transactions += transactions;

@@ -20,7 +20,7 @@ use crate::run::{Outcome, Queued, Worker};
 use fstone_model::workload::Operation;
 
 /// Performs an action once.
-#[inline]
+#[inline(always)]
 pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
     let group = worker.group;
     match &group.actions[index].operation {

@@ -15,7 +15,7 @@ const DIRECT_ALWAYS: u64 = 4096;
 const DIRECT_SOMETIMES: u64 = 512;
 
 /// Reads.
-#[inline]
+#[inline(always)]
 pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<Done> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
         let mut done = Done::default();
@@ -179,7 +179,7 @@ fn map<E: Io>(worker: &mut Worker<'_, E>, fd: Fd, size: u64, write: bool) -> Out
 }
 
 /// The fsync of the transfer, if it has one.
-#[inline]
+#[inline(always)]
 fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd, done: Done) -> Outcome<Done> {
     if transfer.fsync {
         worker.call(Call::Fsync, |worker| worker.io.fsync(fd))?;
@@ -188,7 +188,7 @@ fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd, done: 
 }
 
 /// Calls `each` with offset and length of every block of one operation.
-#[inline]
+#[inline(always)]
 fn each_block<'a, E: Io>(
     worker: &mut Worker<'a, E>,
     index: usize,
@@ -266,7 +266,7 @@ fn skipping<'a, E: Io>(
 }
 
 /// Whole blocks of one operation that draws each by itself; one when the extent is smaller than a block.
-#[inline]
+#[inline(always)]
 fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
     match transfer.extent {
         Extent::Bytes(bytes) if bytes < transfer.block_bytes.saturating_mul(2) => 1,
@@ -275,7 +275,7 @@ fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
 }
 
 /// The position that the choice of the file already determined, when the operation is one block.
-#[inline]
+#[inline(always)]
 fn first_position<E: Io>(
     worker: &Worker<'_, E>,
     index: usize,
@@ -293,7 +293,7 @@ fn first_position<E: Io>(
 }
 
 /// Offset and length of a position.
-#[inline]
+#[inline(always)]
 fn place(transfer: &Transfer, size: u64, position: u64) -> (u64, usize) {
     let align = match transfer.pattern {
         Pattern::Random { align_bytes, .. } => align_bytes.max(1),
@@ -304,7 +304,7 @@ fn place(transfer: &Transfer, size: u64, position: u64) -> (u64, usize) {
 }
 
 /// A block drawn within the file.
-#[inline]
+#[inline(always)]
 fn random_block<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,
@@ -314,7 +314,11 @@ fn random_block<E: Io>(
     count: u64,
     number: u64,
 ) -> (u64, usize) {
-    let space = positions(transfer, size);
+    let state = &mut worker.states[index];
+    if state.positions.0 != size {
+        state.positions = (size, positions(transfer, size));
+    }
+    let space = state.positions.1;
     let turn = if is_permutation(&worker.group.actions[index]) {
         match picked.position {
             // Going through the files in turn, the round says how many blocks each has given.
@@ -340,7 +344,7 @@ fn next_unit<E: Io>(worker: &mut Worker<'_, E>, index: usize, shared: bool) -> u
 }
 
 /// Reads a block whole; gives the number of calls.
-#[inline]
+#[inline(always)]
 fn read_all<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, fd: Fd, length: usize, offset: u64) -> Outcome<u64> {
     touch(worker, picked, offset);
     let mut calls = 0;
@@ -363,7 +367,7 @@ fn read_all<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, fd: Fd, length: 
 }
 
 /// Checks stamps, when data is stamped.
-#[inline]
+#[inline(always)]
 fn verify<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, length: usize) -> Outcome<()> {
     if !worker.load.stamped || !E::CAPABILITIES.real {
         return Ok(());
@@ -460,7 +464,7 @@ fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: us
 }
 
 /// Notes the block for the audit of distinct ones.
-#[inline]
+#[inline(always)]
 pub(super) fn touch<E: Io>(worker: &Worker<'_, E>, picked: &Picked, offset: u64) {
     if worker.load.measured {
         worker.load.audit.block(picked.fileset, picked.file, offset);

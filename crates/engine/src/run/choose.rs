@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 impl<E: Io> Worker<'_, E> {
     /// A file for the action, held.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn choose(&mut self, index: usize) -> Outcome<Picked> {
         let group = self.group;
         let action = &group.actions[index];
@@ -27,7 +27,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// The fileset of the action: its own, or one drawn.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fileset(&mut self, action: &PlannedAction) -> usize {
         match action.fileset {
             Some(fileset) => fileset,
@@ -35,7 +35,7 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn draw(&mut self, fileset: usize, hold: Hold) -> Outcome<Picked> {
         let table = &self.load.files[fileset].table;
         match table.draw(hold, |bound| self.random.below(bound)) {

@@ -99,7 +99,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Counts an operation that ended in its point of the series, handing over the one before when that is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn account(&mut self, point: &mut Point, start: u64, end: u64) {
         if end >= point.end || point.operations >= MAX_POINT_OPERATIONS {
             self.turn(point, start, end);
@@ -108,7 +108,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Whether the quotas allow one more operation.
-    #[inline]
+    #[inline(always)]
     pub(super) fn granted(&self, granted: &mut (u64, u64)) -> bool {
         if granted.0 == 0 {
             granted.0 = self.group.limits.claim();
@@ -124,7 +124,7 @@ impl<E: Io> Worker<'_, E> {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_action(&mut self, sequence: &mut usize) -> Next {
         match &self.group.selector {
             Selector::Single => Next::Action(0),
@@ -152,7 +152,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Counts a completed operation.
-    #[inline]
+    #[inline(always)]
     pub(super) fn completed(&mut self, index: usize, done: Done, latency_ns: u64) {
         let action = &self.group.actions[index];
         let bytes = done.read_bytes + done.written_bytes;

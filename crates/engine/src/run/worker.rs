@@ -90,6 +90,9 @@ const SPINS: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct ActionState {
     pub(crate) drawer: Drawer,
+    /// The size that a file had last, and how many positions that gives: most files have one size, and a division
+    /// costs as much as the rest of the choice.
+    pub(crate) positions: (u64, u64),
     /// Its own position in a walk that is not shared.
     pub(crate) cursor: u64,
     /// Its share of the files as one space, for [`FileChoice::Partitioned`].
@@ -136,6 +139,7 @@ impl<'a, E: Io> Worker<'a, E> {
                     derive(load.seed, &[PERMUTATION_STREAM, load.phase_number, group.number as u64, index as u64]);
                 ActionState {
                     drawer: Drawer::new(distribution, seed),
+                    positions: (0, 0),
                     cursor: 0,
                     space: share(load, group, action, thread),
                 }
@@ -180,7 +184,7 @@ impl<'a, E: Io> Worker<'a, E> {
         self.told_to_stop() || self.past(self.load.clock.now())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn told_to_stop(&self) -> bool {
         self.load.halted.load(Ordering::Relaxed)
             || self.load.cancel.load(Ordering::Relaxed)
@@ -205,7 +209,7 @@ impl<'a, E: Io> Worker<'a, E> {
 
     /// Makes a system call, noting how long it took where calls are timed. The time between two calls of one
     /// operation, some tens of nanoseconds, counts as the second's: that halves the readings of the clock.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call<T>(
         &mut self,
         call: Call,
@@ -235,14 +239,14 @@ impl<'a, E: Io> Worker<'a, E> {
     }
 
     /// Lets go of a file.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, picked: &Picked) {
         self.previous = Some((picked.fileset, picked.file));
         self.files(picked.fileset).table.release(picked.file, picked.hold);
     }
 
     /// Chooses a file for the action, does `work` with it, and lets go of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with_file<T>(
         &mut self,
         index: usize,
@@ -258,7 +262,7 @@ impl<'a, E: Io> Worker<'a, E> {
     }
 
     /// The same for operations that need the file open; those that keep files open do not open it again.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with_open_file<T>(
         &mut self,
         index: usize,
@@ -304,7 +308,7 @@ impl<'a, E: Io> Worker<'a, E> {
     }
 
     /// The descriptor of a file that stays open, opening it if it is new.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn kept(&mut self, picked: &Picked) -> Outcome<Fd> {
         if self.load.own_descriptors {
             let own = self.descriptors.get(picked.fileset).and_then(|files| files.get(picked.file as usize));

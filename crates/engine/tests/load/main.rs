@@ -4,3 +4,4 @@ mod choice;
 mod conformance;
 mod ffsb;
 mod support;
+mod timing;

@@ -1,0 +1,93 @@
+//! Bare loops: nothing but the calls, and one look at the clock for every few hundred of them.
+
+use crate::side::{Measured, Trouble};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Calls between two looks at the clock.
+const STRIDE: u32 = 512;
+
+/// Random 4 KiB reads of a file by some threads; per second.
+pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration) -> Measured {
+    let one = |thread: u64| -> Result<f64, Trouble> {
+        let file = File::open(file).map_err(Trouble::failed)?;
+        let mut buffer = vec![0u8; 4096];
+        let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(thread + 1);
+        let start = Instant::now();
+        let mut reads = 0u64;
+        loop {
+            for _ in 0..STRIDE {
+                // xorshift64*: the cheapest generator whose high bits are good.
+                state ^= state >> 12;
+                state ^= state << 25;
+                state ^= state >> 27;
+                let random = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
+                let block = ((u128::from(random) * u128::from(size / 4096)) >> 64) as u64;
+                let got = rustix::io::pread(&file, buffer.as_mut_slice(), block * 4096).map_err(Trouble::failed)?;
+                if got != buffer.len() {
+                    return Err(Trouble::failed("short read"));
+                }
+            }
+            reads += u64::from(STRIDE);
+            let elapsed = start.elapsed();
+            if elapsed >= time {
+                return Ok(reads as f64 / elapsed.as_secs_f64());
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))?).sum()
+    })
+}
+
+/// What is done to every file of a directory, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    Create,
+    Stat,
+    Unlink,
+}
+
+/// Does it to files file0…; per second.
+pub(crate) fn names(directory: &Path, count: u64, what: Names) -> Measured {
+    let directory = File::open(directory).map_err(Trouble::failed)?;
+    let directory = directory.as_fd();
+    let mut path = *b"file\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let start = Instant::now();
+    for number in 0..count {
+        let name = name(&mut path, number);
+        match what {
+            Names::Create => {
+                let flags = OFlags::CREATE | OFlags::RDWR | OFlags::TRUNC | OFlags::CLOEXEC;
+                drop(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644)).map_err(Trouble::failed)?);
+            }
+            Names::Stat => {
+                rustix::fs::statat(directory, name, AtFlags::empty()).map_err(Trouble::failed)?;
+            }
+            Names::Unlink => rustix::fs::unlinkat(directory, name, AtFlags::empty()).map_err(Trouble::failed)?,
+        }
+    }
+    Ok(count as f64 / start.elapsed().as_secs_f64())
+}
+
+/// "file" and the number, as C has it.
+fn name(buffer: &mut [u8; 25], mut number: u64) -> &std::ffi::CStr {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    let length = digits.len() - at;
+    buffer[4..4 + length].copy_from_slice(&digits[at..]);
+    buffer[4 + length] = 0;
+    std::ffi::CStr::from_bytes_with_nul(&buffer[..5 + length]).unwrap_or_default()
+}

@@ -1,0 +1,381 @@
+//! What is measured, and what is expected of it.
+
+use crate::bare::{self, Names};
+use crate::place::{LoopExt4, Place};
+use crate::side::{Measured, Side, Trouble};
+use crate::{Options, inside, ours, peers};
+use fstone_model::workload::*;
+use std::path::Path;
+use std::time::Duration;
+
+/// What is expected of a figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Goal {
+    /// fstone's figure over another side's is at least this.
+    AtLeast {
+        /// The other side.
+        over: &'static str,
+        ratio: f64,
+    },
+    /// fstone's figure is at most this.
+    AtMost(f64),
+    /// fstone's figure over that of another of its sides is at most this.
+    AtMostTimes { over: &'static str, ratio: f64 },
+    /// The interval of the ratio to the other side holds 1, or fstone's is better.
+    Like { over: &'static str },
+}
+
+/// Makes the sides of a figure, in places that live until all rounds are done.
+type MakeSides = fn(&Amounts, &mut Places) -> Result<Vec<Side<'static>>, Trouble>;
+
+/// A figure.
+pub(crate) struct Figure {
+    /// A short name for `--only`.
+    pub(crate) name: &'static str,
+    /// What it is, for the table.
+    pub(crate) title: String,
+    /// "operations/s", "ns/operation", …
+    pub(crate) unit: &'static str,
+    pub(crate) goals: Vec<Goal>,
+    pub(crate) sides: MakeSides,
+}
+
+/// How much of everything.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Amounts {
+    pub(crate) smoke: bool,
+    pub(crate) time: Duration,
+    /// Of the file that is read.
+    pub(crate) file_bytes: u64,
+    pub(crate) names: u64,
+    pub(crate) many_names: u64,
+    pub(crate) most_names: u64,
+    pub(crate) threads: u64,
+}
+
+impl Amounts {
+    pub(crate) fn new(options: &Options) -> Self {
+        let (file_bytes, names, many_names, most_names, threads) = if options.smoke {
+            (1 << 20, 500, 1000, 2000, 32)
+        } else {
+            (256 << 20, 100_000, 1_000_000, 10_000_000, 1024)
+        };
+        let time = Duration::from_secs_f64(options.seconds);
+        Self { smoke: options.smoke, time, file_bytes, names, many_names, most_names, threads }
+    }
+}
+
+/// Places that a figure's sides use; they go when the figure is done.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    memory: Vec<Place>,
+    ext4: Option<LoopExt4>,
+}
+
+impl Places {
+    fn in_memory(&mut self) -> Result<std::path::PathBuf, Trouble> {
+        self.memory.push(Place::in_memory()?);
+        Ok(self.memory.last().map(|place| place.path().to_owned()).unwrap_or_default())
+    }
+
+    fn ext4(&mut self, bytes: u64) -> Result<std::path::PathBuf, Trouble> {
+        if self.ext4.is_none() {
+            self.ext4 = Some(LoopExt4::new(bytes)?);
+        }
+        self.ext4.as_ref().map(LoopExt4::mount_point).ok_or_else(|| Trouble::failed("no mount"))
+    }
+}
+
+const NULL: IoSettings = IoSettings { engine: IoEngineKind::Null, direct: false, sync: OpenSync::None, queue_depth: 1 };
+const PSYNC: IoSettings = IoSettings { engine: IoEngineKind::Psync, ..NULL };
+const RING: IoSettings = IoSettings { engine: IoEngineKind::IoUring, queue_depth: 32, ..NULL };
+
+/// All of them.
+pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
+    let at_least = |over, ratio| Goal::AtLeast { over, ratio };
+    let mut figures = vec![
+        Figure {
+            name: "read-1",
+            title: "4 KiB cached random reads on tmpfs, 1 thread".into(),
+            unit: "operations/s",
+            goals: vec![at_least("bare", 0.95), at_least("fio", 1.0), at_least("sysbench", 1.0)],
+            sides: |amounts, places| reads(amounts, places, 1),
+        },
+        Figure {
+            name: "read-2",
+            title: "4 KiB cached random reads on tmpfs, 2 threads".into(),
+            unit: "operations/s",
+            goals: vec![at_least("bare", 0.95), at_least("fio", 1.0), at_least("sysbench", 1.0)],
+            sides: |amounts, places| reads(amounts, places, 2),
+        },
+        Figure {
+            name: "null",
+            title: "own CPU time on the null engine, histograms and audit on".into(),
+            unit: "ns/operation",
+            goals: vec![Goal::AtMost(40.0)],
+            sides: null,
+        },
+        Figure {
+            name: "null-threads",
+            title: "null engine, 2 threads over 1".into(),
+            unit: "operations/s",
+            goals: vec![at_least("fstone, 1 thread", 1.9)],
+            sides: null_threads,
+        },
+    ];
+    let names: [(&str, &str, MakeSides); 6] = [
+        ("create", "create and close", |amounts, places| names(places, amounts.names, Names::Create)),
+        ("stat", "stat", |amounts, places| names(places, amounts.names, Names::Stat)),
+        ("unlink", "unlink", |amounts, places| names(places, amounts.names, Names::Unlink)),
+        ("create-many", "create and close", |amounts, places| names(places, amounts.many_names, Names::Create)),
+        ("stat-many", "stat", |amounts, places| names(places, amounts.many_names, Names::Stat)),
+        ("unlink-many", "unlink", |amounts, places| names(places, amounts.many_names, Names::Unlink)),
+    ];
+    figures.extend(names.map(|(name, what, sides)| {
+        let count = if name.ends_with("many") { amounts.many_names } else { amounts.names };
+        let title = format!("{what} of {count} files in one directory on tmpfs");
+        Figure { name, title, unit: "operations/s", goals: vec![at_least("bare", 0.90)], sides }
+    }));
+    let flat = Goal::AtMostTimes { over: "fstone, fewest files", ratio: 1.2 };
+    let scales: [(&str, &str, MakeSides); 3] = [
+        ("scale-create", "create and close", |amounts, _| scale(amounts, Names::Create)),
+        ("scale-stat", "stat", |amounts, _| scale(amounts, Names::Stat)),
+        ("scale-unlink", "unlink", |amounts, _| scale(amounts, Names::Unlink)),
+    ];
+    figures.extend(scales.map(|(name, what, sides)| {
+        let title = format!("own CPU time of {what} with {} files over {}", amounts.most_names, amounts.names);
+        Figure { name, title, unit: "ns/operation", goals: vec![flat], sides }
+    }));
+    figures.extend([
+        Figure {
+            name: "ring",
+            title: "io_uring, 32 in flight, 4 KiB cached random reads on tmpfs, 1 thread".into(),
+            unit: "operations/s",
+            goals: vec![at_least("fio", 1.5), at_least("fio, least accounting", 1.5)],
+            sides: ring,
+        },
+        Figure {
+            name: "memory-files",
+            title: format!("memory of {} files, half of them deleted and made again", amounts.most_names),
+            unit: "bytes/file",
+            goals: vec![Goal::AtMost(16.0)],
+            sides: |amounts, _| {
+                let files = amounts.most_names;
+                Ok(vec![Side::new("fstone", move || inside::measure("bytes-per-file", files, Path::new(".")))])
+            },
+        },
+        Figure {
+            name: "memory-threads",
+            title: format!("peak memory of the process with {} threads", amounts.threads),
+            unit: "bytes",
+            goals: vec![Goal::AtMost(256e6)],
+            sides: |amounts, places| many_threads(amounts, places, "threads-memory"),
+        },
+        Figure {
+            name: "stop-threads",
+            title: format!("{} threads stop after their time", amounts.threads),
+            unit: "ms too late",
+            goals: vec![Goal::AtMost(100.0)],
+            sides: |amounts, places| many_threads(amounts, places, "threads-overrun"),
+        },
+    ]);
+    let on_ext4: [(&str, &str, MakeSides); 3] = [
+        ("ext4-randread", "4 KiB random reads, O_DIRECT, on a loop ext4", |amounts, places| {
+            ext4(amounts, places, "randread", 4096)
+        }),
+        ("ext4-randwrite", "4 KiB random writes, O_DIRECT, on a loop ext4", |amounts, places| {
+            ext4(amounts, places, "randwrite", 4096)
+        }),
+        ("ext4-write", "1 MiB sequential writes, O_DIRECT, on a loop ext4", |amounts, places| {
+            ext4(amounts, places, "write", 1 << 20)
+        }),
+    ];
+    figures.extend(on_ext4.map(|(name, title, sides)| Figure {
+        name,
+        title: title.into(),
+        unit: "operations/s",
+        goals: vec![Goal::Like { over: "fio" }],
+        sides,
+    }));
+    figures
+}
+
+/// A file that is there for all sides, so that all read the same pages.
+fn file_of(directory: &Path, name: &str, bytes: u64) -> Result<std::path::PathBuf, Trouble> {
+    let path = directory.join(name);
+    if !path.exists() {
+        std::fs::write(&path, vec![0x5au8; bytes as usize]).map_err(Trouble::failed)?;
+    }
+    Ok(path)
+}
+
+fn reads(amounts: &Amounts, places: &mut Places, threads: u32) -> Result<Vec<Side<'static>>, Trouble> {
+    let directory = places.in_memory()?;
+    let (bytes, time) = (amounts.file_bytes, amounts.time);
+    let file = file_of(&directory, "file0", bytes)?;
+    let workload = ours::on_one_file(bytes, Operation::Read(ours::random(4096)), threads, PSYNC, time);
+    let (for_ours, for_fio, for_sysbench) = (directory.clone(), directory.clone(), places.in_memory()?);
+    Ok(vec![
+        Side::new("bare", move || bare::random_reads(&file, bytes, u64::from(threads), time)),
+        Side::new("fstone", move || Ok(ours::per_second(&ours::run(&workload, &for_ours)?))),
+        Side::new("fio", move || {
+            let (size, runtime) = (format!("--size={bytes}"), runtime(time));
+            let jobs = format!("--numjobs={threads}");
+            let same = ["--ioengine=psync", "--rw=randread", "--bs=4k", "--filename=file0", "--norandommap"];
+            peers::fio(&for_fio, &[&same[..], &[&size, &runtime, "--time_based", &jobs]].concat())
+        }),
+        Side::new("sysbench", move || peers::sysbench_reads(&for_sysbench, bytes, threads, time.as_secs_f64())),
+    ])
+}
+
+fn runtime(time: Duration) -> String {
+    format!("--runtime={}ms", time.as_millis().max(100))
+}
+
+fn null(amounts: &Amounts, _: &mut Places) -> Result<Vec<Side<'static>>, Trouble> {
+    let (bytes, time) = (amounts.file_bytes, amounts.time);
+    let workload = ours::on_one_file(bytes, Operation::Read(ours::random(4096)), 1, NULL, time);
+    Ok(vec![
+        Side::new("fstone", move || ours::cpu_per_operation(&ours::run(&workload, Path::new("."))?)),
+        Side::new("fio", move || {
+            let (size, runtime) = (format!("--size={bytes}"), runtime(time));
+            let same = ["--ioengine=null", "--rw=randread", "--bs=4k", "--norandommap", "--time_based"];
+            peers::fio_cpu_per_read(Path::new("."), &[&same[..], &[&size, &runtime]].concat())
+        }),
+    ])
+}
+
+fn null_threads(amounts: &Amounts, _: &mut Places) -> Result<Vec<Side<'static>>, Trouble> {
+    let (bytes, time) = (amounts.file_bytes, amounts.time);
+    let with = move |threads: u32| -> Measured {
+        let workload = ours::on_one_file(bytes, Operation::Read(ours::random(4096)), threads, NULL, time);
+        Ok(ours::per_second(&ours::run(&workload, Path::new("."))?))
+    };
+    Ok(vec![Side::new("fstone, 1 thread", move || with(1)), Side::new("fstone", move || with(2))])
+}
+
+/// Every measurement finds the directory as it must be: empty for creating, full for the others.
+fn names(places: &mut Places, count: u64, what: Names) -> Result<Vec<Side<'static>>, Trouble> {
+    let (bare_place, our_place) = (places.in_memory()?, places.in_memory()?);
+    let around = move |directory: &Path, measure: &dyn Fn(&Path) -> Measured| -> Measured {
+        if what != Names::Create {
+            bare::names(directory, count, Names::Create)?;
+        }
+        let measured = measure(directory)?;
+        if what != Names::Unlink {
+            bare::names(directory, count, Names::Unlink)?;
+        }
+        Ok(measured)
+    };
+    Ok(vec![
+        Side::new("bare", move || around(&bare_place, &|directory| bare::names(directory, count, what))),
+        Side::new("fstone", move || around(&our_place, &|directory| ours::names(directory, count, what, PSYNC))),
+    ])
+}
+
+fn scale(amounts: &Amounts, what: Names) -> Result<Vec<Side<'static>>, Trouble> {
+    let (few, most) = (amounts.names, amounts.most_names);
+    let cost = move |count: u64| -> Measured {
+        let pretended = |count| {
+            let operation = match what {
+                Names::Create => Operation::Create { block_bytes: 0, fsync: false },
+                Names::Stat => Operation::Stat,
+                Names::Unlink => Operation::Unlink,
+            };
+            let mut files = ours::fileset(count, 0, Existing::Rebuild);
+            files.preallocated = if what == Names::Create { 0.0 } else { 1.0 };
+            let stop = Stop { once_through: true, ..Stop::default() };
+            let action = ours::action(operation, FileChoice::RoundRobin);
+            let mut workload = ours::workload(files, action, 1, OpenPolicy::PerOperation, stop);
+            workload.io = NULL;
+            workload
+        };
+        ours::cpu_per_operation(&ours::run(&pretended(count), Path::new("."))?)
+    };
+    Ok(vec![Side::new("fstone, fewest files", move || cost(few)), Side::new("fstone", move || cost(most))])
+}
+
+fn ring(amounts: &Amounts, places: &mut Places) -> Result<Vec<Side<'static>>, Trouble> {
+    let directory = places.in_memory()?;
+    let (bytes, time) = (amounts.file_bytes, amounts.time);
+    file_of(&directory, "file0", bytes)?;
+    let workload = ours::on_one_file(bytes, Operation::Read(ours::random(4096)), 1, RING, time);
+    let (for_ours, for_fio) = (directory.clone(), directory);
+    let fio = move |extra: &[&str]| -> Measured {
+        let (size, runtime) = (format!("--size={bytes}"), runtime(time));
+        let same = [
+            "--ioengine=io_uring",
+            "--iodepth=32",
+            "--iodepth_batch_submit=32",
+            "--iodepth_batch_complete_min=1",
+            "--iodepth_batch_complete_max=32",
+            "--registerfiles",
+            "--fixedbufs",
+            "--nonvectored=1",
+            "--rw=randread",
+            "--bs=4k",
+            "--filename=file0",
+            "--norandommap",
+            "--time_based",
+        ];
+        peers::fio(&for_fio, &[&same[..], &[&size, &runtime], extra].concat())
+    };
+    let least = fio.clone();
+    Ok(vec![
+        Side::new("fstone", move || Ok(ours::per_second(&ours::run(&workload, &for_ours)?))),
+        Side::new("fio", move || fio(&[])),
+        Side::new("fio, least accounting", move || least(&["--gtod_reduce=1"])),
+    ])
+}
+
+fn many_threads(amounts: &Amounts, places: &mut Places, what: &'static str) -> Result<Vec<Side<'static>>, Trouble> {
+    let (directory, threads) = (places.in_memory()?, amounts.threads);
+    Ok(vec![Side::new("fstone", move || inside::measure(what, threads, &directory))])
+}
+
+/// fstone and fio on one file of a loop ext4, with O_DIRECT.
+fn ext4(amounts: &Amounts, places: &mut Places, what: &'static str, block: u64) -> Result<Vec<Side<'static>>, Trouble> {
+    if amounts.smoke {
+        return Err(Trouble::Absent("nothing is mounted in smoke mode".into()));
+    }
+    let bytes: u64 = 512 << 20;
+    let directory = places.ext4(2 << 30)?;
+    file_of(&directory, "file0", bytes)?;
+    rustix::fs::sync();
+    let operation = match what {
+        "randread" => Operation::Read(ours::random(block)),
+        "randwrite" => Operation::Write(ours::random(block)),
+        _ => Operation::Write(Transfer {
+            extent: Extent::Bytes(block),
+            block_bytes: block,
+            pattern: Pattern::Cursor { shared: true },
+            fsync: false,
+        }),
+    };
+    let time = amounts.time;
+    let mut workload = ours::on_one_file(bytes, operation, 1, IoSettings { direct: true, ..PSYNC }, time);
+    if what == "write" {
+        workload.phases[0].groups[0].actions = Actions::Mix(vec![Weighted {
+            weight: 1,
+            action: ours::action(
+                Operation::Write(Transfer {
+                    extent: Extent::Bytes(block),
+                    block_bytes: block,
+                    pattern: Pattern::Cursor { shared: true },
+                    fsync: false,
+                }),
+                FileChoice::Concatenated,
+            ),
+        }]);
+    }
+    let for_fio = directory.clone();
+    Ok(vec![
+        Side::new("fstone", move || Ok(ours::per_second(&ours::run(&workload, &directory)?))),
+        Side::new("fio", move || {
+            let (size, runtime, rw, bs) =
+                (format!("--size={bytes}"), runtime(time), format!("--rw={what}"), format!("--bs={block}"));
+            let same = ["--ioengine=psync", "--direct=1", "--filename=file0", "--norandommap", "--time_based"];
+            peers::fio(&for_fio, &[&same[..], &[&size, &runtime, &rw, &bs]].concat())
+        }),
+    ])
+}

@@ -1,0 +1,120 @@
+//! Loads of the engine.
+
+use crate::bare::Names;
+use crate::side::{Measured, Trouble};
+use fstone_engine::{RunOptions, Unobserved};
+use fstone_model::workload::*;
+use fstone_model::{LoadReport, Workload};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A fileset of files of a size in the load's directory itself.
+pub(crate) fn fileset(files: u64, size: u64, existing: Existing) -> Fileset {
+    Fileset {
+        name: "files".into(),
+        directory: String::new(),
+        amount: Amount::Files(files),
+        directories: Directories::Flat { count: 0, root_too: false },
+        size: SizeDistribution::Fixed(size),
+        naming: Naming::default(),
+        preallocated: 1.0,
+        build_block_bytes: 1 << 20,
+        existing,
+        fill: true,
+    }
+}
+
+pub(crate) fn action(operation: Operation, choice: FileChoice) -> Action {
+    Action { name: "operation".into(), operation, fileset: Some(0), choice, transactions: TransactionRule::One }
+}
+
+/// Blocks of this size at random places.
+pub(crate) fn random(block_bytes: u64) -> Transfer {
+    Transfer {
+        extent: Extent::Bytes(block_bytes),
+        block_bytes,
+        pattern: Pattern::Random { distribution: Distribution::Uniform, align_bytes: block_bytes },
+        fsync: false,
+    }
+}
+
+/// One phase of one group that does one thing.
+pub(crate) fn workload(fileset: Fileset, action: Action, threads: u32, open: OpenPolicy, stop: Stop) -> Workload {
+    let group = ThreadGroup {
+        name: "group".into(),
+        threads,
+        actions: Actions::Mix(vec![Weighted { weight: 1, action }]),
+        open,
+        think_time: Duration::ZERO,
+        rate_per_second: None,
+        fsync: FsyncPolicy::default(),
+        stop: Stop::default(),
+    };
+    Workload {
+        name: "bench".into(),
+        filesets: vec![fileset],
+        phases: vec![Phase { name: "main".into(), measured: true, groups: vec![group], stop }],
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::Stop,
+        final_sync: FinalSync::None,
+        callout: None,
+        series_interval: Duration::from_secs(1),
+    }
+}
+
+pub(crate) fn for_time(time: Duration) -> Stop {
+    Stop { time: Some(time), ..Stop::default() }
+}
+
+/// Runs it; any error is a failure here.
+pub(crate) fn run(workload: &Workload, directory: &Path) -> Result<LoadReport, Trouble> {
+    let cancel = AtomicBool::new(false);
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false };
+    let report = fstone_engine::run(workload, directory, &options).map_err(Trouble::failed)?;
+    match report.errors.first() {
+        Some(error) => Err(Trouble::Failed(format!("{} {}: {}", error.call, error.path, error.text))),
+        None => Ok(report),
+    }
+}
+
+/// Operations per second while it ran.
+pub(crate) fn per_second(report: &LoadReport) -> f64 {
+    report.invocations() as f64 * 1e9 / report.running_ns as f64
+}
+
+/// CPU time per operation of a load on the null engine, in nanoseconds.
+pub(crate) fn cpu_per_operation(report: &LoadReport) -> Measured {
+    report.audit.null_ns_per_operation.ok_or_else(|| Trouble::failed("no operation was performed"))
+}
+
+/// A workload of random transfers on one file that exists, kept open.
+pub(crate) fn on_one_file(size: u64, operation: Operation, threads: u32, io: IoSettings, time: Duration) -> Workload {
+    let files = fileset(1, size, Existing::Require);
+    let action = action(operation, FileChoice::Uniform);
+    let mut workload = workload(files, action, threads, OpenPolicy::KeepOpen, for_time(time));
+    workload.io = io;
+    workload
+}
+
+/// Something done to every file once; per second. Creating begins with none, the others need them there.
+pub(crate) fn names(directory: &Path, count: u64, what: Names, io: IoSettings) -> Measured {
+    let (operation, existing) = match what {
+        Names::Create => (Operation::Create { block_bytes: 0, fsync: false }, Existing::Rebuild),
+        Names::Stat => (Operation::Stat, Existing::Require),
+        Names::Unlink => (Operation::Unlink, Existing::Require),
+    };
+    let mut files = fileset(count, 0, existing);
+    if what == Names::Create {
+        files.preallocated = 0.0;
+    }
+    let stop = Stop { once_through: true, ..Stop::default() };
+    let mut workload = workload(files, action(operation, FileChoice::RoundRobin), 1, OpenPolicy::PerOperation, stop);
+    workload.io = io;
+    let report = run(&workload, directory)?;
+    if report.invocations() != count {
+        return Err(Trouble::Failed(format!("{} of {count} files", report.invocations())));
+    }
+    Ok(per_second(&report))
+}

@@ -1,0 +1,179 @@
+//! Results, kept with the machine they are of.
+
+use crate::Options;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// A figure's results.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) unit: String,
+    pub(crate) rounds: usize,
+    pub(crate) sides: Vec<SideRecord>,
+    pub(crate) verdicts: Vec<Verdict>,
+    /// "side: why it was not measured".
+    pub(crate) absent: Vec<String>,
+}
+
+/// One side's.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct SideRecord {
+    pub(crate) name: String,
+    /// One per round.
+    pub(crate) values: Vec<f64>,
+    pub(crate) mean: f64,
+    pub(crate) interval95: Option<(f64, f64)>,
+}
+
+/// A goal, and what there is instead.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) goal: String,
+    /// The ratio, or fstone's figure.
+    pub(crate) value: f64,
+    pub(crate) interval95: Option<(f64, f64)>,
+    pub(crate) reached: bool,
+}
+
+/// Where it was measured.
+#[derive(Debug, Clone, Serialize)]
+struct Machine {
+    cpu: String,
+    cpus: usize,
+    kernel: String,
+    memory_kib: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Run<'a> {
+    date: String,
+    smoke: bool,
+    seconds: f64,
+    machine: Machine,
+    figures: &'a [Record],
+}
+
+impl Record {
+    pub(crate) fn side(&self, name: &str) -> Option<&SideRecord> {
+        self.sides.iter().find(|side| side.name == name)
+    }
+
+    /// The results as lines of text.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .sides
+            .iter()
+            .map(|side| format!("{:24} {} {}", side.name, between(side.mean, side.interval95), self.unit))
+            .collect();
+        lines.extend(self.verdicts.iter().map(|verdict| {
+            let mark = if verdict.reached { "reached" } else { "MISSED" };
+            format!("{}: {} — {mark}", verdict.goal, between(verdict.value, verdict.interval95))
+        }));
+        lines.extend(self.absent.iter().map(|absent| format!("skipped: {absent}")));
+        lines
+    }
+}
+
+/// "0.97 [0.95, 0.99]", with as many digits as matter.
+fn between(value: f64, interval: Option<(f64, f64)>) -> String {
+    match interval {
+        Some((low, high)) => format!("{} [{}, {}]", digits(value), digits(low), digits(high)),
+        None => digits(value),
+    }
+}
+
+fn digits(value: f64) -> String {
+    match value.abs() {
+        large if large >= 1000.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn machine() -> Machine {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("", |rest| rest.trim_start_matches(['\t', ' ', ':']));
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory =
+        meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok());
+    Machine {
+        cpu: cpu.to_owned(),
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        memory_kib: memory.unwrap_or(0),
+    }
+}
+
+/// Writes `<date>-<machine>.json` and `.md`; gives their paths.
+pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>, String> {
+    let machine = machine();
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let slug: String = format!("{}x-{}", machine.cpus, machine.cpu)
+        .to_lowercase()
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<&str>>()
+        .join("-");
+    let run = Run { date: date.clone(), smoke: options.smoke, seconds: options.seconds, machine, figures: records };
+    let failed = |error: std::io::Error| format!("keep the results in {}: {error}", options.output.display());
+    std::fs::create_dir_all(&options.output).map_err(failed)?;
+    let base = options.output.join(format!("{date}-{slug}"));
+    let (json, markdown) = (base.with_extension("json"), base.with_extension("md"));
+    let text = serde_json::to_string_pretty(&run).map_err(|error| format!("write the results: {error}"))?;
+    std::fs::write(&json, text + "\n").map_err(failed)?;
+    std::fs::write(&markdown, table(&run)).map_err(failed)?;
+    Ok(vec![json, markdown])
+}
+
+fn table(run: &Run<'_>) -> String {
+    let machine = &run.machine;
+    let mut text = format!(
+        "# The load engine beside its peers, {}\n\n{} × {}, Linux {}, {:.1} GiB of memory. All sides of a figure were \
+         measured in turns; ratios are of pairs of one round (Hodges–Lehmann, exact signed-rank interval); [ ] are 95 % \
+         intervals.\n\n",
+        run.date,
+        machine.cpus,
+        machine.cpu,
+        machine.kernel,
+        machine.memory_kib as f64 / 1048576.0
+    );
+    if run.smoke {
+        text.push_str("**Smoke mode: the amounts are far too small for these figures to mean anything.**\n\n");
+    }
+    text.push_str("| figure | goal | result | |\n|---|---|---|---|\n");
+    for record in run.figures {
+        if record.verdicts.is_empty() {
+            let why = record.absent.join("; ");
+            let _ = writeln!(text, "| {} | | not measured: {why} | |", record.title);
+        }
+        for verdict in &record.verdicts {
+            let mark = if verdict.reached { "reached" } else { "**missed**" };
+            let value = between(verdict.value, verdict.interval95);
+            let _ = writeln!(text, "| {} | {} | {value} | {mark} |", record.title, verdict.goal);
+        }
+    }
+    text.push_str("\n| figure | side | mean | unit | n |\n|---|---|---|---|---|\n");
+    for record in run.figures {
+        for side in &record.sides {
+            let value = between(side.mean, side.interval95);
+            let _ = writeln!(
+                text,
+                "| {} | {} | {value} | {} | {} |",
+                record.title,
+                side.name,
+                record.unit,
+                side.values.len()
+            );
+        }
+        for absent in &record.absent {
+            let _ = writeln!(text, "| {} | {absent} | | | |", record.title);
+        }
+    }
+    text
+}

@@ -1,0 +1,277 @@
+//! When a load ends, how it is paced, who is told, and what becomes of errors.
+
+use crate::support::*;
+use fstone_engine::{LoadError, Observer, Progress, RunOptions, cleanup, prepare, run};
+use fstone_model::workload::*;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn reads() -> Actions {
+    mix(&[(1, action(Operation::Read(random_block())))])
+}
+
+#[test]
+fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8)] {
+        let directory = in_memory();
+        let mut threads = group(2, reads());
+        threads.open = OpenPolicy::KeepOpen;
+        threads.rate_per_second = Some(500.0);
+        let mut load = workload(fileset(4, 64 << 10), threads, milliseconds(1000));
+        load.io = IoSettings { engine, queue_depth, ..IoSettings::default() };
+        if matches!(try_run(&load, directory.path(), 1), Err(LoadError::Engine { .. })) {
+            eprintln!("skipped: {engine:?} is not to be had here");
+            continue;
+        }
+        let report = flawless(&load, directory.path());
+        // Never more than was asked for; fewer only when the machine has other things to do.
+        assert!((250..=500).contains(&report.invocations()), "{engine:?}: {}", report.invocations());
+        let rate = report.audit.rate.expect("a rate was asked for");
+        assert_eq!(rate.expected, 500.0);
+        // A rate that cannot be reached: the queue grows, and so does latency.
+        load.phases[0].groups[0].rate_per_second = Some(1e9);
+        let report = flawless(&load, directory.path());
+        let latency = &report.operations[0].latency;
+        assert!(latency.max_ns > report.running_ns / 2, "{} of {}", latency.max_ns, report.running_ns);
+        assert!(report.warnings.iter().any(|warning| warning.contains("were asked for")), "{:?}", report.warnings);
+    }
+}
+
+#[test]
+fn think_time_is_not_latency() {
+    let directory = in_memory();
+    let mut threads = group(1, reads());
+    threads.think_time = Duration::from_millis(20);
+    let report = flawless(&workload(fileset(4, 4096), threads, operations(10)), directory.path());
+    assert!(report.running_ns >= 9 * 20_000_000, "{}", report.running_ns);
+    let latency = &report.operations[0].latency;
+    assert!(latency.sum_ns < u128::from(report.running_ns) / 2);
+}
+
+#[test]
+fn stops_come_first_come_first_served() {
+    let directory = in_memory();
+    let bytes = Stop { bytes: Some(100 * 4096), time: Some(Duration::from_secs(600)), ..Stop::default() };
+    let report = flawless(&workload(fileset(4, 64 << 10), group(1, reads()), bytes), directory.path());
+    assert_eq!(report.read_bytes(), 100 * 4096);
+    let mut threads = group(3, reads());
+    threads.stop = operations(30);
+    let other = ThreadGroup { name: "other".into(), stop: operations(50), ..group(2, reads()) };
+    let mut load = workload(fileset(4, 64 << 10), threads, Stop::default());
+    load.phases[0].groups.push(other);
+    let report = flawless(&load, directory.path());
+    assert_eq!(report.operations[0].invocations, 30);
+    assert_eq!((report.operations[1].group.as_str(), report.operations[1].invocations), ("other", 50));
+    let report = flawless(&workload(fileset(4, 64 << 10), group(2, reads()), milliseconds(300)), directory.path());
+    assert!(report.running_ns >= 300_000_000);
+    assert!(report.series.len() >= 3);
+}
+
+#[derive(Default)]
+struct Watcher {
+    events: Mutex<Vec<String>>,
+    progress: Mutex<Vec<Progress>>,
+}
+
+impl Observer for Watcher {
+    fn measured_begin(&self) {
+        self.events.lock().expect("alone").push("begin".into());
+    }
+    fn measured_end(&self) {
+        self.events.lock().expect("alone").push("end".into());
+    }
+    fn progress(&self, progress: &Progress) {
+        self.progress.lock().expect("alone").push(progress.clone());
+    }
+}
+
+#[test]
+fn an_observer_sees_the_measured_interval_and_progress() {
+    let directory = in_memory();
+    let mut load = workload(fileset(4, 64 << 10), group(2, reads()), milliseconds(500));
+    let ageing = Phase { name: "ageing".into(), measured: false, stop: operations(100), ..load.phases[0].clone() };
+    load.phases.insert(0, ageing);
+    let (watcher, cancel) = (Watcher::default(), AtomicBool::new(false));
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: true };
+    let report = run(&load, directory.path(), &options).expect("the engine works");
+    assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end"]);
+    let progress = watcher.progress.lock().expect("alone");
+    let main: Vec<&Progress> = progress.iter().filter(|one| one.phase == "main").collect();
+    assert!(main.iter().any(|one| one.operations > 0 && one.latency.count > 0), "{main:?}");
+    assert_eq!(main[0].expected, Some(Duration::from_millis(500)));
+    assert!(report.audit.null_ns_per_operation.expect("it was asked for") > 0.0);
+    assert!(report.audit.overhead_share.expect("both are known") > 0.0);
+    // Only what was measured is in the figures.
+    assert_eq!(report.operations.len(), 1);
+    assert!(report.clock.cost_ns > 0.0);
+}
+
+#[test]
+fn cancelling_ends_within_an_operation() {
+    let directory = in_memory();
+    let mut sleepy = group(1, reads());
+    sleepy.think_time = Duration::from_secs(600);
+    let mut load = workload(fileset(4, 64 << 10), group(3, reads()), Stop::default());
+    load.phases[0].groups.push(sleepy);
+    let (watcher, cancel) = (Watcher::default(), AtomicBool::new(false));
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: false };
+    let result = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&load, directory.path(), &options));
+        while watcher.events.lock().expect("alone").is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        cancel.store(true, Ordering::Relaxed);
+        running.join().expect("no panic")
+    });
+    assert!(matches!(result, Err(LoadError::Interrupted)), "{result:?}");
+    assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end"]);
+}
+
+#[test]
+fn a_full_device_is_data() {
+    let directory = in_memory();
+    // More than any /dev/shm holds, without writing it: the file may not grow beyond what the filesystem allows.
+    let append = transfer(Extent::Bytes(4096), Pattern::FromStart);
+    let mut load = workload(fileset(1, 4096), group(1, mix(&[(1, action(Operation::Append(append)))])), operations(10));
+    load.phases[0].groups[0].actions = mix(&[(1, action(Operation::Fallocate { size_bytes: 1 << 46, punch: false }))]);
+    load.on_error = ErrorPolicy::Continue;
+    let report = crate::support::load(&load, directory.path());
+    assert_eq!(report.operations[0].errors, 10);
+    assert_eq!((report.errors[0].call.as_str(), report.errors[0].count), ("fallocate", 10));
+    assert!(report.errors[0].text.starts_with("ENOSPC"), "{:?}", report.errors[0]);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_its_reason() {
+    let directory = in_memory();
+    let good = workload(fileset(1, 4096), group(1, reads()), operations(1));
+    let mut away = good.clone();
+    away.filesets[0].directory = "../elsewhere".into();
+    assert!(matches!(try_run(&away, directory.path(), 1), Err(LoadError::Unsupported { .. })));
+    let missing = directory.path().join("not here");
+    assert!(matches!(try_run(&good, &missing, 1), Err(LoadError::Directory { .. })));
+    let mut unprepared = good.clone();
+    unprepared.filesets[0].existing = Existing::Require;
+    assert!(matches!(try_run(&unprepared, directory.path(), 1), Err(LoadError::NotPrepared { .. })));
+    let mut callout = good;
+    callout.callout = Some("exit 3".into());
+    assert!(matches!(try_run(&callout, directory.path(), 1), Err(LoadError::Callout { .. })));
+}
+
+#[test]
+fn filesets_are_prepared_reused_and_cleaned_up() {
+    let directory = in_memory();
+    let cancel = AtomicBool::new(false);
+    let options = RunOptions { seed: 3, cancel: &cancel, observer: &fstone_engine::Unobserved, measure_null: false };
+    let mut files = fileset(50, 10_000);
+    files.directories = Directories::Tree { width: 3, depth: 2 };
+    files.existing = Existing::Reuse;
+    let load = workload(files, group(1, reads()), operations(10));
+    let prepared = prepare(&load, directory.path(), &options).expect("room");
+    assert_eq!((prepared.files, prepared.bytes), (50, 500_000));
+    let made = |path: &str| std::fs::metadata(path).and_then(|metadata| metadata.modified()).expect("it is there");
+    let first = files_below(directory.path());
+    assert_eq!(first.len(), 50);
+    let time = made(&first[0].0);
+    prepare(&load, directory.path(), &options).expect("room");
+    assert_eq!(made(&first[0].0), time, "it was reused");
+    // One that does not fit: all is made anew.
+    std::fs::write(&first[7].0, b"short").expect("writable");
+    prepare(&load, directory.path(), &options).expect("room");
+    assert_ne!(made(&first[0].0), time, "it was rebuilt");
+    assert_eq!(files_below(directory.path()), first);
+    let foreign = directory.path().join("data/keep.txt");
+    std::fs::write(&foreign, b"mine").expect("writable");
+    cleanup(&load, directory.path()).expect("removable");
+    assert_eq!(files_below(directory.path()), [(foreign.to_string_lossy().into_owned(), 4)]);
+}
+
+#[test]
+fn amounts_by_bytes_and_shares_that_exist() {
+    let directory = in_memory();
+    let mut files = fileset(0, 3000);
+    files.amount = Amount::Bytes(100_000);
+    flawless(&workload(files, group(1, reads()), operations(10)), directory.path());
+    assert_eq!(files_below(directory.path()).len(), 34);
+    let mut files = fileset(100, 3000);
+    files.preallocated = 0.8;
+    flawless(&workload(files, group(1, reads()), operations(10)), directory.path());
+    assert_eq!(files_below(directory.path()).len(), 80);
+}
+
+#[test]
+fn a_sparse_file_of_a_tebibyte_works() {
+    let directory = on_disk();
+    let mut files = fileset(1, 1 << 40);
+    files.fill = false;
+    for distribution in [
+        Distribution::Uniform,
+        Distribution::Zipf { theta: 1.1 },
+        Distribution::Gauss { deviation: 0.1 },
+        Distribution::Permutation,
+    ] {
+        let pattern = Pattern::Random { distribution, align_bytes: 4096 };
+        let mut threads = group(2, mix(&[(1, action(Operation::Read(transfer(Extent::Bytes(4096), pattern))))]));
+        threads.open = OpenPolicy::KeepOpen;
+        let report = flawless(&workload(files.clone(), threads, operations(20_000)), directory.path());
+        assert_eq!(report.invocations(), 20_000);
+        assert_eq!(report.warnings, Vec::<String>::new(), "{distribution:?}");
+        let blocks = report.audit.distinct_blocks.expect("one file of one size");
+        assert!(blocks.observed > 1000.0, "{distribution:?}: {blocks:?}");
+    }
+}
+
+#[test]
+fn every_other_operation_works() {
+    let directory = on_disk();
+    let each = [
+        Operation::Fdatasync,
+        Operation::Syncfs,
+        Operation::Truncate { size_bytes: 20_000 },
+        Operation::Fallocate { size_bytes: 8192, punch: true },
+        Operation::Rename,
+        Operation::Link,
+        Operation::Symlink,
+        Operation::Mkdir,
+        Operation::Readdir,
+        Operation::Walk,
+        Operation::Chmod,
+        Operation::Utimens,
+        Operation::CopyFileRange,
+        Operation::MmapRead(whole()),
+        Operation::MmapWrite { transfer: whole(), msync: true },
+        Operation::Rmdir,
+    ];
+    for threads in [1, 4] {
+        let mut files = fileset(20, 10_000);
+        files.directories = Directories::Flat { count: 3, root_too: true };
+        let sequence = Actions::Sequence(each.iter().cloned().map(action).collect());
+        let load = workload(files, group(threads, sequence), once());
+        let report = flawless(&load, directory.path());
+        for operation in &report.operations {
+            assert_eq!(operation.invocations, u64::from(threads), "{}", operation.name);
+        }
+        // Everything it made, links included, is recognised and goes.
+        cleanup(&load, directory.path()).expect("removable");
+        assert_eq!(files_below(directory.path()), []);
+    }
+}
+
+#[test]
+fn attributes_and_reflinks_where_there_are_any() {
+    let directory = on_disk();
+    for operation in [Operation::Setxattr { value_bytes: 64 }, Operation::Getxattr, Operation::Reflink] {
+        let one = action(operation);
+        let mut load = workload(fileset(5, 4096), group(1, mix(&[(1, one.clone())])), operations(5));
+        load.on_error = ErrorPolicy::Continue;
+        let report = crate::support::load(&load, directory.path());
+        match report.errors.first() {
+            None => assert_eq!(report.invocations(), 5),
+            Some(error) => {
+                assert!(error.text.starts_with("EOPNOTSUPP") || error.text.starts_with("EINVAL"), "{error:?}");
+                eprintln!("skipped: {}: {}", one.name, error.text);
+            }
+        }
+    }
+}
