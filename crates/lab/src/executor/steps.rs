@@ -35,6 +35,8 @@ use std::{
 const MOUNT_POINT_NAME: &str = "mnt";
 /// How long setting up a device may take.
 const DEVICE_LIMIT: Duration = Duration::from_secs(120);
+/// How much longer than its step's limit a command could run.
+const WATCHDOG_GRACE: Duration = Duration::from_secs(10);
 /// How long reading a superblock may take.
 const READ_BACK_LIMIT: Duration = Duration::from_secs(60);
 
@@ -277,7 +279,8 @@ impl<'a, 'm> Bench<'a, 'm> {
     /// Runs a command for a step and keeps its record.
     fn run(&self, step: &Step, command: &CommandLine, report: &mut StepReport) -> Result<CommandOutput, Halt> {
         let name = step.name.as_str();
-        match self.host.machine.runner.run(command, step.limit) {
+        // The watchdog keeps the step's limit; the runner's own is there in case the watchdog fails.
+        match self.host.machine.runner.run(command, step.limit + WATCHDOG_GRACE) {
             Ok(output) => {
                 report.commands.push(output.record(command));
                 Ok(output)

@@ -31,6 +31,15 @@ enum Line {
     },
 }
 
+/// When a line has to survive a power failure. A kill it survives as soon as it is written.
+#[derive(Clone, Copy)]
+enum Durable {
+    /// Before what it announces.
+    Now,
+    /// Some time: when it is lost, something is looked for in vain.
+    Later,
+}
+
 /// Why the journal could not be kept; completes "failed to keep the journal of undo: ".
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -118,7 +127,7 @@ impl<'m> Undo<'m> {
     pub(crate) fn record(&mut self, entry: Entry) -> Result<u64, JournalError> {
         let id = self.next;
         self.next += 1;
-        self.append(&Line::Made { id, entry: entry.clone() })
+        self.append(&Line::Made { id, entry: entry.clone() }, Durable::Now)
             .map_err(|source| JournalError::File { path: self.path.clone(), source })?;
         self.open.push((id, entry));
         Ok(id)
@@ -184,12 +193,12 @@ impl<'m> Undo<'m> {
         let result = if self.open.is_empty() {
             self.file.set_len(0).and_then(|()| self.file.rewind())
         } else {
-            self.append(&Line::Undone { id })
+            self.append(&Line::Undone { id }, Durable::Later)
         };
         drop(result);
     }
 
-    fn append(&mut self, line: &Line) -> io::Result<()> {
+    fn append(&mut self, line: &Line, durable: Durable) -> io::Result<()> {
         let before = self.file.metadata()?.len();
         let mut text = Vec::new();
         if before == 0 {
@@ -198,7 +207,10 @@ impl<'m> Undo<'m> {
         }
         serde_json::to_writer(&mut text, line)?;
         text.push(b'\n');
-        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
+        let written = self.file.write_all(&text).and_then(|()| match durable {
+            Durable::Now => self.file.sync_data(),
+            Durable::Later => Ok(()),
+        });
         if written.is_err() {
             // Half a line would hide the next one.
             self.file.set_len(before)?;

@@ -4,10 +4,9 @@
 //! after an error or a cancellation, and cleaning up after a kill -9 are one and the same code, [`Entry::undo`], which
 //! first makes sure that what it finds is really what the entry says.
 //!
-//! The journal is a file of JSON lines: `{"boot": {"id": …}}` first, then `{"made": {"id": N, "entry": …}}` and
-//! `{"undone": {"id": N}}`, each synced before what it
-//! announces. A line that ends in the middle (power failure) was never acted upon. An entry without its `undone` may or
-//! may not have been carried out; undoing what is not there is no error.
+//! The journal is a file of JSON lines: `{"boot": {"id": …}}` first, then `{"made": {"id": N, "entry": …}}`, durable
+//! before the thing is made, and `{"undone": {"id": N}}`. A line that ends in the middle (power failure) was never acted
+//! upon. An entry without its `undone` may or may not have been carried out; undoing what is not there is no error.
 
 mod clean;
 mod entry;
