@@ -108,6 +108,17 @@ fn the_command_line_goes_before_the_study() {
 }
 
 #[test]
+fn warnings_of_a_profile_do_not_get_lost() {
+    let loader = |name: &str| Ok(read(name)?.replace("num_dirs=2", "num_dirs=2\ncreate_wait=1"));
+    let source = Source::new("study.toml", RIGHT);
+    let (plan, warnings) =
+        study::compile_with_warnings(&source, &loader, &Overrides::default()).expect("a warning is no error");
+    assert_eq!(plan.cells.len(), 4);
+    let said = warnings.expect("an unknown keyword").to_string();
+    assert!(said.starts_with("warning: unknown keyword `create_wait`"), "{said}");
+}
+
+#[test]
 fn words_in_braces_are_filled_in() {
     let text = r#"
 title = "Commands"

@@ -109,8 +109,10 @@ fn word<T: Word + PartialEq>(value: &T) -> String {
 
 /// With the largest unit that leaves a whole number.
 fn size(bytes: u64) -> String {
+    // Sizes with a unit are read by way of a double, which is exact up to here.
+    const EXACT: u64 = 1 << 53;
     for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
-        if bytes != 0 && bytes.is_multiple_of(1 << shift) {
+        if (1..=EXACT).contains(&bytes) && bytes.is_multiple_of(1 << shift) {
             return format!("\"{} {unit}\"", bytes >> shift);
         }
     }

@@ -32,16 +32,28 @@ const DEFAULT_SEED: u64 = 1;
 /// # Errors
 /// Everything that is wrong with the study, the files it names, and the overrides.
 pub fn compile(source: &Source, loader: &Loader<'_>, overrides: &Overrides) -> Result<Plan, Diagnostics> {
+    compile_with_warnings(source, loader, overrides).map(|(plan, _)| plan)
+}
+
+/// As [`compile`], with what may not have been meant: keywords of a profile that FFSB skips, for instance.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_with_warnings(
+    source: &Source,
+    loader: &Loader<'_>,
+    overrides: &Overrides,
+) -> Result<(Plan, Option<Diagnostics>), Diagnostics> {
     let mut report = Report::new(source.clone());
     if !report.check_size(MAXIMUM_BYTES, "the study") {
         return Err(report.into_diagnostics().expect("the size is wrong"));
     }
     let mut files = Files::new(loader);
     let plan = document(&mut report).and_then(|surface| plan(&surface, &mut files, overrides, &mut report));
-    let (plan, _warnings) = report.finish(plan)?;
+    let (plan, warnings) = report.finish(plan)?;
     let mut plan = plan.expect("there is a plan, or an error");
     plan.attachments = files.into_attachments();
-    Ok(plan)
+    Ok((plan, warnings))
 }
 
 fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, report: &mut Report) -> Option<Plan> {

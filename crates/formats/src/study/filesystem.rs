@@ -43,6 +43,12 @@ pub(super) fn filesystem(name: &str, surface: &FilesystemSurface, report: &mut R
                     .help("for example: mount = \"data=writeback,nodelalloc\""),
             );
         }
+        if options.contains("/dev/") {
+            report.push(
+                Diagnostic::error(mount.span, "a mount option names a device")
+                    .label("another device would be written to as well"),
+            );
+        }
         spec.mount.clone_from(options);
     }
     spec

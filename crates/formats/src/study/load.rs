@@ -111,17 +111,24 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
 fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Workload> {
     let read = if let Some(field) = &surface.ffsb {
         let profile = ffsb::parse(&files.source(field, report)?, &ffsb::Options::default());
-        profile.map(|profile| profile.workload(ffsb::Placement::UnderDirectory))
+        profile.map(|mut profile| {
+            profile.warnings.take().into_iter().for_each(|warnings| report.append(warnings));
+            profile.workload(ffsb::Placement::UnderDirectory)
+        })
     } else if let Some(field) = &surface.workload {
         native::parse(&files.source(field, report)?)
     } else {
         let Words(words) = &surface.sysbench.as_ref()?.value;
         if words.iter().any(|word| word == "prepare" || word == "run") {
-            sysbench::parse(words).map(|fileio| fileio.workload())
+            sysbench::parse(words).map(|fileio| (fileio.workload(), fileio.warnings))
         } else {
             let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
-            sysbench::parse(&run).map(|fileio| fileio.prepared_workload())
+            sysbench::parse(&run).map(|fileio| (fileio.prepared_workload(), fileio.warnings))
         }
+        .map(|(workload, warnings)| {
+            warnings.into_iter().for_each(|warnings| report.append(warnings));
+            workload
+        })
     };
     let workload = read.map_err(|diagnostics| report.append(diagnostics)).ok()?;
     Some(workload)

@@ -26,7 +26,7 @@ mod source_tree;
 mod step;
 mod surface;
 
-pub use compile::compile;
+pub use compile::{compile, compile_with_warnings};
 pub use filesystem::TYPES as FILESYSTEM_TYPES;
 pub use overrides::{DeviceChoice, Overrides};
 pub use show::latency_metrics;

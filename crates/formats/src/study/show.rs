@@ -51,7 +51,6 @@ const OF_LOADS: &[Metric] = &[
 const OF_COMMANDS: &[Metric] = &[catalog::PROCESS_CPU, catalog::EXIT_STATUS, catalog::MAXIMUM_RESIDENT_BYTES];
 
 const OF_CHECKS: &[Metric] = &[
-    catalog::EXIT_STATUS,
     catalog::FSCK_FILES_USED,
     catalog::FSCK_FILES_TOTAL,
     catalog::FSCK_NON_CONTIGUOUS,
@@ -85,6 +84,8 @@ fn metrics_of(action: &StepAction) -> Vec<String> {
         StepAction::Fragmentation => OF_FRAGMENTATION,
         _ => &[],
     };
+    let status: &[Metric] = if matches!(action, StepAction::Fsck { .. }) { &[catalog::EXIT_STATUS] } else { &[] };
+    let own = [own, status].concat();
     let mut names: Vec<String> = own.iter().chain(OF_ALL).map(|metric| metric.name.to_owned()).collect();
     if let StepAction::Load(workload) = action {
         let further = latency_metrics(workload).into_iter().filter(|name| !names.contains(name));
@@ -98,7 +99,10 @@ fn metrics_of(action: &StepAction) -> Vec<String> {
 pub(super) struct Shown {
     pub(super) step: String,
     pub(super) metric: String,
+    /// Whether it is a load's.
     pub(super) is_load: bool,
+    /// Whether no other kind of step has it.
+    pub(super) is_special: bool,
     pub(super) span: Span,
 }
 
@@ -127,18 +131,21 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
         step: step.to_owned(),
         metric: value.clone(),
         is_load: matches!(action, StepAction::Load(_)),
+        is_special: [OF_CHECKS, OF_FRAGMENTATION].concat().iter().any(|metric| metric.name == value),
         span: *span,
     };
     names.iter().filter(|name| known.contains(&name.value)).map(shown).collect()
 }
 
-/// The table's columns. A load's metric is called by its own name when no other load shows it; everything else has
-/// its step's name before it: "fsck time".
+/// The table's columns. Metrics of the only load that shows any, and one that only a check or a count of extents has and
+/// only one step shows, are called by their own names; everything else has its step's name before it: "fsck time".
 pub(super) fn columns(shown: &[Shown], report: &mut Report) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
-    for Shown { step, metric, is_load, span } in shown {
-        let is_only = !shown.iter().any(|other| other.is_load && other.metric == *metric && other.step != *step);
-        let header = if *is_load && is_only { metric.clone() } else { format!("{step} {metric}") };
+    for Shown { step, metric, is_load, is_special, span } in shown {
+        let others = || shown.iter().filter(|other| other.step != *step);
+        let is_plain = (*is_load && !others().any(|other| other.is_load))
+            || (*is_special && !others().any(|other| other.metric == *metric));
+        let header = if is_plain { metric.clone() } else { format!("{step} {metric}") };
         if columns.iter().any(|column| column.header == header) {
             report
                 .push(Diagnostic::error(*span, format!("`{header}` is shown already")).label("the same column again"));
