@@ -10,34 +10,51 @@ use fstone_model::{
     load::{Audit, Expected},
 };
 
+pub(super) struct Audits {
+    /// (what, of what), for what any row has.
+    pub(super) heads: Vec<(&'static str, &'static str)>,
+    pub(super) rows: Vec<AuditRow>,
+}
+
 pub(super) struct AuditRow {
     pub(super) cell: u32,
     pub(super) name: String,
     pub(super) step: String,
-    /// Own cost, its share, mix, files, blocks, bytes, rate.
-    pub(super) values: [String; 7],
+    /// One per head.
+    pub(super) values: Vec<String>,
 }
 
-pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Vec<AuditRow> {
-    let mut rows = Vec::new();
-    for step in &loads.steps {
-        for of_row in &step.rows {
-            let values = values(of_row);
-            if values.iter().any(|value| value != NOTHING) {
-                rows.push(AuditRow {
-                    cell: analysis.rows[of_row.row].cell,
-                    name: super::name(analysis, of_row.row),
-                    step: step.step.clone(),
-                    values,
-                });
-            }
-        }
-    }
-    rows
+const HEADS: [(&str, &str); 7] = [
+    ("own cost", "per operation"),
+    ("share", "of the mean latency"),
+    ("mix off by", "points"),
+    ("files touched", "of expected"),
+    ("blocks touched", "of expected"),
+    ("bytes written", "of asked for"),
+    ("rate", "of asked for"),
+];
+
+pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Audits {
+    let all: Vec<(&str, &LoadRow<'_>, [String; 7])> = loads
+        .steps
+        .iter()
+        .flat_map(|step| step.rows.iter().map(|of_row| (step.step.as_str(), of_row, values(of_row))))
+        .filter(|(.., values)| values.iter().any(|value| value != NOTHING))
+        .collect();
+    let told: Vec<usize> =
+        (0..HEADS.len()).filter(|head| all.iter().any(|(.., values)| values[*head] != NOTHING)).collect();
+    let rows = all.iter().map(|(step, of_row, values)| AuditRow {
+        cell: analysis.rows[of_row.row].cell,
+        name: super::name(analysis, of_row.row),
+        step: (*step).to_owned(),
+        values: told.iter().map(|head| values[*head].clone()).collect(),
+    });
+    Audits { heads: told.iter().map(|head| HEADS[*head]).collect(), rows: rows.collect() }
 }
 
 const NOTHING: &str = "–";
 
+/// Own cost, its share, mix, files, blocks, bytes, rate.
 fn values(row: &LoadRow<'_>) -> [String; 7] {
     let audits = || row.reports.iter().map(|report: &&LoadReport| &report.audit);
     let largest = |pick: &dyn Fn(&Audit) -> Option<f64>| audits().filter_map(pick).reduce(f64::max);

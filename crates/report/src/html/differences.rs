@@ -110,6 +110,7 @@ pub(super) fn commands(analysis: &Analysis<'_>) -> Vec<(String, String)> {
                 .steps
                 .iter()
                 .flat_map(|step| &step.commands)
+                .filter(|command| !command.argv.is_empty())
                 .map(|command| {
                     let ended = match command.status {
                         None | Some(0) => String::new(),

@@ -55,7 +55,7 @@ struct Page {
     trials: trials::Trials,
     method: Vec<String>,
     warnings: Vec<String>,
-    audit: Vec<audit::AuditRow>,
+    audit: audit::Audits,
     machine: machine::Machine,
     repeat: machine::Repeat,
     data: String,

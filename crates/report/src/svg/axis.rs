@@ -51,6 +51,16 @@ impl Axis {
         self.high
     }
 
+    /// The pixel of the low end.
+    pub(super) fn from(&self) -> f64 {
+        self.from
+    }
+
+    /// The pixel of the high end.
+    pub(super) fn to(&self) -> f64 {
+        self.to
+    }
+
     /// The pixel of a value; values beyond an end are at that end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = if self.logarithmic {

@@ -49,9 +49,11 @@ pub(super) fn horizontal_axis(canvas: &mut Canvas, axis: &Axis, divisor: f64, wa
         let x = axis.at(*tick);
         canvas.line(x, top, x, bottom, "fs-grid");
         let half = text_width(&label, SMALL) / 2.0;
-        if x - half > free_from {
-            canvas.text(x, bottom + 15.0, Anchor::Middle, "fs-m fs-s", &label);
-            free_from = x + half + 6.0;
+        // Beyond its ends a plot has a little room to the left, and none to the right.
+        let middle = x.min(axis.to() - half).max(axis.from() - 8.0 + half);
+        if middle - half > free_from {
+            canvas.text(middle, bottom + 15.0, Anchor::Middle, "fs-m fs-s", &label);
+            free_from = middle + half + 6.0;
         }
     }
 }

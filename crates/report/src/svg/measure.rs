@@ -6,6 +6,9 @@
 use crate::text::wrap_by;
 use unicode_width::UnicodeWidthChar;
 
+/// How much wider bold text is, at most.
+pub(super) const BOLD: f64 = 1.14;
+
 /// Advance widths of ' ' to '~' in thousandths of the font size.
 const ASCII: [u16; 95] = [
     318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636, 636,

@@ -115,7 +115,7 @@ impl Figure<'_> {
         const MARGIN: f64 = 16.0;
         const LINE: f64 = 18.0;
         let drawing = (self.draw)(Look { width: WIDE, logarithmic: false });
-        let titles = measure::wrap(&self.title, 15.0, drawing.width);
+        let titles = measure::wrap(&self.title, 14.0 * measure::BOLD, drawing.width);
         let captions = measure::wrap(&self.caption, 11.5, drawing.width);
         let head = MARGIN + LINE * titles.len() as f64 + 6.0;
         let foot = head + drawing.height + 14.0;

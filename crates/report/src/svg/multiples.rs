@@ -3,7 +3,7 @@
 use super::{
     Look,
     canvas::{Anchor, Canvas, Px},
-    measure::wrap_to,
+    measure::{BOLD, wrap_to},
     rows::ranked,
 };
 use crate::Analysis;
@@ -31,7 +31,8 @@ impl Panels {
     pub(super) fn new(titles: &[String], look: Look, left: f64, top: f64, height: f64) -> Self {
         let columns = ((look.width / (LEAST + left)) as usize).clamp(1, titles.len().max(1));
         let cell = (look.width - GAP * (columns - 1) as f64) / columns as f64;
-        let wrapped: Vec<Vec<String>> = titles.iter().map(|title| wrap_to(title, TITLE, cell - left, 3)).collect();
+        let wrapped: Vec<Vec<String>> =
+            titles.iter().map(|title| wrap_to(title, TITLE * BOLD, cell - left, 3)).collect();
         let mut places = Vec::with_capacity(wrapped.len());
         let mut y = top;
         for (line, row) in wrapped.chunks(columns).enumerate() {

@@ -3,7 +3,7 @@
 use super::{
     Look,
     canvas::{Anchor, Canvas},
-    measure::{text_width, wrap_to},
+    measure::{BOLD, text_width, wrap_to},
 };
 use crate::Analysis;
 
@@ -69,7 +69,7 @@ impl RowLayout {
         for &row in rows {
             let of = analysis.rows[row].panel;
             if several && panel != Some(of) {
-                let heading = wrap_to(&analysis.structure.panels[of].title, TEXT, look.width, 2);
+                let heading = wrap_to(&analysis.structure.panels[of].title, TEXT * BOLD, look.width, 2);
                 layout.headings.push((y + 15.0, heading.clone()));
                 y += HEADING + LINE * (heading.len() - 1) as f64;
                 panel = Some(of);

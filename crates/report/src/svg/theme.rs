@@ -25,9 +25,11 @@ struct Role {
     dark: &'static str,
 }
 
-const ROLES: [Role; 6] = [
+const ROLES: [Role; 7] = [
     Role { rule: ".fs-t{fill:C}", light: "#1c1e21", dark: "#e6e6e3" },
     Role { rule: ".fs-m{fill:C}", light: "#5a5f66", dark: "#a5aab0" },
+    // Text keeps a margin of paper around it where it stands on a line.
+    Role { rule: ".fs text{stroke:C}", light: "#ffffff", dark: "#16181b" },
     Role { rule: ".fs-grid{stroke:C}", light: "#e3e4e6", dark: "#33373c" },
     Role { rule: ".fs-axis{stroke:C}", light: "#8a8f96", dark: "#7b8087" },
     Role { rule: ".fs-ghost{stroke:C}", light: "#cfd1d4", dark: "#484d53" },
@@ -37,6 +39,7 @@ const ROLES: [Role; 6] = [
 /// What does not depend on the page.
 const FIXED: &str = ".fs{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,\
 'Liberation Sans',sans-serif;font-size:12px;font-variant-numeric:tabular-nums}\
+.fs text{stroke-width:3px;stroke-linejoin:round;paint-order:stroke}\
 .fs-b{font-weight:600}.fs-s{font-size:11px}.fs-h{font-size:14px;font-weight:600}.fs-e{text-anchor:end}\
 .fs-c{text-anchor:middle}.fs-grid,.fs-axis,.fs-ghost{fill:none;stroke-width:1}.fs-zero{stroke-dasharray:3 3}\
 .fs-dots{fill:none;stroke:currentColor;stroke-linecap:round;stroke-width:4.4;stroke-opacity:.5}\
