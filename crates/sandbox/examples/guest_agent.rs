@@ -6,6 +6,7 @@
 //! - `guest_agent echo BYTES` sends so many bytes to a guest and back, there only, and back only.
 //! - `guest_agent disk KIND` makes a filesystem on an image, has a guest mount it over vhost-user, write a hundred
 //!   files with fsync, and prints what arrived at the disk.
+//! - `guest_agent qemu qemu:6.12 ext4` does the same in QEMU, with a kernel of the store.
 //! - `guest_agent speed` reads disks of known speed back, from inside a guest.
 
 #[path = "guest_agent/jobs.rs"]
@@ -16,6 +17,7 @@ mod speed;
 use fstone_sandbox::agent;
 use fstone_sandbox::guest::{Guest, JobEnd};
 use fstone_sandbox::kernel::Store;
+use fstone_sandbox::qemu::{QemuSpec, probe_kvm};
 use fstone_sandbox::uml::{UmlDisk, UmlKernel, UmlSpec, installed_kernel};
 use fstone_sandbox::vhost::{Disk, DiskSpec};
 use std::error::Error;
@@ -37,8 +39,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["kernel", "add", what] => show(&store()?.add(what)?),
         ["kernel", "list"] => show(&store()?.list()?),
         ["echo", bytes] => echo(bytes.parse()?),
+        ["qemu", name, kind] => qemu(name, kind),
         ["speed"] => speed::measure(),
-        _ => Err("usage: guest_agent boot [N] | kernel add WHAT | kernel list | echo BYTES | disk KIND | speed".into()),
+        _ => Err("usage: guest_agent boot [N] | kernel add WHAT | kernel list | echo BYTES | disk KIND | qemu KERNEL FILESYSTEM | speed".into()),
     }
 }
 
@@ -156,5 +159,30 @@ fn disk(kind: &str) -> Result<(), Box<dyn Error>> {
     let report = guest.finish();
     println!("  {:?} {:?}", report.ending, report.clock);
     println!("  in all {:?}", disk.finish());
+    Ok(())
+}
+
+fn qemu(name: &str, kind: &str) -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let image = directory.path().join("disk.img");
+    File::create(&image)?.set_len(512 << 20)?;
+    mkfs(kind, &image)?;
+    let disk = Disk::serve(&DiskSpec::new(&image), &directory.path().join("disk.sock"))?;
+    let cache = std::env::temp_dir().join("fstone-qemu-cache");
+    let mut spec = QemuSpec::new(store()?.find(name)?, std::env::current_exe()?, directory.path(), cache);
+    spec.disks = vec![disk.socket().to_owned()];
+    spec.modules = vec![kind.to_owned()];
+    let start = Instant::now();
+    spec.prepare()?;
+    println!("prepared in {:?}, KVM: {:?}", start.elapsed(), probe_kvm());
+    let mut guest = spec.boot()?;
+    println!("{} hello after {:?}, {:?}", guest.hello().kernel_release, guest.boot_time(), guest.hello());
+    job(&mut guest, "mount", &format!("/dev/vda {kind}"))?;
+    let before = disk.counters();
+    let took = job(&mut guest, "fsync-files", "100")?;
+    println!("{kind}: 100 files of 4 KiB with fsync each: {took} ns\n  {:?}", disk.counters().since(&before));
+    job(&mut guest, "unmount", "")?;
+    let report = guest.finish();
+    println!("  {:?} {:?}", report.ending, report.clock);
     Ok(())
 }

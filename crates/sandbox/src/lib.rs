@@ -1,6 +1,6 @@
 //! Real kernels as guests of an ordinary user: the sandbox of fstone.
 //!
-//! Reading order: [`frames`] is how host and guest talk; [`uml`] boots a guest; [`guest`] is a running guest with its
+//! Reading order: [`frames`] is how host and guest talk; [`uml`] and [`qemu`] boot a guest; [`guest`] is a running guest with its
 //! watchdog, console and clock; [`agent`] is process 1 inside it; [`vhost`] is its disk; [`kernel`]
 //! is where kernels come from.
 //!
@@ -12,6 +12,7 @@ pub mod frames;
 pub mod guest;
 pub mod kernel;
 mod process;
+pub mod qemu;
 pub mod uml;
 pub mod vhost;
 

@@ -21,6 +21,7 @@ mod read;
 mod version;
 mod write;
 
+pub(crate) use crc::Crc32;
 pub use message::{Heartbeat, Hello, JobStatus, Kind, Message, TscFacts};
 pub use read::{FrameReader, ReadError, check_stream};
 pub use version::Version;

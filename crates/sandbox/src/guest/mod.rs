@@ -1,17 +1,20 @@
 //! A running guest, whatever runs it: jobs in, results out, and a watch over it that always ends.
 
+mod boot;
 mod clock;
 mod console;
 mod ending;
 mod stream;
 
+pub use boot::BootError;
+pub(crate) use boot::{path_word, word};
 pub use clock::{ClockReport, GAP_TOLERANCE, Gap, HEARTBEAT_PERIOD};
 pub(crate) use console::Console;
 pub use console::{ConsoleSummary, HEAD_BYTES, Incident, IncidentKind, TAIL_BYTES};
 pub use ending::{Ending, Waiting};
 
 use crate::frames::{FrameReader, FrameWriter, Hello, JobStatus, MAX_BODY_BYTES, Message, ReadError, WriteError};
-use crate::process::{Confinement, ProcessEnd, SpawnError, Supervised};
+use crate::process::{Confinement, ProcessEnd, Supervised};
 use clock::ClockWatch;
 use ending::Evidence;
 use rustix::fd::OwnedFd;
@@ -60,55 +63,13 @@ impl Watch {
         silence_limit: Duration::from_secs(20),
         farewell_limit: Duration::from_secs(60),
     };
-}
 
-/// Why there is no guest; completes "failed to boot a guest: …".
-#[derive(Debug, thiserror::Error)]
-pub enum BootError {
-    /// What was asked for cannot be put on a kernel's command line.
-    #[error("{what} {value:?} cannot be passed to a kernel, which splits its command line at blanks and quotes")]
-    Unspeakable {
-        /// "the agent's path", …
-        what: &'static str,
-        /// As given.
-        value: String,
-    },
-    /// Out of bounds.
-    #[error("{what} is {value}, and has to be {bounds}")]
-    OutOfBounds {
-        /// "the guest's memory", …
-        what: &'static str,
-        /// As given.
-        value: String,
-        /// What would do.
-        bounds: &'static str,
-    },
-    /// The host could not provide something.
-    #[error("cannot {what}: {source}")]
-    Host {
-        /// What was attempted.
-        what: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Its process could not be started.
-    #[error(transparent)]
-    Spawn(#[from] SpawnError),
-    /// It was started and never said hello.
-    #[error("{}; see {}\n{}", .ending.describe(), .console_log.display(), .ending.words())]
-    NotUp {
-        /// How it ended.
-        ending: Box<Ending>,
-        /// What it said.
-        console_log: PathBuf,
-    },
-}
-
-impl BootError {
-    pub(crate) fn host(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let what = what.into();
-        move |source| Self::Host { what, source }
-    }
+    /// For QEMU, which may have to emulate every instruction.
+    pub const QEMU: Self = Self {
+        hello_limit: Duration::from_secs(180),
+        silence_limit: Duration::from_secs(60),
+        farewell_limit: Duration::from_secs(120),
+    };
 }
 
 /// Something a guest says while it runs a job.

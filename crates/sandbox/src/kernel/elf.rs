@@ -24,6 +24,12 @@ pub(super) fn interpreter(image: &[u8]) -> Option<Range<usize>> {
     })
 }
 
+/// The path of a program's interpreter; `None` for a static program.
+pub(crate) fn interpreter_of(image: &[u8]) -> Option<std::path::PathBuf> {
+    let path = std::ffi::CStr::from_bytes_until_nul(image.get(interpreter(image)?)?).ok()?;
+    Some(path.to_str().ok()?.into())
+}
+
 /// Gives a program another interpreter, no longer than the one it has. Whether it could.
 pub(super) fn set_interpreter(image: &mut [u8], path: &str) -> bool {
     let Some(range) = interpreter(image) else { return false };

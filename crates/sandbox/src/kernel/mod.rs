@@ -16,6 +16,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use elf::interpreter_of;
 pub use fetch::FetchError;
 pub(crate) use unpacked::{LOADER, LOADER_LINK};
 

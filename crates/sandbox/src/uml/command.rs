@@ -1,9 +1,9 @@
 //! The command line of user-mode Linux.
 
 use super::{MAX_DISKS, MAX_MEMORY_BYTES, MIN_MEMORY_BYTES, UmlDisk, UmlSpec};
-use crate::guest::BootError;
+use crate::guest::{BootError, path_word, word};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Descriptors of the channel in the guest's process.
 pub(super) const GUEST_INPUT: i32 = 3;
@@ -14,21 +14,6 @@ pub(super) const CONTROL: &str = "uml";
 
 /// The virtio device type of a block device.
 const VIRTIO_ID_BLOCK: u32 = 2;
-
-/// A word of a kernel's command line.
-fn word(what: &'static str, value: &str) -> Result<String, BootError> {
-    if value.is_empty()
-        || value.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | ','))
-    {
-        return Err(BootError::Unspeakable { what, value: value.to_owned() });
-    }
-    Ok(value.to_owned())
-}
-
-fn path_word(what: &'static str, path: &Path) -> Result<String, BootError> {
-    let text = path.to_str().ok_or_else(|| BootError::Unspeakable { what, value: path.display().to_string() })?;
-    word(what, text)
-}
 
 /// The program to execute and its arguments, argv[0] included. Everything in the guest's own directory is named
 /// relative to it: socket paths are limited to 107 bytes.
@@ -109,6 +94,7 @@ pub(super) fn argv(spec: &UmlSpec) -> Result<(PathBuf, Vec<OsString>), BootError
 mod tests {
     use super::*;
     use crate::uml::UmlKernel;
+    use std::path::Path;
 
     fn spec() -> UmlSpec {
         let kernel =

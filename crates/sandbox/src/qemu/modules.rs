@@ -1,0 +1,183 @@
+//! The modules a guest needs, out of an unpacked linux-image package. Such a package has no modules.dep: depmod makes
+//! it when a package is installed, and nothing is installed here. So what a module needs is read from the module.
+
+use super::vmlinux::{VmlinuxError, decompress, tool_for};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What filesystems ask the kernel's crypto layer for by name, which only a modprobe in the guest could answer. What a
+/// kernel does not have as a module it has built in, or does not need.
+const ASKED_BY_NAME: [(&str, &[&str]); 5] = [
+    ("ext4", &["crc32c_generic"]),
+    ("xfs", &["crc32c_generic"]),
+    ("btrfs", &["crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"]),
+    ("f2fs", &["crc32_generic"]),
+    ("nilfs2", &["crc32_generic"]),
+];
+
+/// Modules in the order of loading: name, what each needs directly, and its content, uncompressed.
+#[derive(Debug, Default)]
+pub(super) struct Set {
+    pub(super) modules: Vec<(String, Vec<String>, Vec<u8>)>,
+    /// Asked for, and part of the kernel itself.
+    pub(super) builtin: Vec<String>,
+    /// Asked for, and neither there nor built in.
+    pub(super) missing: Vec<String>,
+}
+
+/// Why modules could not be collected; completes "failed to collect the guest's modules: …".
+#[derive(Debug, thiserror::Error)]
+pub enum ModulesError {
+    /// A file.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is compressed.
+    #[error("{path}: {source}")]
+    Compressed {
+        /// Which.
+        path: PathBuf,
+        /// Why it stays so.
+        source: VmlinuxError,
+    },
+}
+
+fn name_of(file: &str) -> Option<String> {
+    let (stem, rest) = file.split_once(".ko")?;
+    matches!(rest, "" | ".xz" | ".zst" | ".gz").then(|| stem.replace('-', "_"))
+}
+
+/// Every module below a directory, by name.
+fn index(directory: &Path, found: &mut HashMap<String, PathBuf>) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        // Links lead out of the package ("build", "source").
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            index(&entry.path(), found);
+        } else if let Some(name) = name_of(&entry.file_name().to_string_lossy()) {
+            found.insert(name, entry.path());
+        }
+    }
+}
+
+/// The value of a tag in a module's .modinfo section, which holds "tag=value" texts.
+fn tag<'a>(module: &'a [u8], tag: &str) -> Option<&'a str> {
+    let wanted = [b"\0", tag.as_bytes(), b"="].concat();
+    let at = module.windows(wanted.len()).position(|window| window == wanted.as_slice())? + wanted.len();
+    let end = at + module[at..].iter().position(|&byte| byte == 0)?;
+    std::str::from_utf8(&module[at..end]).ok()
+}
+
+impl Set {
+    /// Collects these modules of a kernel with all they need.
+    pub(super) fn collect(directory: &Path, names: &[String]) -> Result<Self, ModulesError> {
+        let mut files = HashMap::new();
+        index(directory, &mut files);
+        let builtin = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
+        let builtin: HashSet<String> = builtin.lines().filter_map(|line| name_of(line.rsplit('/').next()?)).collect();
+        let mut set = Self::default();
+        let mut done = HashSet::new();
+        for name in names {
+            let asked = ASKED_BY_NAME.iter().find(|(filesystem, _)| filesystem == name);
+            for helper in asked.into_iter().flat_map(|(_, helpers)| *helpers) {
+                if files.contains_key(*helper) {
+                    set.add(helper, &files, &mut done)?;
+                }
+            }
+            if files.contains_key(name) {
+                set.add(name, &files, &mut done)?;
+            } else if builtin.contains(name) {
+                set.builtin.push(name.clone());
+            } else {
+                set.missing.push(name.clone());
+            }
+        }
+        Ok(set)
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        files: &HashMap<String, PathBuf>,
+        done: &mut HashSet<String>,
+    ) -> Result<(), ModulesError> {
+        let Some(path) = files.get(name).filter(|_| done.insert(name.to_owned())) else { return Ok(()) };
+        let bytes = fs::read(path).map_err(|source| ModulesError::File { path: path.clone(), source })?;
+        let module = match tool_for(&bytes) {
+            Some(tool) => {
+                decompress(tool, &bytes).map_err(|source| ModulesError::Compressed { path: path.clone(), source })?
+            }
+            None => bytes,
+        };
+        let needs: Vec<String> = tag(&module, "depends")
+            .unwrap_or_default()
+            .split(',')
+            .filter(|need| !need.is_empty())
+            .map(|need| need.replace('-', "_"))
+            .collect();
+        for need in &needs {
+            self.add(need, files, done)?;
+        }
+        self.modules.push((name.to_owned(), needs, module));
+        Ok(())
+    }
+
+    /// modules.dep for these, as depmod would write it: everything a module needs, nearest first.
+    pub(super) fn dependencies(&self) -> String {
+        let direct: BTreeMap<&str, &[String]> =
+            self.modules.iter().map(|(name, needs, _)| (name.as_str(), needs.as_slice())).collect();
+        // In the order of loading, what a module needs comes before it: nearest first is the reverse of that.
+        let mut text = String::new();
+        for (name, _, _) in &self.modules {
+            let mut wanted = HashSet::new();
+            let mut open = vec![name.as_str()];
+            while let Some(one) = open.pop() {
+                for need in direct.get(one).copied().unwrap_or_default() {
+                    if wanted.insert(need.as_str()) {
+                        open.push(need);
+                    }
+                }
+            }
+            let needs = self.modules.iter().rev().filter(|(other, _, _)| wanted.contains(other.as_str()));
+            let needs: Vec<String> = needs.map(|(other, _, _)| format!(" {other}.ko")).collect();
+            text.push_str(&format!("{name}.ko:{}\n", needs.concat()));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn needs_are_read_from_the_modules_and_ordered() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, needs: &str| {
+            fs::create_dir_all(directory.path().join("kernel/fs")).unwrap();
+            let content = format!("\x7fELF\0license=GPL\0depends={needs}\0name=x\0");
+            fs::write(directory.path().join("kernel/fs").join(name), content).unwrap();
+        };
+        write("ext4.ko", "jbd2,mbcache");
+        write("jbd2.ko", "crc16");
+        write("mbcache.ko", "");
+        write("crc16.ko", "");
+        write("crc32c-generic.ko", "");
+        fs::write(directory.path().join("modules.builtin"), "kernel/drivers/virtio/virtio.ko\n").unwrap();
+        let names = ["ext4", "virtio", "zfs"].map(str::to_owned);
+        let set = Set::collect(directory.path(), &names).unwrap();
+        let order: Vec<&str> = set.modules.iter().map(|(name, _, _)| name.as_str()).collect();
+        assert_eq!(order, ["crc32c_generic", "crc16", "jbd2", "mbcache", "ext4"]);
+        assert_eq!((set.builtin.as_slice(), set.missing.as_slice()), (&names[1..2], &names[2..]));
+        let expected =
+            "crc32c_generic.ko:\ncrc16.ko:\njbd2.ko: crc16.ko\nmbcache.ko:\next4.ko: mbcache.ko jbd2.ko crc16.ko\n";
+        assert_eq!(set.dependencies(), expected);
+    }
+}
