@@ -133,7 +133,7 @@ pub(crate) fn listing<S: AsRef<str>>(items: &[S]) -> String {
 
 /// "1 trial", "3 trials".
 pub(crate) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", crate::number::grouped(count as f64, 0)) }
 }
 
 /// For text nodes and attribute values of SVG. HTML pages are escaped by askama.

@@ -170,9 +170,9 @@ impl Teller<'_> {
         present.sort_by(|a, b| mean(a).unwrap_or(0.0).total_cmp(&mean(b).unwrap_or(0.0)));
         let (low, high) = (present[0], *present.last().expect("at least two"));
         format!(
-            "In {}, the means of {} rows lie between {} ({}) and {} ({}); so many are not compared pair by pair.",
+            "In {}, the means of {} lie between {} ({}) and {} ({}); so many are not compared pair by pair.",
             self.header(),
-            present.len(),
+            counted(present.len(), "row"),
             self.value(low),
             self.unique_name(low),
             self.value(high),

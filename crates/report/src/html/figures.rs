@@ -1,6 +1,6 @@
 //! The figures of a page, by chapter, each drawn for desktops and phones, linear and where it helps logarithmic.
 
-use super::published::{PublishedTable, published_table};
+use super::published::{PublishedView, published_view};
 use crate::{
     Analysis, Options,
     analysis::Loads,
@@ -17,7 +17,7 @@ pub(super) struct ChapterView {
     /// In the table of contents.
     pub(super) short: &'static str,
     pub(super) text: String,
-    pub(super) published: Option<PublishedTable>,
+    pub(super) published: Option<PublishedView>,
     pub(super) figures: Vec<FigureView>,
 }
 
@@ -69,8 +69,10 @@ pub(super) fn views<'a>(
             title: "Published, and today",
             short: "Published",
             text: String::new(),
-            published: published.map(|published| published_table(analysis, published)),
-            figures: of(Chapter::Published),
+            published: published.map(|published| {
+                published_view(analysis, published, &|column| of(Chapter::Published(column)).into_iter().next())
+            }),
+            figures: Vec::new(),
         },
         ChapterView {
             id: "load",

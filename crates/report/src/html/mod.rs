@@ -115,6 +115,10 @@ fn kicker(dataset: &Dataset) -> String {
     format!("Study {}{quick} · run {}", line(&run.plan.study), run.id)
 }
 
+fn count(count: usize) -> String {
+    crate::number::grouped(count as f64, 0)
+}
+
 /// When, where, how much.
 fn facts(analysis: &Analysis<'_>) -> String {
     let run = &analysis.dataset.run;
@@ -127,7 +131,7 @@ fn facts(analysis: &Analysis<'_>) -> String {
         when::minute(run.started_unix_ns),
         line(&run.inventory.host),
         kernel,
-        format!("{} of {} trials completed", analysis.completed(), analysis.dataset.trials.len()),
+        format!("{} of {} trials completed", count(analysis.completed()), count(analysis.dataset.trials.len())),
         took,
     ];
     facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")

@@ -1,58 +1,73 @@
-//! The published figures' table.
+//! Published figures beside today's, column by column.
 
-use crate::{
-    Analysis,
-    analysis::{Published, PublishedEntry},
-    number::ratio,
-};
+use super::figures::FigureView;
+use crate::{Analysis, analysis::Published, number::ratio, svg::capital};
 
-pub(super) struct PublishedTable {
+pub(super) struct PublishedView {
     pub(super) source: String,
     pub(super) label_heads: Vec<String>,
     /// One per published column.
-    pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<PublishedRow>,
+    pub(super) parts: Vec<Part>,
     pub(super) missing: String,
+}
+
+/// A published column beside today's.
+pub(super) struct Part {
+    pub(super) title: String,
+    pub(super) unit: &'static str,
+    pub(super) rows: Vec<PublishedRow>,
+    pub(super) figure: Option<FigureView>,
 }
 
 pub(super) struct PublishedRow {
     pub(super) cell: u32,
     pub(super) labels: Vec<String>,
-    /// Four per published column.
-    pub(super) cells: Vec<String>,
+    /// Published, today, and the ratios to the baseline then and now.
+    pub(super) cells: [String; 4],
 }
 
-pub(super) fn published_table(analysis: &Analysis<'_>, published: &Published) -> PublishedTable {
-    let rows = analysis
-        .order()
-        .into_iter()
-        .filter(|row| published.entries[*row].iter().any(PublishedEntry::is_something))
-        .map(|index| {
-            let row = &analysis.rows[index];
-            let mut cells = Vec::with_capacity(4 * published.columns.len());
-            for &column in &published.columns {
-                let (entry, scale) = (&published.entries[index][column], &analysis.columns[column].scale);
-                cells.push(match (entry.figure(scale), &entry.note) {
-                    (Some(figure), Some(note)) => format!("{figure} ({note})"),
-                    (Some(figure), None) => figure,
-                    (None, note) => note.clone().unwrap_or_else(|| "–".to_owned()),
-                });
-                let today = row.entries[column].mean().map(|mean| scale.number(mean));
-                cells.push(today.unwrap_or_else(|| row.word.unwrap_or("–").to_owned()));
-                cells.extend([entry.then, entry.now].map(|value| value.map(ratio).unwrap_or_default()));
-            }
-            PublishedRow {
-                cell: row.cell,
-                labels: analysis.labels(index).into_iter().map(str::to_owned).collect(),
-                cells,
-            }
-        })
-        .collect();
-    PublishedTable {
+/// `figure` gives a column's figure, if there is one.
+pub(super) fn published_view(
+    analysis: &Analysis<'_>,
+    published: &Published,
+    figure: &dyn Fn(usize) -> Option<FigureView>,
+) -> PublishedView {
+    let parts = published.columns.iter().map(|&column| Part {
+        title: capital(&analysis.columns[column].header),
+        unit: analysis.columns[column].unit_line(),
+        rows: rows(analysis, published, column),
+        figure: figure(column),
+    });
+    PublishedView {
         source: published.source.clone(),
         label_heads: analysis.label_heads().into_iter().map(str::to_owned).collect(),
-        heads: published.columns.iter().map(|column| analysis.columns[*column].with_unit()).collect(),
-        rows,
+        parts: parts.collect(),
         missing: published.missing.join("; "),
     }
+}
+
+fn rows(analysis: &Analysis<'_>, published: &Published, column: usize) -> Vec<PublishedRow> {
+    let scale = &analysis.columns[column].scale;
+    let row = |index: usize| {
+        let (row, entry) = (&analysis.rows[index], &published.entries[index][column]);
+        let then = match (entry.figure(scale), &entry.note) {
+            (Some(figure), Some(note)) => format!("{figure} ({note})"),
+            (Some(figure), None) => figure,
+            (None, note) => note.clone().unwrap_or_else(|| "–".to_owned()),
+        };
+        let today = row.entries[column].mean().map(|mean| scale.number(mean));
+        let told = |value: Option<f64>| value.map(ratio).unwrap_or_default();
+        PublishedRow {
+            cell: row.cell,
+            labels: analysis.labels(index).into_iter().map(str::to_owned).collect(),
+            cells: [
+                then,
+                today.unwrap_or_else(|| row.word.unwrap_or("–").to_owned()),
+                told(entry.then),
+                told(entry.now),
+            ],
+        }
+    };
+    let something = |index: &usize| published.entries[*index][column].is_something();
+    analysis.order().into_iter().filter(something).map(row).collect()
 }

@@ -68,8 +68,8 @@ pub(crate) struct Drawing {
 pub(crate) enum Chapter {
     /// A column of the table.
     Column,
-    /// Beside what was published.
-    Published,
+    /// This column of the table beside what was published.
+    Published(usize),
     /// What the load saw over its time.
     Load,
     /// Whether the figures can be trusted.

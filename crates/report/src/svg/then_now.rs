@@ -31,7 +31,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, published: &'a Published, c
         .collect();
     Some(Figure {
         slug: slug(&[header, "then and now"]),
-        chapter: Chapter::Published,
+        chapter: Chapter::Published(column),
         title: format!("{}: ratio to the baseline, then and now", capital(header)),
         caption:
             "A diamond is the published ratio, a dot today's. Machines differ, ratios on one machine can be compared."

@@ -5,7 +5,7 @@ use fstone_report::{
     Options, html,
     html::{IndexEntry, index},
 };
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, time::Instant};
 
 const ALL: Options = Options { published: true };
 const VOID: [&str; 6] = ["meta", "link", "br", "input", "img", "hr"];
@@ -116,7 +116,10 @@ fn figures_of_the_page_are_those_of_the_table() {
 fn ten_thousand_trials_are_below_two_megabytes() {
     for (cells, repeats) in [(1000, 10), (100, 100)] {
         let dataset = fixture::many(cells, repeats);
+        let start = Instant::now();
         let page = html(&dataset, &ALL);
+        // Told, not asserted: how long it takes is the machine's.
+        eprintln!("{cells} rows × {repeats}: {} bytes in {:?}", page.len(), start.elapsed());
         fs::write(figures::gallery().join(format!("many-{cells}.html")), &page).expect("the gallery can be written");
         assert!(page.len() < 2_000_000, "{cells} rows: {} bytes", page.len());
     }
