@@ -5,6 +5,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fstone_model::units;
 use std::{path::PathBuf, time::Duration};
 
+const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
+        fstone run small-file --dry-run     what would be done, to the command line; touches nothing\n  fstone run small-file --quick       \
+        do it in about three minutes\n  fstone report --format html         the last run as a page";
+
 /// fstone: a filesystem benchmark laboratory.
 #[derive(Debug, Parser)]
 #[command(
@@ -14,10 +18,8 @@ use std::{path::PathBuf, time::Duration};
     long_about = "A filesystem benchmark laboratory.\n\nA study file says which filesystems (type × mkfs options × mount options × kernel × device) \
         to compare under which workloads. fstone makes each filesystem fresh, runs every workload several times in an order that \
         keeps drift out of the comparison, checks each filesystem with its own fsck, and reports figures with their uncertainty.",
-    after_help = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
-        fstone run small-file --dry-run     what would be done, to the command line; touches nothing\n  fstone run small-file --quick       \
-        do it in about three minutes\n  fstone report --format html         the last run as a page",
-    after_long_help = crate::exit::HELP,
+    after_help = START,
+    after_long_help = format!("{START}\n\n{}", crate::exit::HELP),
     propagate_version = true,
     arg_required_else_help = true,
     max_term_width = 100
@@ -122,8 +124,11 @@ pub(crate) struct RunArguments {
     /// The seed of the order and of all random streams; recorded either way
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Go on with the last unfinished run of this study: finished trials stay
-    #[arg(long)]
+    /// Archive of a source tree for the studies that unpack one. Default: Debian's linux-source-*, or one that is made
+    #[arg(long, value_name = "PATH")]
+    pub(crate) source: Option<PathBuf>,
+    /// Go on with the last unfinished run of this study: finished trials stay, the plan is the one it had
+    #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed"])]
     pub(crate) resume: bool,
     /// Print the published figures beside today's
     #[arg(long)]

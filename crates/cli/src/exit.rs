@@ -6,8 +6,6 @@
 pub(crate) enum Exit {
     /// Done. Refused, failed, hung and skipped rows are results and do not change this, as long as any trial completed.
     Success = 0,
-    /// A comparison found a regression.
-    Regression = 1,
     /// The command line, a study file or a profile is wrong.
     BadInput = 2,
     /// Refused for safety, or this machine lacks a right or a tool that the command cannot do without.
@@ -21,7 +19,7 @@ pub(crate) enum Exit {
 }
 
 /// The table for `fstone --help`.
-pub(crate) const HELP: &str = "Exit status:\n  0    done; refused, failed or skipped rows are results\n  1    a comparison found a regression\n  \
+pub(crate) const HELP: &str = "Exit status:\n  0    done; refused, failed or skipped rows are results\n  \
     2    the command line, a study file or a profile is wrong\n  3    refused for safety, or a right or tool is missing\n  4    no trial completed, or a load ended with errors\n  \
     5    fstone itself failed\n  130  interrupted; everything was undone, finished trials were kept";
 

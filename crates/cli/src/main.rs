@@ -7,6 +7,7 @@ mod exit;
 mod paths;
 mod progress;
 mod recorder;
+mod sources;
 mod studies;
 mod terminal;
 

@@ -34,9 +34,14 @@ pub(crate) fn default_store() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("fstone.db")
 }
 
+/// What can be made again.
+pub(crate) fn default_cache() -> PathBuf {
+    base("XDG_CACHE_HOME", ".cache")
+}
+
 /// The work directory when none is named.
 pub(crate) fn default_work_directory() -> PathBuf {
-    base("XDG_CACHE_HOME", ".cache").join("work")
+    default_cache().join("work")
 }
 
 /// Makes a directory and those above it; what it makes belongs to the caller.

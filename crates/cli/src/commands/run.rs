@@ -7,6 +7,7 @@ use crate::{
     is_root,
     progress::RunProgress,
     recorder::StoreRecorder,
+    sources,
     studies::{self, Study},
     terminal::{self, CommandResult, Failure, OrExit},
 };
@@ -18,8 +19,10 @@ use fstone_lab::{
     machine::Machine,
 };
 use fstone_model::{Dataset, Inventory, Plan, dataset::Run, study::DeviceSpec};
+use fstone_store::{RunSummary, Store};
 use std::{
     path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
@@ -27,6 +30,9 @@ use std::{
 const RAW_READ_TIME: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult {
+    if let (true, Some(study)) = (arguments.resume, &arguments.study) {
+        return resume(context, arguments, study);
+    }
     let names: Vec<String> = match &arguments.study {
         Some(name) => vec![name.clone()],
         None => studies::names().map(str::to_owned).collect(),
@@ -102,9 +108,9 @@ fn lab_options(context: &Context, arguments: &RunArguments) -> LabOptions {
     }
 }
 
-fn carry_out(context: &Context, arguments: &RunArguments, plan: Plan) -> CommandResult {
+fn carry_out(context: &Context, arguments: &RunArguments, mut plan: Plan) -> CommandResult {
     let cancel = cancel_on_signals()?;
-    let options = lab_options(context, arguments);
+    sources::provide(&mut plan, arguments.source.as_deref())?;
     let mut store = context.open_store()?;
 
     eprintln!(
@@ -124,9 +130,68 @@ fn carry_out(context: &Context, arguments: &RunArguments, plan: Plan) -> Command
         plan,
     };
     let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
+    trials(context, arguments, &mut store, &Dataset { run: Run { id, ..run }, trials: Vec::new() }, &cancel)
+}
+
+/// Goes on with the last run of a study that has no end.
+fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
+    let cancel = cancel_on_signals()?;
+    let mut store = context.open_store()?;
+    let runs = store.runs().or_exit(Exit::LabFailed)?;
+    let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());
+    let unfinished = |run: &&RunSummary| run.study == name && run.finished_unix_ns.is_none();
+    let Some(last) = runs.iter().filter(unfinished).max_by_key(|run| run.id) else {
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!("there is no unfinished run of {name} in {}", context.store.display()),
+        ));
+    };
+    let dataset = store.dataset(last.id).or_exit(Exit::LabFailed)?;
+    let (then, now) = (&dataset.run.inventory, take_inventory(context, &dataset.run.plan));
+    // Figures of two machines in one table would compare the machines.
+    let changed: Vec<String> = [
+        ("kernel", &then.kernel, &now.kernel),
+        ("host", &then.host, &now.host),
+        ("fstone", &then.fstone_commit, &now.fstone_commit),
+    ]
+    .into_iter()
+    .filter(|(_, then, now)| then != now)
+    .map(|(what, then, now)| format!("{what}: {then} then, {now} now"))
+    .chain(
+        then.tools
+            .iter()
+            .filter(|tool| !now.tools.contains(tool))
+            .map(|(tool, version)| format!("{tool}: {version} then")),
+    )
+    .collect();
+    if !changed.is_empty() {
+        return Err(Failure::new(
+            Exit::CannotHere,
+            format!(
+                "run {} cannot go on here, the machine has changed ({}); start a new run",
+                last.id,
+                changed.join("; ")
+            ),
+        ));
+    }
+    eprintln!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len());
+    trials(context, arguments, &mut store, &dataset, &cancel)
+}
+
+/// Carries out what a run still lacks, and shows it.
+fn trials(
+    context: &Context,
+    arguments: &RunArguments,
+    store: &mut Store,
+    begun: &Dataset,
+    cancel: &AtomicBool,
+) -> CommandResult {
+    let id = begun.run.id;
+    let options = lab_options(context, arguments);
     let progress = RunProgress::new();
-    let mut recorder = StoreRecorder { store: &mut store, run: id };
-    let end = fstone_lab::carry_out::carry_out(&run.plan, &options, &[], &mut recorder, &progress, &cancel);
+    let mut recorder = StoreRecorder { store, run: id };
+    let end =
+        fstone_lab::carry_out::carry_out(&begun.run.plan, &options, &begun.trials, &mut recorder, &progress, cancel);
     progress.finish();
     let end = end.with_context(|| format!("run {id} stopped; finished trials are kept")).or_exit(Exit::LabFailed)?;
     let interrupted = matches!(end, RunEnd::Cancelled);
@@ -136,7 +201,10 @@ fn carry_out(context: &Context, arguments: &RunArguments, plan: Plan) -> Command
     let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
     let page = show(context, arguments, &dataset)?;
     if interrupted {
-        eprintln!("Interrupted: everything was undone, {} finished trials are kept as run {id}.", dataset.trials.len());
+        eprintln!(
+            "Interrupted: everything was undone, {} finished trials are kept as run {id}; `--resume` goes on with it.",
+            dataset.trials.len()
+        );
         return Ok(Exit::Interrupted);
     }
     eprintln!("Run {id} is in {}; the report: {}", context.store.display(), page.display());

@@ -1,0 +1,293 @@
+//! The binary as a user meets it: what it prints, what it exits with, and what it leaves on the machine.
+
+mod support;
+
+use std::{fs, process::Command as Process, time::Duration};
+use support::{Bench, is_root, tool};
+
+#[test]
+fn help_teaches_and_names_the_exit_codes() {
+    let bench = Bench::new();
+    let help = bench.succeed(&["--help"]);
+    for word in ["fstone run small-file --quick", "fstone check", "Exit status", "130"] {
+        assert!(help.contains(word), "{word} in {help}");
+    }
+    let run = bench.succeed(&["run", "--help"]);
+    assert!(run.contains("--dry-run") && run.contains("Examples:"), "{run}");
+    assert!(bench.succeed(&["completions", "bash"]).contains("fstone"));
+    assert!(bench.succeed(&["manual"]).contains(".TH fstone"));
+}
+
+#[test]
+fn the_schema_is_json_and_every_built_in_study_is_listed() {
+    let bench = Bench::new();
+    let schema: serde_json::Value = serde_json::from_str(&bench.succeed(&["schema"])).expect("the schema is JSON");
+    assert!(schema["properties"]["factor"].is_object());
+    let list = bench.succeed(&["list"]);
+    for study in ["small-file", "large-file", "kernel-tree", "random-io", "many-files"] {
+        assert!(list.contains(study), "{study} in {list}");
+    }
+    assert!(list.contains("No runs yet"));
+}
+
+#[test]
+fn an_unknown_study_is_bad_input_and_says_which_there_are() {
+    let bench = Bench::new();
+    let (code, _, err) = bench.run(&["run", "smal-file"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("no built-in study") && err.contains("small-file"), "{err}");
+}
+
+#[test]
+fn a_wrong_study_shows_every_error_with_its_line_and_column() {
+    let bench = Bench::new();
+    bench.write("wrong.toml", "title = 3\nrepeets = 2\ndevice = { loop = { size = \"4 parsecs\" } }\n[factor.filesystem]\n\"a\" = { type = \"ext5\" }\n[[step]]\nsync = {}\n");
+    let (code, _, err) = bench.run(&["run", "./wrong.toml"]);
+    assert_eq!(code, 2, "{err}");
+    for place in ["wrong.toml:1:9", "wrong.toml:2:1", "repeats", "parsecs", "ext5", "ext4"] {
+        assert!(err.contains(place), "{place} in {err}");
+    }
+    assert!(!bench.work().exists() && !bench.store().exists(), "nothing is made for a study that cannot be read");
+}
+
+#[test]
+fn a_profile_with_a_typing_error_points_at_it() {
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let profile = fs::read_to_string(bench.path("tiny.ffsb"))
+        .expect("it was written")
+        .replace("num_threads=4", "num_threads=four");
+    bench.write("tiny.ffsb", &profile);
+    let (code, _, err) = bench.run(&["run", "./tiny.toml"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("tiny.ffsb:11:") && err.contains("num_threads=four"), "{err}");
+}
+
+#[test]
+fn a_dry_run_prints_the_plan_and_touches_nothing() {
+    let bench = Bench::new();
+    let plan = bench.succeed(&["run", "small-file", "--dry-run", "--seed", "7"]);
+    for word in ["mkfs.ext3", "mount -t ext4", "data=writeback,nomballoc", "e2fsck", "xfs_repair"] {
+        assert!(plan.contains(word), "{word} in {plan}");
+    }
+    assert_eq!(plan, bench.succeed(&["run", "small-file", "--dry-run", "--seed", "7"]), "the same seed, the same plan");
+    assert!(!bench.work().exists() && !bench.store().exists());
+}
+
+#[test]
+fn a_report_without_a_run_says_how_to_make_one() {
+    let bench = Bench::new();
+    let (code, _, err) = bench.run(&["report"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("fstone run small-file --quick"), "{err}");
+}
+
+#[test]
+fn without_root_the_workload_runs_on_the_directory_as_it_is() {
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
+    let (code, out, err) = bench.run_unprivileged(&["run", "./tiny.toml"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(err.contains("Not root") && out.contains("as it is"), "{out}{err}");
+    let json = bench.json();
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(1), "one row: {json}");
+    assert_eq!(fs::read_dir(bench.work()).map_or(0, Iterator::count), 0, "the work directory is empty again");
+}
+
+#[test]
+fn refused_and_skipped_rows_are_results_and_the_figures_agree_everywhere() {
+    if !is_root() {
+        eprintln!("skipped: making filesystems needs root");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study(
+        "\"ext4\" = { type = \"ext4\" }\n\"gone\" = { type = \"ext4\", mount = \"nomballoc\" }\n\"odd\" = { type = \"ext4\", mkfs = \"-O no_such_feature\" }\n\"no tool\" = { type = \"reiser4\" }",
+    );
+    let (code, out, err) = bench.run(&["run", "./tiny.toml"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("ext4: Unknown parameter 'nomballoc'"), "the kernel's words: {out}");
+    assert!(out.contains("no_such_feature"), "mkfs's words: {out}");
+    assert!(out.contains("skipped") || out.contains("refused"), "{out}");
+    bench.assert_clean();
+
+    // The table, the JSON, the CSV and the rows of the store are one and the same.
+    let json = bench.json();
+    let csv = bench.succeed(&["report", "--format", "csv"]);
+    assert!(csv.lines().count() > 20, "{csv}");
+    let rows = bench.succeed(&["report"]);
+    assert!(out.contains(rows.trim()), "what the run printed is the report:\n{out}\n{rows}");
+    let trials = support::trials(&json);
+    assert_eq!(trials.iter().filter(|trial| trial["outcome"] == "completed").count(), 2, "{json}");
+    if tool("sqlite3") {
+        let query = "SELECT count(*), sum(value) FROM figures WHERE metric = 'transactions per second'";
+        let answer = Process::new("sqlite3").arg(bench.store()).arg(query).output().expect("sqlite3 starts");
+        let answer = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        let (count, sum) = answer.split_once('|').expect("two columns");
+        let values: Vec<f64> = trials
+            .iter()
+            .flat_map(|trial| trial["figures"].as_array().cloned().unwrap_or_default())
+            .filter(|figure| figure["metric"] == "transactions per second")
+            .map(|figure| figure["value"].as_f64().expect("a number"))
+            .collect();
+        assert_eq!(count.parse(), Ok(values.len()), "{answer}");
+        let total: f64 = values.iter().sum();
+        assert!((sum.parse::<f64>().expect("a number") - total).abs() <= total * 1e-9, "{answer} against {total}");
+    } else {
+        eprintln!("skipped: comparing with the store's rows needs sqlite3");
+    }
+}
+
+#[test]
+fn a_tool_that_is_missing_is_named_with_its_cure() {
+    if !is_root() {
+        eprintln!("skipped: making filesystems needs root");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }\n\"btrfs\" = { type = \"btrfs\" }");
+    let (code, out, err) = bench.run_without("mkfs.btrfs", &["run", "./tiny.toml", "--device-size", "300MiB"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("skipped") && out.contains("mkfs.btrfs") && out.contains("btrfs-progs"), "{out}");
+    bench.assert_clean();
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_trials_and_leaves_nothing() {
+    if !is_root() {
+        eprintln!("skipped: making filesystems needs root");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }");
+    let mut child = bench.command(&["run", "./tiny.toml", "--repeats", "30"]).spawn().expect("it starts");
+    let store = bench.store();
+    let finished = || {
+        let (code, out, _) = bench.run(&["list", "runs"]);
+        code == 0
+            && store.exists()
+            && out.lines().any(|line| line.contains("unfinished") && !line.trim_end().ends_with(" 0"))
+    };
+    for _ in 0..600 {
+        if finished() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    support::interrupt(&child);
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    bench.assert_clean();
+    let kept = support::trials(&bench.json()).len();
+    assert!(kept > 0 && kept < 60, "finished trials are kept: {kept}");
+
+    // And it goes on where it was, to the end.
+    let resumed = bench.command(&["run", "./tiny.toml", "--resume"]).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_secs(6));
+    support::interrupt(&resumed);
+    let output = resumed.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("going on with run 1"));
+    assert!(support::trials(&bench.json()).len() >= kept);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_full_work_directory_is_said_and_the_machine_is_clean() {
+    if !is_root() {
+        eprintln!("skipped: a small filesystem to fill needs root");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    let small = bench.mount_tmpfs("size=6m");
+    let (code, out, err) =
+        bench.run_with(&["run", "./tiny.toml"], &[("FSTONE_WORK_DIRECTORY", small.path().to_str().expect("UTF-8"))]);
+    assert_ne!(code, 0, "{out}{err}");
+    let said = format!("{out}{err}").to_lowercase();
+    assert!(said.contains("space") || said.contains("free"), "{out}{err}");
+    assert!(!fs::read_to_string("/proc/mounts").expect("readable").contains(&format!("{}/", small.path().display())));
+    bench.assert_clean();
+}
+
+#[test]
+fn a_load_runs_alone_and_an_ffsb_profile_unchanged() {
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    let profile = fs::read_to_string(bench.path("tiny.ffsb")).expect("it was written");
+    let target = bench.path("target");
+    fs::create_dir(&target).expect("it can be made");
+    bench.write("here.ffsb", &profile.replace("/mnt/test/", target.to_str().expect("UTF-8")));
+    let printed = bench.succeed(&["ffsb", "here.ffsb"]);
+    for name in ["Transactions per Second", "Read Throughput", "Write Throughput", "CPU Utilization", "readall"] {
+        assert!(printed.contains(name), "{name} in {printed}");
+    }
+    let native = bench.succeed(&["convert", "here.ffsb"]);
+    bench.write("native.toml", &native);
+    let alone = bench.path("alone");
+    fs::create_dir(&alone).expect("it can be made");
+    let json =
+        bench.succeed(&["load", "native.toml", "--directory", alone.to_str().expect("UTF-8"), "--seed", "5", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(report["seed"], 5);
+    assert!(report["operations"].as_array().is_some_and(|operations| operations.len() == 3), "{json}");
+}
+
+#[test]
+fn sysbench_prepare_run_and_cleanup() {
+    let bench = Bench::new();
+    let options = [
+        "sysbench",
+        "fileio",
+        "--file-total-size=4M",
+        "--file-num=4",
+        "--file-test-mode=rndrw",
+        "--events=200",
+        "--time=0",
+    ];
+    let with = |command: &str| bench.succeed(&[&options[..], &[command]].concat());
+    assert!(with("prepare").contains("4194304 bytes written"));
+    assert!(bench.path("test_file.3").exists());
+    let run = with("run");
+    for name in [
+        "reads/s:",
+        "writes/s:",
+        "fsyncs/s:",
+        "total time:",
+        "total number of events:",
+        "Latency (ms)",
+        "Threads fairness",
+    ] {
+        assert!(run.contains(name), "{name} in {run}");
+    }
+    with("cleanup");
+    assert!(!bench.path("test_file.0").exists());
+}
+
+#[test]
+fn the_page_opens_in_a_browser_without_errors() {
+    if !is_root() || !tool("chromium") {
+        eprintln!("skipped: needs root and chromium");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }\n\"gone\" = { type = \"ext4\", mount = \"nomballoc\" }");
+    bench.succeed(&["run", "./tiny.toml"]);
+    bench.succeed(&["report", "--format", "html", "--output", "page.html"]);
+    let output = Process::new("timeout")
+        .args(["120", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--enable-logging=stderr",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", bench.path("browser").display()))
+        .arg(format!("file://{}", bench.path("page.html").display()))
+        .output()
+        .expect("chromium starts");
+    let (dom, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(dom.contains("Unknown parameter 'nomballoc'") && dom.contains("<svg"), "the page is there: {log}");
+    assert!(!log.contains("CONSOLE"), "the console is empty: {log}");
+}

@@ -1,0 +1,186 @@
+//! A directory of its own for each test of the binary, with a store and a work directory in it.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+/// Whether this process may make filesystems.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether a program is installed.
+pub(crate) fn tool(name: &str) -> bool {
+    ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|directory| Path::new(directory).join(name).exists())
+}
+
+/// Sends Ctrl-C's signal to a process.
+pub(crate) fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+}
+
+/// Every trial of a JSON report.
+pub(crate) fn trials(report: &serde_json::Value) -> Vec<serde_json::Value> {
+    let rows = report["rows"].as_array().expect("rows");
+    rows.iter().flat_map(|row| row["trials"].as_array().cloned().unwrap_or_default()).collect()
+}
+
+/// A place to run the binary in.
+pub(crate) struct Bench {
+    directory: tempfile::TempDir,
+}
+
+/// A small filesystem in memory, unmounted when dropped.
+pub(crate) struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::Builder::new().prefix("fstone-test-").tempdir().expect("a temporary directory");
+        Self { directory }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path("data/fstone.db")
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("it can be written");
+    }
+
+    /// A study of half a second on 64 MiB, with these filesystems.
+    pub(crate) fn tiny_study(&self, filesystems: &str) {
+        self.write(
+            "tiny.toml",
+            &format!(
+                "title = \"Tiny\"\nrepeats = 2\ndevice = {{ loop = {{ size = \"64 MiB\" }} }}\n[factor.filesystem]\n{filesystems}\n\
+                 [[step]]\nload = {{ ffsb = \"tiny.ffsb\" }}\nshow = [\"transactions per second\", \"CPU\"]\n[[step]]\nfsck = {{}}\nshow = [\"time\"]\n"
+            ),
+        );
+        self.write(
+            "tiny.ffsb",
+            "num_filesystems=1\nnum_threadgroups=1\ndirectio=0\ntime=1\n[filesystem0]\nlocation=/mnt/test/\nnum_files=20\nmin_filesize=4096\nmax_filesize=16384\n\
+             [end0]\n[threadgroup0]\nnum_threads=4\nwrite_size=4096\nwrite_blocksize=4096\nread_blocksize=4096\ncreate_weight=1\nwrite_weight=40\nreadall_weight=60\nop_delay=2\n[end0]\n",
+        );
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("fstone"));
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("FSTONE_STORE", self.store())
+            .env("FSTONE_WORK_DIRECTORY", self.work())
+            .env_remove("SUDO_UID")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Exit status, standard output, standard error.
+    pub(crate) fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        self.run_with(arguments, &[])
+    }
+
+    pub(crate) fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
+        finish(self.command(arguments).envs(environment.iter().copied()))
+    }
+
+    pub(crate) fn succeed(&self, arguments: &[&str]) -> String {
+        let (code, out, err) = self.run(arguments);
+        assert_eq!(code, 0, "{arguments:?}\n{out}\n{err}");
+        out
+    }
+
+    /// As nobody, when this is root; otherwise as whoever this is.
+    pub(crate) fn run_unprivileged(&self, arguments: &[&str]) -> (i32, String, String) {
+        if !is_root() {
+            return self.run(arguments);
+        }
+        fs::set_permissions(self.directory.path(), fs::Permissions::from_mode(0o777)).expect("ours");
+        // The binary may be in a directory that nobody cannot enter.
+        let copy = self.path("fstone");
+        fs::copy(assert_cmd::cargo::cargo_bin!("fstone"), &copy).expect("it can be copied");
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(copy)
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("FSTONE_STORE", self.store())
+            .env("FSTONE_WORK_DIRECTORY", self.work())
+            .env("HOME", self.directory.path());
+        finish(&mut command)
+    }
+
+    /// On a machine that lacks a tool: in a mount namespace of its own, where something that is no program hides it.
+    pub(crate) fn run_without(&self, tool: &str, arguments: &[&str]) -> (i32, String, String) {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-ec"])
+            .arg(format!("for p in /usr/sbin /sbin /usr/bin /bin; do if [ -e $p/{tool} ]; then mount --bind /dev/null $p/{tool}; fi; done; exec \"$@\""))
+            .arg("sh")
+            .arg(assert_cmd::cargo::cargo_bin!("fstone"))
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("FSTONE_STORE", self.store())
+            .env("FSTONE_WORK_DIRECTORY", self.work());
+        finish(&mut command)
+    }
+
+    /// The last run as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.succeed(&["report", "--format", "json"])).expect("JSON")
+    }
+
+    pub(crate) fn mount_tmpfs(&self, options: &str) -> Tmpfs {
+        let path = self.path("small");
+        fs::create_dir(&path).expect("it can be made");
+        let status = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).status();
+        assert!(status.expect("mount starts").success());
+        Tmpfs(path)
+    }
+
+    /// No mount and no loop device of this test is left, and its work directory is empty or gone.
+    pub(crate) fn assert_clean(&self) {
+        let here = self.work().display().to_string();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
+        assert!(!mounts.contains(&here), "{mounts}");
+        let loops = Command::new("losetup").arg("-a").output().expect("losetup starts");
+        assert!(!String::from_utf8_lossy(&loops.stdout).contains(&here), "{}", String::from_utf8_lossy(&loops.stdout));
+        let left: Vec<_> = fs::read_dir(self.work())
+            .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
+            .unwrap_or_default();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+fn finish(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
