@@ -18,6 +18,7 @@ pub struct FakeDevices {
     faults: Arc<Faults>,
     state: Mutex<State>,
     free_bytes: AtomicU64,
+    snatches: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +40,12 @@ impl FakeDevices {
     /// No device in use, a terabyte free.
     #[must_use]
     pub fn new() -> Self {
-        Self { faults: Arc::default(), state: Mutex::default(), free_bytes: AtomicU64::new(1 << 40) }
+        Self {
+            faults: Arc::default(),
+            state: Mutex::default(),
+            free_bytes: AtomicU64::new(1 << 40),
+            snatches: AtomicU64::new(0),
+        }
     }
 
     /// Calls count in this countdown; the one it strikes fails with EIO.
@@ -52,6 +58,11 @@ impl FakeDevices {
     /// Sets how much is free in every directory.
     pub fn set_free_bytes(&self, bytes: u64) {
         self.free_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Makes somebody else take the next so many loop devices just before they are attached.
+    pub fn snatch_loops(&self, count: u64) {
+        self.snatches.store(count, Ordering::Relaxed);
     }
 
     /// Sets what is found out about a path.
@@ -113,7 +124,8 @@ impl Devices for FakeDevices {
     fn attach_loop(&self, index: u32, image: &Path, _settings: LoopSettings) -> io::Result<()> {
         let facts = std::fs::metadata(image)?;
         let mut state = self.call()?;
-        if state.loops.contains_key(&index) {
+        let snatched = self.snatches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if snatched.is_ok() || state.loops.contains_key(&index) {
             return Err(io::Error::from_raw_os_error(libc::EBUSY));
         }
         state.loops.insert(index, (file_id(&facts), facts.len()));
@@ -127,6 +139,10 @@ impl Devices for FakeDevices {
     fn detach_loop(&self, index: u32) -> io::Result<()> {
         self.call()?.loops.remove(&index);
         Ok(())
+    }
+
+    fn forget_loop_size(&self, _index: u32) -> io::Result<()> {
+        self.call().map(drop)
     }
 
     fn zrams(&self) -> io::Result<Vec<(u32, u64)>> {

@@ -33,6 +33,10 @@ impl Devices for KernelDevices {
         loops::detach(index)
     }
 
+    fn forget_loop_size(&self, index: u32) -> io::Result<()> {
+        loops::take_over_size(index)
+    }
+
     fn zrams(&self) -> io::Result<Vec<(u32, u64)>> {
         zram::list()
     }

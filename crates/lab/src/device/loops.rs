@@ -3,7 +3,8 @@
 
 use super::{FileId, LoopSettings, file_id, split_number};
 use linux_raw_sys::loop_device::{
-    LO_FLAGS_DIRECT_IO, LOOP_CLR_FD, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, LOOP_GET_STATUS64, loop_config, loop_info64,
+    LO_FLAGS_DIRECT_IO, LOOP_CLR_FD, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, LOOP_GET_STATUS64, LOOP_SET_CAPACITY,
+    loop_config, loop_info64,
 };
 use std::{
     fs::{File, OpenOptions},
@@ -92,6 +93,10 @@ pub(super) fn backing(index: u32) -> io::Result<Option<FileId>> {
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+pub(super) fn take_over_size(index: u32) -> io::Result<()> {
+    plain_ioctl(&open(index)?, LOOP_SET_CAPACITY).map(drop)
 }
 
 pub(super) fn detach(index: u32) -> io::Result<()> {

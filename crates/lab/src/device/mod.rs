@@ -68,6 +68,12 @@ pub trait Devices: Send + Sync {
     /// EBUSY when it is still in use after some seconds; else what the kernel says.
     fn detach_loop(&self, index: u32) -> io::Result<()>;
 
+    /// Makes a loop device take over the size that its image has now. Writes beyond it fail.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn forget_loop_size(&self, index: u32) -> io::Result<()>;
+
     /// Every zram device there is, with its size; 0 when it has none yet.
     ///
     /// # Errors

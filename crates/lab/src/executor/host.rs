@@ -112,9 +112,9 @@ impl Executor for HostExecutor<'_> {
         // An I/O error, which this leads to, must not be one that panics the kernel.
         let panics = filesystem.mount.contains("panic") || filesystem.mkfs.iter().any(|word| word.contains("panic"));
         if !panics && matches!(self.machine.stop.reason(), Some(StopReason::Space { .. })) {
-            self.undo.empty_images();
+            self.undo.give_up_images();
         }
-        let left = self.undo.undo_down_to(0);
+        let left = self.undo.undo_all();
 
         let outcome = match ended {
             Ok(()) => Outcome::Completed,

@@ -147,3 +147,37 @@ fn real_tools_make_check_and_read_back() {
         }
     }
 }
+
+/// What the tools say about damage, by which a trial is failed.
+#[test]
+fn real_tools_find_damage() {
+    use std::os::unix::fs::FileExt;
+    let directory = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+    let runner = SystemRunner::new(Arc::new(Stop::default()));
+    // Where rubbish does harm that can be repaired: group descriptors; an allocation group's header; an entry of the FAT.
+    for (kind, offset, length) in [("ext4", 4096, 4096), ("xfs", 512, 512), ("vfat", 4096, 2)] {
+        let filesystem = find(kind).expect("known");
+        if let Some(tool) = filesystem.tools().iter().find(|tool| runner.find(tool).is_none()) {
+            eprintln!("skipped: {kind}: {tool} is missing (apt-get install {})", filesystem.package());
+            continue;
+        }
+        let image = directory.path().join(kind);
+        let file = std::fs::File::create(&image).expect("image");
+        file.set_len(filesystem.minimum_bytes().next_multiple_of(64 << 20)).expect("sized");
+        let device = image.to_str().expect("plain path");
+        let run = |command: &CommandLine| runner.run(command, LIMIT).expect("runs");
+        assert_eq!(run(&filesystem.mkfs(&[], device)).status, 0);
+        file.write_all_at(&vec![0x5a; length], offset).expect("damaged");
+        let check = |mode| {
+            let output = run(&filesystem.fsck(mode, device).expect("has a check"));
+            let verdict = filesystem.verdict(&output);
+            (verdict, format!("{kind} {mode:?}: {}\n{}\n{}", output.status, output.stdout, output.stderr))
+        };
+        let (verdict, said) = check(FsckMode::ReadOnly);
+        assert_eq!(verdict, Verdict::Errors, "{said}");
+        let (verdict, said) = check(FsckMode::Repair);
+        assert_eq!(verdict, Verdict::Corrected, "{said}");
+        let (verdict, said) = check(FsckMode::ReadOnly);
+        assert_eq!(verdict, Verdict::Clean, "{said}");
+    }
+}

@@ -41,14 +41,23 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
     let work = WorkDirectory::lock(work_directory)?;
     let mut undo = Undo::open(work.path(), machine)?;
     let mut found = Vec::new();
+    let mut in_the_way: Option<String> = None;
     for (id, entry) in undo.ids().into_iter().rev() {
         let there = entry.is_there(machine);
         match there {
             Ok(false) if !dry_run => undo.forget(id),
             Ok(false) => {}
             Ok(true) => {
-                let error = if dry_run { None } else { undo.undo_by(id, By::Later).err() };
-                found.push(Leftover { what: entry.describe(), error });
+                let what = entry.describe();
+                let error = match &in_the_way {
+                    _ if dry_run => None,
+                    Some(holder) => Some(UndoError { what: what.clone(), words: format!("{holder} has to go first") }),
+                    None => undo.undo_by(id, By::Later).err(),
+                };
+                if error.is_some() && entry.holds_others() {
+                    in_the_way.get_or_insert_with(|| what.clone());
+                }
+                found.push(Leftover { what, error });
             }
             Err(error) => found.push(Leftover { what: entry.describe(), error: Some(error) }),
         }

@@ -110,6 +110,11 @@ impl Entry {
         }
     }
 
+    /// Whether entries before it cannot be undone while it is there.
+    pub(super) const fn holds_others(&self) -> bool {
+        !matches!(self, Self::QueueSetting { .. })
+    }
+
     /// Whether it is on a disk, and so still there after a reboot.
     pub(super) const fn outlives_a_boot(&self) -> bool {
         match self {

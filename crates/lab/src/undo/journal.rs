@@ -1,7 +1,10 @@
 //! The journal of a run.
 
 use super::{Entry, UndoError, entry::By};
-use crate::machine::Machine;
+use crate::{
+    device::{FileId, image_id},
+    machine::Machine,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions},
@@ -145,17 +148,27 @@ impl<'m> Undo<'m> {
         self.open.iter().rfind(|(_, entry)| matches!(entry, Entry::Scratch { .. })).map(|(id, _)| *id)
     }
 
-    /// Empties the images, whose filesystems are given up. What they still have in memory then goes nowhere when they are
-    /// unmounted, instead of filling up the disk below.
-    pub(crate) fn empty_images(&self) {
+    /// Empties the images, though their filesystems may be mounted: these are given up. What they still have in memory
+    /// then goes nowhere when they are unmounted, instead of filling up the disk below.
+    pub(crate) fn give_up_images(&self) {
         for entry in self.entries() {
-            if let Entry::Image { path } = entry {
-                // If it fails, the unmount takes longer and more room.
-                let _ = OpenOptions::new()
-                    .write(true)
-                    .custom_flags(libc::O_NOFOLLOW)
-                    .open(path)
-                    .and_then(|file| file.set_len(0));
+            if let Entry::Loop { index, image } = entry {
+                self.empty(*image);
+                // Without this a write would just make the image grow again. If it fails, the unmount takes more room.
+                let _ = self.machine.devices.forget_loop_size(*index);
+            }
+        }
+    }
+
+    /// Empties one of our images: what of it is still in memory need not be written.
+    fn empty(&self, image: FileId) {
+        for entry in self.entries() {
+            if let Entry::Image { path } = entry
+                && image_id(path).is_ok_and(|id| id == image)
+            {
+                // If it fails, giving it back takes longer.
+                let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(path);
+                let _ = file.and_then(|file| file.set_len(0));
             }
         }
     }
@@ -167,19 +180,30 @@ impl<'m> Undo<'m> {
 
     pub(super) fn undo_by(&mut self, id: u64, by: By) -> Result<(), UndoError> {
         let Some((_, entry)) = self.open.iter().find(|(open, _)| *open == id) else { return Ok(()) };
+        // A loop device that somebody else was faster to take is none of ours, and our image is still wanted.
+        if let Entry::Loop { image, .. } = entry
+            && !self.entries().any(|entry| matches!(entry, Entry::Mount { .. }))
+            && entry.is_there(self.machine)?
+        {
+            self.empty(*image);
+        }
         entry.undo(self.machine, by)?;
         self.forget(id);
         Ok(())
     }
 
-    /// Undoes everything made after the first `keep` entries, latest first. What cannot be undone stays in the journal.
-    pub(crate) fn undo_down_to(&mut self, keep: usize) -> Vec<UndoError> {
-        self.undo_all_by(keep, By::Itself)
-    }
-
-    pub(super) fn undo_all_by(&mut self, keep: usize, by: By) -> Vec<UndoError> {
-        let ids: Vec<u64> = self.open.iter().skip(keep).rev().map(|(id, _)| *id).collect();
-        ids.into_iter().filter_map(|id| self.undo_by(id, by).err()).collect()
+    /// Undoes everything, latest first. What cannot be undone stays in the journal, with all that it stands on.
+    pub(crate) fn undo_all(&mut self) -> Vec<UndoError> {
+        let mut failed = Vec::new();
+        for (id, entry) in self.ids().into_iter().rev() {
+            if let Err(error) = self.undo_by(id, By::Itself) {
+                failed.push(error);
+                if entry.holds_others() {
+                    break;
+                }
+            }
+        }
+        failed
     }
 
     pub(super) fn ids(&self) -> Vec<(u64, Entry)> {
@@ -221,14 +245,14 @@ impl<'m> Undo<'m> {
     /// Undoes what is left. What cannot be undone stays in the journal.
     pub(crate) fn close(mut self) -> Vec<UndoError> {
         self.own = false;
-        self.undo_down_to(0)
+        self.undo_all()
     }
 }
 
 impl Drop for Undo<'_> {
     fn drop(&mut self) {
         if self.own {
-            for error in self.undo_down_to(0) {
+            for error in self.undo_all() {
                 // Nobody is left to return it to; it is also still in the journal.
                 eprintln!("fstone: not undone: {error}");
             }

@@ -176,6 +176,24 @@ fn exact_commands_of_a_trial() {
 }
 
 #[test]
+fn a_loop_device_that_somebody_snatches_is_replaced_by_another() {
+    let work = scratch_directory();
+    let fakes = fakes(&Arc::new(Faults::none()));
+    give_queues(&fakes.devices);
+    fakes.devices.snatch_loops(3);
+    let mut memory = Memory::default();
+    let options = options(work.path());
+    let end = carry_out_on(&fakes.machine, &two_cells(), &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
+    assert!(matches!(end, Ok(RunEnd::Completed)), "{end:?}");
+    assert!(memory.trials.iter().all(|trial| trial.outcome.is_completed()), "{:?}", memory.trials);
+    // For ever is too much.
+    fakes.devices.snatch_loops(1000);
+    let end = carry_out_on(&fakes.machine, &two_cells(), &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
+    assert!(matches!(end, Err(LabError::Trial { .. })), "{end:?}");
+    assert_eq!(fakes.devices.in_use(), 0);
+}
+
+#[test]
 fn a_missing_tool_skips_its_cell_once_and_the_others_go_on() {
     let work = scratch_directory();
     let mut fakes = fakes(&Arc::new(Faults::none()));

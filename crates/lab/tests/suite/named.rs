@@ -16,7 +16,7 @@ use fstone_model::{
 };
 use std::{
     fs::{self, OpenOptions},
-    os::unix::fs::{OpenOptionsExt, symlink},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, atomic::AtomicBool},
@@ -314,6 +314,27 @@ fn a_link_that_is_turned_is_noticed() {
     assert_eq!(claimed.path(), first.path);
     assert_eq!(claimed.recheck(&KernelDevices), Ok(()));
     fs::remove_file(&link).expect("removed");
+}
+
+/// An image that is given up while its filesystem is mounted takes no more room, however much is still in memory.
+#[test]
+fn an_image_that_is_given_up_does_not_grow_again() {
+    if !may_use_devices(TOOLS) {
+        return;
+    }
+    let directory = scratch_directory();
+    let disk = Disk::new(directory.path(), 256 << 20);
+    let mount_point = directory.path().join("m");
+    fs::create_dir(&mount_point).expect("made");
+    tool(&["mkfs.ext4", "-q", "-F", disk.name()]);
+    tool(&["mount", disk.name(), mount_point.to_str().expect("plain")]);
+    fs::write(mount_point.join("dirty"), vec![1; 64 << 20]).expect("written");
+    OpenOptions::new().write(true).open(&disk.image).expect("opens").set_len(0).expect("emptied");
+    let index = disk.name().trim_start_matches("/dev/loop").parse().expect("a loop device");
+    KernelDevices.forget_loop_size(index).expect("shrunk");
+    tool(&["umount", mount_point.to_str().expect("plain")]);
+    let allocated = fs::metadata(&disk.image).expect("told").blocks() * 512;
+    assert!(allocated < 1 << 20, "{allocated} bytes were written behind the image's end");
 }
 
 fn named_plan(disk: &Disk, repeats: u32) -> Plan {
