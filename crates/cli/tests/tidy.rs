@@ -87,7 +87,9 @@ fn files_are_short_and_words_are_chosen() {
                 text.lines().count()
             ));
         }
-        for (number, line) in text.lines().enumerate() {
+        // Unit tests may panic as they like.
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in product.lines().enumerate() {
             for (word, cure) in &words {
                 if line.contains(word.as_str()) && !is_test {
                     wrong.push(format!("{name}:{}: {word}: {cure}", number + 1));

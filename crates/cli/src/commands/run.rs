@@ -70,11 +70,15 @@ fn plan(context: &Context, study: &Study, arguments: &RunArguments) -> Result<Pl
         repeats: arguments.repeats,
         device,
         device_size: arguments.device_size,
-        seed: Some(arguments.seed.unwrap_or_else(fresh_seed)),
+        seed: arguments.seed,
+        fresh_seed: Some(fresh_seed()),
         only: arguments.only.clone(),
     };
-    let plan =
-        fstone_formats::study::compile(&study.source, &|name| study.load(name), &overrides).or_exit(Exit::BadInput)?;
+    let compiled = fstone_formats::study::compile_with_warnings(&study.source, &|name| study.load(name), &overrides);
+    let (plan, warnings) = compiled.or_exit(Exit::BadInput)?;
+    if let Some(warnings) = warnings {
+        eprint!("{warnings}");
+    }
     let directory = plan.cells.iter().find_map(|cell| match &cell.device {
         DeviceSpec::Directory { path } => Some(path.clone()),
         _ => None,

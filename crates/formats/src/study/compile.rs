@@ -111,7 +111,11 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
         quick: overrides.quick,
         repeats: overridden_repeats(form.repeats, overrides, report),
         order: surface.order.as_ref().map(|field| field.value.0).unwrap_or_default(),
-        seed: overrides.seed.or(surface.seed.as_ref().map(|field| field.value.0)).unwrap_or(DEFAULT_SEED),
+        seed: overrides
+            .seed
+            .or(surface.seed.as_ref().map(|field| field.value.0))
+            .or(overrides.fresh_seed)
+            .unwrap_or(DEFAULT_SEED),
         factors: combinations.factors.iter().map(model_factor).collect(),
         cells,
         columns,

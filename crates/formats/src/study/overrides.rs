@@ -18,6 +18,8 @@ pub struct Overrides {
     pub device_size: Option<u64>,
     /// The seed.
     pub seed: Option<u64>,
+    /// The seed when neither this nor the study names one; 1 when this is `None` too.
+    pub fresh_seed: Option<u64>,
     /// Only these levels: (factor, pattern). `*` stands for any text, `?` for any character. Patterns of the same
     /// factor add up.
     pub only: Vec<(String, String)>,

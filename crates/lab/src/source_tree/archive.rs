@@ -38,7 +38,8 @@ pub enum ArchiveError {
     },
 }
 
-/// The tree as `linux.tar.bz2` would be, in `directory`: made when it is not there yet.
+/// The tree as `linux.tar.gz` would be (gzip, so that unpacking waits for the filesystem and not for the decompressor), in
+/// `directory`: made when it is not there yet.
 ///
 /// # Errors
 /// When it cannot be written or packed; nothing half-made is left under the archive's name.
@@ -48,7 +49,7 @@ pub fn archive(tree: SourceTree, directory: &Path, runner: &dyn CommandRunner) -
         move |source| ArchiveError::File { path, source }
     };
     let name = format!("source-v{VERSION}-{}-{}", tree.files, tree.seed);
-    let archive = directory.join(format!("{name}.tar.bz2"));
+    let archive = directory.join(format!("{name}.tar.gz"));
     if archive.is_file() {
         return Ok(archive);
     }
@@ -71,9 +72,9 @@ fn make(tree: SourceTree, scratch: &Path, archive: &Path, runner: &dyn CommandRu
     let top = scratch.join("linux");
     fs::create_dir_all(&top).map_err(failed(&top))?;
     let written = tree.write(&top).map_err(failed(&top))?;
-    let packed = scratch.join("linux.tar.bz2");
+    let packed = scratch.join("linux.tar.gz");
     let (from, to) = (scratch.display().to_string(), packed.display().to_string());
-    let output = runner.run(&CommandLine::new("tar", ["-C", &from, "-cjf", &to, "linux"]), LIMIT)?;
+    let output = runner.run(&CommandLine::new("tar", ["-C", &from, "-czf", &to, "linux"]), LIMIT)?;
     if output.status != 0 {
         return Err(ArchiveError::Tar { status: output.status, words: output.stderr.trim().to_owned() });
     }
