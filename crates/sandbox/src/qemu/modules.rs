@@ -7,11 +7,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What filesystems ask the kernel's crypto layer for by name, which only a modprobe in the guest could answer. What a
-/// kernel does not have as a module it has built in, or does not need.
-const ASKED_BY_NAME: [(&str, &[&str]); 5] = [
+/// What modules ask the kernel's crypto layer for by name, which only a modprobe in the guest could answer; here they
+/// are said to depend on it. What a kernel does not have as a module it has built in, or does not need.
+const ASKED_BY_NAME: [(&str, &[&str]); 6] = [
     ("ext4", &["crc32c_generic"]),
-    ("xfs", &["crc32c_generic"]),
+    ("jbd2", &["crc32c_generic"]),
+    ("libcrc32c", &["crc32c_generic"]),
     ("btrfs", &["crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"]),
     ("f2fs", &["crc32_generic"]),
     ("nilfs2", &["crc32_generic"]),
@@ -85,12 +86,6 @@ impl Set {
         let mut set = Self::default();
         let mut done = HashSet::new();
         for name in names {
-            let asked = ASKED_BY_NAME.iter().find(|(filesystem, _)| filesystem == name);
-            for helper in asked.into_iter().flat_map(|(_, helpers)| *helpers) {
-                if files.contains_key(*helper) {
-                    set.add(helper, &files, &mut done)?;
-                }
-            }
             if files.contains_key(name) {
                 set.add(name, &files, &mut done)?;
             } else if builtin.contains(name) {
@@ -116,10 +111,12 @@ impl Set {
             }
             None => bytes,
         };
-        let needs: Vec<String> = tag(&module, "depends")
-            .unwrap_or_default()
-            .split(',')
-            .filter(|need| !need.is_empty())
+        let asked = ASKED_BY_NAME.iter().filter(|(asking, _)| *asking == name).flat_map(|(_, helpers)| *helpers);
+        let declared = tag(&module, "depends").unwrap_or_default().split(',').filter(|need| !need.is_empty());
+        let needs: Vec<String> = asked
+            .copied()
+            .filter(|helper| files.contains_key(*helper))
+            .chain(declared)
             .map(|need| need.replace('-', "_"))
             .collect();
         for need in &needs {
@@ -176,8 +173,8 @@ mod tests {
         let order: Vec<&str> = set.modules.iter().map(|(name, _, _)| name.as_str()).collect();
         assert_eq!(order, ["crc32c_generic", "crc16", "jbd2", "mbcache", "ext4"]);
         assert_eq!((set.builtin.as_slice(), set.missing.as_slice()), (&names[1..2], &names[2..]));
-        let expected =
-            "crc32c_generic.ko:\ncrc16.ko:\njbd2.ko: crc16.ko\nmbcache.ko:\next4.ko: mbcache.ko jbd2.ko crc16.ko\n";
+        let expected = "crc32c_generic.ko:\ncrc16.ko:\njbd2.ko: crc16.ko crc32c_generic.ko\nmbcache.ko:\n\
+                        ext4.ko: mbcache.ko jbd2.ko crc16.ko crc32c_generic.ko\n";
         assert_eq!(set.dependencies(), expected);
     }
 }

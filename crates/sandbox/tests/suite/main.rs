@@ -6,4 +6,5 @@ mod disk;
 mod faults;
 mod frames;
 mod guests;
+mod kernels;
 mod support;

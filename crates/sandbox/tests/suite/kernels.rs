@@ -1,0 +1,75 @@
+//! Kernels other than the installed one. They are tens of megabytes, so these tests take them from a store made before,
+//! which `FSTONE_TEST_KERNELS` names; `guest_agent kernel add uml:5.10` and the like fill it.
+
+use crate::support::{AMPLE, Bench, agent, done, fatal, skip};
+use fstone_sandbox::guest::{Ending, Watch};
+use fstone_sandbox::kernel::{Kernel, Store};
+use fstone_sandbox::qemu::{Accelerator, QemuSpec, emulator};
+use fstone_sandbox::uml::{UmlDisk, UmlSpec};
+use fstone_sandbox::vhost::{Disk, DiskSpec};
+
+fn kernel(name: &str) -> Option<Kernel> {
+    let Ok(directory) = std::env::var("FSTONE_TEST_KERNELS") else {
+        skip("FSTONE_TEST_KERNELS names no store of kernels");
+        return None;
+    };
+    match Store::new(directory).find(name) {
+        Ok(kernel) => Some(kernel),
+        Err(error) => {
+            skip(&error.to_string());
+            None
+        }
+    }
+}
+
+#[test]
+fn old_and_new_user_mode_kernels_do_the_same_work() {
+    for name in ["uml:5.10", "uml:6.1", "uml:6.12"] {
+        let Some(kernel) = kernel(name) else { continue };
+        let bench = Bench::for_any_kernel();
+        let Some(image) = bench.image("ext4", 64) else { return };
+        let disk = Disk::serve(&DiskSpec::new(&image), &bench.path("disk.sock")).unwrap();
+        let mut spec = UmlSpec::new(kernel.as_uml().unwrap(), agent(), bench.directory.path());
+        spec.disks = vec![UmlDisk::VhostUser(disk.socket().to_owned())];
+        let mut guest = spec.boot().unwrap();
+        assert_eq!(guest.hello().kernel_release, kernel.release);
+        done(&mut guest, "mount", "/dev/vda ext4");
+        done(&mut guest, "fsync-files", "10");
+        done(&mut guest, "unmount", "");
+        assert!(disk.counters().flushes >= 10, "{name}: {:?}", disk.counters());
+        assert_eq!(guest.finish().ending, Ending::Bye, "{name}");
+    }
+}
+
+#[test]
+fn a_distributions_kernel_in_qemu() {
+    if emulator().is_none() {
+        return skip("qemu-system-x86_64 is not installed (apt-get install --no-install-recommends qemu-system-x86)");
+    }
+    for (name, filesystem) in [("qemu:6.1", "xfs"), ("qemu:6.12", "ext4")] {
+        let Some(kernel) = kernel(name) else { continue };
+        let bench = Bench::for_any_kernel();
+        let Some(image) = bench.image(filesystem, 320) else { return };
+        let disk = Disk::serve(&DiskSpec::new(&image), &bench.path("disk.sock")).unwrap();
+        let mut spec = QemuSpec::new(kernel.clone(), agent(), bench.directory.path(), bench.path("cache"));
+        spec.disks = vec![disk.socket().to_owned()];
+        spec.modules = vec![filesystem.to_owned()];
+        spec.watch = Watch { hello_limit: 2 * AMPLE, ..Watch::QEMU };
+        let mut guest = spec.boot().unwrap();
+        assert_eq!(guest.hello().kernel_release, kernel.release);
+        done(&mut guest, "mount", &format!("/dev/vda {filesystem}"));
+        done(&mut guest, "fsync-files", "10");
+        done(&mut guest, "unmount", "");
+        assert!(disk.counters().flushes >= 10, "{name}: {:?}", disk.counters());
+        assert_eq!(guest.finish().ending, Ending::Bye, "{name}");
+
+        // The same again with a panic, which QEMU itself reports.
+        spec.disks.clear();
+        spec.accelerator = Accelerator::Tcg;
+        let mut guest = spec.boot().unwrap();
+        let ending = fatal(&mut guest, "kernel-panic", "", AMPLE);
+        assert!(matches!(ending, Ending::Panicked { .. }), "{name}: {ending:?}");
+        assert!(ending.words().contains("sysrq triggered crash"), "{name}: {ending:?}");
+        assert_eq!(bench.processes(), [] as [i32; 0]);
+    }
+}
