@@ -167,7 +167,7 @@
       tip.replaceChildren(
         make("strong", { textContent: cell.label }), make("br"),
         `${number(value, column)}${unit(column)}: trial ${index + 1} of ${cell.trials.length}, number ${trial[0] + 1} of the run`, make("br"),
-        `began ${trial[1]} s into the run, took ${trial[2]} s${trial[3] ? ", seed " + trial[3] : ""}`, make("br"),
+        ...(trial[1] ? [`began ${trial[1][0]} s into the run, took ${trial[1][1]} s, seed ${trial[1][2]}`, make("br")] : []),
         `mean of the row ${number(cell.mean[group.column], column)}${unit(column)}`);
       tip.hidden = false;
       const width = tip.offsetWidth;

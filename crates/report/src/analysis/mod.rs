@@ -21,7 +21,7 @@ pub(crate) use sentences::{amount, in_words};
 pub use structure::{Panel, Structure, Varied};
 
 use crate::{number::Scale, text};
-use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog};
+use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog, study::FILESYSTEM_FACTOR};
 use fstone_stats::{Interval, Sample, Summary, interval95, stopping::interval95_after_looks};
 use std::collections::HashMap;
 
@@ -229,7 +229,7 @@ impl<'a> Analysis<'a> {
     pub fn label_heads(&self) -> Vec<&str> {
         let heads = self.structure.label_order();
         if heads.is_empty() {
-            return vec!["filesystem"];
+            return vec![FILESYSTEM_FACTOR];
         }
         heads.into_iter().map(|index| self.structure.varied[index].name.as_str()).collect()
     }

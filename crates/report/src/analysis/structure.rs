@@ -1,7 +1,7 @@
 //! What was varied: which factor is compared, which one is an axis, and which rows stand side by side.
 
 use crate::text;
-use fstone_model::{Cell, Plan};
+use fstone_model::{Cell, Plan, study::FILESYSTEM_FACTOR};
 
 /// The factors of a plan as a report sees them.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +65,7 @@ impl Structure {
         // Filesystems are what this is about; else the first thing that is not a number.
         let subject = varied
             .iter()
-            .position(|factor| factor.name == "filesystem")
+            .position(|factor| factor.name == FILESYSTEM_FACTOR)
             .or_else(|| varied.iter().position(|factor| factor.numbers.is_none()))
             .or_else(|| (!varied.is_empty()).then_some(0));
         let axis = (0..varied.len())

@@ -37,12 +37,15 @@ struct CellData<'a> {
     subject: usize,
     /// Per column.
     mean: Vec<Option<f64>>,
-    /// Completed trials: position, seconds into the run, seconds it took, seed (too long for a number of
-    /// JavaScript, and left out of large runs).
-    trials: Vec<(u32, f64, f64, Option<String>)>,
+    /// Completed trials: position, and unless there are very many, seconds into the run, seconds it took, and the seed
+    /// (too long for a number of JavaScript).
+    trials: Vec<(u32, Option<TrialData>)>,
     /// Per column, one per completed trial.
     values: Vec<Vec<Option<f64>>>,
 }
+
+/// Seconds into the run, seconds it took, seed.
+type TrialData = (f64, f64, String);
 
 /// The JSON.
 pub(super) fn data(analysis: &Analysis<'_>) -> String {
@@ -102,12 +105,9 @@ fn cell<'a>(analysis: &'a Analysis<'a>, index: usize) -> CellData<'a> {
             .map(|trial| {
                 let trial = row.trials[*trial];
                 let seconds = |ns: u64| (ns as f64 / 1e8).round() / 10.0;
-                (
-                    trial.position,
-                    seconds(trial.started_unix_ns.saturating_sub(start)),
-                    seconds(trial.duration_ns),
-                    (!many).then(|| trial.seed.to_string()),
-                )
+                let began = seconds(trial.started_unix_ns.saturating_sub(start));
+                let more = (!many).then(|| (began, seconds(trial.duration_ns), trial.seed.to_string()));
+                (trial.position, more)
             })
             .collect(),
         values: row

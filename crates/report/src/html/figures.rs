@@ -4,7 +4,7 @@ use super::published::{PublishedView, published_view};
 use crate::{
     Analysis, Options,
     analysis::Loads,
-    svg::{self, Chapter, Figure, Look, NARROW, WIDE},
+    svg::{self, Chapter, Figure, NARROW, WIDE},
 };
 
 /// Runs with more trials than this get one drawing per figure: four would make the file too large.
@@ -90,9 +90,9 @@ pub(super) fn views<'a>(
 
 fn view(figure: &Figure<'_>, many: bool) -> FigureView {
     let plot = |logarithmic: bool| {
-        let mut svg = figure.inline(Look { width: WIDE, logarithmic }, "fs-wide");
+        let mut svg = figure.inline(WIDE, logarithmic, "fs-wide");
         if !many {
-            svg.push_str(&figure.inline(Look { width: NARROW, logarithmic }, "fs-narrow"));
+            svg.push_str(&figure.inline(NARROW, logarithmic, "fs-narrow"));
         }
         Plot { scale: if logarithmic { "log" } else { "linear" }, both: !many, svg }
     };

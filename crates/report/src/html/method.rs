@@ -7,7 +7,10 @@ use crate::{
     terminal::touched,
     text::{counted, line, listing},
 };
-use fstone_model::{Better, study::Order};
+use fstone_model::{
+    Better, Cell,
+    study::{DeviceSpec, Order},
+};
 
 pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     let plan = &analysis.dataset.run.plan;
@@ -27,8 +30,9 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     let order = match plan.order {
         Order::Blocks => format!(
             "Trials run in complete blocks, each row once in a block and in a shuffled order (seed {}), so that slow \
-             changes of the machine favour no row. Every trial has a filesystem of its own, made anew.",
-            plan.seed
+             changes of the machine favour no row. {}",
+            plan.seed,
+            made(analysis)
         ),
         Order::AsWritten => {
             "Trials ran in the order written, not shuffled: a slow change of the machine would favour some rows."
@@ -51,6 +55,16 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     ];
     lines.extend(drift(analysis));
     lines
+}
+
+/// What a trial starts from.
+fn made(analysis: &Analysis<'_>) -> &'static str {
+    let given = |cell: &Cell| matches!(cell.device, DeviceSpec::Directory { .. });
+    if analysis.dataset.run.plan.cells.iter().any(given) {
+        "No filesystem was made: the loads worked in a directory of one that was there already, in whatever state it was."
+    } else {
+        "Every trial has a filesystem of its own, made anew."
+    }
 }
 
 fn drift(analysis: &Analysis<'_>) -> Option<String> {

@@ -41,6 +41,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, column: usize) -> Option<Fi
         description: description(analysis, column),
         // Where values are within a factor of two a logarithmic axis shows the same.
         logarithmic: form != Form::Bars && low > 0.0 && high / low > 2.0,
+        number: 0,
         draw: match form {
             Form::Dots => Box::new(move |look| dots::draw(analysis, column, look)),
             Form::Bars => Box::new(move |look| bars::draw(analysis, column, look)),

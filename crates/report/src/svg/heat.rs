@@ -64,6 +64,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
         ),
         description: format!("Latency of operations over the time of a trial, by row: {}.", told.join("; ")),
         logarithmic: false,
+        number: 0,
         draw: Box::new(move |look| draw(analysis, &maps, (low, high), look)),
     })
 }

@@ -46,9 +46,16 @@ pub(crate) struct Look {
     pub(crate) width: f64,
     /// Whether the values' axis is logarithmic; ignored by figures that do not offer it.
     pub(crate) logarithmic: bool,
+    /// The figure's number in its report, for ids that are unique in a page.
+    number: usize,
 }
 
 impl Look {
+    /// An id that no other drawing of the page has.
+    fn id(self) -> String {
+        format!("drawing-{}-{}", self.number, self.width as u32)
+    }
+
     /// Whether there is no room for labels beside a plot.
     const fn is_narrow(self) -> bool {
         self.width < 480.0
@@ -90,13 +97,15 @@ pub(crate) struct Figure<'a> {
     pub(crate) description: String,
     /// Whether a logarithmic axis makes sense.
     pub(crate) logarithmic: bool,
+    /// Its place among the report's figures.
+    number: usize,
     draw: Box<dyn Fn(Look) -> Drawing + 'a>,
 }
 
 impl Figure<'_> {
     /// The figure as an element of a page that has [`style`].
-    pub(crate) fn inline(&self, look: Look, classes: &str) -> String {
-        let drawing = (self.draw)(look);
+    pub(crate) fn inline(&self, width: f64, logarithmic: bool, classes: &str) -> String {
+        let drawing = (self.draw)(Look { width, logarithmic, number: self.number });
         // Whoever does not see it gets the title and the description; the marks' own titles are for pointers.
         format!(
             "<svg class=\"fs {classes}\" role=\"img\" aria-label=\"{}. {}\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\">{}</svg>",
@@ -114,7 +123,7 @@ impl Figure<'_> {
     fn standalone(&self) -> String {
         const MARGIN: f64 = 16.0;
         const LINE: f64 = 18.0;
-        let drawing = (self.draw)(Look { width: WIDE, logarithmic: false });
+        let drawing = (self.draw)(Look { width: WIDE, logarithmic: false, number: self.number });
         let titles = measure::wrap(&self.title, 14.0 * measure::BOLD, drawing.width);
         let captions = measure::wrap(&self.caption, 11.5, drawing.width);
         let head = MARGIN + LINE * titles.len() as f64 + 6.0;
@@ -170,6 +179,9 @@ pub(crate) fn figures<'a>(analysis: &'a Analysis<'a>, loads: &'a Loads<'a>, opti
     }
     figures.extend(order::figures(analysis));
     unique(&mut figures);
+    for (number, figure) in figures.iter_mut().enumerate() {
+        figure.number = number;
+    }
     figures
 }
 

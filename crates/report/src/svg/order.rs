@@ -66,6 +66,7 @@ fn figure<'a>(analysis: &'a Analysis<'a>, column: usize) -> Option<Figure<'a>> {
             counted(count, "trial")
         ),
         logarithmic: false,
+        number: 0,
         draw: Box::new(move |look| draw(analysis, column, look)),
     })
 }

@@ -64,6 +64,7 @@ fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>, operation: &st
         caption: format!("{caption}{note}"),
         description: format!("Latency of {operation} by row: {}.", told.join("; ")),
         logarithmic: false,
+        number: 0,
         draw: Box::new(
             move |look| if overlaid { one_plot(analysis, &curves, look) } else { many_plots(analysis, &curves, look) },
         ),
@@ -214,11 +215,12 @@ fn many_plots(analysis: &Analysis<'_>, curves: &[Curve], look: Look) -> Drawing 
     let panels = Panels::new(&titles, look, left, 24.0, SMALL_HEIGHT);
     let (across, up) = axes(curves, panels.width, SMALL_HEIGHT);
     let ghosts: Vec<String> = curves.iter().map(|curve| path(curve, &across, &up)).collect();
-    let ghosts = ghosts.concat();
+    // Drawn once, and put behind every panel.
+    canvas.raw(&format!("<defs><path id=\"{}\" class=\"fs-ghost\" d=\"{}\"/></defs>", look.id(), ghosts.concat()));
     panels.draw(&mut canvas, |canvas, index| {
         vertical_axis(canvas, &up, scale.divisor, 4, 0.0, panels.width);
         percent_axis(canvas, &across, SMALL_HEIGHT);
-        canvas.path(&ghosts, "fs-ghost");
+        canvas.raw(&format!("<use href=\"#{}\"/>", look.id()));
         trace(canvas, &curves[index], 0, &across, &up);
     });
     let bottom = axis_words(

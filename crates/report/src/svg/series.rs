@@ -73,6 +73,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
         caption: format!("Thin lines are single trials, the thick one their median at each moment.{note}"),
         description: format!("{} over the time of a trial, by row: {}.", capital(what), told.join("; ")),
         logarithmic: false,
+        number: 0,
         draw: Box::new(move |look| draw(analysis, &traces, what, look)),
     })
 }

@@ -38,6 +38,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, published: &'a Published, c
                 .to_owned(),
         description: format!("{header}, ratio to the baseline: {}.", told.join("; ")),
         logarithmic: false,
+        number: 0,
         draw: Box::new(move |look| draw(analysis, published, column, &rows, look)),
     })
 }
