@@ -107,8 +107,10 @@ impl WorkDirectory {
                 Err(errno) => return Err(failed(&lock_path)(errno.into())),
             }
         };
-        // A killed run leaves the file, and with it this knowledge.
-        let made = made || before.lines().any(|line| line == MADE);
+        // A killed run leaves the file, and with it this knowledge; killed in the few microseconds before it wrote that, or
+        // after it removed it, it leaves an empty directory with the mode that we give and people hardly ever do.
+        let as_made = || mode & 0o7777 == 0o700 && !holds_more_than_the_lock(&path);
+        let made = made || before.lines().any(|line| line == MADE) || as_made();
         let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let mark = if made { MADE } else { "" };
         let holder = format!("process {} ({})\n{mark}\n", std::process::id(), crate::command::typed(&command));
@@ -130,8 +132,7 @@ impl Drop for WorkDirectory {
     /// Gives it up: removes the lock file and, where a run made it and it is empty, the directory.
     fn drop(&mut self) {
         // Still locked, so nobody else can be at work in it. All of this may fail without harm.
-        let names = |directory| Some(fs::read_dir(directory).ok()?.flatten().map(|entry| entry.file_name()));
-        let holds_more = names(&self.path).is_none_or(|mut names| names.any(|name| name != LOCK_NAME));
+        let holds_more = holds_more_than_the_lock(&self.path);
         // While there is more in it, such as a killed run's journal, the lock file keeps the knowledge of who made it.
         if !(self.made && holds_more) {
             let _ = fs::remove_file(self.path.join(LOCK_NAME));
@@ -141,6 +142,13 @@ impl Drop for WorkDirectory {
         }
         let _ = flock(&self.lock, FlockOperation::Unlock);
     }
+}
+
+/// Whether there is anything in a directory but our lock file; it counts as such when it cannot be read.
+fn holds_more_than_the_lock(directory: &Path) -> bool {
+    fs::read_dir(directory).map_or(true, |entries| {
+        entries.into_iter().any(|entry| entry.map_or(true, |entry| entry.file_name() != LOCK_NAME))
+    })
 }
 
 /// Whether the process that a lock file names has ended.

@@ -3,7 +3,7 @@
 use super::{LoopSettings, Purpose, Refusal, ScratchDevice, image_id, loops, zram};
 use crate::{
     machine::Machine,
-    undo::{Entry, JournalError, Undo, UndoError},
+    undo::{Entry, IMAGE_NAME, JournalError, Undo, UndoError},
 };
 use fstone_model::study::DeviceSpec;
 use std::{
@@ -15,8 +15,6 @@ use std::{
 
 /// How often another program may snatch a free loop device before we give up.
 const SNATCHES: u32 = 20;
-/// The image's name in its directory.
-const IMAGE_NAME: &str = "fstone-scratch.img";
 
 /// Why there is no device for a trial; completes "failed to set up the device: ".
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The running kernel as executor.
 
-use super::{Executor, ExecutorError, Job, TrialEnd, preflight, steps::Bench};
+use super::{Executor, ExecutorError, Job, TrialEnd, bench::Bench, preflight};
 use crate::{
     device::DeviceError,
     machine::Machine,

@@ -4,6 +4,7 @@
 //! order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made
 //! is undone at its end. How it went is data ([`fstone_model::Outcome`]); `Err` means that the lab itself failed.
 
+mod bench;
 mod fake;
 mod host;
 mod load;

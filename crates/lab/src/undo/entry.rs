@@ -4,8 +4,13 @@ use crate::{device::FileId, machine::Machine};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
+
+/// The name of an image in its directory.
+pub(crate) const IMAGE_NAME: &str = "fstone-scratch.img";
+/// How the names of directories begin that loads work in.
+pub(crate) const TREE_PREFIX: &str = "fstone-load-";
 
 /// One thing that was made, with everything needed to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +112,28 @@ impl Entry {
                 format!("queue setting {name} of device {}:{} (was {before})", device.0, device.1)
             }
             Self::Scratch { path, .. } => format!("filesystem on {}", path.display()),
+        }
+    }
+
+    /// Whether fstone ever makes such a thing. The journal is only read where nobody else can write it; this is the second
+    /// bolt on the same door.
+    pub(super) fn is_plausible(&self, work_directory: &Path) -> bool {
+        let plain = |path: &Path| {
+            path.is_absolute()
+                && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+        };
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match self {
+            Self::Directory { path } | Self::Mount { target: path, .. } => {
+                plain(path) && path.starts_with(work_directory) && path != work_directory
+            }
+            Self::Tree { path } => plain(path) && name(path).starts_with(TREE_PREFIX),
+            Self::Image { path } => plain(path) && name(path) == IMAGE_NAME,
+            Self::QueueSetting { name, .. } => {
+                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            }
+            Self::Scratch { path, .. } => plain(path),
+            Self::Loop { .. } | Self::ZramToCome { .. } | Self::Zram { .. } => true,
         }
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Seek, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -67,6 +67,17 @@ pub enum JournalError {
         /// Whose journal names them.
         work_directory: PathBuf,
     },
+    /// It is not this user's own, or others may write to it: it could name anything.
+    #[error("{}: it has to belong to the user who runs fstone and be writable by nobody else", .0.display())]
+    Untrusted(PathBuf),
+    /// It names something that fstone never makes.
+    #[error("{}: it names what fstone never makes: {what}", path.display())]
+    Implausible {
+        /// The journal.
+        path: PathBuf,
+        /// The entry.
+        what: String,
+    },
     /// A line is not ours.
     #[error("{}:{line}: not a line of a journal; is it another program's file?", path.display())]
     Foreign {
@@ -110,11 +121,25 @@ impl<'m> Undo<'m> {
     pub(super) fn open(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
         let path = work_directory.join(FILE_NAME);
         let failed = |source| JournalError::File { path: path.clone(), source };
-        let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&path)
+            .map_err(failed)?;
+        let facts = file.metadata().map_err(failed)?;
+        if facts.uid() != rustix::process::geteuid().as_raw() || facts.mode() & 0o022 != 0 {
+            return Err(JournalError::Untrusted(path));
+        }
         let mut text = String::new();
         (&file).take(LIMIT_BYTES).read_to_string(&mut text).map_err(failed)?;
         let (open, next) =
             replay(&text, &boot_id()).map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
+        if let Some((_, entry)) = open.iter().find(|(_, entry)| !entry.is_plausible(work_directory)) {
+            return Err(JournalError::Implausible { path, what: entry.describe() });
+        }
         Ok(Self { machine, file, path, open, next, own: false })
     }
 
@@ -294,6 +319,38 @@ fn replay(text: &str, this_boot: &str) -> Result<(Vec<(u64, Entry)>, u64), usize
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_journal_that_could_be_anybodys_or_names_anything_is_not_followed() {
+        use std::os::unix::fs::PermissionsExt;
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let machine = Machine::fake();
+        let path = work.path().join(FILE_NAME);
+        let write = |entry: &Entry| {
+            let line = serde_json::to_string(&Line::Made { id: 0, entry: entry.clone() }).expect("serialises") + "\n";
+            std::fs::write(&path, line).expect("written");
+        };
+        let precious = work.path().join("precious");
+        std::fs::write(&precious, "data").expect("written");
+        let elsewhere = || PathBuf::from("/etc");
+        for entry in [
+            Entry::Image { path: precious.clone() },
+            Entry::Tree { path: elsewhere() },
+            Entry::Tree { path: "/home/../etc/fstone-load-1".into() },
+            Entry::Directory { path: elsewhere() },
+            Entry::Mount { target: elsewhere(), device: (254, 0) },
+            Entry::QueueSetting { device: (7, 0), name: "../../x".into(), before: "1".into() },
+        ] {
+            write(&entry);
+            let opened = Undo::open(work.path(), &machine);
+            assert!(matches!(opened, Err(JournalError::Implausible { .. })), "{entry:?}");
+        }
+        write(&Entry::Directory { path: work.path().join("mnt") });
+        assert_eq!(Undo::open(work.path(), &machine).expect("plausible").entries().count(), 1);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("changed");
+        assert!(matches!(Undo::open(work.path(), &machine), Err(JournalError::Untrusted(_))));
+        assert!(precious.exists());
+    }
 
     fn directory(name: &str) -> Entry {
         Entry::Directory { path: name.into() }

@@ -14,4 +14,5 @@ mod journal;
 
 pub use clean::{CleanError, Leftover, clean};
 pub use entry::{Entry, UndoError};
+pub(crate) use entry::{IMAGE_NAME, TREE_PREFIX};
 pub use journal::{JournalError, Undo};

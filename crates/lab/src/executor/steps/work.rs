@@ -1,0 +1,165 @@
+//! Steps that work in the mounted filesystem, or in the directory that stands for it.
+
+use crate::{
+    command::{CommandLine, CommandOutput, typed},
+    device::ScratchDevice,
+    events::Event,
+    executor::{
+        LoadFailure, LoadRequest,
+        bench::{Bench, StepReport, failed},
+        host::Halt,
+        load::{error_words, load_figures},
+    },
+    meters::Meters,
+};
+use fstone_model::{
+    Outcome, Step, Workload,
+    metric::{Figure, catalog},
+    outcome::Reason,
+    workload::ErrorPolicy,
+};
+use std::{
+    fs,
+    path::{Component, Path},
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+impl Bench<'_, '_> {
+    pub(super) fn load(&mut self, step: &Step, workload: &Workload, report: &mut StepReport) -> Result<(), Halt> {
+        let directory = self.place(step)?.to_owned();
+        let machine = self.host.machine;
+        let device = self.device.as_ref().map(|device| device.path().to_owned());
+        let (running, readings) = (Mutex::new(None), Mutex::new(None));
+        let slot = |slot: &Mutex<Option<Meters>>, value| {
+            std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), value)
+        };
+        let sink = self.job.sink;
+        let started = Instant::now();
+        let result = machine.loader.load(&LoadRequest {
+            workload,
+            directory: &directory,
+            seed: self.job.seed,
+            measure_null: self.host.measure_null,
+            stop: machine.stop.flag(),
+            begin: &|| drop(slot(&running, Some(Meters::begin(device.as_deref())))),
+            end: &|| {
+                if let Some(meters) = slot(&running, None) {
+                    *readings.lock().unwrap_or_else(PoisonError::into_inner) = Some(meters.end());
+                }
+            },
+            progress: &|progress| sink.event(&Event::Load(progress)),
+        });
+        report.figures.push(catalog::TIME.figure(started.elapsed().as_secs_f64()));
+        let loaded = match result {
+            Ok(loaded) => loaded,
+            Err(LoadFailure::Interrupted) => return Err(Halt::Stopped(step.name.clone())),
+            Err(LoadFailure::Failed(words)) => return Err(failed(step, words)),
+        };
+        let readings = readings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        report.figures.extend(load_figures(&loaded, readings.as_ref()));
+        for warning in &loaded.warnings {
+            self.warn(format!("{}: {warning}", step.name));
+        }
+        let errors: Vec<String> = loaded.errors.iter().map(error_words).collect();
+        report.load = Some(Box::new(loaded));
+        if errors.is_empty() {
+            return Ok(());
+        }
+        if workload.on_error == ErrorPolicy::Continue {
+            self.warn(format!("{}: operations failed: {}", step.name, errors.join("; ")));
+            return Ok(());
+        }
+        Err(failed(step, errors.join("; ")))
+    }
+
+    pub(super) fn command(
+        &mut self,
+        step: &Step,
+        argv: &[String],
+        shell: bool,
+        success: &[i32],
+        report: &mut StepReport,
+    ) -> Result<(), Halt> {
+        let place = self.place(step)?.to_owned();
+        let device = self.device.as_ref().map(ScratchDevice::argument).unwrap_or_default();
+        let argv: Vec<String> = argv
+            .iter()
+            .map(|word| word.replace("{mount}", &place.display().to_string()).replace("{device}", &device))
+            .collect();
+        let command = match argv.split_first() {
+            Some((script, _)) if shell => CommandLine::new("sh", ["-c", script]),
+            Some((program, args)) => CommandLine::new(program, args.iter().cloned()),
+            None => return Err(failed(step, "the command is empty".into())),
+        };
+        let command = command.in_directory(&place);
+        let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
+        let output = output?;
+        report.figures = command_figures(figures, &output);
+        let good = if success.is_empty() { output.status == 0 } else { success.contains(&output.status) };
+        if good {
+            Ok(())
+        } else {
+            Err(failed(step, format!("{}: exit status {}: {}", typed(&argv), output.status, output.words())))
+        }
+    }
+
+    pub(super) fn fragmentation(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+        let place = self.place(step)?.to_owned();
+        let (counted, figures) = self.metered(|bench| crate::fragmentation::count(&place, &bench.host.machine.stop));
+        let counted = counted.map_err(|error| failed(step, error.to_string()))?;
+        report.figures = figures;
+        report.figures.extend(counted.figures());
+        for failure in &counted.errors {
+            let error = std::io::Error::from_raw_os_error(failure.errno);
+            self.warn(format!(
+                "{}: left out of the count: {} {}: {error} ({} times)",
+                step.name,
+                failure.call,
+                failure.path.display(),
+                failure.count
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn copy_in(
+        &mut self,
+        step: &Step,
+        source: &str,
+        target: &str,
+        report: &mut StepReport,
+    ) -> Result<(), Halt> {
+        let place = self.place(step)?.to_owned();
+        let relative = Path::new(target);
+        let inside = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !inside || relative.as_os_str().is_empty() {
+            let words = format!("{target:?} has to be a path inside the mounted filesystem");
+            return Err(Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))));
+        }
+        let target = place.join(relative);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(|error| failed(step, format!("mkdir {}: {error}", parent.display())))?;
+        }
+        let (source, target) = (source.to_owned(), target.display().to_string());
+        let command = CommandLine::new("cp", ["-R", "-P", "--preserve=timestamps", "--", &source, &target]);
+        let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
+        let output = output?;
+        report.figures = command_figures(figures, &output);
+        if output.status == 0 { Ok(()) } else { Err(failed(step, output.words())) }
+    }
+}
+
+/// The figures of a command: its own CPU time in place of this process', its status and memory.
+fn command_figures(mut figures: Vec<Figure>, output: &CommandOutput) -> Vec<Figure> {
+    figures.retain(|figure| figure.metric != catalog::PROCESS_CPU.name && figure.metric != catalog::TIME.name);
+    let time = output.duration.as_secs_f64();
+    figures.insert(0, catalog::TIME.figure(time));
+    if time > 0.0 {
+        let busy = (output.usage.user + output.usage.system).as_secs_f64();
+        figures.push(catalog::PROCESS_CPU.figure(busy * 100.0 / time));
+    }
+    figures.push(catalog::EXIT_STATUS.figure(f64::from(output.status)));
+    figures.push(catalog::MAXIMUM_RESIDENT_BYTES.figure(output.usage.maximum_resident_bytes as f64));
+    figures
+}
