@@ -28,7 +28,9 @@ fn read(path: &Path, seconds: Option<u64>) -> Result<Profile, Failure> {
 pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResult {
     let profile = read(&arguments.profile, arguments.seconds)?;
     let workload = profile.workload(Placement::AsWritten);
-    let report = load::run(&workload, Path::new("/"), arguments.seed, true)?;
+    terminal::print(&ffsb::header(&profile));
+    // Locations are absolute, or relative to where we are, as FFSB takes them.
+    let report = load::run(&workload, Path::new("."), arguments.seed, true)?;
     terminal::print(&ffsb::print(&profile, &report));
     Ok(load::exit_of(&report))
 }

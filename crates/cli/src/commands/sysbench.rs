@@ -12,14 +12,14 @@ use fstone_model::units;
 use std::{path::Path, time::Duration};
 
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
-    let fileio = sysbench::parse(&arguments.words).or_exit(Exit::BadInput)?;
+    let mut fileio = sysbench::parse(&arguments.words).or_exit(Exit::BadInput)?;
     if let Some(warnings) = &fileio.warnings {
         eprint!("{warnings}");
     }
     let directory = Path::new(".");
     let cancel = cancel_on_signals()?;
+    let seed = *fileio.seed.get_or_insert_with(fresh_seed);
     let lines = IntervalLines { fileio: &fileio };
-    let seed = fileio.seed.unwrap_or_else(fresh_seed);
     let options = RunOptions { seed, cancel: &cancel, observer: &lines, measure_null: false };
     match fileio.command {
         Command::Prepare => {
@@ -30,9 +30,7 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
                 units::format_bytes(fileio.files.saturating_mul(fileio.file_bytes))
             ));
             let made = fstone_engine::prepare(&fileio.workload(), directory, &options).map_err(load::failure)?;
-            let seconds = made.elapsed.as_secs_f64();
-            let speed = made.bytes as f64 / f64::from(1 << 20) / seconds.max(1e-9);
-            terminal::print(&format!("{} bytes written in {seconds:.2} seconds ({speed:.2} MiB/sec).\n", made.bytes));
+            terminal::print(&sysbench::prepared(made.bytes, made.elapsed));
             Ok(Exit::Success)
         }
         Command::Cleanup => {
