@@ -6,7 +6,7 @@ FSTONE = $(TARGET_DIR)/release/fstone
 
 .PHONY: help
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## install what is missing, build, run the small-file study in its quick form and print its table
@@ -18,6 +18,24 @@ run: ## install what is missing, build, run the small-file study in its quick fo
 test: ## install what is missing, then formatting, lints and all tests (as root: those that need root too)
 	@scripts/prerequisites test
 	@scripts/test
+
+.PHONY: bench
+bench: ## the load engine beside bare loops, fio and sysbench; results in bench/runs/
+	@scripts/prerequisites test
+	@$(CARGO) run --release --locked --package fstone-bench
+
+.PHONY: compare-sysbench
+compare-sysbench: build ## counts of operations beside the real sysbench, for each mode and io-mode
+	@FSTONE=$(FSTONE) bench/compare-sysbench.sh
+
+.PHONY: calibrate
+calibrate: ## coverage of the intervals, false alarms and power of the tests, by simulation
+	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_intervals
+	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_tests
+
+.PHONY: fuzz
+fuzz: ## every parser for SECONDS (default 60) each; needs the nightly toolchain
+	@fuzz/run.sh $(or $(SECONDS),60)
 
 .PHONY: build
 build: ## the release binary
