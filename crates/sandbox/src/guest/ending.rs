@@ -78,7 +78,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) process: ProcessEnd,
     /// The channel brought something unreadable.
     pub(crate) garbled: Option<String>,
-    /// The emulator itself reports a panic of the guest (pvpanic).
+    /// The process ended as it does after a panic only: user-mode Linux by abort, QEMU as told for pvpanic.
     pub(crate) panic_reported: bool,
     /// Its console.
     pub(crate) console: &'a ConsoleSummary,

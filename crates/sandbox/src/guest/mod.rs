@@ -113,8 +113,8 @@ pub(crate) struct Started {
     pub(crate) console: Console,
     pub(crate) console_log: PathBuf,
     pub(crate) watch: Watch,
-    /// The exit status by which the emulator reports a panic of the guest.
-    pub(crate) panic_status: Option<i32>,
+    /// How the process ends when its guest has panicked, and otherwise does not.
+    pub(crate) panic_end: ProcessEnd,
     /// When the decision to start it was made.
     pub(crate) since: Instant,
 }
@@ -139,7 +139,7 @@ pub struct Guest {
     console: Console,
     console_log: PathBuf,
     watch: Watch,
-    panic_status: Option<i32>,
+    panic_end: ProcessEnd,
     hello: Option<Hello>,
     boot_time: Duration,
     next_job: u32,
@@ -151,7 +151,7 @@ pub struct Guest {
 impl Guest {
     /// Takes over a started guest and waits for its hello.
     pub(crate) fn attach(started: Started) -> Result<Self, BootError> {
-        let Started { process, to_guest, from_guest, console, console_log, watch, panic_status, since } = started;
+        let Started { process, to_guest, from_guest, console, console_log, watch, panic_end, since } = started;
         let activity = Activity::new();
         let clock = Arc::new(Mutex::new(ClockWatch::default()));
         let (sender, arrivals) = sync_channel(QUEUE);
@@ -172,7 +172,7 @@ impl Guest {
             console,
             console_log,
             watch,
-            panic_status,
+            panic_end,
             hello: None,
             boot_time: Duration::ZERO,
             next_job: 0,
@@ -439,8 +439,7 @@ impl Guest {
         });
         let console = self.console.finish();
         let process = process.unwrap_or(ProcessEnd::Exited(-1));
-        let panic_reported = matches!((process, self.panic_status), (ProcessEnd::Exited(status), Some(panic)) if status == panic)
-            && self.hello.is_some();
+        let panic_reported = process == self.panic_end && self.hello.is_some() && !self.bye;
         let evidence = Evidence {
             bye: self.bye,
             gave_up,

@@ -202,6 +202,8 @@ fn reap(pid: Pid, pidfd: &OwnedFd) -> ProcessEnd {
     let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     let Some(status) = wait(WaitIdOptions::EXITED) else { return ProcessEnd::Exited(-1) };
     match status.exit_status() {
+        // As process 1 of a namespace passes it on, or a shell would.
+        Some(code) if code > 128 => ProcessEnd::Signalled(code - 128),
         Some(code) => ProcessEnd::Exited(code),
         None => ProcessEnd::Signalled(status.terminating_signal().unwrap_or(0)),
     }
@@ -370,6 +372,17 @@ impl Prepared {
                 if libc::chdir(self.directory.as_ptr()) != 0 {
                     break 'failed STEP_DIRECTORY;
                 }
+                if namespaces != 0 {
+                    let program = libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
+                    if program < 0 {
+                        break 'failed STEP_EXECUTE;
+                    }
+                    if program > 0 {
+                        reap_all(program as libc::pid_t);
+                    }
+                    // Killed with the namespace anyway; this is for the moment before it is entered in its list.
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                }
                 libc::execve(self.program.as_ptr(), argv.as_ptr(), environment.as_ptr());
                 STEP_EXECUTE
             }
@@ -381,6 +394,27 @@ impl Prepared {
             libc::write(report, message.as_ptr().cast(), message.len());
             libc::_exit(127)
         }
+    }
+}
+
+/// Process 1 of a namespace: reaps until the program ends, and ends like it; the namespace is killed then. The program
+/// cannot be process 1 itself: the kernel shields that from signals, and user-mode Linux, which ends by abort(3) after
+/// a panic, would spin for ever.
+///
+/// # Safety
+/// Only in a process that was forked for this: every descriptor is closed.
+unsafe fn reap_all(program: libc::pid_t) -> ! {
+    // SAFETY: async-signal-safe system calls and a variable of our own.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
+        let mut status = 0;
+        loop {
+            let ended = libc::waitpid(-1, &raw mut status, libc::__WALL);
+            if ended == program || (ended < 0 && *libc::__errno_location() != libc::EINTR) {
+                break;
+            }
+        }
+        libc::_exit(if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) })
     }
 }
 
@@ -431,6 +465,8 @@ mod tests {
         assert_eq!(process.wait(Duration::from_millis(20)), None);
         process.kill();
         assert_eq!(process.wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(9)));
+        let (launch, _output) = shell("kill -ABRT $$; echo shielded");
+        assert_eq!(launch.spawn().unwrap().wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(6)));
     }
 
     /// Grandchildren hold the output pipe: it ends only when they are gone too.

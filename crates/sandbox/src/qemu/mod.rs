@@ -17,7 +17,7 @@ pub use vmlinux::VmlinuxError;
 
 use crate::guest::{BootError, Console, Ending, Guest, Started, Waiting, Watch};
 use crate::kernel::{Flavour, Kernel};
-use crate::process::Launch;
+use crate::process::{Launch, ProcessEnd};
 use modules::Set;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -247,7 +247,7 @@ impl QemuSpec {
             console,
             console_log,
             watch,
-            panic_status: Some(PANIC_STATUS),
+            panic_end: ProcessEnd::Exited(PANIC_STATUS),
             since,
         };
         Ok(Guest::attach(started)?)

@@ -10,7 +10,7 @@ mod shim;
 use crate::agent::settings::Settings;
 use crate::guest::{BootError, Console, Guest, Started, Watch};
 use crate::kernel::{LOADER, LOADER_LINK};
-use crate::process::Launch;
+use crate::process::{Launch, ProcessEnd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
 use std::fs;
@@ -23,6 +23,9 @@ pub const MIN_MEMORY_BYTES: u64 = 64 << 20;
 
 /// Guest memory above this is surely a mistake, bytes.
 pub const MAX_MEMORY_BYTES: u64 = 64 << 30;
+
+/// SIGABRT: how user-mode Linux ends after a panic.
+const ABORT: i32 = 6;
 
 /// Most disks of a guest; each is one command-line word.
 pub const MAX_DISKS: usize = 8;
@@ -132,7 +135,7 @@ impl UmlSpec {
             console,
             console_log,
             watch: self.watch,
-            panic_status: None,
+            panic_end: ProcessEnd::Signalled(ABORT),
             since,
         };
         Guest::attach(started)

@@ -91,6 +91,14 @@ impl Bench {
         found.sort_unstable();
         found
     }
+
+    /// The guest's kernel, as the host sees it: the oldest process of the guest that is not our own helper.
+    pub(crate) fn kernel_process(&self) -> i32 {
+        let is_kernel = |pid: &i32| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("linux"))
+        };
+        self.processes().into_iter().find(is_kernel).expect("the guest is running")
+    }
 }
 
 fn booted(result: Result<Guest, BootError>) -> Guest {
