@@ -42,7 +42,7 @@ impl Random {
     }
 
     /// Uniform in `0..bound`, without bias (Lemire 2019); 0 when `bound` is 0.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         let mut product = u128::from(self.bits()) * u128::from(bound);
         if (product as u64) < bound {

@@ -148,7 +148,7 @@ impl FileTable {
     }
 
     /// A live file by a number drawn from `0..live`, held as `hold`. `drawn` turns a bound into such a number.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(&self, hold: Hold, drawn: impl FnOnce(u64) -> u64) -> Draw {
         let live = self.live();
         if live == 0 {
@@ -159,7 +159,7 @@ impl FileTable {
     }
 
     /// This file, held as `hold`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&self, file: u32, hold: Hold) -> Draw {
         let word = self.word(file);
         if hold == Hold::Free {
@@ -287,7 +287,7 @@ impl FileTable {
     }
 
     /// Notes that a measured operation worked on the file.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn touch(&self, file: u32) {
         let word = self.word(file);
         if word.load(Ordering::Relaxed) & TOUCHED == 0 {

@@ -84,6 +84,7 @@ impl ActionTally {
 
 /// The kinds of system calls whose latency is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub(crate) enum Call {
     Open,
     Create,

@@ -1,31 +1,26 @@
 //! A file's size and its blocks.
 
 use crate::io::Io;
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::run::{Outcome, Worker};
 use rustix::fs::OFlags;
 
 /// Sets the size.
-pub(super) fn truncate<E: Io>(worker: &mut Worker<'_, E>, index: usize, size_bytes: u64) -> Outcome<Done> {
+pub(super) fn truncate<E: Io>(worker: &mut Worker<'_, E>, index: usize, size_bytes: u64) -> Outcome<()> {
     worker.with_open_file(index, OFlags::WRONLY, |worker, picked, fd| {
         worker.call(Call::Truncate, |worker| worker.io.truncate(fd, size_bytes))?;
         worker.files(picked.fileset).table.set_size(picked.file, size_bytes);
-        Ok(Done::default())
+        Ok(())
     })
 }
 
 /// Allocates or punches from the start. Allocating may make the file larger, and the table follows.
-pub(super) fn fallocate<E: Io>(
-    worker: &mut Worker<'_, E>,
-    index: usize,
-    size_bytes: u64,
-    punch: bool,
-) -> Outcome<Done> {
+pub(super) fn fallocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, size_bytes: u64, punch: bool) -> Outcome<()> {
     worker.with_open_file(index, OFlags::WRONLY, |worker, picked, fd| {
         worker.call(Call::Fallocate, |worker| worker.io.fallocate(fd, size_bytes, punch))?;
         if !punch {
             worker.files(picked.fileset).table.raise_size(picked.file, size_bytes);
         }
-        Ok(Done::default())
+        Ok(())
     })
 }

@@ -2,15 +2,14 @@
 
 use super::create::make;
 use crate::io::{Fd, Io};
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::run::{Halt, Outcome, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 /// Copies a file by copy_file_range.
-pub(super) fn copy_file_range<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn copy_file_range<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     into_new_file(worker, index, |worker, from, to, size, copied| {
-        let mut done = Done::default();
         while *copied < size {
             // The source's own position moves along.
             let got = worker.call(Call::CopyFileRange, |worker| worker.io.copy_file_range(from, to, size - *copied))?;
@@ -18,20 +17,21 @@ pub(super) fn copy_file_range<E: Io>(worker: &mut Worker<'_, E>, index: usize) -
                 return Err(Halt::fault(Call::CopyFileRange, Errno::NODATA));
             }
             *copied += got as u64;
-            done.calls += 1;
+            worker.done.calls += 1;
         }
-        done.read_bytes = size;
-        done.written_bytes = size;
-        Ok(done)
+        worker.done.read_bytes = size;
+        worker.done.written_bytes = size;
+        Ok(())
     })
 }
 
 /// Makes a file share the blocks of another (FICLONE).
-pub(super) fn reflink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn reflink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     into_new_file(worker, index, |worker, from, to, size, copied| {
         worker.call(Call::Reflink, |worker| worker.io.reflink(from, to))?;
         *copied = size;
-        Ok(Done { calls: 1, ..Done::default() })
+        worker.done.calls = 1;
+        Ok(())
     })
 }
 
@@ -39,8 +39,8 @@ pub(super) fn reflink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
 fn into_new_file<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,
-    copy: impl FnOnce(&mut Worker<'_, E>, Fd, Fd, u64, &mut u64) -> Outcome<Done>,
-) -> Outcome<Done> {
+    copy: impl FnOnce(&mut Worker<'_, E>, Fd, Fd, u64, &mut u64) -> Outcome<()>,
+) -> Outcome<()> {
     worker.with_file(index, |worker, picked: &Picked| {
         let files = worker.files(picked.fileset);
         let size = files.table.size(picked.file);

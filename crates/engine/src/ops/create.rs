@@ -4,31 +4,29 @@ use crate::data::Destination;
 use crate::fileset::Hold;
 use crate::fileset::build::stamp_name;
 use crate::io::{Fd, Io};
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::ops::transfer::write_all;
 use crate::run::{Halt, Outcome, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 /// A new file of a size drawn from the fileset: open, write, optionally fsync, close.
-pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_bytes: u64, fsync: bool) -> Outcome<Done> {
+pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_bytes: u64, fsync: bool) -> Outcome<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let sizes = &worker.load.files[fileset].sizes;
     let size = if block_bytes == 0 { 0 } else { sizes.draw(&mut worker.random) };
     make(worker, fileset, OFlags::RDWR, |worker, picked, fd, written| {
-        let mut done = Done::default();
         while *written < size {
             let length = block_bytes.min(size - *written);
             let destination = Destination { file: stamp_name(fileset as u32, picked.file), offset: *written };
-            done.calls += write_all(worker, picked, fd, length as usize, destination)?;
+            write_all(worker, picked, fd, length as usize, destination)?;
             *written += length;
         }
-        done.written_bytes = size;
         if fsync {
             worker.call(Call::Fsync, |worker| worker.io.fsync(fd))?;
         }
-        Ok(done)
+        Ok(())
     })
 }
 
@@ -37,8 +35,8 @@ pub(super) fn make<E: Io>(
     worker: &mut Worker<'_, E>,
     fileset: usize,
     access: OFlags,
-    fill: impl FnOnce(&mut Worker<'_, E>, &Picked, Fd, &mut u64) -> Outcome<Done>,
-) -> Outcome<Done> {
+    fill: impl FnOnce(&mut Worker<'_, E>, &Picked, Fd, &mut u64) -> Outcome<()>,
+) -> Outcome<()> {
     let files = worker.files(fileset);
     // Going through once, creating ends when every name that the fileset began with is in use.
     let limit = if worker.group.until_walked { crate::fileset::build::names(files.spec.amount) } else { u64::MAX };

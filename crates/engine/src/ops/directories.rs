@@ -2,7 +2,7 @@
 
 use crate::fileset::{Files, Numbered};
 use crate::io::Io;
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::run::{Halt, Outcome, Worker};
 use rustix::io::Errno;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,17 +18,17 @@ fn fileset<'a, E: Io>(worker: &mut Worker<'a, E>, index: usize) -> &'a Files {
 }
 
 /// Makes a directory in the fileset's own.
-pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let files = fileset(worker, index);
     let number = locked(&files.made_directories).fresh();
     files.layout.made_directory(&mut worker.path, number);
     worker.call(Call::Mkdir, |worker| worker.io.mkdir(files.directory(), worker.path.as_c()))?;
     locked(&files.made_directories).existing.push(number);
-    Ok(Done::default())
+    Ok(())
 }
 
 /// Removes one that [`mkdir`] made.
-pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let files = fileset(worker, index);
     let taken = {
         let mut made = locked(&files.made_directories);
@@ -42,5 +42,5 @@ pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<
         locked(&files.made_directories).existing.push(number);
         return Err(halt);
     }
-    Ok(Done::default())
+    Ok(())
 }

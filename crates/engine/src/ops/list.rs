@@ -1,7 +1,7 @@
 //! Looking at directories.
 
 use crate::io::{Io, kernel};
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::run::{Halt, Outcome, Worker};
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
@@ -35,18 +35,18 @@ fn list<E: Io>(
 }
 
 /// Lists one directory that holds files of the set, drawn uniformly.
-pub(super) fn readdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn readdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let files = worker.files(fileset);
     let holder = worker.random.below(files.layout.holders());
     files.layout.holder(&mut worker.path, holder);
     list(worker, files.directory(), |_, _| {})?;
-    Ok(Done::default())
+    Ok(())
 }
 
 /// Walks the whole fileset, stat-ing each entry.
-pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let files = worker.files(fileset);
@@ -60,7 +60,7 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<D
         let listed = list(worker, files.directory(), |name, kind| names.push((name.to_owned(), kind)));
         match listed {
             // It went while we were on the way to it, which is no failure of the walk.
-            Err(Halt::Fault(fault)) if fault.errno == Errno::NOENT && directory.as_c_str() != c"." => continue,
+            Err(Halt::Fault(fault)) if fault.errno() == Errno::NOENT && directory.as_c_str() != c"." => continue,
             other => other?,
         }
         for (name, kind) in names {
@@ -80,5 +80,5 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<D
             }
         }
     }
-    Ok(Done::default())
+    Ok(())
 }

@@ -3,11 +3,11 @@
 use super::directories::locked;
 use crate::fileset::Files;
 use crate::io::Io;
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::run::{Outcome, Worker};
 
 /// All four. A directory that another thread is working on is not drawn.
-pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let files = worker.files(fileset);
@@ -31,7 +31,7 @@ pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outco
         locked(&files.metadata_directories).existing.push(if renamed.is_ok() { fresh } else { number });
         renamed?;
     }
-    Ok(Done::default())
+    Ok(())
 }
 
 fn make<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Outcome<()> {

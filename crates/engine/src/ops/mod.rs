@@ -1,7 +1,8 @@
 //! What the load does to files: each operation small, in one place, and of one shape.
 //!
 //! An operation is a function of the worker and the action's index: it chooses a file, makes its calls through
-//! [`Worker::call`], and gives back what it moved, or why it was not completed. It keeps no state of its own.
+//! [`Worker::call`], and adds what it moved to [`Worker::done`]; it gives back why it was not completed, if so. It keeps
+//! no state of its own.
 
 mod allocate;
 mod attributes;
@@ -21,8 +22,9 @@ use fstone_model::workload::Operation;
 
 /// Performs an action once.
 #[inline(always)]
-pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let group = worker.group;
+    worker.done = Done::default();
     match &group.actions[index].operation {
         Operation::Create { block_bytes, fsync } => create::create(worker, index, *block_bytes, *fsync),
         Operation::Read(transfer) => transfer::read(worker, index, transfer),
@@ -59,9 +61,10 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
 #[inline]
 pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
     let group = worker.group;
+    worker.done = Done::default();
     match &group.actions[index].operation {
         Operation::Read(transfer) => transfer::queue(worker, index, transfer, slot, Direction::Read),
         Operation::Write(transfer) => transfer::queue(worker, index, transfer, slot, Direction::Write),
-        _ => perform(worker, index).map(Queued::Done),
+        _ => perform(worker, index).map(|()| Queued::Done),
     }
 }

@@ -1,13 +1,13 @@
 //! A file's names: unlink, rename, links.
 
 use crate::io::Io;
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::run::{Outcome, Worker};
 use fstone_model::workload::OpenPolicy;
 
 /// Removes a file. Its name is the next to be created.
 #[inline]
-pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let picked = worker.choose(index)?;
     let files = worker.files(picked.fileset);
     if worker.load.measured {
@@ -23,11 +23,11 @@ pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
         worker.forget(&picked)?;
     }
     files.table.remove(picked.file);
-    Ok(Done::default())
+    Ok(())
 }
 
 /// Gives a file its other name, in the same directory.
-pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
         let renamed = files.table.renamed(picked.file);
@@ -37,12 +37,12 @@ pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
             worker.io.rename(files.directory(), worker.path.as_c(), worker.other_path.as_c())
         })?;
         files.table.rename(picked.file);
-        Ok(Done::default())
+        Ok(())
     })
 }
 
 /// Makes a hard link beside the file.
-pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
         worker.name(picked);
@@ -50,12 +50,12 @@ pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<D
         worker.call(Call::Link, |worker| {
             worker.io.link(files.directory(), worker.path.as_c(), worker.other_path.as_c())
         })?;
-        Ok(Done::default())
+        Ok(())
     })
 }
 
 /// Makes a symbolic link beside the file, to its bare name.
-pub(super) fn symlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(super) fn symlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
         files.layout.bare_name(&mut worker.other_path, picked.file, files.table.renamed(picked.file));
@@ -63,6 +63,6 @@ pub(super) fn symlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
         worker.call(Call::Symlink, |worker| {
             worker.io.symlink(files.directory(), worker.other_path.as_c(), worker.path.as_c())
         })?;
-        Ok(Done::default())
+        Ok(())
     })
 }

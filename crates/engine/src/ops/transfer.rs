@@ -2,7 +2,7 @@
 
 use crate::data::{Destination, stamp};
 use crate::io::{Direction, Fd, Io, mapping};
-use crate::measure::{Call, Done};
+use crate::measure::Call;
 use crate::pattern::{block_bytes, extent_bytes, positions};
 use crate::run::{Flight, Halt, Outcome, Picked, Queued, Worker, is_permutation};
 use fstone_model::workload::{Extent, Pattern, Transfer};
@@ -15,31 +15,42 @@ const DIRECT_ALWAYS: u64 = 4096;
 const DIRECT_SOMETIMES: u64 = 512;
 
 /// Reads.
+//
+// In halves, and not in a closure, so that all of it becomes one piece with the loop: passing results through memory
+// costs more than the operation's own work.
 #[inline(always)]
-pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<Done> {
-    worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
-        let mut done = Done::default();
-        each_block(worker, index, transfer, picked, |worker, offset, length| {
-            done.calls += read_all(worker, picked, fd, length, offset)?;
-            done.read_bytes += length as u64;
-            Ok(())
-        })?;
-        finish(worker, transfer, fd, done)
-    })
+pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
+    let (picked, fd) = worker.open_chosen(index, OFlags::RDONLY)?;
+    let read = read_blocks(worker, index, transfer, &picked, fd);
+    let outcome = if read.is_ok() { finish(worker, transfer, fd) } else { read };
+    worker.close_chosen(&picked, fd, outcome)
+}
+
+#[inline(always)]
+fn read_blocks<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    transfer: &Transfer,
+    picked: &Picked,
+    fd: Fd,
+) -> Outcome<()> {
+    let size = worker.files(picked.fileset).table.size(picked.file);
+    let mut blocks = Blocks::new(worker, index, transfer, picked, size);
+    while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
+        read_all(worker, picked, fd, length, offset)?;
+    }
+    Ok(())
 }
 
 /// Overwrites in place.
 #[inline]
-pub(super) fn write<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<Done> {
+pub(super) fn write<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
     worker.with_open_file(index, OFlags::WRONLY, |worker, picked, fd| {
-        let mut done = Done::default();
         each_block(worker, index, transfer, picked, |worker, offset, length| {
             let destination = worker.destination(picked, offset);
-            done.calls += write_all(worker, picked, fd, length, destination)?;
-            done.written_bytes += length as u64;
-            Ok(())
+            write_all(worker, picked, fd, length, destination)
         })?;
-        finish(worker, transfer, fd, done)
+        finish(worker, transfer, fd)
     })
 }
 
@@ -73,14 +84,12 @@ fn queue_block<E: Io>(
         worker.files(picked.fileset).table.touch(picked.file);
     }
     let fd = worker.kept(picked)?;
-    let mut queued = Queued::Done(Done::default());
+    let mut queued = Queued::Done;
     each_block(worker, index, transfer, picked, |worker, offset, length| {
         let odd = worker.load.io.direct && !(offset | length as u64).is_multiple_of(DIRECT_SOMETIMES);
         let destination = worker.destination(picked, offset);
         if odd && direction == Direction::Write {
-            let calls = write_all(worker, picked, fd, length, destination)?;
-            queued = Queued::Done(Done { written_bytes: length as u64, calls, ..Done::default() });
-            return Ok(());
+            return write_all(worker, picked, fd, length, destination);
         }
         touch(worker, picked, offset);
         let mut asked = length;
@@ -100,7 +109,7 @@ fn queue_block<E: Io>(
 }
 
 /// Writes at the end.
-pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<Done> {
+pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
     worker.with_open_file(index, OFlags::WRONLY | OFlags::APPEND, |worker, picked, fd| {
         let total = match transfer.extent {
             Extent::Whole => transfer.block_bytes,
@@ -108,40 +117,36 @@ pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: 
         };
         let table = &worker.files(picked.fileset).table;
         let start = table.size(picked.file);
-        let mut done = Done::default();
+        let mut written = 0;
         let mut outcome = Ok(());
-        while done.written_bytes < total && outcome.is_ok() {
-            let length = transfer.block_bytes.max(1).min(total - done.written_bytes);
-            let destination = worker.destination(picked, start + done.written_bytes);
-            outcome = write_all(worker, picked, fd, length as usize, destination).map(|calls| {
-                done.calls += calls;
-                done.written_bytes += length;
-            });
+        while written < total && outcome.is_ok() {
+            let length = transfer.block_bytes.max(1).min(total - written);
+            let destination = worker.destination(picked, start + written);
+            outcome = write_all(worker, picked, fd, length as usize, destination);
+            written += if outcome.is_ok() { length } else { 0 };
         }
         // Only now may others take the new part for there.
-        table.grow(picked.file, done.written_bytes);
+        table.grow(picked.file, written);
         outcome?;
-        finish(worker, transfer, fd, done)
+        finish(worker, transfer, fd)
     })
 }
 
 /// Reads through a mapping made for the operation.
-pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<Done> {
+pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
         let map = map(worker, fd, size, false)?;
-        let mut done = Done::default();
         let outcome = each_block(worker, index, transfer, picked, |worker, offset, length| {
             touch(worker, picked, offset);
             worker.call(Call::Read, |worker| map.read(&mut worker.buffer.bytes_mut()[..length], offset))?;
-            verify(worker, picked, offset, length)?;
-            done.calls += 1;
-            done.read_bytes += length as u64;
-            Ok(())
+            worker.done.calls += 1;
+            worker.done.read_bytes += length as u64;
+            verify(worker, picked, offset, length)
         });
         worker.call(Call::Munmap, |_| map.unmap())?;
         outcome?;
-        finish(worker, transfer, fd, done)
+        finish(worker, transfer, fd)
     })
 }
 
@@ -151,26 +156,25 @@ pub(super) fn mapped_write<E: Io>(
     index: usize,
     transfer: &Transfer,
     msync: bool,
-) -> Outcome<Done> {
+) -> Outcome<()> {
     worker.with_open_file(index, OFlags::RDWR, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
         let map = map(worker, fd, size, true)?;
-        let mut done = Done::default();
         let outcome = each_block(worker, index, transfer, picked, |worker, offset, length| {
             let destination = worker.destination(picked, offset);
             touch(worker, picked, offset);
             worker.source.prepare(length, destination);
             worker.call(Call::Write, |worker| map.write(worker.source.block(), offset))?;
-            done.calls += 1;
-            done.written_bytes += length as u64;
             if msync {
                 worker.call(Call::Msync, |_| map.msync(offset, length))?;
             }
+            worker.done.calls += 1;
+            worker.done.written_bytes += length as u64;
             Ok(())
         });
         worker.call(Call::Munmap, |_| map.unmap())?;
         outcome?;
-        finish(worker, transfer, fd, done)
+        finish(worker, transfer, fd)
     })
 }
 
@@ -180,11 +184,86 @@ fn map<E: Io>(worker: &mut Worker<'_, E>, fd: Fd, size: u64, write: bool) -> Out
 
 /// The fsync of the transfer, if it has one.
 #[inline(always)]
-fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd, done: Done) -> Outcome<Done> {
+fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd) -> Outcome<()> {
     if transfer.fsync {
         worker.call(Call::Fsync, |worker| worker.io.fsync(fd))?;
     }
-    Ok(done)
+    Ok(())
+}
+
+/// The blocks of one operation still to come.
+#[derive(Debug, Clone, Copy)]
+enum Blocks {
+    /// Each drawn by itself: how many, the number of the next, and where it is if that is known already.
+    Random { count: u64, number: u64, first: Option<u64> },
+    /// One after the other, with gaps of `skip` between them.
+    Run { offset: u64, left: u64, block: u64, skip: u64 },
+}
+
+impl Blocks {
+    #[inline(always)]
+    fn new<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer, picked: &Picked, size: u64) -> Self {
+        if let Pattern::Random { .. } = transfer.pattern {
+            let count = if size == 0 { 0 } else { random_blocks(transfer, size) };
+            return Self::Random { count, number: 0, first: first_position(worker, index, transfer, picked, count) };
+        }
+        Self::run(worker, index, transfer, picked, size)
+    }
+
+    fn run<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer, picked: &Picked, size: u64) -> Self {
+        let extent = extent_bytes(transfer, size);
+        let block = block_bytes(transfer, size);
+        let (offset, left, skip) = match transfer.pattern {
+            Pattern::FromRandom { align_bytes } => {
+                let align = align_bytes.max(1);
+                (worker.random.below((size - extent) / align + 1) * align, extent, 0)
+            }
+            Pattern::Cursor { shared } => {
+                let units = positions(transfer, size);
+                let unit = picked.position.unwrap_or_else(|| next_unit(worker, index, shared)) % units.max(1);
+                let whole = if transfer.extent == Extent::Whole { size } else { extent_of(transfer) };
+                let offset = unit * whole;
+                (offset, whole.min(size.saturating_sub(offset)), 0)
+            }
+            Pattern::Skip { skip_bytes } => (0, extent, skip_bytes),
+            Pattern::FromStart | Pattern::Random { .. } => (0, extent, 0),
+        };
+        Self::Run { offset, left, block, skip }
+    }
+
+    /// Offset and length of the next block.
+    #[inline(always)]
+    fn next<E: Io>(
+        &mut self,
+        worker: &mut Worker<'_, E>,
+        index: usize,
+        transfer: &Transfer,
+        picked: &Picked,
+        size: u64,
+    ) -> Option<(u64, usize)> {
+        match self {
+            Self::Random { count, number, first } => {
+                if *number == *count {
+                    return None;
+                }
+                *number += 1;
+                Some(match first.take() {
+                    Some(position) => place(transfer, size, position),
+                    None => random_block(worker, index, transfer, picked, size, *count, *number - 1),
+                })
+            }
+            Self::Run { offset, left, block, skip } => {
+                let length = (*block).min(*left).min(size.saturating_sub(*offset));
+                if length == 0 {
+                    return None;
+                }
+                let start = *offset;
+                *left -= length;
+                *offset = start.saturating_add(length).saturating_add(*skip);
+                Some((start, length as usize))
+            }
+        }
+    }
 }
 
 /// Calls `each` with offset and length of every block of one operation.
@@ -197,44 +276,9 @@ fn each_block<'a, E: Io>(
     mut each: impl FnMut(&mut Worker<'a, E>, u64, usize) -> Outcome<()>,
 ) -> Outcome<()> {
     let size = worker.files(picked.fileset).table.size(picked.file);
-    if size == 0 {
-        return Ok(());
-    }
-    if let Pattern::Random { align_bytes, .. } = transfer.pattern {
-        let count = random_blocks(transfer, size);
-        let mut first = first_position(worker, index, transfer, picked, count);
-        for number in 0..count {
-            let (offset, length) = match first.take() {
-                Some(position) => place(transfer, size, position),
-                None => random_block(worker, index, transfer, picked, size, count, number),
-            };
-            debug_assert!(offset.is_multiple_of(align_bytes.max(1)));
-            each(worker, offset, length)?;
-        }
-        return Ok(());
-    }
-    let extent = extent_bytes(transfer, size);
-    let block = block_bytes(transfer, size);
-    let (start, end) = match transfer.pattern {
-        Pattern::FromRandom { align_bytes } => {
-            let align = align_bytes.max(1);
-            let start = worker.random.below((size - extent) / align + 1) * align;
-            (start, start + extent)
-        }
-        Pattern::Cursor { shared } => {
-            let units = positions(transfer, size);
-            let unit = picked.position.unwrap_or_else(|| next_unit(worker, index, shared)) % units.max(1);
-            let whole = if transfer.extent == Extent::Whole { size } else { extent_of(transfer) };
-            (unit * whole, size.min((unit + 1).saturating_mul(whole)))
-        }
-        Pattern::Skip { skip_bytes } => return skipping(worker, size, extent, block, skip_bytes, each),
-        Pattern::FromStart | Pattern::Random { .. } => (0, extent),
-    };
-    let mut offset = start;
-    while offset < end {
-        let length = block.min(end - offset);
-        each(worker, offset, length as usize)?;
-        offset += length;
+    let mut blocks = Blocks::new(worker, index, transfer, picked, size);
+    while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
+        each(worker, offset, length)?;
     }
     Ok(())
 }
@@ -244,25 +288,6 @@ fn extent_of(transfer: &Transfer) -> u64 {
         Extent::Whole => transfer.block_bytes,
         Extent::Bytes(bytes) => bytes.max(1),
     }
-}
-
-/// A block, then a gap, until the extent is moved or the file ends.
-fn skipping<'a, E: Io>(
-    worker: &mut Worker<'a, E>,
-    size: u64,
-    extent: u64,
-    block: u64,
-    skip: u64,
-    mut each: impl FnMut(&mut Worker<'a, E>, u64, usize) -> Outcome<()>,
-) -> Outcome<()> {
-    let (mut offset, mut left) = (0u64, extent);
-    while left > 0 && offset < size {
-        let length = block.min(left).min(size - offset);
-        each(worker, offset, length as usize)?;
-        left -= length;
-        offset = offset.saturating_add(length).saturating_add(skip);
-    }
-    Ok(())
 }
 
 /// Whole blocks of one operation that draws each by itself; one when the extent is smaller than a block.
@@ -319,16 +344,18 @@ fn random_block<E: Io>(
         state.positions = (size, positions(transfer, size));
     }
     let space = state.positions.1;
-    let turn = if is_permutation(&worker.group.actions[index]) {
-        match picked.position {
-            // Going through the files in turn, the round says how many blocks each has given.
-            Some(round) => round * count + number,
-            None => worker.turns(index, picked, 1),
+    let position = match state.drawer.uniform(space, &mut worker.random) {
+        Some(position) => position,
+        None => {
+            let turn = match picked.position {
+                _ if !is_permutation(&worker.group.actions[index]) => 0,
+                // Going through the files in turn, the round says how many blocks each has given.
+                Some(round) => round * count + number,
+                None => worker.turns(index, picked, 1),
+            };
+            worker.states[index].drawer.draw(space, &mut worker.random, || turn)
         }
-    } else {
-        0
     };
-    let position = worker.states[index].drawer.draw(space, &mut worker.random, || turn);
     place(transfer, size, position)
 }
 
@@ -343,11 +370,10 @@ fn next_unit<E: Io>(worker: &mut Worker<'_, E>, index: usize, shared: bool) -> u
     *cursor - 1
 }
 
-/// Reads a block whole; gives the number of calls.
+/// Reads a block whole.
 #[inline(always)]
-fn read_all<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, fd: Fd, length: usize, offset: u64) -> Outcome<u64> {
+fn read_all<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, fd: Fd, length: usize, offset: u64) -> Outcome<()> {
     touch(worker, picked, offset);
-    let mut calls = 0;
     let mut have = 0;
     while have < length {
         // Direct reads are asked for in full pages; the file's end cuts them short.
@@ -355,15 +381,15 @@ fn read_all<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, fd: Fd, length: 
         let got = worker.call(Call::Read, |worker| {
             worker.io.read(fd, &mut worker.buffer.bytes_mut()[have..until], offset + have as u64)
         })?;
-        calls += 1;
+        worker.done.calls += 1;
         if got == 0 {
             // The file is shorter than it was when it was written.
             return Err(Halt::fault(Call::Read, Errno::NODATA));
         }
         have += got;
     }
-    verify(worker, picked, offset, length)?;
-    Ok(calls)
+    worker.done.read_bytes += length as u64;
+    verify(worker, picked, offset, length)
 }
 
 /// Checks stamps, when data is stamped.
@@ -391,7 +417,7 @@ fn check_stamps<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64,
     Ok(())
 }
 
-/// Writes a block whole; gives the number of calls. What direct I/O cannot carry, the end of an odd-sized file, goes
+/// Writes a block whole. What direct I/O cannot carry, the end of an odd-sized file, goes
 /// through the page cache.
 #[inline]
 pub(super) fn write_all<E: Io>(
@@ -400,7 +426,7 @@ pub(super) fn write_all<E: Io>(
     fd: Fd,
     length: usize,
     destination: Destination,
-) -> Outcome<u64> {
+) -> Outcome<()> {
     let offset = destination.offset;
     touch(worker, picked, offset);
     worker.source.prepare(length, destination);
@@ -412,7 +438,7 @@ pub(super) fn write_all<E: Io>(
     } else {
         0
     };
-    let (mut calls, mut have) = (0, 0);
+    let mut have = 0;
     while have < carried {
         let written = worker.call(Call::Write, |worker| {
             worker.io.write(fd, &worker.source.block()[have..carried], offset + have as u64)
@@ -422,34 +448,37 @@ pub(super) fn write_all<E: Io>(
             Ok(written) => have += written,
             // A device with larger sectors than the block.
             Err(Halt::Fault(fault))
-                if direct && fault.errno == Errno::INVAL && !(offset | length as u64).is_multiple_of(DIRECT_ALWAYS) =>
+                if direct
+                    && fault.errno() == Errno::INVAL
+                    && !(offset | length as u64).is_multiple_of(DIRECT_ALWAYS) =>
             {
-                return Ok(calls + write_indirectly(worker, picked, have, offset)?);
+                worker.done.written_bytes += length as u64;
+                return write_indirectly(worker, picked, have, offset);
             }
             Err(halt) => return Err(halt),
         }
-        calls += 1;
+        worker.done.calls += 1;
     }
     if carried < length {
-        calls += write_indirectly(worker, picked, carried, offset)?;
+        write_indirectly(worker, picked, carried, offset)?;
     }
-    Ok(calls)
+    worker.done.written_bytes += length as u64;
+    Ok(())
 }
 
 /// Writes the prepared block from `have` on through the page cache, by a second descriptor.
 #[cold]
-fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: usize, offset: u64) -> Outcome<u64> {
+fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: usize, offset: u64) -> Outcome<()> {
     worker.load.indirect.fetch_add(1, Ordering::Relaxed);
     worker.name(picked);
     let directory = worker.files(picked.fileset).directory();
     let flags = (worker.data_flags(OFlags::WRONLY)) - OFlags::DIRECT;
     let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
     let mut have = have;
-    let mut calls = 0;
     let length = worker.source.block().len();
     let outcome = loop {
         if have == length {
-            break Ok(calls);
+            break Ok(());
         }
         let written = worker
             .call(Call::Write, |worker| worker.io.write(fd, &worker.source.block()[have..], offset + have as u64));
@@ -458,7 +487,7 @@ fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: us
             Ok(written) => have += written,
             Err(halt) => break Err(halt),
         }
-        calls += 1;
+        worker.done.calls += 1;
     };
     worker.close_after(fd, outcome)
 }

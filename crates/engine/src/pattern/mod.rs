@@ -27,6 +27,12 @@ impl Drawer {
         Self { distribution, seed, zipf: None }
     }
 
+    /// A number from `0..space`, if the distribution is uniform: the common case, which is worth a way of its own.
+    #[inline(always)]
+    pub(crate) fn uniform(&self, space: u64, random: &mut Random) -> Option<u64> {
+        (self.distribution == Distribution::Uniform).then(|| random.below(space))
+    }
+
     /// A number from `0..space`; `turn` is how many were drawn from it before, which only a permutation asks.
     #[inline]
     pub(crate) fn draw(&mut self, space: u64, random: &mut Random, turn: impl FnOnce() -> u64) -> u64 {

@@ -66,8 +66,9 @@ impl<E: Io> Worker<'_, E> {
         let mut last_end = now;
         let paced = self.group.spec.rate_per_second.is_some();
         let think = clock.ticks(self.group.spec.think_time);
+        let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         while now < deadline && !self.told_to_stop() {
-            if self.group.thread_quota.is_some_and(|quota| performed >= quota) || !self.granted(&mut granted) {
+            if performed >= thread_quota || (self.counted.0 && !self.granted(&mut granted)) {
                 break;
             }
             if paced {
@@ -85,7 +86,7 @@ impl<E: Io> Worker<'_, E> {
             performed += 1;
             self.account(point, start, end);
             match outcome {
-                Ok(done) => self.completed(index, done, clock.between(now, end)),
+                Ok(()) => self.completed(index, self.done, clock.between(now, end)),
                 Err(Halt::Fault(fault)) => self.failed(index, fault),
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }
@@ -163,8 +164,10 @@ impl<E: Io> Worker<'_, E> {
             TransactionRule::BlocksCeil => bytes.div_ceil(action.block_bytes),
         };
         self.tally.actions[index].completed(done, transactions, latency_ns);
-        self.group.limits.moved(bytes);
-        self.load.phase.limits.moved(bytes);
+        if self.counted.1 {
+            self.group.limits.moved(bytes);
+            self.load.phase.limits.moved(bytes);
+        }
         if done.written_bytes > 0 && self.group.spec.fsync.every_operations > 0 {
             self.group.dirty.0.store(true, Ordering::Relaxed);
         }
@@ -184,7 +187,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     fn note_error(&self, operation: &str, fault: Fault, path: &str) {
-        self.load.collector.error(operation, fault.call.name(), path, fault.errno);
+        self.load.collector.error(operation, fault.call.name(), path, fault.errno());
         if self.load.on_error == ErrorPolicy::Stop {
             self.load.halted.store(true, Ordering::Relaxed);
         }

@@ -201,8 +201,8 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
                         fileset: files.spec.name.clone(),
                         call: "open",
                         path: files.shown(&worker.path.shown()).into(),
-                        errno: fault.errno,
-                        cure: open_cure(worker.data_flags(OFlags::RDWR), fault.errno),
+                        errno: fault.errno(),
+                        cure: open_cure(worker.data_flags(OFlags::RDWR), fault.errno()),
                     });
                 }
                 Err(_) => return Err(LoadError::Interrupted),

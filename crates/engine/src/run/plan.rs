@@ -53,6 +53,11 @@ impl Limits {
         self.ended.0.load(Ordering::Relaxed)
     }
 
+    /// Whether operations or bytes are counted towards a stop.
+    pub(crate) fn counts(&self) -> (bool, bool) {
+        (self.operations.is_some(), self.bytes.is_some())
+    }
+
     /// Claims operations; how many the caller may perform, 0 for no more, `u64::MAX` when there is no quota.
     #[inline]
     pub(crate) fn claim(&self) -> u64 {

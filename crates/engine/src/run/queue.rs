@@ -25,7 +25,7 @@ pub(crate) enum Queued {
     /// It is in flight.
     Pushed(Flight),
     /// It is done: there was nothing to transfer, or the queue could not carry it.
-    Done(Done),
+    Done,
 }
 
 /// A transfer in flight.
@@ -127,7 +127,7 @@ impl<E: Io> Worker<'_, E> {
                 let begun = if paced { intended } else { clock.now() };
                 self.mark = 0;
                 match ops::perform(self, index) {
-                    Ok(done) => self.ended(index, Ok(done), begun, &mut queue, point),
+                    Ok(()) => self.ended(index, Ok(self.done), begun, &mut queue, point),
                     Err(Halt::Fault(fault)) => self.ended(index, Err(fault), begun, &mut queue, point),
                     Err(Halt::Exhausted | Halt::Stopped) => going = false,
                 }
@@ -146,7 +146,7 @@ impl<E: Io> Worker<'_, E> {
                 queue.slots[slot as usize] = Some((index, begun, flight));
                 return true;
             }
-            Ok(Queued::Done(done)) => self.ended(index, Ok(done), begun, queue, point),
+            Ok(Queued::Done) => self.ended(index, Ok(self.done), begun, queue, point),
             Err(Halt::Fault(fault)) => self.ended(index, Err(fault), begun, queue, point),
             Err(Halt::Exhausted | Halt::Stopped) => {
                 queue.free.push(slot);
@@ -233,6 +233,6 @@ impl<E: Io> Worker<'_, E> {
             Err(errno) => errno,
         };
         self.name(&flight.picked);
-        Err(Fault { call: if reading { Call::Read } else { Call::Write }, errno })
+        Err(Fault::new(if reading { Call::Read } else { Call::Write }, errno))
     }
 }

@@ -6,7 +6,7 @@ use crate::data::{Depot, Destination, Source};
 use crate::fileset::build::stamp_name;
 use crate::fileset::{Files, Hold, PathBuffer};
 use crate::io::{Fd, Io};
-use crate::measure::{Call, Clock, Collector, ThreadTally};
+use crate::measure::{Call, Clock, Collector, Done, ThreadTally};
 use crate::pattern::{Drawer, Space, distribution_of, positions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Distribution, ErrorPolicy, FileChoice, IoSettings, OpenPolicy};
@@ -14,11 +14,22 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// An operation's failure.
+/// An operation's failure. Of whole words, like [`Call`]: results that the compiler has to take apart byte by byte
+/// cost the loop a fifth of its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) call: Call,
-    pub(crate) errno: Errno,
+    number: i32,
+}
+
+impl Fault {
+    pub(crate) fn new(call: Call, errno: Errno) -> Self {
+        Self { call, number: errno.raw_os_error() }
+    }
+
+    pub(crate) fn errno(self) -> Errno {
+        Errno::from_raw_os_error(self.number)
+    }
 }
 
 /// Why an operation was not completed.
@@ -34,7 +45,7 @@ pub(crate) enum Halt {
 
 impl Halt {
     pub(crate) fn fault(call: Call, errno: Errno) -> Self {
-        Self::Fault(Fault { call, errno })
+        Self::Fault(Fault::new(call, errno))
     }
 }
 
@@ -113,6 +124,10 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) buffer: Aligned,
     pub(crate) listing: Vec<std::mem::MaybeUninit<u8>>,
     pub(crate) tally: ThreadTally,
+    /// What the operation has moved so far.
+    pub(crate) done: Done,
+    /// Whether operations, and bytes, are counted towards a stop of the group or the phase.
+    pub(crate) counted: (bool, bool),
     pub(crate) states: Vec<ActionState>,
     /// Whether single calls are timed.
     time_calls: bool,
@@ -127,6 +142,7 @@ pub(crate) struct Worker<'a, E> {
 
 impl<'a, E: Io> Worker<'a, E> {
     pub(crate) fn new(io: E, load: &'a Load<'a>, group: &'a GroupPlan, thread: u64, block_bytes: usize) -> Self {
+        let (ours, all) = (group.limits.counts(), load.phase.limits.counts());
         let place = [THREAD_STREAM, load.phase_number, group.number as u64, thread];
         let states = group
             .actions
@@ -165,6 +181,8 @@ impl<'a, E: Io> Worker<'a, E> {
             buffer: Aligned::new(block_bytes),
             listing: Vec::new(),
             tally: ThreadTally::new(group.actions.len()),
+            done: Done::default(),
+            counted: (ours.0 || all.0, ours.1 || all.1),
             states,
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
@@ -262,25 +280,50 @@ impl<'a, E: Io> Worker<'a, E> {
     }
 
     /// The same for operations that need the file open; those that keep files open do not open it again.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn with_open_file<T>(
         &mut self,
         index: usize,
         flags: OFlags,
         work: impl FnOnce(&mut Self, &Picked, Fd) -> Outcome<T>,
     ) -> Outcome<T> {
-        self.with_file(index, |worker, picked| {
-            if worker.group.spec.open == OpenPolicy::KeepOpen {
-                let fd = worker.kept(picked)?;
-                return work(worker, picked, fd);
+        let (picked, fd) = self.open_chosen(index, flags)?;
+        let outcome = work(self, &picked, fd);
+        self.close_chosen(&picked, fd, outcome)
+    }
+
+    /// The first half of [`Worker::with_open_file`].
+    #[inline(always)]
+    pub(crate) fn open_chosen(&mut self, index: usize, flags: OFlags) -> Outcome<(Picked, Fd)> {
+        let picked = self.choose(index)?;
+        if self.load.measured {
+            self.files(picked.fileset).table.touch(picked.file);
+        }
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        match if keep { self.kept(&picked) } else { self.open(&picked, flags) } {
+            Ok(fd) => Ok((picked, fd)),
+            Err(halt) => {
+                self.release(&picked);
+                Err(halt)
             }
-            worker.name(picked);
-            let directory = worker.files(picked.fileset).directory();
-            let flags = worker.data_flags(flags);
-            let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
-            let outcome = work(worker, picked, fd);
-            worker.close_after(fd, outcome)
-        })
+        }
+    }
+
+    /// The second half.
+    #[inline(always)]
+    pub(crate) fn close_chosen<T>(&mut self, picked: &Picked, fd: Fd, outcome: Outcome<T>) -> Outcome<T> {
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        let outcome = if keep { outcome } else { self.close_after(fd, outcome) };
+        self.release(picked);
+        outcome
+    }
+
+    /// Opens a picked file with the workload's flags.
+    fn open(&mut self, picked: &Picked, flags: OFlags) -> Outcome<Fd> {
+        self.name(picked);
+        let directory = self.files(picked.fileset).directory();
+        let flags = self.data_flags(flags);
+        self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))
     }
 
     /// Closes a file; an error of closing counts when there was none before.
