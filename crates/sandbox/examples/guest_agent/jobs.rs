@@ -59,6 +59,7 @@ impl Handler for Jobs {
             "fill" => fill(number(&words, 0)?, context),
             "random-reads" => random_reads(&words),
             "sequential" => sequential(&words),
+            "command" => command(&words),
             "handler-panic" => panic!("as asked"),
             "kernel-panic" => fs::write("/proc/sysrq-trigger", "c").map_err(text).map(|()| Vec::new()),
             "abort" => std::process::abort(),
@@ -76,6 +77,13 @@ fn do_mount(words: &[&str], context: &Context<'_>) -> Answer {
     let options = std::ffi::CString::new(rest.first().copied().unwrap_or("")).map_err(text)?;
     mount(*device, &point, *kind, MountFlags::empty(), Some(options.as_c_str())).map_err(text)?;
     Ok(Vec::new())
+}
+
+/// A program of the host, in the guest; answers with what it printed.
+fn command(words: &[&str]) -> Answer {
+    let [program, arguments @ ..] = words else { return Err("command PROGRAM ARGUMENTS".to_owned()) };
+    let output = std::process::Command::new(program).args(arguments).output().map_err(text)?;
+    if output.status.success() { Ok(output.stdout) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
 /// Files of 4 KiB, each made durable; answers with the nanoseconds it took.

@@ -111,9 +111,9 @@ fn a_storm_of_disk_errors_fails_the_job_and_not_the_guest() {
         matches!(&failed, JobEnd::Failed(why) if why.contains("Input/output") || why.contains("Read-only")),
         "{failed:?}"
     );
-    assert!(guest.console().first(IncidentKind::Filesystem).is_some(), "{:?}", guest.console());
     let report = guest.finish();
     assert_eq!(report.ending, Ending::Bye, "{:?}", report.console);
+    assert!(report.console.first(IncidentKind::Filesystem).is_some(), "{:?}", report.console);
     assert!(disk.finish().injected_errors > 0);
 }
 

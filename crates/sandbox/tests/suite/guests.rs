@@ -134,6 +134,23 @@ fn a_disk_outlives_its_guest() {
     assert_eq!(second.finish().ending, Ending::Bye);
 }
 
+/// Tools of the host run in the guest, as its root and on its disk: the way out where a mkfs wants root on the host.
+#[test]
+fn a_mkfs_of_the_host_can_run_in_the_guest() {
+    let Some(bench) = Bench::new() else { return };
+    if !std::path::Path::new("/usr/sbin/mkfs.btrfs").exists() {
+        return skip("mkfs.btrfs is not installed");
+    }
+    let image = bench.path("raw.img");
+    File::create(&image).unwrap().set_len(128 << 20).unwrap();
+    let (mut guest, disk) = bench.boot_with(&DiskSpec::new(&image), |_| ());
+    done(&mut guest, "command", "/usr/sbin/mkfs.btrfs -q -f /dev/vda");
+    done(&mut guest, "mount", "/dev/vda btrfs");
+    done(&mut guest, "fsync-files", "3");
+    assert_eq!(guest.finish().ending, Ending::Bye);
+    assert!(disk.finish().flushes >= 3);
+}
+
 #[test]
 fn the_built_in_disk_is_there_too() {
     let Some(bench) = Bench::new() else { return };
