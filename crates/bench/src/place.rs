@@ -16,6 +16,11 @@ impl Place {
         Self::below(Path::new("/dev/shm"))
     }
 
+    /// On the filesystem of temporary files.
+    pub(crate) fn on_disk() -> Result<Self, Trouble> {
+        Self::below(&std::env::temp_dir())
+    }
+
     fn below(parent: &Path) -> Result<Self, Trouble> {
         if !parent.is_dir() {
             return Err(Trouble::Absent(format!("there is no {}", parent.display())));

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Longest wait for a completion under a target rate: how long it may take to notice that the load is to stop.
 const NAP: Duration = Duration::from_millis(50);
 
+/// Without O_DIRECT, this part of the queue is waited for before it is filled again.
+const BUFFERED_SHARE: u32 = 4;
+
 /// What became of an attempt to queue an operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Queued {
@@ -87,6 +90,9 @@ impl<E: Io> Worker<'_, E> {
             done: Vec::with_capacity(depth as usize),
             last_end: now,
         };
+        // A device is kept busy by refilling its queue at once. What the page cache holds comes back as fast as it is
+        // asked for, or from the kernel's own threads, which each waking of this one would hold up.
+        let least = if self.load.io.direct { 1 } else { depth.div_ceil(BUFFERED_SHARE) };
         let mut going = true;
         let mut alone = None;
         while going || queue.flying() > 0 {
@@ -119,7 +125,7 @@ impl<E: Io> Worker<'_, E> {
             let flying = queue.flying();
             if flying > 0 {
                 // Draining, everything is waited for at once.
-                let least = if going && alone.is_none() { 1 } else { flying };
+                let least = if going && alone.is_none() { least.min(flying) } else { flying };
                 self.take_back(least, None, &mut queue, point);
             }
             if let Some((index, intended)) = alone.take_if(|_| queue.flying() == 0) {
