@@ -26,7 +26,8 @@ pub(crate) fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// The example that is the agent of these tests; cargo builds it with them.
+/// The example that is the agent of these tests. `cargo test` builds it; `cargo test --test suite` alone does not, and
+/// would use an old one.
 pub(crate) fn agent() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let agent = test.parent().unwrap().parent().unwrap().join("examples/guest_agent");
