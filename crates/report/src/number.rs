@@ -171,11 +171,11 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("{}×", grouped(value, decimals))
 }
 
-/// A p-value as people print it: "0.03", "0.004", "below 0.001".
+/// A p-value as people print it: "0.03", "0.004", "< 0.001".
 #[must_use]
 pub(crate) fn p_value(p: f64) -> String {
     match p {
-        p if p < 0.001 => "below 0.001".to_owned(),
+        p if p < 0.001 => "< 0.001".to_owned(),
         p if p < 0.01 => format!("{p:.3}"),
         p => format!("{p:.2}"),
     }

@@ -1,6 +1,10 @@
 //! Did the figures depend on when they were measured, and does one lie far from the others?
 
 use super::{ColumnView, Row, Warning};
+use crate::{
+    number::{grouped, p_value},
+    text::listing,
+};
 use fstone_stats::{
     Sample,
     drift::{Drift, RunPoint, drift_of_run},
@@ -20,21 +24,37 @@ pub struct Drifting {
 }
 
 impl Drifting {
-    pub(super) fn warning(&self, columns: &[ColumnView]) -> Warning {
+    /// "rose by about 3.2 %", from the first trial to the last.
+    #[must_use]
+    pub fn change(&self) -> String {
         let change = self.drift.relative_change.unwrap_or(0.0);
         let direction = if change < 0.0 { "fell" } else { "rose" };
-        Warning {
-            text: format!(
-                "{} {direction} by about {} % from the first trial to the last (Mann–Kendall p = {}); the shuffled \
-                 order keeps this out of the comparison, but it widens the intervals",
-                columns[self.column].header,
-                crate::number::grouped(change.abs() * 100.0, if change.abs() < 0.1 { 1 } else { 0 }),
-                crate::number::p_value(self.drift.p),
-            ),
-            rows: Vec::new(),
-            trials: 0,
-        }
+        format!("{direction} by about {} %", grouped(change.abs() * 100.0, usize::from(change.abs() < 0.1)))
     }
+}
+
+/// One warning for all columns that drifted.
+pub(super) fn warning(drifts: &[Drifting], columns: &[ColumnView]) -> Option<Warning> {
+    if drifts.is_empty() {
+        return None;
+    }
+    let told: Vec<String> = drifts
+        .iter()
+        .map(|drift| {
+            let p = p_value(drift.drift.p);
+            let p = if p.starts_with('<') { p } else { format!("= {p}") };
+            format!("{} {} (p {p})", columns[drift.column].header, drift.change())
+        })
+        .collect();
+    Some(Warning {
+        text: format!(
+            "Drift from the first trial to the last (Mann–Kendall): {}; the shuffled order keeps it out of the \
+             comparison, but it widens the intervals",
+            listing(&told),
+        ),
+        rows: Vec::new(),
+        trials: 0,
+    })
 }
 
 /// The columns in which run order shows. The level is shared between the columns (Bonferroni).

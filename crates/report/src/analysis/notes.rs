@@ -1,6 +1,6 @@
 //! Footnotes for what did not complete, and warnings about what did; each said once.
 
-use super::{ColumnComparison, ColumnView, Drifting, Row};
+use super::{ColumnComparison, ColumnView, Drifting, Row, drift};
 use crate::text;
 use fstone_model::Outcome;
 use std::collections::HashMap;
@@ -14,8 +14,11 @@ pub struct Footnote {
     pub word: &'static str,
     /// The step it happened in.
     pub step: String,
-    /// The kernel's or the tool's own words; may be several lines.
+    /// The kernel's or the tool's own words; may be several lines. Words that differ in a number alone (a file's, a
+    /// count) are the same reason; these are the first trial's.
     pub words: String,
+    /// Whether some trial's words differ from these in a number.
+    pub alike: bool,
     /// The likely cure.
     pub cure: Option<String>,
     /// The rows it happened in.
@@ -43,7 +46,7 @@ impl Footnote {
         }
         let words = text::line(&self.words);
         if !words.is_empty() {
-            sentence.push_str(&format!(": {words}"));
+            sentence.push_str(&format!(": {words}{}", if self.alike { ", and the like" } else { "" }));
         }
         if let Some(cure) = &self.cure {
             sentence.push_str(&format!(" (cure: {cure})"));
@@ -81,14 +84,23 @@ pub(super) fn footnotes(rows: &mut [Row<'_>]) -> Vec<Footnote> {
     for (index, row) in rows.iter_mut().enumerate() {
         for trial in &row.trials {
             let Some((word, step, words, cure)) = reason(&trial.outcome) else { continue };
-            let known = footnotes
-                .iter()
-                .position(|note| note.word == word && note.step == step && note.words == words && note.cure == cure);
-            let at = known.unwrap_or_else(|| {
-                let number = footnotes.len() + 1;
-                footnotes.push(Footnote { number, word, step, words, cure, rows: Vec::new() });
-                number - 1
+            let known = footnotes.iter().position(|note| {
+                note.word == word
+                    && note.step == step
+                    && note.cure == cure
+                    && without_numbers(&note.words) == without_numbers(&words)
             });
+            let at = match known {
+                Some(known) => {
+                    footnotes[known].alike |= footnotes[known].words != words;
+                    known
+                }
+                None => {
+                    let number = footnotes.len() + 1;
+                    footnotes.push(Footnote { number, word, step, words, alike: false, cure, rows: Vec::new() });
+                    number - 1
+                }
+            };
             let of = row.trials.len();
             match footnotes[at].rows.last_mut() {
                 Some(last) if last.row == index => last.trials += 1,
@@ -119,7 +131,14 @@ pub(super) fn warnings(
     let mut known: HashMap<String, usize> = HashMap::new();
     for (index, row) in rows.iter().enumerate() {
         for trial in &row.trials {
-            let of_loads = trial.steps.iter().filter_map(|step| step.load.as_ref()).flat_map(|load| &load.warnings);
+            let of_loads = trial
+                .steps
+                .iter()
+                .filter_map(|step| Some((step, step.load.as_ref()?)))
+                .flat_map(|(step, load)| load.warnings.iter().map(move |warning| (step, warning)))
+                // The trial passes on what its steps warned of, with the step's name in front.
+                .filter(|(step, warning)| !trial.warnings.contains(&format!("{}: {warning}", step.step)))
+                .map(|(_, warning)| warning);
             let mut said = Vec::new();
             for warning in trial.warnings.iter().chain(of_loads) {
                 let at = *known.entry(without_numbers(warning)).or_insert_with(|| {
@@ -136,7 +155,7 @@ pub(super) fn warnings(
             }
         }
     }
-    warnings.extend(drifts.iter().map(|drift| drift.warning(columns)));
+    warnings.extend(drift::warning(drifts, columns));
     warnings.extend(power(rows, comparisons));
     warnings.extend(columns.iter().enumerate().filter_map(|(index, column)| outliers(rows, index, column)));
     warnings

@@ -226,6 +226,10 @@ impl Teller<'_> {
                 _ => alike.push(row),
             }
         }
+        if higher.is_empty() && lower.is_empty() && alike.len() > 1 {
+            let others = counted(alike.len(), "other");
+            return Some(format!("None of the {others} can be told apart from the baseline, {}.", self.name(baseline)));
+        }
         // The largest difference last, whichever way the column is sorted.
         let estimate = |shift: &Option<Shift>| shift.map_or(0.0, |shift| shift.estimate.abs());
         higher.sort_by(|a, b| estimate(&a.1).total_cmp(&estimate(&b.1)));

@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis,
-    text::{block, line},
+    text::{block, line, listing, xml},
 };
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ const MAX_ROWS: usize = 60;
 #[derive(Default)]
 pub(super) struct Differences {
     pub(super) rows: Vec<Difference>,
-    /// (fact, value) that all rows share.
-    pub(super) common: Vec<(String, String)>,
+    /// What the rows of a family share: (family, [(fact, value)]).
+    pub(super) common: Vec<(String, Vec<(String, String)>)>,
 }
 
 /// Rows with the same filesystem and the same effect.
@@ -53,14 +53,46 @@ pub(super) fn differences(analysis: &Analysis<'_>) -> Differences {
             rows.push(difference);
         }
     }
-    let common = take_common(&mut rows);
+    let mut families: Vec<&'static str> = Vec::new();
+    let mut common = Vec::new();
+    for family in rows.iter().map(|row| family(&row.kind)).collect::<Vec<_>>() {
+        if families.contains(&family) {
+            continue;
+        }
+        families.push(family);
+        let mut members: Vec<&mut Difference> =
+            rows.iter_mut().filter(|row| self::family(&row.kind) == family).collect();
+        let kinds = kinds(&members);
+        let shared = take_common(&mut members);
+        if !shared.is_empty() {
+            common.push((kinds, shared));
+        }
+    }
     Differences { rows, common }
 }
 
+/// Filesystems whose superblocks tell the same facts.
+fn family(kind: &str) -> &'static str {
+    match kind {
+        "ext2" | "ext3" | "ext4" => "ext",
+        "xfs" => "xfs",
+        "btrfs" => "btrfs",
+        _ => "other",
+    }
+}
+
+/// "ext3 and ext4".
+fn kinds(rows: &[&mut Difference]) -> String {
+    let mut kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    listing(&kinds)
+}
+
 /// Takes out of the rows what all of them have: whole facts, and the shared words of long lists.
-fn take_common(rows: &mut [Difference]) -> Vec<(String, String)> {
+fn take_common(rows: &mut [&mut Difference]) -> Vec<(String, String)> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (name, value) in rows.iter().flat_map(|row| &row.facts) {
+    for (name, value) in rows.iter().flat_map(|row| row.facts.iter()) {
         values.entry(name.clone()).or_default().push(value.clone());
     }
     let mut common = Vec::new();
@@ -82,7 +114,7 @@ fn take_common(rows: &mut [Difference]) -> Vec<(String, String)> {
             && !shared.is_empty()
             && of_rows.iter().any(|value| value.split(' ').count() > LIST_FROM)
         {
-            for (_, value) in rows.iter_mut().flat_map(|row| &mut row.facts).filter(|(other, _)| *other == name) {
+            for (_, value) in rows.iter_mut().flat_map(|row| row.facts.iter_mut()).filter(|(other, _)| *other == name) {
                 let own: Vec<&str> = value.split(' ').filter(|word| !shared.contains(word)).collect();
                 *value = if own.is_empty() {
                     "nothing beyond what all have".to_owned()
@@ -125,6 +157,28 @@ pub(super) fn commands(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Escaped for HTML, and with leave to break a line after each comma.
+fn breakable(text: &str) -> String {
+    xml(text).replace(',', ",<wbr>")
+}
+
+impl Difference {
+    /// The mkfs options, as HTML.
+    pub(super) fn mkfs_html(&self) -> String {
+        breakable(&self.mkfs)
+    }
+
+    /// The mount options asked for, as HTML.
+    pub(super) fn mount_html(&self) -> String {
+        breakable(&self.mount)
+    }
+
+    /// The mount options in force, as HTML; a line for each way that trials differed.
+    pub(super) fn in_force_html(&self) -> String {
+        self.in_force.iter().map(|mount| breakable(mount)).collect::<Vec<_>>().join("<br>")
+    }
+}
+
 /// As a person would type it in a shell.
 pub(super) fn quoted(word: &str) -> String {
     let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,./:@+%^".contains(c));
@@ -148,11 +202,11 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_left() {
-        let mut rows = vec![
+        let mut rows = [
             row("a", "has_journal extent dir_index", "4096"),
             row("b", "has_journal extent dir_index flex_bg", "4096"),
         ];
-        let common = take_common(&mut rows);
+        let common = take_common(&mut rows.iter_mut().collect::<Vec<_>>());
         assert_eq!(rows[0].facts, [("features".to_owned(), "nothing beyond what all have".to_owned())]);
         assert_eq!(rows[1].facts, [("features".to_owned(), "… flex_bg".to_owned())]);
         assert_eq!(common[0], ("block size".to_owned(), "4096".to_owned()));

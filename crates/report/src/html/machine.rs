@@ -23,6 +23,10 @@ pub(super) struct Repeat {
     pub(super) attachments: Vec<(String, String)>,
 }
 
+/// Queue settings that bear most on the figures; the others are in the list of all.
+const QUEUE: [&str; 7] =
+    ["scheduler", "rotational", "read_ahead_kb", "nr_requests", "write_cache", "wbt_lat_usec", "physical_block_size"];
+
 pub(super) fn machine(analysis: &Analysis<'_>) -> Machine {
     let inventory = &analysis.dataset.run.inventory;
     let mut facts: Vec<(&str, String)> = vec![
@@ -38,24 +42,37 @@ pub(super) fn machine(analysis: &Analysis<'_>) -> Machine {
         told.extend(device.model.clone());
         told.extend(device.backing_filesystem.as_ref().map(|filesystem| format!("holds {filesystem}")));
         facts.push(("Device", told.join(", ")));
-        let queue: Vec<String> = device.queue.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        facts.push(("Its queue", queue.join(", ")));
+        let told = QUEUE.iter().filter_map(|wanted| device.queue.iter().find(|(name, _)| name == wanted));
+        let queue: Vec<String> = told.map(|(name, value)| format!("{name} {value}")).collect();
+        facts.push(("Its queue", queue.join("; ")));
     }
     if let Some(rate) = inventory.raw_read_bytes_per_second {
         let told = Scale::of_one(Unit::BytesPerSecond, rate).with_unit(rate);
         facts.push(("Raw sequential read", format!("{told}, before the run")));
     }
     facts.push(("Tested on", tested_on(analysis)));
-    let tools: Vec<String> = inventory.tools.iter().map(|(tool, version)| format!("{tool} {version}")).collect();
-    facts.push(("Tools", tools.join(", ")));
-    let settings: Vec<String> = inventory.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    facts.push(("Kernel settings", settings.join(", ")));
-    let blocks = [("Kernel command line", &inventory.kernel_command_line), ("Mounts at the start", &inventory.mounts)];
+    // Most tools say their name with their version.
+    let tool = |(tool, version): &(String, String)| {
+        if version.contains(tool.as_str()) { version.clone() } else { format!("{tool}: {version}") }
+    };
+    facts.push(("Tools", inventory.tools.iter().map(tool).collect::<Vec<_>>().join("; ")));
+    let lines = |pairs: &[(String, String)]| {
+        pairs.iter().map(|(name, value)| format!("{} = {}", line(name), line(value))).collect::<Vec<_>>().join("\n")
+    };
+    let blocks = [
+        ("Kernel command line", inventory.kernel_command_line.clone()),
+        ("Kernel settings", lines(&inventory.settings)),
+        (
+            "Every queue setting of the device",
+            inventory.device.as_ref().map_or_else(String::new, |device| lines(&device.queue)),
+        ),
+        ("Mounts at the start", inventory.mounts.clone()),
+    ];
     Machine {
         facts: present(facts),
         blocks: blocks
             .into_iter()
-            .map(|(title, text)| (title, block(text)))
+            .map(|(title, text)| (title, block(&text)))
             .filter(|(_, text)| !text.is_empty())
             .collect(),
     }

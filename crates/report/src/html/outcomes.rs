@@ -33,7 +33,7 @@ pub(super) fn notes(analysis: &Analysis<'_>) -> Vec<Note> {
             Note {
                 number: note.number,
                 head: format!("{whose}{}{at}{colon}", note.word),
-                words: note.words.clone(),
+                words: format!("{}{}", note.words, if note.alike { "\n(and the like)" } else { "" }),
                 cure: note.cure.clone().unwrap_or_default(),
             }
         })

@@ -13,17 +13,28 @@ const SMALL: f64 = 11.0;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 15.0;
 
+/// Ticks further apart than this factor are labelled each with the decimals it needs: "0.1", "10", "1,000".
+const OWN_DECIMALS: f64 = 50.0;
+
 /// Labels for ticks: as many decimals as tell them apart, and no more.
 pub(super) fn tick_labels(ticks: &[f64], divisor: f64) -> Vec<String> {
-    (0..=6)
-        .map(|decimals| ticks.iter().map(|tick| grouped(tick / divisor, decimals)).collect::<Vec<_>>())
-        .find(|labels| {
-            ticks.iter().zip(labels).all(|(tick, label)| {
-                let shown: f64 = label.replace(',', "").replace('−', "-").parse().unwrap_or(f64::NAN);
-                (shown - tick / divisor).abs() <= (tick / divisor).abs() * 1e-3 + 1e-12
-            })
-        })
-        .unwrap_or_else(|| ticks.iter().map(|tick| grouped(tick / divisor, 6)).collect())
+    let scaled: Vec<f64> = ticks.iter().map(|tick| tick / divisor).collect();
+    let needed: Vec<usize> = scaled.iter().map(|tick| decimals(*tick)).collect();
+    let most = needed.iter().copied().max().unwrap_or(0);
+    let wide = match (scaled.first(), scaled.last()) {
+        (Some(first), Some(last)) => *first > 0.0 && last / first >= OWN_DECIMALS,
+        _ => false,
+    };
+    scaled.iter().zip(needed).map(|(tick, own)| grouped(*tick, if wide { own } else { most })).collect()
+}
+
+/// The fewest decimals that show a round number as it is.
+fn decimals(value: f64) -> usize {
+    let shown = |decimals: usize| {
+        let power = 10f64.powi(i32::try_from(decimals).unwrap_or(0));
+        (value * power).round() / power
+    };
+    (0..6).find(|decimals| (shown(*decimals) - value).abs() <= value.abs() * 1e-3 + 1e-12).unwrap_or(6)
 }
 
 /// How wide the labels of a vertical axis are.
@@ -117,5 +128,7 @@ mod tests {
         assert_eq!(tick_labels(&[0.0, 0.5, 1.0], 1.0), ["0.0", "0.5", "1.0"]);
         assert_eq!(tick_labels(&[10_000.0, 20_000.0], 1.0), ["10,000", "20,000"]);
         assert_eq!(tick_labels(&[0.25, 0.5], 1.0), ["0.25", "0.50"]);
+        assert_eq!(tick_labels(&[0.1, 10.0, 1000.0], 1.0), ["0.1", "10", "1,000"]);
+        assert_eq!(tick_labels(&[-20.0, 0.0, 20.0], 1.0), ["−20", "0", "20"]);
     }
 }

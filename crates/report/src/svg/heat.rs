@@ -43,9 +43,15 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     let high = points().map(|point| point.latency.max_ns).max()?.max(2) as f64;
     let high = high.max(low * 2.0);
     let maps: Vec<Map> = rows.iter().filter_map(|row| map(row, low, high)).collect();
-    if maps.is_empty() {
+    // A few rows alone would look as if the others had nothing to show.
+    if maps.len() * 2 < rows.len() || maps.is_empty() {
         return None;
     }
+    let note = if maps.len() < rows.len() {
+        format!("{note} Rows with fewer than {MIN_POINTS} moments are left out.")
+    } else {
+        note
+    };
     let told: Vec<String> = maps
         .iter()
         .map(|map| {

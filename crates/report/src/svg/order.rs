@@ -8,7 +8,7 @@ use super::{
     frame::{axis_words, horizontal_axis, labels_width, vertical_axis},
     slug,
 };
-use crate::{Analysis, number::grouped, text::counted};
+use crate::{Analysis, text::counted};
 
 const HEIGHT: f64 = 170.0;
 /// Fewer points show nothing.
@@ -50,10 +50,7 @@ fn figure<'a>(analysis: &'a Analysis<'a>, column: usize) -> Option<Figure<'a>> {
         return None;
     }
     let finding = match analysis.drifts.iter().find(|drift| drift.column == column) {
-        Some(drift) => {
-            let change = drift.drift.relative_change.unwrap_or(0.0) * 100.0;
-            format!("It drifted by about {} % from the first trial to the last.", grouped(change, 1))
-        }
+        Some(drift) => format!("It {} from the first trial to the last.", drift.change()),
         None => "No drift was found.".to_owned(),
     };
     Some(Figure {

@@ -6,7 +6,7 @@ use super::{
     canvas::{Anchor, Canvas, between, through},
     column::capital,
     frame::{LINE, TEXT, axis_words, labels_width, legend, vertical_axis},
-    measure::wrap,
+    measure::{text_width, wrap},
     multiples::{Panels, shown},
     slug,
 };
@@ -133,6 +133,7 @@ fn axes(curves: &[Curve], width: f64, height: f64) -> (Axis, Axis) {
 /// Ticks at 0, 90, 99 … per cent, and labels where there is room.
 fn percent_axis(canvas: &mut Canvas, across: &Axis, height: f64) {
     let mut nines = 0;
+    let mut free_from = f64::NEG_INFINITY;
     while f64::from(nines) <= across.high() + 1e-9 {
         let x = across.at(f64::from(nines));
         canvas.line(x, 0.0, x, height, "fs-grid");
@@ -143,8 +144,12 @@ fn percent_axis(canvas: &mut Canvas, across: &Axis, height: f64) {
             n => format!("99.{} %", "9".repeat(usize::try_from(n - 2).unwrap_or(1))),
         };
         // The last label ends at the plot's edge rather than beyond it.
-        let anchor = if x > across.at(across.high()) - 24.0 { Anchor::End } else { Anchor::Middle };
-        canvas.text(x, height + 15.0, anchor, "fs-m fs-s", &label);
+        let half = text_width(&label, 11.0) / 2.0;
+        let middle = x.min(across.to() - half);
+        if middle - half > free_from {
+            canvas.text(middle, height + 15.0, Anchor::Middle, "fs-m fs-s", &label);
+            free_from = middle + half + 8.0;
+        }
         nines += 1;
     }
 }

@@ -46,9 +46,15 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
             (!median.is_empty()).then_some(Traces { row, trials, median })
         })
         .collect();
-    if traces.is_empty() {
+    // A few rows alone would look as if the others had nothing to show.
+    if traces.len() * 2 < rows.len() || traces.is_empty() {
         return None;
     }
+    let note = if traces.len() < rows.len() {
+        format!("{note} Rows with fewer than {MIN_POINTS} moments are left out.")
+    } else {
+        note
+    };
     let what = if counts_transactions { "transactions per second" } else { "operations per second" };
     let told: Vec<String> = traces
         .iter()

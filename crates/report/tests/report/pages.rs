@@ -8,7 +8,7 @@ use fstone_report::{
 use std::{collections::BTreeSet, fs, time::Instant};
 
 const ALL: Options = Options { published: true };
-const VOID: [&str; 6] = ["meta", "link", "br", "input", "img", "hr"];
+const VOID: [&str; 7] = ["meta", "link", "br", "wbr", "input", "img", "hr"];
 
 /// Names of a page's elements; checks on the way that they nest and that no script or style is let in by text.
 fn check_html(page: &str) -> Vec<String> {

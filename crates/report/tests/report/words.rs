@@ -110,6 +110,33 @@ fn an_outlier_is_marked_and_kept() {
 }
 
 #[test]
+fn reasons_that_differ_in_a_number_are_one_footnote() {
+    let mut dataset = pair(1.0, 0.01, 5, RATE);
+    for (repetition, file) in [(5, 3692), (6, 17)] {
+        let words = format!("write data/file{file}: ENOSPC: No space left on device");
+        fixture::unsuccessful(&mut dataset, 1, repetition, 99, Outcome::Failed(Reason::new("load", words)));
+    }
+    let analysis = Analysis::of(&dataset);
+    assert_eq!(analysis.footnotes.len(), 1);
+    let note = &analysis.footnotes[0];
+    assert_eq!((note.rows[0].trials, note.rows[0].of), (2, 7));
+    assert_eq!(note.sentence(), "failed at load: write data/file3692: ENOSPC: No space left on device, and the like");
+}
+
+#[test]
+fn a_warning_that_the_trial_passes_on_is_one() {
+    let mut dataset = fixture::small_file(1);
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.outcome.is_completed()) {
+        trial.warnings.push("load: it ended early".into());
+        for load in trial.steps.iter_mut().filter_map(|step| step.load.as_mut()) {
+            load.warnings.push("it ended early".into());
+        }
+    }
+    let analysis = Analysis::of(&dataset);
+    assert_eq!(analysis.warnings.iter().filter(|warning| warning.text.contains("ended early")).count(), 1);
+}
+
+#[test]
 fn letters_start_with_the_best_group() {
     let dataset = fixture::small_file(10);
     let analysis = Analysis::of(&dataset);
