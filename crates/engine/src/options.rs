@@ -41,6 +41,8 @@ pub struct Progress {
     pub interval_read_bytes: u64,
     /// Bytes written in it.
     pub interval_written_bytes: u64,
+    /// Periodic fsyncs of the groups' policies in it.
+    pub interval_fsyncs: u64,
     /// Latency of the operations completed in it.
     pub latency: Histogram,
 }

@@ -69,7 +69,7 @@ impl Observer for IntervalLines<'_> {
             length: progress.interval,
             read_bytes: progress.interval_read_bytes,
             written_bytes: progress.interval_written_bytes,
-            fsyncs: 0,
+            fsyncs: progress.interval_fsyncs,
             latency: progress.latency.clone(),
         };
         terminal::print(&(sysbench::interval_line(self.fileio, &interval) + "\n"));

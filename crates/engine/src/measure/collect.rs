@@ -134,6 +134,7 @@ pub(crate) struct Totals {
     pub(crate) operations: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
+    pub(crate) fsyncs: u64,
     pub(crate) latency: Histogram,
 }
 
@@ -220,6 +221,7 @@ impl Collector {
         for (total, counted) in group.calls.iter_mut().zip(&mut tally.calls) {
             total.take(counted);
         }
+        totals.fsyncs += tally.group_fsyncs.periodic;
         group.periodic_fsyncs += std::mem::take(&mut tally.group_fsyncs.periodic);
         group.end_fsyncs += std::mem::take(&mut tally.group_fsyncs.at_end);
         group.fsync_latency.take(&mut tally.group_fsyncs.latency);

@@ -251,6 +251,7 @@ fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: 
                 interval_operations: now.operations - before.operations,
                 interval_read_bytes: now.read_bytes - before.read_bytes,
                 interval_written_bytes: now.written_bytes - before.written_bytes,
+                interval_fsyncs: now.fsyncs - before.fsyncs,
                 latency: now.latency.clone(),
             });
             told = Instant::now();
