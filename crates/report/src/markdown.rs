@@ -119,7 +119,10 @@ fn published_table(analysis: &Analysis<'_>, published: &Published) -> String {
     let mut heads: Vec<String> = analysis.label_heads().into_iter().map(escape).collect();
     let labels = heads.len();
     for &column in &published.columns {
-        heads.push(format!("{}, published", escape(&analysis.columns[column].with_unit())));
+        let view = &analysis.columns[column];
+        let unit = published.unit(column, view);
+        let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+        heads.push(format!("{}{unit}, published", escape(&view.header)));
         heads.extend(["today".to_owned(), "ratio then".to_owned(), "ratio now".to_owned()]);
     }
     output.push_str(&head(&heads, labels));
@@ -132,12 +135,12 @@ fn published_table(analysis: &Analysis<'_>, published: &Published) -> String {
         for &column in &published.columns {
             let (entry, scale) = (&published.entries[index][column], &analysis.columns[column].scale);
             let note = entry.note.as_deref().map(escape);
-            cells.push(match (entry.figure(scale), note) {
+            cells.push(match (published.figure(index, column, scale), note) {
                 (Some(figure), Some(note)) => format!("{figure} ({note})"),
                 (Some(figure), None) => figure,
                 (None, note) => note.unwrap_or_else(|| NOTHING.to_owned()),
             });
-            let today = row.entries[column].mean().map(|mean| scale.number(mean));
+            let today = row.entries[column].mean().map(|mean| published.today(column, scale, mean));
             cells.push(today.unwrap_or_else(|| row.word.unwrap_or(NOTHING).to_owned()));
             cells.push(entry.then.map_or_else(String::new, number::ratio));
             cells.push(entry.now.map_or_else(String::new, number::ratio));

@@ -94,9 +94,13 @@ impl Scale {
     /// The number with its unit: "10,383/s", "1.72 s", "1.03×".
     #[must_use]
     pub fn with_unit(&self, value: f64) -> String {
-        let number = self.number(value);
+        self.labelled(&self.number(value))
+    }
+
+    /// A number that is written already with the unit behind it.
+    pub(crate) fn labelled(&self, number: &str) -> String {
         match self.symbol {
-            "" => number,
+            "" => number.to_owned(),
             "×" | "/s" => format!("{number}{}", self.symbol),
             symbol => format!("{number} {symbol}"),
         }

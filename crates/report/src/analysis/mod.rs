@@ -18,7 +18,7 @@ pub use loads::{LoadRow, LoadStep, Loads};
 pub use notes::{Footnote, FootnoteRow, Warning};
 pub use published::{Published, PublishedEntry};
 pub(crate) use sentences::{amount, in_words};
-pub use structure::{Panel, Structure, Varied};
+pub use structure::{Panel, Structure, Sweep, Varied};
 
 use crate::{number::Scale, text};
 use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog, study::FILESYSTEM_FACTOR};

@@ -16,6 +16,9 @@ pub struct Published {
     pub entries: Vec<Vec<PublishedEntry>>,
     /// Columns that have any published figure or note.
     pub columns: Vec<usize>,
+    /// One per column: the unit that suits what was published. It can be another than today's: minutes then,
+    /// milliseconds now.
+    pub scales: Vec<Scale>,
     /// Labels of published rows that this run does not have.
     pub missing: Vec<String>,
 }
@@ -41,24 +44,13 @@ impl PublishedEntry {
     pub const fn is_something(&self) -> bool {
         self.value.is_some() || self.note.is_some()
     }
-
-    /// The published figure in the column's unit with the digits it was published with.
-    #[must_use]
-    pub fn figure(&self, scale: &Scale) -> Option<String> {
-        Some(number::published(self.value? / scale.divisor))
-    }
 }
 
 impl Published {
-    pub(super) fn of(
-        dataset: &Dataset,
-        structure: &Structure,
-        columns: &[ColumnView],
-        rows: &[Row<'_>],
-    ) -> Option<Self> {
+    pub(super) fn of(dataset: &Dataset, structure: &Structure, views: &[ColumnView], rows: &[Row<'_>]) -> Option<Self> {
         let plan = &dataset.run.plan;
         let published = plan.published.as_ref()?;
-        let mut entries = vec![vec![PublishedEntry::default(); columns.len()]; rows.len()];
+        let mut entries = vec![vec![PublishedEntry::default(); views.len()]; rows.len()];
         let mut missing: Vec<String> = Vec::new();
         for figure in &published.figures {
             let row = plan.cells.iter().position(|cell| cell.label == figure.cell);
@@ -74,13 +66,41 @@ impl Published {
             }
         }
         for panel in &structure.panels {
-            for column in 0..columns.len() {
+            for column in 0..views.len() {
                 fill_ratios(&mut entries, rows, &panel.rows, panel.baseline, column);
             }
         }
         let columns: Vec<usize> =
-            (0..columns.len()).filter(|column| entries.iter().any(|row| row[*column].is_something())).collect();
-        (!columns.is_empty()).then(|| Self { source: text::block(&published.source), entries, columns, missing })
+            (0..views.len()).filter(|column| entries.iter().any(|row| row[*column].is_something())).collect();
+        if columns.is_empty() {
+            return None;
+        }
+        let scale = |index: usize| {
+            let values: Vec<_> = entries.iter().filter_map(|row| Some((row[index].value?, None))).collect();
+            Scale::choose(views[index].unit, &values)
+        };
+        let scales = (0..views.len()).map(scale).collect();
+        Some(Self { source: text::block(&published.source), scales, entries, columns, missing })
+    }
+
+    /// The published figure, with the digits it was published with; with its unit where that is not the table's.
+    #[must_use]
+    pub fn figure(&self, row: usize, column: usize, today: &Scale) -> Option<String> {
+        let scale = &self.scales[column];
+        let number = number::published(self.entries[row][column].value? / scale.divisor);
+        Some(if scale.symbol == today.symbol { number } else { scale.labelled(&number) })
+    }
+
+    /// Today's mean, with its unit where the published figure has another.
+    #[must_use]
+    pub fn today(&self, column: usize, today: &Scale, mean: f64) -> String {
+        if self.scales[column].symbol == today.symbol { today.number(mean) } else { today.with_unit(mean) }
+    }
+
+    /// The unit for the column's head; nothing where every figure carries its own.
+    #[must_use]
+    pub fn unit(&self, column: usize, view: &ColumnView) -> &'static str {
+        if self.scales[column].symbol == view.scale.symbol { view.unit_line() } else { "" }
     }
 }
 

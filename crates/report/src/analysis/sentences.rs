@@ -15,6 +15,9 @@ use fstone_stats::compare::Shift;
 /// More names than this become a count.
 const MAX_NAMES: usize = 4;
 
+/// A list of places longer than this, in characters, becomes a count.
+const MAX_PLACES: usize = 60;
+
 /// At most three sentences.
 pub(super) fn sentences(analysis: &Analysis<'_>) -> Vec<String> {
     let Some(column) = analysis.primary() else {
@@ -330,8 +333,9 @@ impl Teller<'_> {
     }
 
     fn lead(&self, name: &str, panels: &[usize], of: usize) -> String {
-        if panels.len() <= MAX_NAMES {
-            format!("{name} at {}", self.analysis.structure.places(panels))
+        let places = self.analysis.structure.places(panels);
+        if panels.len() <= MAX_NAMES && places.chars().count() <= MAX_PLACES {
+            format!("{name} at {places}")
         } else if panels.len() == of {
             format!("{name} in all {of} combinations")
         } else {

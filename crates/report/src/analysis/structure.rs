@@ -10,8 +10,8 @@ pub struct Structure {
     pub varied: Vec<Varied>,
     /// Index in `varied` of the factor that rows are compared by; `None` when nothing varies.
     pub subject: Option<usize>,
-    /// Index in `varied` of the numeric factor that makes the axis of a line plot.
-    pub axis: Option<usize>,
+    /// What can be drawn as lines over a numeric factor; together they hold every row, or there are none.
+    pub sweeps: Vec<Sweep>,
     /// Rows that differ in the subject alone are in one panel. In the order of the rows.
     pub panels: Vec<Panel>,
     /// The panel of each of the plan's cells.
@@ -30,6 +30,22 @@ pub struct Varied {
     /// Their numbers, for a numeric factor.
     pub numbers: Option<Vec<u64>>,
 }
+
+/// Rows that differ in the subject and in one numeric factor alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sweep {
+    /// Index in [`Structure::varied`] of the numeric factor.
+    pub axis: usize,
+    /// The levels that its rows share, as "256 MiB · 1 file"; empty when nothing else varies.
+    pub title: String,
+    /// Its rows.
+    pub rows: Vec<usize>,
+}
+
+/// A line needs this many levels.
+const MIN_SWEPT: usize = 3;
+/// More sweeps than this are better read from the table.
+const MAX_SWEEPS: usize = 6;
 
 /// Rows that are compared with each other: equal in everything but the subject.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,12 +84,54 @@ impl Structure {
             .position(|factor| factor.name == FILESYSTEM_FACTOR)
             .or_else(|| varied.iter().position(|factor| factor.numbers.is_none()))
             .or_else(|| (!varied.is_empty()).then_some(0));
-        let axis = (0..varied.len())
-            .filter(|index| varied[*index].numbers.is_some() && (varied.len() == 1 || Some(*index) != subject))
-            .max_by_key(|index| varied[*index].levels.len());
-        let mut structure = Self { varied, subject, axis, panels: Vec::new(), panel_of: Vec::new() };
+        let mut structure = Self { varied, subject, sweeps: Vec::new(), panels: Vec::new(), panel_of: Vec::new() };
+        structure.sweeps = structure.find_sweeps(plan);
         structure.fill_panels(plan);
         structure
+    }
+
+    /// The sweeps of the numeric factor whose sweeps hold every row; where none does, as in studies that vary one factor
+    /// at a time around a common point, the sweeps of all of them.
+    fn find_sweeps(&self, plan: &Plan) -> Vec<Sweep> {
+        let every_row =
+            |sweeps: &[Sweep]| (0..plan.cells.len()).all(|row| sweeps.iter().any(|sweep| sweep.rows.contains(&row)));
+        let few = |sweeps: Vec<Sweep>| if sweeps.len() <= MAX_SWEEPS { sweeps } else { Vec::new() };
+        let mut of_axis: Vec<Vec<Sweep>> = (0..self.varied.len())
+            .filter(|axis| {
+                self.varied[*axis].numbers.is_some() && (self.varied.len() == 1 || Some(*axis) != self.subject)
+            })
+            .map(|axis| self.sweeps_over(plan, axis))
+            .collect();
+        // The fewest plots first, that is, the factor with the most levels.
+        of_axis.sort_by_key(Vec::len);
+        if let Some(sweeps) = of_axis.iter().find(|sweeps| every_row(sweeps)) {
+            return few(sweeps.clone());
+        }
+        let all: Vec<Sweep> = of_axis.into_iter().flatten().collect();
+        if every_row(&all) { few(all) } else { Vec::new() }
+    }
+
+    fn sweeps_over(&self, plan: &Plan, axis: usize) -> Vec<Sweep> {
+        let fixed: Vec<usize> = self.others().filter(|index| *index != axis).collect();
+        let level = |cell: &Cell, index: usize| cell.levels.get(self.varied[index].factor).copied().unwrap_or(0);
+        let mut groups: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
+        for (row, cell) in plan.cells.iter().enumerate() {
+            let key: Vec<u32> = fixed.iter().map(|index| level(cell, *index)).collect();
+            match groups.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((key, vec![row])),
+            }
+        }
+        groups
+            .into_iter()
+            .filter(|(_, rows)| {
+                let mut levels: Vec<u32> = rows.iter().map(|row| level(&plan.cells[*row], axis)).collect();
+                levels.sort_unstable();
+                levels.dedup();
+                levels.len() >= MIN_SWEPT
+            })
+            .map(|(key, rows)| Sweep { axis, title: self.phrases(&fixed, &key), rows })
+            .collect()
     }
 
     fn fill_panels(&mut self, plan: &Plan) {
@@ -122,15 +180,16 @@ impl Structure {
     }
 
     fn title(&self, key: &[u32]) -> String {
-        let parts: Vec<String> = self
-            .others()
-            .zip(key)
-            .map(|(index, level)| {
-                let factor = &self.varied[index];
-                factor.phrase(factor.levels.get(*level as usize).map_or("?", String::as_str))
-            })
-            .collect();
-        parts.join(" · ")
+        self.phrases(&self.others().collect::<Vec<_>>(), key)
+    }
+
+    /// Levels of some varied factors in words: "256 MiB · 1 file".
+    fn phrases(&self, factors: &[usize], levels: &[u32]) -> String {
+        let phrase = |(index, level): (&usize, &u32)| {
+            let factor = &self.varied[*index];
+            factor.phrase(factor.levels.get(*level as usize).map_or("?", String::as_str))
+        };
+        factors.iter().zip(levels).map(phrase).collect::<Vec<_>>().join(" · ")
     }
 
     /// Panels in words: "16 and 64 threads" where they differ in one factor alone.
@@ -159,15 +218,16 @@ impl Structure {
 }
 
 impl Varied {
-    /// A level as a person would say it: "16 threads", "kernel 6.18", "filesystem ext4".
+    /// A level as a person would say it: "16 threads", "1 thread", "kernel 6.18", "file-size 4 GiB".
     #[must_use]
     pub fn phrase(&self, level: &str) -> String {
-        // "1 threads" is forgiven; "threads 1" reads worse in a list of three.
-        let bare_number = level.bytes().all(|b| b.is_ascii_digit());
-        if bare_number && self.name.ends_with('s') {
-            format!("{level} {}", self.name)
-        } else {
-            format!("{} {level}", self.name)
+        let counted = self.name.strip_suffix('s').filter(|_| level.bytes().all(|b| b.is_ascii_digit()));
+        match counted {
+            Some(one) if level == "1" => format!("1 {one}"),
+            Some(_) => format!("{level} {}", self.name),
+            // "16 threads" and "128 MiB in all" say already of what.
+            None if level.contains(self.name.trim_end_matches('s')) || level.split(' ').count() > 2 => level.to_owned(),
+            None => format!("{} {level}", self.name),
         }
     }
 }
@@ -180,6 +240,10 @@ mod tests {
     fn levels_are_said_as_people_say_them() {
         let factor = |name: &str| Varied { factor: 0, name: name.into(), levels: vec![], numbers: None };
         assert_eq!(factor("threads").phrase("16"), "16 threads");
+        assert_eq!(
+            (factor("threads").phrase("1"), factor("threads").phrase("4 threads")),
+            ("1 thread".into(), "4 threads".into())
+        );
         assert_eq!(factor("kernel").phrase("6.18"), "kernel 6.18");
         assert_eq!(factor("file size").phrase("4 GiB"), "file size 4 GiB");
     }

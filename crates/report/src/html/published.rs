@@ -34,7 +34,7 @@ pub(super) fn published_view(
 ) -> PublishedView {
     let parts = published.columns.iter().map(|&column| Part {
         title: capital(&analysis.columns[column].header),
-        unit: analysis.columns[column].unit_line(),
+        unit: published.unit(column, &analysis.columns[column]),
         rows: rows(analysis, published, column),
         figure: figure(column),
     });
@@ -50,12 +50,12 @@ fn rows(analysis: &Analysis<'_>, published: &Published, column: usize) -> Vec<Pu
     let scale = &analysis.columns[column].scale;
     let row = |index: usize| {
         let (row, entry) = (&analysis.rows[index], &published.entries[index][column]);
-        let then = match (entry.figure(scale), &entry.note) {
+        let then = match (published.figure(index, column, scale), &entry.note) {
             (Some(figure), Some(note)) => format!("{figure} ({note})"),
             (Some(figure), None) => figure,
             (None, note) => note.clone().unwrap_or_else(|| "–".to_owned()),
         };
-        let today = row.entries[column].mean().map(|mean| scale.number(mean));
+        let today = row.entries[column].mean().map(|mean| published.today(column, scale, mean));
         let told = |value: Option<f64>| value.map(ratio).unwrap_or_default();
         PublishedRow {
             cell: row.cell,

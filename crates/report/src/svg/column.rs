@@ -18,55 +18,89 @@ enum Form {
     Lines,
 }
 
-/// The figure; `None` when no row has a figure.
-pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, column: usize) -> Option<Figure<'a>> {
-    let view = &analysis.columns[column];
-    let values = || {
-        analysis.rows.iter().flat_map(move |row| {
-            let entry = &row.entries[column];
-            let ends = entry.interval.map(|interval| [interval.low, interval.high]);
-            entry.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
-        })
-    };
-    let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    if low > high {
-        return None;
+/// The figures of a column: one, or one per sweep; none when no row has a figure.
+pub(super) fn figures<'a>(analysis: &'a Analysis<'a>, column: usize) -> Vec<Figure<'a>> {
+    let all: Vec<usize> = (0..analysis.rows.len()).collect();
+    let (low, _) = extent(analysis, column, &all);
+    if !low.is_finite() {
+        return Vec::new();
     }
-    let form = form(analysis, low);
-    Some(Figure {
-        slug: slug(&[&view.header]),
+    match form(analysis, low) {
+        Form::Lines => {
+            let sweeps = &analysis.structure.sweeps;
+            (0..sweeps.len())
+                .filter(|sweep| extent(analysis, column, &sweeps[*sweep].rows).0.is_finite())
+                .map(|sweep| figure(analysis, column, Form::Lines, Some(sweep)))
+                .collect()
+        }
+        form => vec![figure(analysis, column, form, None)],
+    }
+}
+
+fn figure<'a>(analysis: &'a Analysis<'a>, column: usize, form: Form, sweep: Option<usize>) -> Figure<'a> {
+    let view = &analysis.columns[column];
+    let ranked = rows::ranked(analysis);
+    let sweep = sweep.map(|sweep| &analysis.structure.sweeps[sweep]);
+    let shown: Vec<usize> =
+        ranked.into_iter().filter(|row| sweep.is_none_or(|sweep| sweep.rows.contains(row))).collect();
+    let (low, high) = extent(analysis, column, &shown);
+    let mut title = capital(&view.header);
+    // One sweep alone needs no name of its own.
+    let mut stem = vec![view.header.as_str()];
+    if let Some(sweep) = sweep.filter(|_| analysis.structure.sweeps.len() > 1) {
+        let over = &analysis.structure.varied[sweep.axis].name;
+        title.push_str(&format!(" over {over}"));
+        if !sweep.title.is_empty() {
+            title.push_str(&format!(" ({})", sweep.title));
+        }
+        stem.extend(["over", over]);
+    }
+    Figure {
+        slug: slug(&stem),
         chapter: Chapter::Column,
-        title: capital(&view.header),
-        caption: caption(analysis, column, form, low > 0.0 && high - low <= high / 2.0),
-        description: description(analysis, column),
+        title,
+        caption: caption(analysis, column, form, &shown, low > 0.0 && high - low <= high / 2.0),
+        description: description(analysis, column, &shown),
         // Where values are within a factor of two a logarithmic axis shows the same.
         logarithmic: form != Form::Bars && low > 0.0 && high / low > 2.0,
         number: 0,
-        draw: match form {
-            Form::Dots => Box::new(move |look| dots::draw(analysis, column, look)),
-            Form::Bars => Box::new(move |look| bars::draw(analysis, column, look)),
-            Form::Lines => Box::new(move |look| lines::draw(analysis, column, look)),
+        draw: match (form, sweep) {
+            (Form::Lines, Some(sweep)) => Box::new(move |look| lines::draw(analysis, column, sweep, look)),
+            (Form::Bars, _) => Box::new(move |look| bars::draw(analysis, column, look)),
+            _ => Box::new(move |look| dots::draw(analysis, column, look)),
         },
-    })
+    }
+}
+
+/// The lowest and the highest value or end of an interval; infinite without any.
+fn extent(analysis: &Analysis<'_>, column: usize, rows: &[usize]) -> (f64, f64) {
+    rows.iter()
+        .flat_map(|row| {
+            let entry = &analysis.rows[*row].entries[column];
+            let ends = entry.interval.map(|interval| [interval.low, interval.high]);
+            entry.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
+        })
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
 fn form(analysis: &Analysis<'_>, low: f64) -> Form {
     let structure = &analysis.structure;
     let subjects = structure.subject.map_or(1, |subject| structure.varied[subject].levels.len());
-    let few = subjects <= super::theme::SERIES;
-    match (structure.axis, structure.varied.len()) {
-        (Some(axis), 1 | 2)
-            if structure.varied[axis].levels.len() >= MIN_AXIS_LEVELS && (few || structure.varied.len() == 1) =>
-        {
-            Form::Lines
-        }
-        (_, 2) if few && low >= 0.0 && analysis.rows.len() <= MAX_BARS => Form::Bars,
-        _ => Form::Dots,
+    let few = subjects <= super::theme::SERIES || structure.varied.len() == 1;
+    let levels = structure.sweeps.iter().map(|sweep| structure.varied[sweep.axis].levels.len()).max();
+    // A single sweep of three levels is better shown as groups.
+    let worth = structure.sweeps.len() > 1 || levels.is_some_and(|levels| levels >= MIN_AXIS_LEVELS);
+    if few && worth && levels.is_some() {
+        Form::Lines
+    } else if structure.varied.len() == 2 && few && low >= 0.0 && analysis.rows.len() <= MAX_BARS {
+        Form::Bars
+    } else {
+        Form::Dots
     }
 }
 
-fn caption(analysis: &Analysis<'_>, column: usize, form: Form, cut: bool) -> String {
-    let rough = analysis.rows.iter().any(|row| row.entries[column].is_unreliable());
+fn caption(analysis: &Analysis<'_>, column: usize, form: Form, shown: &[usize], cut: bool) -> String {
+    let rough = shown.iter().any(|row| analysis.rows[*row].entries[column].is_unreliable());
     let dashed = if rough { ", dashed where fewer than 5 trials make it rough" } else { "" };
     let mut caption = match form {
         Form::Dots => format!("Each row: the mean and its 95 % interval{dashed}; below, every single trial."),
@@ -90,10 +124,9 @@ fn caption(analysis: &Analysis<'_>, column: usize, form: Form, cut: bool) -> Str
     caption
 }
 
-fn description(analysis: &Analysis<'_>, column: usize) -> String {
+fn description(analysis: &Analysis<'_>, column: usize, shown: &[usize]) -> String {
     let view = &analysis.columns[column];
-    let ranked = rows::ranked(analysis);
-    let mut told: Vec<String> = ranked
+    let mut told: Vec<String> = shown
         .iter()
         .take(TOLD)
         .map(|row| {
@@ -104,8 +137,8 @@ fn description(analysis: &Analysis<'_>, column: usize) -> String {
             }
         })
         .collect();
-    if ranked.len() > TOLD {
-        told.push(format!("and {} in the table", counted(ranked.len() - TOLD, "more row")));
+    if shown.len() > TOLD {
+        told.push(format!("and {} in the table", counted(shown.len() - TOLD, "more row")));
     }
     format!("{} by row: {}.", capital(&view.header), told.join("; "))
 }

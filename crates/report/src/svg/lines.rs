@@ -7,19 +7,21 @@ use super::{
     frame::{LINE, TEXT, axis_title, axis_words, labels_width, legend, vertical_axis},
     measure::{text_width, wrap},
 };
-use crate::{Analysis, analysis::in_words};
+use crate::{
+    Analysis,
+    analysis::{Sweep, in_words},
+};
 
 const HEIGHT: f64 = 250.0;
 const TICKS: usize = 5;
 /// Levels spread over more than this are spaced by their logarithm.
 const LOGARITHMIC_FROM: f64 = 8.0;
 
-/// Draws a column: the numeric factor across, a line per level of the subject.
-pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawing {
+/// Draws a column: the sweep's numeric factor across, a line per level of the subject.
+pub(super) fn draw(analysis: &Analysis<'_>, column: usize, sweep: &Sweep, look: Look) -> Drawing {
     let view = &analysis.columns[column];
     let structure = &analysis.structure;
-    let Some(over) = structure.axis else { return Drawing { width: look.width, height: 0.0, body: String::new() } };
-    let subject = structure.subject.filter(|subject| *subject != over);
+    let subject = structure.subject.filter(|subject| *subject != sweep.axis);
     let names: Vec<&str> =
         subject.map_or_else(Vec::new, |subject| structure.varied[subject].levels.iter().map(String::as_str).collect());
     let mut canvas = Canvas::default();
@@ -30,8 +32,8 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
     }
     top += 12.0;
     let values = || {
-        analysis.rows.iter().flat_map(|row| {
-            let entry = &row.entries[column];
+        sweep.rows.iter().flat_map(|row| {
+            let entry = &analysis.rows[*row].entries[column];
             let ends = entry.interval.map(|interval| [interval.low, interval.high]);
             entry.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
         })
@@ -43,24 +45,33 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
         .unwrap_or_else(|| Axis::linear(values(), false, low_y, high_y));
     let left = labels_width(&axis, view.scale.divisor, TICKS) + 10.0;
     vertical_axis(&mut canvas, &axis, view.scale.divisor, TICKS, left, look.width);
-    let across =
-        positions(structure.varied[over].numbers.as_deref().unwrap_or_default(), left + 14.0, look.width - 14.0);
-    let level_of = |row: usize| {
-        let factor = &structure.varied[over];
-        factor.levels.iter().position(|level| *level == analysis.rows[row].levels[over])
+    let (levels, numbers): (Vec<&str>, Vec<u64>) = swept(analysis, sweep).into_iter().unzip();
+    let across = positions(&numbers, left + 14.0, look.width - 14.0);
+    let x_of = |row: usize| {
+        let level = levels.iter().position(|level| *level == analysis.rows[row].levels[sweep.axis])?;
+        across.get(level).copied()
     };
     let series_names = if names.is_empty() { vec![""] } else { names };
     for (series, name) in series_names.into_iter().enumerate() {
-        let rows = (0..analysis.rows.len())
-            .filter(|row| subject.is_none_or(|subject| analysis.rows[*row].levels[subject] == name));
-        let mut points: Vec<(f64, usize)> = rows.filter_map(|row| Some((*across.get(level_of(row)?)?, row))).collect();
+        let rows = sweep.rows.iter().copied();
+        let rows = rows.filter(|row| subject.is_none_or(|subject| analysis.rows[*row].levels[subject] == name));
+        let mut points: Vec<(f64, usize)> = rows.filter_map(|row| Some((x_of(row)?, row))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         line(&mut canvas, analysis, column, series, &points, &axis);
     }
-    level_labels(&mut canvas, &structure.varied[over].levels, &across, top + HEIGHT, look.width);
+    level_labels(&mut canvas, &levels, &across, top + HEIGHT, look.width);
     let center = f64::midpoint(left, look.width);
-    let bottom = axis_words(&mut canvas, &structure.varied[over].name, center, top + HEIGHT + 38.0, look.width);
+    let name = &structure.varied[sweep.axis].name;
+    let bottom = axis_words(&mut canvas, name, center, top + HEIGHT + 38.0, look.width);
     Drawing { width: look.width, height: bottom - 4.0, body: canvas.finish() }
+}
+
+/// The levels that the sweep's rows have: (name, number).
+fn swept<'a>(analysis: &'a Analysis<'_>, sweep: &Sweep) -> Vec<(&'a str, u64)> {
+    let factor = &analysis.structure.varied[sweep.axis];
+    let numbers = factor.numbers.as_deref().unwrap_or_default();
+    let used = |name: &str| sweep.rows.iter().any(|row| analysis.rows[*row].levels[sweep.axis] == name);
+    factor.levels.iter().map(String::as_str).zip(numbers.iter().copied()).filter(|(name, _)| used(name)).collect()
 }
 
 /// Where each level is across the plot.
@@ -114,11 +125,11 @@ fn line(
 }
 
 /// The levels' names under the plot; those that would touch the one before are left out, never the last.
-fn level_labels(canvas: &mut Canvas, levels: &[String], across: &[f64], y: f64, width: f64) {
+fn level_labels(canvas: &mut Canvas, levels: &[&str], across: &[f64], y: f64, width: f64) {
     let mut order: Vec<usize> = (0..across.len().min(levels.len())).collect();
     order.sort_by(|a, b| across[*a].total_cmp(&across[*b]));
     let span = |index: usize| {
-        let half = text_width(&levels[index], 11.0) / 2.0;
+        let half = text_width(levels[index], 11.0) / 2.0;
         let middle = across[index].clamp(half, (width - half).max(half));
         (middle - half, middle + half, middle)
     };
@@ -129,7 +140,7 @@ fn level_labels(canvas: &mut Canvas, levels: &[String], across: &[f64], y: f64, 
         let (from, to, middle) = span(index);
         canvas.line(across[index], y, across[index], y + 4.0, "fs-axis");
         if index == last || (from >= free_from && to <= before_last) {
-            canvas.text(middle, y + 18.0, Anchor::Middle, "fs-m fs-s", &levels[index]);
+            canvas.text(middle, y + 18.0, Anchor::Middle, "fs-m fs-s", levels[index]);
             free_from = to + 6.0;
         }
     }

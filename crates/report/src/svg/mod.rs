@@ -168,7 +168,7 @@ pub fn svg_files(dataset: &Dataset, options: &Options) -> Vec<(String, String)> 
 /// Every figure that the run gives rise to, in reading order.
 pub(crate) fn figures<'a>(analysis: &'a Analysis<'a>, loads: &'a Loads<'a>, options: &Options) -> Vec<Figure<'a>> {
     let mut figures: Vec<Figure<'a>> =
-        (0..analysis.columns.len()).filter_map(|column| column::figure(analysis, column)).collect();
+        (0..analysis.columns.len()).flat_map(|column| column::figures(analysis, column)).collect();
     if let Some(published) = analysis.published.as_ref().filter(|_| options.published) {
         figures.extend(published.columns.iter().filter_map(|column| then_now::figure(analysis, published, *column)));
     }

@@ -223,14 +223,18 @@ impl Printer<'_> {
         let order: Vec<usize> = analysis.order().into_iter().filter(|row| entry(*row).is_something()).collect();
         let column = |head: String, text: &dyn Fn(usize) -> Option<String>| GridColumn {
             head,
-            unit: view.unit_line().to_owned(),
+            unit: published.unit(index, view).to_owned(),
             cells: order.iter().map(|row| vec![(text(*row).unwrap_or_default(), Style::Plain)]).collect(),
         };
-        let then =
-            |row: usize| entry(row).figure(&view.scale).or_else(|| Some(shorten(entry(row).note.as_deref()?, 24)));
+        let then = |row: usize| {
+            published.figure(row, index, &view.scale).or_else(|| Some(shorten(entry(row).note.as_deref()?, 24)))
+        };
         let now = |row: usize| {
             let row = &analysis.rows[row];
-            row.entries[index].mean().map(|mean| view.scale.number(mean)).or_else(|| row.word.map(str::to_owned))
+            row.entries[index]
+                .mean()
+                .map(|mean| published.today(index, &view.scale, mean))
+                .or_else(|| row.word.map(str::to_owned))
         };
         let mut columns = vec![
             column(format!("{}, published", view.header), &then),

@@ -20,6 +20,7 @@ pub(crate) fn datasets() -> Vec<(&'static str, Dataset)> {
         ("small-file-10", fixture::small_file(10)),
         ("large-file", fixture::large_file(3)),
         ("sweep", fixture::sweep(5)),
+        ("star", fixture::star(5)),
         ("alike", fixture::alike(10)),
         ("single", fixture::small_file(1)),
         ("hostile", hostile::dataset()),
@@ -99,6 +100,10 @@ fn the_forms_follow_what_was_varied() {
     );
     let bars = &svg_files(&fixture::large_file(3), &ALL)[0].1;
     assert_eq!(bars.matches("<rect").count(), 9 + 3 + 1, "a bar per cell, a key per filesystem, the paper");
+    assert_eq!(
+        names(&fixture::star(3))[..3],
+        ["execution-time-over-total-size.svg", "execution-time-over-files.svg", "execution-time-over-threads.svg",]
+    );
     let lines = &svg_files(&fixture::sweep(3), &ALL)[0].1;
     assert_eq!(lines.matches("class=\"fs-line\"").count(), 2, "a line per filesystem");
 }

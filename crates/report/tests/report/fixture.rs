@@ -567,3 +567,42 @@ pub(crate) fn many(cells: usize, repeats: u32) -> Dataset {
     complete(&mut dataset, repeats, &mut Random::new(9), &nature, &|_, _, _| None);
     dataset
 }
+
+/// One factor varied at a time around a common point: three sweeps, two filesystems.
+pub(crate) fn star(repeats: u32) -> Dataset {
+    let mut plan = plan(
+        "random-io",
+        "Random reads and writes: a fixed number of requests",
+        repeats,
+        &[("execution time", "load", "execution time")],
+    );
+    let size = |mib: u64| (format!("{mib} MiB"), mib << 20);
+    let (sizes, bytes): (Vec<String>, Vec<u64>) = [128, 256, 512].map(size).into_iter().unzip();
+    let numbers = |list: [u64; 3]| (list.map(|number| number.to_string()).to_vec(), list.to_vec());
+    let ((files, file_numbers), (threads, thread_numbers)) = (numbers([1, 16, 128]), numbers([1, 4, 16]));
+    cross(
+        &mut plan,
+        &[Fs("ext3", "ext3", "", ""), Fs("xfs today", "xfs", "", "")],
+        &[
+            ("total-size", sizes, Some(bytes)),
+            ("files", files, Some(file_numbers)),
+            ("threads", threads, Some(thread_numbers)),
+        ],
+    );
+    // 128 files and 16 threads; 256 MiB and 1 thread; 256 MiB in 1 file.
+    plan.cells.retain(|cell| {
+        let at = |factor: usize, level: u32| cell.levels[factor] == level;
+        (at(2, 2) && at(3, 2)) || (at(1, 1) && at(3, 0)) || (at(1, 1) && at(2, 0))
+    });
+    for (index, cell) in plan.cells.iter_mut().enumerate() {
+        cell.index = u32::try_from(index).expect("few cells");
+    }
+    plan.baseline = Some(0);
+    let mut dataset = dataset(plan);
+    let nature = |cell: &Cell| {
+        let seconds = 2.0 + f64::from(cell.levels[0]) + f64::from(cell.levels[1]) - 0.3 * f64::from(cell.levels[3]);
+        Some(Nature { figures: vec![(seconds, 0.02)] })
+    };
+    complete(&mut dataset, repeats, &mut Random::new(12), &nature, &|_, _, _| None);
+    dataset
+}

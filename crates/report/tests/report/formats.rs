@@ -28,6 +28,11 @@ fn terminal_of_two_factors() {
 }
 
 #[test]
+fn terminal_of_sweeps() {
+    assert_snapshot!(terminal(&fixture::star(5), &plain(80)));
+}
+
+#[test]
 fn terminal_of_a_phone() {
     assert_snapshot!(terminal(&fixture::small_file(10), &plain(40)));
 }

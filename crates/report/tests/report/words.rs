@@ -137,6 +137,19 @@ fn a_warning_that_the_trial_passes_on_is_one() {
 }
 
 #[test]
+fn published_minutes_and_measured_milliseconds_have_their_own_units() {
+    let mut dataset = fixture::small_file(3);
+    for figure in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps).flat_map(|step| &mut step.figures) {
+        if figure.metric == "time" {
+            figure.value /= 1000.0;
+        }
+    }
+    let options = fstone_report::Options { published: true };
+    let told = fstone_report::terminal(&dataset, &fstone_report::TerminalOptions { options, ..Default::default() });
+    assert!(told.contains("4,004 s") && told.contains("2.90 ms"), "{told}");
+}
+
+#[test]
 fn letters_start_with_the_best_group() {
     let dataset = fixture::small_file(10);
     let analysis = Analysis::of(&dataset);
