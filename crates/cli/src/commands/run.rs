@@ -45,6 +45,17 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
     }
     if arguments.dry_run {
         for plan in &plans {
+            let repeats = match plan.repeats.min {
+                min if min == plan.repeats.max => min.to_string(),
+                min => format!("{min} to {}", plan.repeats.max),
+            };
+            terminal::print(&format!(
+                "{}: {}\n{} cells, {repeats} trials each, seed {}\n\n",
+                plan.study,
+                plan.title,
+                plan.cells.len(),
+                plan.seed
+            ));
             terminal::print(&fstone_lab::describe::describe(plan, &context.work_directory).to_string());
         }
         return Ok(Exit::Success);

@@ -120,7 +120,8 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
         cells,
         columns,
         baseline,
-        expected_duration: form.expected_duration,
+        // The author's word is about the study as written.
+        expected_duration: form.expected_duration.filter(|_| !overrides.change_the_time()),
         published,
     })
 }

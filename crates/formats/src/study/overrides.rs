@@ -25,6 +25,13 @@ pub struct Overrides {
     pub only: Vec<(String, String)>,
 }
 
+impl Overrides {
+    /// Whether the study takes another time with them than its author expected.
+    pub(crate) const fn change_the_time(&self) -> bool {
+        self.duration.is_some() || self.repeats.is_some() || self.device.is_some() || !self.only.is_empty()
+    }
+}
+
 /// A kind of device chosen on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceChoice {
