@@ -16,7 +16,7 @@ const problem = (where, what) => { problems.push(`${where}: ${what}`); console.l
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
+  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage"],
 });
 
 // Opens a page in a context of its own, runs the checks, and closes it.
@@ -33,7 +33,7 @@ async function look(file, options, checks) {
   } catch (error) {
     problem(where, error.message.split("\n")[0]);
   }
-  await context.close();
+  await context.close().catch(() => {});
 }
 
 // Texts of visible drawings that are cut off by their drawing or that cover each other.

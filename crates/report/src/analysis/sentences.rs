@@ -281,55 +281,67 @@ impl Teller<'_> {
         if compared.is_empty() {
             return vec![self.uncompared()];
         }
-        let powerless = compared.iter().all(|(_, panel)| panel.is_powerless());
-        // Who leads where: (rows' name, panels), in order of first appearance.
+        if compared.iter().all(|(_, panel)| panel.is_powerless()) {
+            let leaders = self.leaders(&compared, &|panel| Some(self.name(panel.rows[0])));
+            return vec![format!(
+                "In {}, the {} means are those of {}, but {} a cell cannot show which differ{}.",
+                self.header(),
+                self.best_word(),
+                listing(&self.leads(&leaders, compared.len())),
+                counted(self.most_trials(), "trial"),
+                self.needed(),
+            )];
+        }
+        let leaders = self.leaders(&compared, &|panel| self.leader(panel));
+        let alike: Vec<usize> =
+            compared.iter().filter(|(_, panel)| !panel.any_differ()).map(|(index, _)| *index).collect();
+        let mut parts = Vec::new();
+        if !leaders.is_empty() {
+            let verb = if leaders.len() == 1 { "is" } else { "are" };
+            let leads = listing(&self.leads(&leaders, compared.len()));
+            parts.push(format!("{} {verb} {leads}", self.best_word()));
+        }
+        if !alike.is_empty() {
+            parts.push(self.lead("no difference was found", &alike, compared.len()));
+        }
+        let first = format!("In {}, {}.", self.header(), parts.join("; "));
+        let second = if leaders.is_empty() { None } else { self.against_in_panels(&compared) };
+        std::iter::once(first).chain(second).collect()
+    }
+
+    /// Who leads where: (name, panels), in order of first appearance.
+    fn leaders(
+        &self,
+        compared: &[(usize, &PanelComparison)],
+        leader: &dyn Fn(&PanelComparison) -> Option<String>,
+    ) -> Vec<(String, Vec<usize>)> {
         let mut leaders: Vec<(String, Vec<usize>)> = Vec::new();
-        for (index, panel) in &compared {
-            let name = self.leader(panel);
+        for (index, panel) in compared {
+            let Some(name) = leader(panel) else { continue };
             match leaders.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, panels)) => panels.push(*index),
                 None => leaders.push((name, vec![*index])),
             }
         }
-        let parts: Vec<String> = leaders.iter().map(|(name, panels)| self.lead(name, panels, compared.len())).collect();
-        let mut sentences = vec![if powerless {
-            format!(
-                "In {}, the {} means are those of {}, but {} a cell cannot show which differ{}.",
-                self.header(),
-                self.best_word(),
-                listing(&parts),
-                counted(self.most_trials(), "trial"),
-                self.needed(),
-            )
-        } else {
-            format!(
-                "In {}, {} {} {}.",
-                self.header(),
-                self.best_word(),
-                if parts.len() == 1 { "is" } else { "are" },
-                listing(&parts)
-            )
-        }];
-        if !powerless {
-            sentences.extend(self.against_in_panels(&compared));
-        }
-        sentences
+        leaders
     }
 
-    fn leader(&self, panel: &PanelComparison) -> String {
-        let best = panel.rows[0];
-        if panel.is_powerless() {
-            return self.name(best);
-        }
+    /// The best of a panel, and who cannot be told apart from it; `None` where no two rows differ.
+    fn leader(&self, panel: &PanelComparison) -> Option<String> {
         if !panel.any_differ() {
-            return "none that can be told from the others".to_owned();
+            return None;
         }
+        let best = panel.rows[0];
         let tied: Vec<usize> = panel.rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
-        if tied.is_empty() {
+        Some(if tied.is_empty() {
             self.name(best)
         } else {
             format!("{} (not told apart from {})", self.name(best), self.names(&tied))
-        }
+        })
+    }
+
+    fn leads(&self, leaders: &[(String, Vec<usize>)], of: usize) -> Vec<String> {
+        leaders.iter().map(|(name, panels)| self.lead(name, panels, of)).collect()
     }
 
     fn lead(&self, name: &str, panels: &[usize], of: usize) -> String {
@@ -351,7 +363,7 @@ impl Teller<'_> {
             let row = self.analysis.baseline_of(*index)?;
             Some(self.level(row).to_owned())
         })?;
-        let mut parts = Vec::new();
+        let (mut parts, mut never) = (Vec::new(), Vec::new());
         for level in structure.varied[subject].levels.iter().filter(|level| **level != baseline_name) {
             let pairs: Vec<_> = compared
                 .iter()
@@ -373,14 +385,20 @@ impl Teller<'_> {
             };
             let alike = pairs.iter().filter(|pair| !pair.differs).count();
             let mut told: Vec<String> = [side(true), side(false)].into_iter().flatten().collect();
-            if alike > 0 && alike < pairs.len() {
+            if told.is_empty() {
+                if alike > 0 {
+                    never.push(quoted(level));
+                }
+                continue;
+            }
+            if alike > 0 {
                 told.push(format!("not told apart in {alike}"));
-            } else if alike > 0 {
-                told.push("not told apart in any".to_owned());
             }
-            if !told.is_empty() {
-                parts.push(format!("{} is {}", quoted(level), listing(&told)));
-            }
+            parts.push(format!("{} is {}", quoted(level), listing(&told)));
+        }
+        if !never.is_empty() {
+            let verb = if never.len() == 1 { "is" } else { "are" };
+            parts.push(format!("{} {verb} nowhere told apart from it", listing(&never)));
         }
         let told = !parts.is_empty() && parts.len() <= MAX_NAMES;
         told.then(|| format!("Against the baseline, {}: {}.", quoted(&baseline_name), parts.join("; ")))

@@ -43,6 +43,23 @@ fn no_difference_is_not_told_as_one() {
 }
 
 #[test]
+fn no_difference_anywhere_is_said_once() {
+    let mut dataset = fixture::large_file(8);
+    let mut random = Random::new(4);
+    for figure in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps).flat_map(|step| &mut step.figures) {
+        figure.value = 50e6 * (1.0 + 0.02 * random.normal());
+    }
+    assert_snapshot!(answer(&dataset));
+    // In one place out of three there is one.
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.cell == 3) {
+        for figure in trial.steps.iter_mut().flat_map(|step| &mut step.figures) {
+            figure.value *= 1.5;
+        }
+    }
+    assert_snapshot!("one_place", answer(&dataset));
+}
+
+#[test]
 fn too_few_trials_are_said_to_be_too_few() {
     for repeats in [2, 3] {
         let told = answer(&pair(1.5, 0.001, repeats, RATE));
