@@ -28,6 +28,9 @@ use std::collections::HashMap;
 /// The share of tables in which any pair of rows at all may be called different by mistake.
 pub const ALPHA: f64 = 0.05;
 
+/// A larger value, an infinite one or no number is not a figure.
+const LARGEST: f64 = 1e100;
+
 /// A run, worked out.
 #[derive(Debug)]
 pub struct Analysis<'a> {
@@ -133,6 +136,21 @@ impl Entry {
     pub fn half_width(&self) -> Option<f64> {
         let (mean, interval) = (self.mean()?, self.interval?);
         Some((interval.high - mean).max(mean - interval.low))
+    }
+
+    /// The interval's ends as figures draw them: what cannot be negative is not drawn below zero, however wide few
+    /// trials make the interval.
+    #[must_use]
+    pub fn drawn_interval(&self) -> Option<(f64, f64)> {
+        let interval = self.interval?;
+        let positive = self.summary.is_some_and(|summary| summary.min >= 0.0);
+        Some((if positive { interval.low.max(0.0) } else { interval.low }, interval.high))
+    }
+
+    /// All values that a figure shows of it: the trials' and the interval's ends.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = f64> {
+        let ends = self.drawn_interval().map(|(low, high)| [low, high]);
+        self.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
     }
 
     /// Whether its interval rests on so few trials that it has to be marked.
@@ -340,7 +358,8 @@ fn entry(row: &Row<'_>, step: &str, metric: &str, looked: bool, seed: u64) -> En
         .filter(|(_, trial)| trial.outcome.is_completed())
         .filter_map(|(index, trial)| {
             let value = trial.figure(step, metric)?.value;
-            value.is_finite().then_some(TrialValue { trial: index, value, outlier: false })
+            // Squares and sums of what is beyond this overflow, and no filesystem does anything so often.
+            (value.abs() <= LARGEST).then_some(TrialValue { trial: index, value, outlier: false })
         })
         .collect();
     let Ok(sample) = Sample::new(values.iter().map(|value| value.value).collect()) else {

@@ -14,7 +14,7 @@ const MAX_ROWS: usize = 60;
 #[derive(Default)]
 pub(super) struct Differences {
     pub(super) rows: Vec<Difference>,
-    /// What the rows of a family share: (family, [(fact, value)]).
+    /// What the rows of a family share: (title, [(fact, value)]).
     pub(super) common: Vec<(String, Vec<(String, String)>)>,
 }
 
@@ -62,10 +62,13 @@ pub(super) fn differences(analysis: &Analysis<'_>) -> Differences {
         families.push(family);
         let mut members: Vec<&mut Difference> =
             rows.iter_mut().filter(|row| self::family(&row.kind) == family).collect();
-        let kinds = kinds(&members);
+        let title = match members.len() {
+            1 => format!("The superblock of {}", members[0].name),
+            _ => format!("What the superblocks of {} have in common", kinds(&members)),
+        };
         let shared = take_common(&mut members);
         if !shared.is_empty() {
-            common.push((kinds, shared));
+            common.push((title, shared));
         }
     }
     Differences { rows, common }

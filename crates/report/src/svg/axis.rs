@@ -11,6 +11,9 @@ pub(super) struct Axis {
     logarithmic: bool,
 }
 
+/// A logarithmic axis over more than this has nothing to tell.
+const WIDEST: f64 = 1e40;
+
 impl Axis {
     /// A linear axis that holds all values; from zero when they vary by more than half, or when a bar needs it.
     pub(super) fn linear(values: impl IntoIterator<Item = f64>, from_zero: bool, from: f64, to: f64) -> Self {
@@ -27,10 +30,10 @@ impl Axis {
         Self { low, high, from, to, logarithmic: false }
     }
 
-    /// A logarithmic axis that holds all values; `None` unless all are positive.
+    /// A logarithmic axis that holds all values; `None` unless all are positive and within reason.
     pub(super) fn logarithmic(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
         let (low, high) = range(values);
-        if low <= 0.0 {
+        if low <= 0.0 || high / low > WIDEST {
             return None;
         }
         let room = (high / low).powf(0.05).max(1.05);

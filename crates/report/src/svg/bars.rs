@@ -26,11 +26,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
         top += LINE;
     }
     top += 12.0;
-    let values = analysis.rows.iter().flat_map(|row| {
-        let entry = &row.entries[column];
-        let high = entry.interval.map(|interval| interval.high);
-        entry.values.iter().map(|value| value.value).chain(high)
-    });
+    let values = analysis.rows.iter().flat_map(|row| row.entries[column].drawn());
     let axis = Axis::linear(values, true, top + HEIGHT, top);
     let left = labels_width(&axis, view.scale.divisor, TICKS) + 10.0;
     vertical_axis(&mut canvas, &axis, view.scale.divisor, TICKS, left, look.width);
@@ -90,9 +86,8 @@ fn one(
     canvas.open_cell(series, analysis.rows[row].cell, column, &title);
     let (top, zero) = (axis.at(mean), axis.at(0.0));
     canvas.rect(x + gap, top, width - 2.0 * gap, (zero - top).max(0.0), "class=\"fs-mark\" fill-opacity=\".42\"");
-    if let Some(interval) = entry.interval {
-        let (low, high) = (axis.at(interval.low), axis.at(interval.high));
-        canvas.interval((center, low), (center, high), interval.is_reliable());
+    if let Some((low, high)) = entry.drawn_interval() {
+        canvas.interval((center, axis.at(low)), (center, axis.at(high)), !entry.is_unreliable());
     }
     canvas.line(x + gap, top, x + width - gap, top, "fs-bar");
     // Trials beside the whisker, spread so that they do not hide each other.

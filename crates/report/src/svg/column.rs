@@ -75,11 +75,7 @@ fn figure<'a>(analysis: &'a Analysis<'a>, column: usize, form: Form, sweep: Opti
 /// The lowest and the highest value or end of an interval; infinite without any.
 fn extent(analysis: &Analysis<'_>, column: usize, rows: &[usize]) -> (f64, f64) {
     rows.iter()
-        .flat_map(|row| {
-            let entry = &analysis.rows[*row].entries[column];
-            let ends = entry.interval.map(|interval| [interval.low, interval.high]);
-            entry.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
-        })
+        .flat_map(|row| analysis.rows[*row].entries[column].drawn())
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
@@ -105,7 +101,9 @@ fn caption(analysis: &Analysis<'_>, column: usize, form: Form, shown: &[usize], 
     let mut caption = match form {
         Form::Dots => format!("Each row: the mean and its 95 % interval{dashed}; below, every single trial."),
         Form::Bars => format!("Bars are means, whiskers their 95 % intervals{dashed}, points single trials."),
-        Form::Lines => "Lines are means, bands their 95 % intervals, points single trials.".to_owned(),
+        Form::Lines => {
+            format!("Lines are means, bands and whiskers their 95 % intervals{dashed}, points single trials.")
+        }
     };
     if form == Form::Dots
         && analysis.rows.iter().any(|row| row.entries[column].values.iter().any(|value| value.outlier))

@@ -27,7 +27,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
         None => analysis.rows[row].word.unwrap_or("–").to_owned(),
     };
     let layout = RowLayout::new(analysis, &rows, look, &value);
-    let values = || rows.iter().flat_map(|row| extent(entry(*row)));
+    let values = || rows.iter().flat_map(|row| entry(*row).drawn());
     let axis = Some(look)
         .filter(|look| look.logarithmic)
         .and_then(|_| Axis::logarithmic(values(), layout.from, layout.to))
@@ -52,12 +52,6 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
     Drawing { width: look.width, height: bottom - 4.0, body: canvas.finish() }
 }
 
-/// The values that have to be on the axis.
-fn extent(entry: &Entry) -> impl Iterator<Item = f64> {
-    let ends = entry.interval.map(|interval| [interval.low, interval.high]);
-    entry.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
-}
-
 /// A dashed line through each panel at its baseline's mean.
 fn baselines(canvas: &mut Canvas, analysis: &Analysis<'_>, column: usize, layout: &RowLayout, axis: &Axis) {
     for (index, panel) in analysis.structure.panels.iter().enumerate() {
@@ -77,9 +71,8 @@ fn baselines(canvas: &mut Canvas, analysis: &Analysis<'_>, column: usize, layout
 
 fn strip(canvas: &mut Canvas, entry: &Entry, placed: &Placed, axis: &Axis) {
     let middle = placed.y - 7.0;
-    if let Some(interval) = entry.interval {
-        let (low, high) = (axis.at(interval.low), axis.at(interval.high));
-        canvas.interval((low, middle), (high, middle), interval.is_reliable());
+    if let Some((low, high)) = entry.drawn_interval() {
+        canvas.interval((axis.at(low), middle), (axis.at(high), middle), !entry.is_unreliable());
     }
     if let Some(mean) = entry.mean() {
         let shape = if entry.interval.is_some() { Shape::Circle } else { Shape::Ring };

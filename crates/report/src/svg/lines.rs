@@ -31,13 +31,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, sweep: &Sweep, look: 
         top += LINE;
     }
     top += 12.0;
-    let values = || {
-        sweep.rows.iter().flat_map(|row| {
-            let entry = &analysis.rows[*row].entries[column];
-            let ends = entry.interval.map(|interval| [interval.low, interval.high]);
-            entry.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
-        })
-    };
+    let values = || sweep.rows.iter().flat_map(|row| analysis.rows[*row].entries[column].drawn());
     let (low_y, high_y) = (top + HEIGHT, top);
     let axis = Some(look)
         .filter(|look| look.logarithmic)
@@ -102,10 +96,10 @@ fn line(
     canvas.open(&format!("fs-{series}"));
     // A band needs an interval on either side; where one is missing it is interrupted.
     for run in points.split(|(_, row)| entry(*row).interval.is_none()).filter(|run| run.len() > 1) {
-        let edge = |pick: &dyn Fn(fstone_stats::Interval) -> f64| -> Vec<(f64, f64)> {
-            run.iter().filter_map(|(x, row)| Some((*x, axis.at(pick(entry(*row).interval?))))).collect()
+        let edge = |pick: &dyn Fn((f64, f64)) -> f64| -> Vec<(f64, f64)> {
+            run.iter().filter_map(|(x, row)| Some((*x, axis.at(pick(entry(*row).drawn_interval()?))))).collect()
         };
-        canvas.path(&between(&edge(&|interval| interval.high), &edge(&|interval| interval.low)), "fs-band");
+        canvas.path(&between(&edge(&|(_, high)| high), &edge(&|(low, _)| low)), "fs-band");
     }
     canvas.path(&through(points.iter().map(|(x, row)| Some((*x, axis.at(entry(*row).mean()?))))), "fs-line");
     canvas.close();
@@ -114,8 +108,8 @@ fn line(
         let Some(mean) = entry.mean() else { continue };
         let title = format!("{}: {}", analysis.rows[*row].label, in_words(&view.scale, entry));
         canvas.open_cell(series, analysis.rows[*row].cell, column, &title);
-        if let Some(interval) = entry.interval {
-            canvas.interval((*x, axis.at(interval.low)), (*x, axis.at(interval.high)), interval.is_reliable());
+        if let Some((low, high)) = entry.drawn_interval() {
+            canvas.interval((*x, axis.at(low)), (*x, axis.at(high)), !entry.is_unreliable());
         }
         let trials: Vec<(f64, f64)> = entry.values.iter().map(|value| (*x, axis.at(value.value))).collect();
         canvas.dots(&trials, "fs-dots");

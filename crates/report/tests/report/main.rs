@@ -4,5 +4,6 @@ mod figures;
 mod fixture;
 mod formats;
 mod hostile;
+mod odd;
 mod pages;
 mod words;
