@@ -2,7 +2,7 @@
 //!
 //! Rows are cells in the plan's order, columns the plan's columns, and an [`Entry`] is where they meet. Figures come
 //! from completed trials alone: what a trial measured before it failed is in the CSV and JSON, not in a mean.
-//! All user text in here has been through [`crate::text`].
+//! All user text in here has been through `crate::text`.
 
 mod compare;
 mod drift;
