@@ -1,6 +1,6 @@
 //! `fstone list`: built-in studies, and the runs in the store.
 
-use super::Context;
+use super::{Context, repeats};
 use crate::{
     args::{ListArguments, ListWhat},
     exit::Exit,
@@ -55,12 +55,7 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
 /// "10 cells × 3 to 10 trials, about 3 h".
 fn extent(plan: &Plan) -> String {
     let cells = plan.cells.len();
-    let repeats = plan.repeats;
-    let trials = if repeats.min == repeats.max {
-        repeats.min.to_string()
-    } else {
-        format!("{} to {}", repeats.min, repeats.max)
-    };
+    let trials = repeats(plan.repeats);
     let time =
         plan.expected_duration.map(|time| format!(", about {}", units::format_duration(time))).unwrap_or_default();
     format!("{cells} cells × {trials} trials{time}")

@@ -17,6 +17,7 @@ use crate::{
     terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_model::study::Repeats;
 use fstone_store::Store;
 use std::{
     io::stdout,
@@ -79,6 +80,11 @@ pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
             .or_exit(Exit::LabFailed)?;
     }
     Ok(cancel)
+}
+
+/// "3", or "3 to 10".
+pub(crate) fn repeats(repeats: Repeats) -> String {
+    if repeats.min == repeats.max { repeats.min.to_string() } else { format!("{} to {}", repeats.min, repeats.max) }
 }
 
 /// Nanoseconds since the Unix epoch.

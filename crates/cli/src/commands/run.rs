@@ -1,6 +1,6 @@
 //! `fstone run`: study → plan → trials → store → report.
 
-use super::{Context, cancel_on_signals, fresh_seed, now_unix_ns, report};
+use super::{Context, cancel_on_signals, fresh_seed, now_unix_ns, repeats, report};
 use crate::{
     args::RunArguments,
     exit::Exit,
@@ -45,15 +45,12 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
     }
     if arguments.dry_run {
         for plan in &plans {
-            let repeats = match plan.repeats.min {
-                min if min == plan.repeats.max => min.to_string(),
-                min => format!("{min} to {}", plan.repeats.max),
-            };
             terminal::print(&format!(
-                "{}: {}\n{} cells, {repeats} trials each, seed {}\n\n",
+                "{}: {}\n{} cells, {} trials each, seed {}\n\n",
                 plan.study,
                 plan.title,
                 plan.cells.len(),
+                repeats(plan.repeats),
                 plan.seed
             ));
             terminal::print(&fstone_lab::describe::describe(plan, &context.work_directory).to_string());
@@ -128,14 +125,7 @@ fn carry_out(context: &Context, arguments: &RunArguments, mut plan: Plan) -> Com
     sources::provide(&mut plan, arguments.source.as_deref())?;
     let mut store = context.open_store()?;
 
-    eprintln!(
-        "{}: {} cells, {} to {} trials each; seed {}",
-        plan.study,
-        plan.cells.len(),
-        plan.repeats.min,
-        plan.repeats.max,
-        plan.seed
-    );
+    eprintln!("{}: {} cells, {} trials each; seed {}", plan.study, plan.cells.len(), repeats(plan.repeats), plan.seed);
     let run = Run {
         id: 0,
         started_unix_ns: now_unix_ns(),
@@ -236,10 +226,7 @@ fn take_inventory(context: &Context, plan: &Plan) -> Inventory {
         fstone_commit: env!("FSTONE_COMMIT"),
     };
     let mut inventory = inventory::take(&inventory_context, &*Machine::host().runner);
-    let device = plan.cells.iter().find_map(|cell| match &cell.device {
-        DeviceSpec::Block { path } => Some(Path::new(path)),
-        _ => None,
-    });
+    let device = inventory::named_device(plan);
     match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
         Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
         Err(error) => eprintln!("No raw read speed: failed to {error}."),

@@ -76,7 +76,8 @@ pub fn filesystem_of(path: &Path) -> Option<String> {
 }
 
 /// The first block device that a plan names.
-fn named_device(plan: &Plan) -> Option<&Path> {
+#[must_use]
+pub fn named_device(plan: &Plan) -> Option<&Path> {
     plan.cells.iter().find_map(|cell| match &cell.device {
         DeviceSpec::Block { path } => Some(Path::new(path)),
         _ => None,
