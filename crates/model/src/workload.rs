@@ -466,11 +466,14 @@ pub enum OpenPolicy {
 /// Fsyncs that belong to a group rather than to an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsyncPolicy {
-    /// After every this many operations of the group, when something was written since; 0 = never.
+    /// After every this many operations of the group, when something was written since; 0 = never. With `all_files`
+    /// before the next operation is begun (so not after the last), else by the thread that performed the operation.
     pub every_operations: u64,
-    /// Whether a periodic fsync takes in every file of the fileset (sysbench), or only the file just worked on.
+    /// Whether every file of the filesets is fsynced (sysbench), a file at a time by whichever thread comes next, or
+    /// only the file just worked on.
     pub all_files: bool,
-    /// Whether a periodic fsync counts as one of the operations that [`Stop::operations`] limits (sysbench).
+    /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`] limits and that a rate
+    /// paces (sysbench).
     pub counted: bool,
     /// Whether each thread fsyncs every file when it ends.
     pub at_end: bool,

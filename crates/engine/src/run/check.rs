@@ -1,6 +1,7 @@
 //! What a workload must not ask for.
 
 use super::plan::{largest_block, transfer_of};
+use super::series;
 use crate::data::stamp;
 use crate::error::LoadError;
 use crate::fileset::build::MAX_BLOCK_BYTES;
@@ -54,6 +55,14 @@ pub(super) fn check(workload: &Workload) -> Result<(), LoadError> {
             }
             if group.rate_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
                 return refuse(format!("has a group {:?} with a rate that is not above 0", group.name));
+            }
+            if group.fsync.all_files && group.fsync.every_operations > series::MOST_OPERATIONS {
+                return refuse(format!(
+                    "has a group {:?} with fsyncs after every {} operations, where {} is the most",
+                    group.name,
+                    group.fsync.every_operations,
+                    series::MOST_OPERATIONS
+                ));
             }
             actions.into_iter().try_for_each(|action| check_action(workload, action))?;
         }

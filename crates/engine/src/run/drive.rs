@@ -1,6 +1,6 @@
 //! The loop of a thread.
 
-use super::plan::Selector;
+use super::plan::{PeriodicFsyncs, Selector};
 use super::worker::{Fault, Halt, Worker};
 use crate::io::Io;
 use crate::measure::{Call, Done};
@@ -35,7 +35,18 @@ pub(super) struct Point {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Action(usize),
+    /// Fsync this file of the group's filesets, seen as one, and ask again.
+    Fsync(u64),
     End,
+}
+
+/// How far a thread has come in choosing what to do.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// Place in a sequence.
+    sequence: usize,
+    /// An action that has to wait for fsyncs.
+    waiting: Option<usize>,
 }
 
 impl<E: Io> Worker<'_, E> {
@@ -47,7 +58,7 @@ impl<E: Io> Worker<'_, E> {
         let mut point = Point { index: 0, end: start.saturating_add(self.load.point_ticks), operations: 0 };
         let mut last_end = if self.queues() { self.drive_queue(&mut point) } else { self.drive_alone(&mut point) };
         if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
-            self.fsync_every_file(true);
+            self.fsync_every_file();
             last_end = clock.now();
         }
         self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
@@ -60,7 +71,9 @@ impl<E: Io> Worker<'_, E> {
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let mut now = clock.now().max(start);
-        let mut sequence = 0;
+        let mut begun = now;
+        let mut choice = Choice::default();
+        let mut claimed = false;
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
         let mut last_end = now;
@@ -68,16 +81,36 @@ impl<E: Io> Worker<'_, E> {
         let think = clock.ticks(self.group.spec.think_time);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         while now < deadline && !self.told_to_stop() {
-            if performed >= thread_quota || (self.counted.0 && !self.granted(&mut granted)) {
-                break;
-            }
-            if paced {
-                match self.paced(now, start, deadline) {
-                    Some(intended) => now = intended,
-                    None => break,
+            if !claimed {
+                if performed >= thread_quota || (self.counted.0 && !self.granted(&mut granted)) {
+                    break;
+                }
+                begun = now;
+                if paced {
+                    match self.paced(now, start, deadline) {
+                        Some(intended) => begun = intended,
+                        None => break,
+                    }
                 }
             }
-            let Next::Action(index) = self.next_action(&mut sequence) else { break };
+            let index = match self.next(&mut choice) {
+                Next::Action(index) => index,
+                Next::Fsync(file) => {
+                    let counts = self.group.spec.fsync.counted;
+                    self.fsync_of_series(file, (counts && paced).then_some(begun));
+                    // One that does not count leaves what was claimed to the operation that comes after it.
+                    claimed = !counts;
+                    now = clock.now();
+                    if !paced {
+                        begun = now;
+                    }
+                    last_end = now;
+                    self.account(point, start, now);
+                    continue;
+                }
+                Next::End => break,
+            };
+            claimed = false;
             self.mark = 0;
             let outcome = ops::perform(self, index);
             // The end of an operation whose calls are timed is the end of its last call.
@@ -86,13 +119,13 @@ impl<E: Io> Worker<'_, E> {
             performed += 1;
             self.account(point, start, end);
             match outcome {
-                Ok(()) => self.completed(index, self.done, clock.between(now, end)),
+                Ok(()) => self.completed(index, self.done, clock.between(begun, end)),
                 Err(Halt::Fault(fault)) => self.failed(index, fault),
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }
-            let fsyncs = self.group.spec.fsync.every_operations > 0;
+            let fsyncs = matches!(self.group.fsyncs, PeriodicFsyncs::After { .. });
             if fsyncs {
-                self.periodic_fsync();
+                self.fsync_after();
             }
             now = if think == 0 && !fsyncs { end } else { self.rest(end, think, deadline) };
         }
@@ -125,8 +158,38 @@ impl<E: Io> Worker<'_, E> {
         true
     }
 
+    /// What comes next: an operation, or before it an fsync that is due.
     #[inline(always)]
-    pub(super) fn next_action(&mut self, sequence: &mut usize) -> Next {
+    pub(super) fn next(&mut self, choice: &mut Choice) -> Next {
+        match &self.group.fsyncs {
+            PeriodicFsyncs::Series(_) => self.next_of_series(choice),
+            _ => self.next_action(&mut choice.sequence),
+        }
+    }
+
+    #[inline(never)]
+    fn next_of_series(&mut self, choice: &mut Choice) -> Next {
+        let group = self.group;
+        let PeriodicFsyncs::Series(series) = &group.fsyncs else { return Next::End };
+        let files = || group.filesets.iter().map(|fileset| self.load.files[*fileset].table.names()).sum();
+        if let Some(file) = series.due(files()) {
+            return Next::Fsync(file);
+        }
+        let next = match choice.waiting.take() {
+            Some(index) => Next::Action(index),
+            None => self.next_action(&mut choice.sequence),
+        };
+        let Next::Action(index) = next else { return next };
+        if series.begin(group.actions[index].writes) {
+            return next;
+        }
+        // Meanwhile other threads began the operations that were left before the next fsyncs.
+        choice.waiting = Some(index);
+        self.next_of_series(choice)
+    }
+
+    #[inline(always)]
+    fn next_action(&mut self, sequence: &mut usize) -> Next {
         match &self.group.selector {
             Selector::Single => Next::Action(0),
             Selector::Mix(sums) => {
@@ -168,8 +231,10 @@ impl<E: Io> Worker<'_, E> {
             self.group.limits.moved(bytes);
             self.load.phase.limits.moved(bytes);
         }
-        if done.written_bytes > 0 && self.group.spec.fsync.every_operations > 0 {
-            self.group.dirty.0.store(true, Ordering::Relaxed);
+        if done.written_bytes > 0
+            && let PeriodicFsyncs::After { dirty, .. } = &self.group.fsyncs
+        {
+            dirty.0.store(true, Ordering::Relaxed);
         }
     }
 
@@ -241,44 +306,52 @@ impl<E: Io> Worker<'_, E> {
         true
     }
 
-    /// Fsyncs when the group's count of operations says so and something was written.
-    pub(super) fn periodic_fsync(&mut self) {
+    /// Fsyncs the file just worked on, when the group's count of operations says so and something was written.
+    pub(super) fn fsync_after(&mut self) {
+        let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return };
         let policy = self.group.spec.fsync;
-        let count = self.group.since_fsync.0.fetch_add(1, Ordering::Relaxed) + 1;
-        if !count.is_multiple_of(policy.every_operations) || !self.group.dirty.0.swap(false, Ordering::Relaxed) {
+        let count = done.0.fetch_add(1, Ordering::Relaxed) + 1;
+        if !count.is_multiple_of(policy.every_operations) || !dirty.0.swap(false, Ordering::Relaxed) {
             return;
         }
-        let done = if policy.all_files {
-            self.fsync_every_file(false)
-        } else {
-            match self.previous {
-                Some((fileset, file)) => u64::from(self.fsync_one(fileset, file, false)),
-                None => 0,
-            }
-        };
-        if policy.counted {
-            self.group.limits.count(done);
-            self.load.phase.limits.count(done);
+        let Some((fileset, file)) = self.previous else { return };
+        if self.fsync_one(fileset, file, false, None) && policy.counted {
+            self.group.limits.count(1);
+            self.load.phase.limits.count(1);
         }
     }
 
-    /// Fsyncs every file of the group's filesets; how many were.
-    fn fsync_every_file(&mut self, at_end: bool) -> u64 {
-        let mut done = 0;
+    /// Fsyncs one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
+    #[inline(never)]
+    pub(super) fn fsync_of_series(&mut self, file: u64, intended: Option<u64>) {
+        let mut file = file;
+        for fileset in &self.group.filesets {
+            let table = &self.load.files[*fileset].table;
+            if file < table.names() {
+                if table.is_live(file as u32) {
+                    self.fsync_one(*fileset, file as u32, false, intended);
+                }
+                return;
+            }
+            file -= table.names();
+        }
+    }
+
+    /// Fsyncs every file of the group's filesets when a thread ends.
+    fn fsync_every_file(&mut self) {
         for fileset in &self.group.filesets {
             let files = &self.load.files[*fileset];
             for file in files.table.live_files() {
                 if self.load.halted.load(Ordering::Relaxed) || self.load.cancel.load(Ordering::Relaxed) {
-                    return done;
+                    return;
                 }
-                done += u64::from(self.fsync_one(*fileset, file, at_end));
+                self.fsync_one(*fileset, file, true, None);
             }
         }
-        done
     }
 
     /// One fsync of the group's policy; whether it was made.
-    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool) -> bool {
+    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>) -> bool {
         let picked = super::worker::Picked { fileset, file, hold: crate::fileset::Hold::Free, position: None };
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
         let data_only = self.group.spec.fsync.data_only;
@@ -292,7 +365,7 @@ impl<E: Io> Worker<'_, E> {
             self.io.open(directory, self.path.as_c(), OFlags::RDONLY).map_err(|errno| Halt::fault(Call::Open, errno))
         };
         let outcome = fd.and_then(|fd| {
-            let start = clock.now();
+            let start = intended.unwrap_or_else(|| clock.now());
             let result = if data_only { self.io.fdatasync(fd) } else { self.io.fsync(fd) };
             let latency = clock.between(start, clock.now());
             let closed = if keep { Ok(()) } else { self.io.close(fd) };

@@ -8,6 +8,7 @@ mod null;
 mod phase;
 mod plan;
 mod queue;
+mod series;
 mod worker;
 
 pub(crate) use choose::is_permutation;

@@ -1,11 +1,12 @@
 //! A phase of the workload, made ready to be performed: everything that can be decided before the first operation.
 
+use super::series::Series;
 use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
 use crate::pattern::{Roster, Space, distribution_of, positions};
 use fstone_model::workload::{
-    Action, Actions, Distribution, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern, Phase, Stop,
-    ThreadGroup, TransactionRule, Transfer,
+    Action, Actions, Distribution, FileChoice, FsyncPolicy, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern,
+    Phase, Stop, ThreadGroup, TransactionRule, Transfer,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -95,6 +96,8 @@ pub(crate) struct PlannedAction {
     pub(crate) rule: TransactionRule,
     /// What transactions are counted in.
     pub(crate) block_bytes: u64,
+    /// Whether it writes.
+    pub(crate) writes: bool,
     /// How it holds files that something in the phase needs alone.
     pub(crate) hold: Hold,
     /// What the threads share: the position of a walk, or how many blocks a permutation has given.
@@ -151,6 +154,19 @@ fn hold_of(operation: &Operation, open: OpenPolicy, manner: Manner) -> Hold {
     }
 }
 
+/// Whether the operation leaves something behind for an fsync.
+pub(crate) fn writes(operation: &Operation) -> bool {
+    match operation {
+        Operation::Create { block_bytes, .. } => *block_bytes > 0,
+        Operation::Write(_)
+        | Operation::Append(_)
+        | Operation::MmapWrite { .. }
+        | Operation::CopyFileRange
+        | Operation::Reflink => true,
+        _ => false,
+    }
+}
+
 /// Whether files come and go by the operation.
 pub(crate) fn changes_files(operation: &Operation) -> bool {
     matches!(
@@ -190,6 +206,31 @@ pub(crate) enum Selector {
     },
 }
 
+/// When the fsyncs of a group's policy are due while it runs.
+#[derive(Debug)]
+pub(crate) enum PeriodicFsyncs {
+    Never,
+    /// The file that a thread worked on, after every so many operations of the group.
+    After {
+        /// Operations done.
+        done: Padded<AtomicU64>,
+        /// Something was written since the last of these fsyncs.
+        dirty: Padded<AtomicBool>,
+    },
+    /// Every file, between operations.
+    Series(Series),
+}
+
+impl PeriodicFsyncs {
+    fn new(policy: &FsyncPolicy) -> Self {
+        match policy.every_operations {
+            0 => Self::Never,
+            every if policy.all_files => Self::Series(Series::new(every)),
+            _ => Self::After { done: Padded::default(), dirty: Padded::default() },
+        }
+    }
+}
+
 /// A group of threads, ready.
 #[derive(Debug)]
 pub(crate) struct GroupPlan {
@@ -205,10 +246,8 @@ pub(crate) struct GroupPlan {
     pub(crate) thread_quota: Option<u64>,
     /// Operations started, for a target rate.
     pub(crate) started: Padded<AtomicU64>,
-    /// Operations done since the load began, for periodic fsyncs.
-    pub(crate) since_fsync: Padded<AtomicU64>,
-    /// Something was written since the last periodic fsync.
-    pub(crate) dirty: Padded<AtomicBool>,
+    /// When fsyncs are due while it runs.
+    pub(crate) fsyncs: PeriodicFsyncs,
     /// Filesets that its actions work on.
     pub(crate) filesets: Vec<usize>,
     /// Descriptors shared by the threads, by fileset, when they do not have their own.
@@ -319,6 +358,7 @@ impl GroupPlan {
                     choice: action.choice,
                     rule: action.transactions,
                     block_bytes: largest_block(&action.operation).max(1),
+                    writes: writes(&action.operation),
                     hold: hold_of(&action.operation, spec.open, manner),
                     cursor: Padded::default(),
                     space,
@@ -365,8 +405,7 @@ impl GroupPlan {
             until_walked,
             thread_quota,
             started: Padded::default(),
-            since_fsync: Padded::default(),
-            dirty: Padded::default(),
+            fsyncs: PeriodicFsyncs::new(&spec.fsync),
             shared_descriptors: (0..files.len()).map(|_| None).collect(),
             filesets,
         }

@@ -5,8 +5,8 @@
 //! latency is the time from handing over to taking back. Anything else that the group's mix asks for waits until
 //! the queue is empty, and is then performed alone.
 
-use super::drive::{Next, Point};
-use super::plan::PlannedAction;
+use super::drive::{Choice, Next, Point};
+use super::plan::{PeriodicFsyncs, PlannedAction};
 use super::worker::{Fault, Halt, Picked, Worker};
 use crate::io::{Completion, Direction, Io};
 use crate::measure::{Call, Done};
@@ -82,8 +82,10 @@ impl<E: Io> Worker<'_, E> {
         let depth = self.load.io.queue_depth;
         let single: Vec<bool> = self.group.actions.iter().map(is_one_transfer).collect();
         let paced = self.group.spec.rate_per_second.is_some();
-        let (mut sequence, mut granted, mut performed) = (0, (0, 0), 0u64);
+        let (mut choice, mut claimed) = (Choice::default(), false);
+        let (mut granted, mut performed) = ((0, 0), 0u64);
         let mut now = clock.now().max(start);
+        let mut begun = now;
         let mut queue = Queue {
             free: (0..depth).rev().collect(),
             slots: vec![None; depth as usize],
@@ -98,23 +100,42 @@ impl<E: Io> Worker<'_, E> {
         while going || queue.flying() > 0 {
             going = going && now < deadline && !self.told_to_stop();
             while going && alone.is_none() && !queue.free.is_empty() {
-                let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
-                if over || !self.granted(&mut granted) {
-                    going = false;
-                    break;
-                }
-                let mut begun = now;
-                if paced {
-                    begun = self.intended(start);
-                    if !self.wait_until(begun.min(deadline), &mut queue, point) || begun >= deadline {
+                if !claimed {
+                    let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
+                    if over || !self.granted(&mut granted) {
                         going = false;
                         break;
                     }
+                    begun = now;
+                    if paced {
+                        begun = self.intended(start);
+                        if !self.wait_until(begun.min(deadline), &mut queue, point) || begun >= deadline {
+                            going = false;
+                            break;
+                        }
+                    }
                 }
-                let Next::Action(index) = self.next_action(&mut sequence) else {
-                    going = false;
-                    break;
+                let index = match self.next(&mut choice) {
+                    Next::Action(index) => index,
+                    Next::Fsync(file) => {
+                        let counts = self.group.spec.fsync.counted;
+                        self.fsync_of_series(file, (counts && paced).then_some(begun));
+                        claimed = !counts;
+                        now = clock.now();
+                        if !paced {
+                            begun = now;
+                        }
+                        queue.last_end = now;
+                        self.account(point, start, now);
+                        going = now < deadline && !self.told_to_stop();
+                        continue;
+                    }
+                    Next::End => {
+                        going = false;
+                        break;
+                    }
                 };
+                claimed = false;
                 performed += 1;
                 if single[index] {
                     going = self.begin(index, begun, &mut queue, point);
@@ -194,8 +215,8 @@ impl<E: Io> Worker<'_, E> {
             Ok(done) => self.completed(index, done, self.load.clock.between(begun, end)),
             Err(fault) => self.failed(index, fault),
         }
-        if self.group.spec.fsync.every_operations > 0 {
-            self.periodic_fsync();
+        if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {
+            self.fsync_after();
         }
     }
 

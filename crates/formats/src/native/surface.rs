@@ -284,7 +284,7 @@ table! {
     pub(crate) struct FsyncSurface {
         /// After every this many operations of the group, when something was written since. Never unless given.
         "every" => every: Number;
-        /// Whether a periodic fsync takes in every file of the fileset, or only the one just worked on (the default).
+        /// Whether every file is fsynced, before the next operation and by whichever thread comes next, or only the one just worked on (the default).
         "all-files" => all_files: Flag;
         /// Whether a periodic fsync counts as an operation. False unless given.
         "counted" => counted: Flag;
