@@ -88,7 +88,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  fstone run small-file --quick\n  fstone run small-file --dry-run\n  sudo fstone run small-file --duration 60s --repeats 5 --device-size 16GiB\n  \
-    fstone run ./my-study.toml --only filesystem='ext4*'\n  fstone run small-file --device directory --work-directory /mnt/scratch\n  fstone run small-file --device /dev/sdX1 --allow-destroy /dev/sdX1"
+    fstone run ./my-study.toml --only filesystem='ext4*'\n  fstone run kernel-tree --set build=none --source linux-6.1.tar.xz\n  fstone run --all --quick\n  fstone run small-file --device directory --work-directory /mnt/scratch\n  fstone run small-file --device /dev/sdX1 --allow-destroy /dev/sdX1"
 )]
 pub(crate) struct RunArguments {
     /// A built-in study's name (`fstone list studies`), or the path of a study file
@@ -124,16 +124,20 @@ pub(crate) struct RunArguments {
     /// The seed of the order and of all random streams; recorded either way
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Archive of a source tree for the studies that unpack one. Default: Debian's linux-source-*, or one that is made
+    /// The source tree for the studies that unpack one: an archive that tar reads, or a directory. Default: Debian's
+    /// linux-source-* when it is installed, or one that is made; the quick forms make small ones
     #[arg(long, value_name = "PATH")]
     pub(crate) source: Option<PathBuf>,
+    /// Another value for one of the study's variables, like build=none. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
+    pub(crate) set: Vec<(String, String)>,
     /// Go on with the last unfinished run of this study: finished trials stay, the plan is the one it had
-    #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed"])]
+    #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set"])]
     pub(crate) resume: bool,
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,
-    /// Where the HTML report goes. Default: a directory `reports` beside the store
+    /// Where the HTML report goes, and the index of all reports there. Default: a directory `reports` beside the store
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -259,6 +263,11 @@ fn parse_repeats(text: &str) -> Result<(u32, u32), String> {
         return Err("at least 1, and MIN not above MAX".into());
     }
     Ok((min, max))
+}
+
+fn parse_set(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, like build=none")?;
+    Ok((name.trim().to_owned(), value.to_owned()))
 }
 
 fn parse_only(text: &str) -> Result<(String, String), String> {

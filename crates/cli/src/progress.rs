@@ -11,6 +11,25 @@ use std::{
     time::Duration,
 };
 
+/// How long a run is expected to take before anything is known of it, and what comes after it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Expected {
+    /// The run.
+    pub(crate) study: Option<Duration>,
+    /// Further studies of the same command; zero when there are none, `None` when nobody knows.
+    pub(crate) later: Option<Duration>,
+}
+
+impl Expected {
+    /// "3 min left, 17 min with the studies to come"; `remaining` is of this run alone.
+    fn left(self, remaining: Option<Duration>) -> Option<String> {
+        let study = remaining.or(self.study)?;
+        let later = self.later.filter(|later| !later.is_zero());
+        let with = later.map(|later| format!(", {} with the studies to come", about(study + later)));
+        Some(format!("{} left{}", about(study), with.unwrap_or_default()))
+    }
+}
+
 /// What the current trial is, for the lines about its steps.
 #[derive(Default)]
 struct Current {
@@ -23,10 +42,11 @@ struct Current {
 pub(crate) struct RunProgress {
     bar: Option<ProgressBar>,
     current: Mutex<Current>,
+    expected: Expected,
 }
 
 impl RunProgress {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(expected: Expected) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);
             let style = ProgressStyle::with_template("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")
@@ -35,7 +55,7 @@ impl RunProgress {
             bar.enable_steady_tick(Duration::from_millis(250));
             bar
         });
-        Self { bar, current: Mutex::default() }
+        Self { bar, current: Mutex::default(), expected }
     }
 
     /// Takes the bar away, so that what is printed next stands alone.
@@ -48,7 +68,7 @@ impl RunProgress {
     fn show(&self, doing: &str) {
         let Some(bar) = &self.bar else { return };
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = current.remaining.map(|left| format!(" · {} left", about(left))).unwrap_or_default();
+        let left = self.expected.left(current.remaining).map(|left| format!(" · {left}")).unwrap_or_default();
         bar.set_message(format!("{} · {}{doing}{left}", current.label, current.step));
     }
 }
@@ -91,7 +111,8 @@ impl ProgressSink for RunProgress {
                     bar.set_position(u64::from(*finished));
                     self.show("");
                 } else {
-                    let left = remaining.map(|left| format!(" (about {} left)", about(left))).unwrap_or_default();
+                    let left =
+                        self.expected.left(*remaining).map(|left| format!(" (about {left})")).unwrap_or_default();
                     eprintln!("trial {} of {total}: {}{left}", finished + 1, one_line(label));
                 }
             }
@@ -173,6 +194,16 @@ mod tests {
         assert_eq!(about(Duration::from_millis(200)), "1 s");
         assert_eq!(about(Duration::from_secs(61)), "1 min 1 s");
         assert_eq!(about(Duration::from_secs(301)), "6 min");
+    }
+
+    #[test]
+    fn what_is_left_includes_the_studies_to_come() {
+        let minutes = |minutes: u64| Some(Duration::from_secs(60 * minutes));
+        let left = |study, later, remaining| Expected { study, later }.left(remaining);
+        assert_eq!(left(None, None, None), None);
+        assert_eq!(left(minutes(4), minutes(0), None).as_deref(), Some("4 min left"));
+        let all = left(minutes(4), minutes(9), minutes(3));
+        assert_eq!(all.as_deref(), Some("3 min left, 12 min with the studies to come"));
     }
 
     #[test]

@@ -11,10 +11,9 @@ use fstone_lab::{
     machine::Machine,
     source_tree::{self, LINUX_FILES, SourceTree},
 };
-use fstone_model::Plan;
+use fstone_model::{Cell, Plan};
 use std::{
-    collections::BTreeMap,
-    fs,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -24,51 +23,88 @@ const SEED: u64 = 1;
 /// Where Debian's `linux-source-*` packages put their archives.
 const SYSTEM_SOURCES: &str = "/usr/src";
 
-/// Finds or makes every source tree that a plan names, and puts their archives' paths into its commands.
-pub(crate) fn provide(plan: &mut Plan, named: Option<&Path>) -> Result<(), Failure> {
+/// Whether archives that are not there yet are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// They are.
+    Make,
+    /// No: nothing is written, and the plan names where they would be.
+    Name,
+}
+
+/// Finds or makes every source tree that a plan names, and puts their archives' paths into its commands. `named` is the
+/// user's own, an archive or a directory; it stands for every tree of the study.
+pub(crate) fn provide(plan: &mut Plan, named: Option<&Path>, missing: Missing) -> Result<(), Failure> {
+    let wanted = source_trees(plan);
+    if let (Some(named), true) = (named, wanted.is_empty()) {
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!("--source {}: the study {} has no use for a source tree", named.display(), plan.study),
+        ));
+    }
     let mut archives = BTreeMap::new();
-    for wanted in source_trees(plan) {
-        archives.insert(wanted, archive_of(wanted, named)?);
+    for wanted in wanted {
+        archives.insert(wanted, archive_of(wanted, named, missing)?);
     }
     put_source_trees(plan, |tree| archives.get(&tree).map(|path| path.display().to_string()).unwrap_or_default());
+    if missing == Missing::Make {
+        unpack(plan)?;
+    }
     Ok(())
 }
 
-fn archive_of(wanted: Wanted, named: Option<&Path>) -> Result<PathBuf, Failure> {
-    let files = match (wanted, named) {
-        (Wanted::Kernel, Some(path)) => {
-            return path
-                .canonicalize()
-                .with_context(|| format!("cannot find the source {}", path.display()))
-                .or_exit(Exit::BadInput);
+fn archive_of(wanted: Wanted, named: Option<&Path>, missing: Missing) -> Result<PathBuf, Failure> {
+    let directory = paths::default_cache().join("sources");
+    let prepare = |words: &str| {
+        eprintln!("{words} (kept in {}).", directory.display());
+        paths::create_directory(&directory)
+            .with_context(|| format!("cannot make {}", directory.display()))
+            .or_exit(Exit::LabFailed)
+    };
+    if let Some(named) = named {
+        let path = named
+            .canonicalize()
+            .with_context(|| format!("cannot find the source {}", named.display()))
+            .or_exit(Exit::BadInput)?;
+        if !path.is_dir() || missing == Missing::Name {
+            return Ok(path);
         }
-        (Wanted::Kernel, None) => match installed(Path::new(SYSTEM_SOURCES)) {
+        prepare(&format!("Packing {}", path.display()))?;
+        return source_tree::archive_of(&path, &directory, &*Machine::host().runner)
+            .context("failed to prepare the source tree")
+            .or_exit(Exit::LabFailed);
+    }
+    let files = match wanted {
+        Wanted::Made { files } => files,
+        Wanted::Kernel => match source_tree::installed(Path::new(SYSTEM_SOURCES)) {
             Some(path) => return Ok(path),
             None => LINUX_FILES,
         },
-        (Wanted::Made { files }, _) => files,
     };
-    let directory = paths::default_cache().join("sources");
-    paths::create_directory(&directory)
-        .with_context(|| format!("cannot make {}", directory.display()))
-        .or_exit(Exit::LabFailed)?;
-    eprintln!("Making a source tree of {files} files (once; kept in {}).", directory.display());
-    source_tree::archive(SourceTree { files, seed: SEED }, &directory, &*Machine::host().runner)
-        .context("failed to make a source tree")
+    let tree = SourceTree { files, seed: SEED };
+    let archive = source_tree::archive_path(tree, &directory);
+    if archive.is_file() || missing == Missing::Name {
+        return Ok(archive);
+    }
+    prepare(&format!("Making a source tree of {files} files, once"))?;
+    source_tree::archive(tree, &directory, &*Machine::host().runner)
+        .context("failed to prepare the source tree")
         .or_exit(Exit::LabFailed)
 }
 
-/// The newest archive of a kernel's source that the system has.
-fn installed(directory: &Path) -> Option<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(directory)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            name.starts_with("linux-source-") && name.contains(".tar.")
-        })
-        .collect();
-    found.sort();
-    found.pop()
+/// Filesystems that are made of a tree need it unpacked.
+fn unpack(plan: &mut Plan) -> Result<(), Failure> {
+    let of = |cell: &Cell| cell.filesystem.tree.clone();
+    let archives: BTreeSet<String> =
+        plan.cells.iter().filter_map(of).filter(|tree| Path::new(tree).is_file()).collect();
+    let directory = paths::default_cache().join("sources");
+    for archive in archives {
+        let tree = source_tree::unpacked(Path::new(&archive), &directory, &*Machine::host().runner)
+            .with_context(|| format!("failed to prepare the source tree: unpacking {archive}"))
+            .or_exit(Exit::BadInput)?;
+        for cell in plan.cells.iter_mut().filter(|cell| cell.filesystem.tree.as_deref() == Some(&archive)) {
+            cell.filesystem.tree = Some(tree.display().to_string());
+        }
+    }
+    Ok(())
 }

@@ -71,6 +71,7 @@ fn wrong_command_lines_are_told_what_is_wrong() {
         ("repeats", Overrides { repeats: Some((3, 2)), ..none.clone() }),
         ("factor", Overrides { only: vec![("thread".into(), "1".into())], ..none.clone() }),
         ("level", Overrides { only: vec![("filesystem".into(), "etx4".into())], ..none.clone() }),
+        ("variable", Overrides { variables: vec![("build".into(), "none".into())], ..none.clone() }),
         (
             "everything",
             Overrides {
@@ -108,6 +109,21 @@ fn the_command_line_goes_before_the_study() {
 }
 
 #[test]
+fn a_tree_goes_into_what_can_hold_one_from_the_start() {
+    let said = |kind: &str, tree: &str| {
+        let level = format!("\"ext4\" = {{ type = \"{kind}\", tree = \"{tree}\" }}");
+        let text = RIGHT.replacen("\"ext4\" = { type = \"ext4\" }", &level, 1);
+        assert_ne!(text, RIGHT);
+        compile(&text, &Overrides::default()).map_err(|said| said.to_string())
+    };
+    let plan = said("erofs", "/srv/tree").expect("erofs is made of one");
+    assert_eq!(plan.cells[0].filesystem.tree.as_deref(), Some("/srv/tree"));
+    assert!(said("xfs", "/srv/tree").expect_err("mkfs.xfs cannot").contains("copy-in"));
+    assert!(said("squashfs", "tree").expect_err("relative").contains("absolute path"));
+    assert!(said("squashfs", "{sourcs}").expect_err("misspelt").contains("`{source}`"));
+}
+
+#[test]
 fn warnings_of_a_profile_do_not_get_lost() {
     let loader = |name: &str| Ok(read(name)?.replace("num_dirs=2", "num_dirs=2\ncreate_wait=1"));
     let source = Source::new("study.toml", RIGHT);
@@ -137,6 +153,14 @@ show = "time"
 "#;
     let mut plan = compile(text, &Overrides::default()).expect("it is right");
     assert_eq!(study::source_trees(&plan), [SourceTree::Kernel]);
+    let with = |quick: bool, set: &[(&str, &str)]| {
+        let variables = set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        compile(text, &Overrides { quick, variables, ..Overrides::default() })
+    };
+    let quick = with(true, &[("tree", "{source:7}"), ("tree", "{source:9}")]).expect("the last one counts");
+    assert_eq!(study::source_trees(&quick), [SourceTree::Made { files: 9 }]);
+    let said = with(false, &[("tre", "x")]).expect_err("no such variable").to_string();
+    assert!(said.contains("--set tre") && said.contains("did you mean `tree`?"), "{said}");
     study::put_source_trees(&mut plan, |_| "/usr/src/linux.tar.xz".into());
     let actions: Vec<&StepAction> = plan.cells[1].steps[2..].iter().map(|step| &step.action).collect();
     let StepAction::CopyIn { source, .. } = actions[0] else { panic!("a copy") };

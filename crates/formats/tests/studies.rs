@@ -8,20 +8,27 @@ use fstone_model::{
     Plan,
     study::{Step, StepAction},
 };
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../studies")
 }
 
 fn compile(name: &str, overrides: &Overrides) -> Plan {
-    let load = |file: &str| fs::read_to_string(directory().join(file)).map_err(|error| error.to_string());
+    compile_in(&directory(), name, overrides)
+}
+
+fn compile_in(directory: &Path, name: &str, overrides: &Overrides) -> Plan {
+    let load = |file: &str| fs::read_to_string(directory.join(file)).map_err(|error| error.to_string());
     let source = Source::new(name, load(name).expect("the study is there"));
     study::compile(&source, &load, overrides).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
 }
 
-fn names() -> Vec<String> {
-    let entries = fs::read_dir(directory()).expect("studies/ is part of the source");
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("studies/ is part of the source");
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8")).collect();
     names.retain(|name| name.ends_with(".toml"));
@@ -31,7 +38,7 @@ fn names() -> Vec<String> {
 
 #[test]
 fn all_compile() {
-    let names = names();
+    let names = names(&directory());
     assert!(!names.is_empty());
     for name in names {
         let full = compile(&name, &Overrides::default());
@@ -59,6 +66,25 @@ fn all_compile() {
             assert!(published.figures.iter().all(|figure| has(&figure.cell)), "{name}");
         }
     }
+}
+
+/// Those that are run by their path.
+#[test]
+fn further_ones_compile() {
+    let directory = directory().join("more");
+    let names = names(&directory);
+    assert!(!names.is_empty());
+    for name in names {
+        for quick in [false, true] {
+            let plan = compile_in(&directory, &name, &Overrides { quick, ..Overrides::default() });
+            assert!(!plan.about.is_empty() && plan.expected_duration.is_some() && plan.baseline.is_some(), "{name}");
+        }
+    }
+    let quick = Overrides { quick: true, ..Overrides::default() };
+    let mut read_only = compile_in(&directory, "read-only.toml", &quick);
+    assert_eq!(study::source_trees(&read_only), [study::SourceTree::Made { files: 2000 }]);
+    study::put_source_trees(&mut read_only, |_| "/tree.tar.gz".into());
+    assert!(read_only.cells.iter().all(|cell| cell.filesystem.tree.as_deref() == Some("/tree.tar.gz")));
 }
 
 /// The plan, short enough to be read: what differs between cells on one line each.

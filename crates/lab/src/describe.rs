@@ -124,9 +124,12 @@ fn describe_step(cell: &Cell, step: &Step, device: &str, place: &Path) -> String
     };
     let umount = || typed(&["umount".to_owned(), place.display().to_string()]);
     match &step.action {
-        StepAction::Mkfs => {
-            filesystem.map_or_else(unknown, |filesystem| filesystem.mkfs(&cell.filesystem.mkfs, device).typed())
-        }
+        StepAction::Mkfs => filesystem.map_or_else(unknown, |filesystem| {
+            filesystem::mkfs_of(filesystem, &cell.filesystem, device).map_or_else(
+                || format!("the mkfs of {} cannot put a tree into it", filesystem.kind()),
+                |command| command.typed(),
+            )
+        }),
         StepAction::Mount => mount(),
         StepAction::Remount => format!("{}; echo 3 > /proc/sys/vm/drop_caches; {}", umount(), mount()),
         StepAction::Unmount => umount(),

@@ -118,6 +118,7 @@ pub mod catalog {
         DEVICE_READS = "device reads", Count, Lower, "read requests completed by the device";
         DEVICE_WRITES = "device writes", Count, Lower, "write requests completed by the device";
         DEVICE_FLUSHES = "device flushes", Count, Neither, "flush requests completed by the device";
+        DEVICE_DISCARDS = "device discards", Count, Neither, "discard requests completed by the device";
         DEVICE_DISCARDED_BYTES = "device discarded bytes", Bytes, Neither, "bytes discarded on the device";
         WRITE_AMPLIFICATION = "write amplification", Ratio, Lower, "device written bytes per byte the load asked to write";
         PEAK_DIRTY_BYTES = "peak dirty bytes", Bytes, Neither, "largest amount of dirty page cache seen during the step, sampled";

@@ -110,6 +110,9 @@ pub struct FilesystemSpec {
     pub mkfs: Vec<String>,
     /// Mount options, comma separated; empty for none.
     pub mount: String,
+    /// Path on the host of the directory that is in it from the start; its mkfs puts it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 /// What a filesystem is made on.
@@ -311,8 +314,13 @@ impl Plan {
             let levels =
                 plan.factors.iter().zip(&cell.levels).map(|(factor, level)| factor.levels[*level as usize].as_str());
             cell.label = std::iter::once(name).chain(levels).collect::<Vec<_>>().join(" · ");
-            cell.filesystem =
-                FilesystemSpec { name: name.to_owned(), kind: name.to_owned(), mkfs: Vec::new(), mount: String::new() };
+            cell.filesystem = FilesystemSpec {
+                name: name.to_owned(),
+                kind: name.to_owned(),
+                mkfs: Vec::new(),
+                mount: String::new(),
+                tree: None,
+            };
             cell.device = DeviceSpec::Directory { path: path.map(str::to_owned) };
             cell.kernel = KernelSpec::Host;
             cell.queue.clear();

@@ -9,7 +9,8 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_model::Dataset;
-use std::path::Path;
+use fstone_store::Store;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandResult {
     let dataset = find(context, arguments.run)?;
@@ -72,6 +73,31 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
         .and_then(|()| paths::write_file(path, text.as_bytes()))
         .with_context(|| format!("cannot write {}", path.display()))
         .or_exit(Exit::LabFailed)
+}
+
+/// The file name of a run's page.
+pub(crate) fn page_name(study: &str, run: u64) -> String {
+    format!("{study}-{run}.html")
+}
+
+/// How many runs an index shows: each is read and analysed for it.
+const INDEX_RUNS: usize = 50;
+
+/// Writes `index.html`, which leads to the pages of this store's runs that are in a directory.
+pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<PathBuf, Failure> {
+    let mut runs = store.runs().or_exit(Exit::LabFailed)?;
+    runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+    let mut entries = Vec::new();
+    for run in runs {
+        let page = page_name(&run.study, run.id);
+        if entries.len() < INDEX_RUNS && directory.join(&page).is_file() {
+            let dataset = store.dataset(run.id).or_exit(Exit::LabFailed)?;
+            entries.push(fstone_report::html::IndexEntry::of(&dataset, &page));
+        }
+    }
+    let index = directory.join("index.html");
+    write(&index, &fstone_report::html::index(&entries))?;
+    Ok(index)
 }
 
 fn write_svg(dataset: &Dataset, options: &fstone_report::Options, directory: Option<&Path>) -> CommandResult {

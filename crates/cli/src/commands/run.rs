@@ -5,14 +5,14 @@ use crate::{
     args::RunArguments,
     exit::Exit,
     is_root,
-    progress::RunProgress,
+    progress::{Expected, RunProgress},
     recorder::StoreRecorder,
     sources,
     studies::{self, Study},
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_formats::study::{DeviceChoice, Overrides};
+use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
 use fstone_lab::{
     carry_out::{LabOptions, RunEnd},
     inventory::{self, InventoryContext},
@@ -21,9 +21,10 @@ use fstone_lab::{
 use fstone_model::{Dataset, Inventory, Plan, dataset::Run, study::DeviceSpec};
 use fstone_store::{RunSummary, Store};
 use std::{
+    collections::VecDeque,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long the device is read before a run, as `hdparm -t` does.
@@ -43,8 +44,15 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         let study = studies::find(&name).or_exit(Exit::BadInput)?;
         plans.push(plan(context, &study, arguments)?);
     }
+    if let Some(source) = &arguments.source
+        && plans.iter().all(|plan| source_trees(plan).is_empty())
+    {
+        let words = format!("--source {}: no step of the study unpacks a source tree", source.display());
+        return Err(Failure::new(Exit::BadInput, words));
+    }
     if arguments.dry_run {
-        for plan in &plans {
+        for plan in &mut plans {
+            sources::provide(plan, arguments.source.as_deref(), sources::Missing::Name)?;
             terminal::print(&format!(
                 "{}: {}\n{} cells, {} trials each, seed {}\n\n",
                 plan.study,
@@ -58,14 +66,51 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         return Ok(Exit::Success);
     }
     let mut exit = Exit::Success;
+    let mut agenda = Agenda::of(&plans);
     for plan in plans {
-        match carry_out(context, arguments, plan)? {
+        match carry_out(context, arguments, plan, agenda.next_study())? {
             Exit::Success => {}
             Exit::Interrupted => return Ok(Exit::Interrupted),
             other => exit = other,
         }
+        agenda.study_done();
     }
     Ok(exit)
+}
+
+/// How long several studies will take, one after the other: as their authors say, corrected by how long those that are
+/// done really took.
+struct Agenda {
+    expected: VecDeque<Option<Duration>>,
+    expected_until_now: Duration,
+    started: Instant,
+}
+
+impl Agenda {
+    fn of(plans: &[Plan]) -> Self {
+        let expected = plans.iter().map(|plan| plan.expected_duration).collect();
+        Self { expected, expected_until_now: Duration::ZERO, started: Instant::now() }
+    }
+
+    /// What to expect of the next study and of those after it.
+    fn next_study(&self) -> Expected {
+        self.expected_after(self.started.elapsed())
+    }
+
+    fn expected_after(&self, elapsed: Duration) -> Expected {
+        let pace = if self.expected_until_now.is_zero() {
+            1.0
+        } else {
+            elapsed.as_secs_f64() / self.expected_until_now.as_secs_f64()
+        };
+        let mut studies = self.expected.iter().map(|time| time.map(|time| time.mul_f64(pace)));
+        // One study of which nothing is known makes the sum unknown.
+        Expected { study: studies.next().flatten(), later: studies.sum() }
+    }
+
+    fn study_done(&mut self) {
+        self.expected_until_now += self.expected.pop_front().flatten().unwrap_or_default();
+    }
 }
 
 /// The plan of a study as this command line changes it.
@@ -81,6 +126,7 @@ fn plan(context: &Context, study: &Study, arguments: &RunArguments) -> Result<Pl
         seed: arguments.seed,
         fresh_seed: Some(fresh_seed()),
         only: arguments.only.clone(),
+        variables: arguments.set.clone(),
     };
     let compiled = fstone_formats::study::compile_with_warnings(&study.source, &|name| study.load(name), &overrides);
     let (plan, warnings) = compiled.or_exit(Exit::BadInput)?;
@@ -120,9 +166,9 @@ fn lab_options(context: &Context, arguments: &RunArguments) -> LabOptions {
     }
 }
 
-fn carry_out(context: &Context, arguments: &RunArguments, mut plan: Plan) -> CommandResult {
+fn carry_out(context: &Context, arguments: &RunArguments, mut plan: Plan, expected: Expected) -> CommandResult {
     let cancel = cancel_on_signals()?;
-    sources::provide(&mut plan, arguments.source.as_deref())?;
+    sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
     let mut store = context.open_store()?;
 
     eprintln!("{}: {} cells, {} trials each; seed {}", plan.study, plan.cells.len(), repeats(plan.repeats), plan.seed);
@@ -135,7 +181,8 @@ fn carry_out(context: &Context, arguments: &RunArguments, mut plan: Plan) -> Com
         plan,
     };
     let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
-    trials(context, arguments, &mut store, &Dataset { run: Run { id, ..run }, trials: Vec::new() }, &cancel)
+    let begun = Dataset { run: Run { id, ..run }, trials: Vec::new() };
+    trials(context, arguments, &mut store, &begun, expected, &cancel)
 }
 
 /// Goes on with the last run of a study that has no end.
@@ -180,7 +227,7 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
         ));
     }
     eprintln!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len());
-    trials(context, arguments, &mut store, &dataset, &cancel)
+    trials(context, arguments, &mut store, &dataset, Expected::default(), &cancel)
 }
 
 /// Carries out what a run still lacks, and shows it.
@@ -189,11 +236,12 @@ fn trials(
     arguments: &RunArguments,
     store: &mut Store,
     begun: &Dataset,
+    expected: Expected,
     cancel: &AtomicBool,
 ) -> CommandResult {
     let id = begun.run.id;
     let options = lab_options(context, arguments);
-    let progress = RunProgress::new();
+    let progress = RunProgress::new(expected);
     let mut recorder = StoreRecorder { store, run: id };
     let end =
         fstone_lab::carry_out::carry_out(&begun.run.plan, &options, &begun.trials, &mut recorder, &progress, cancel);
@@ -204,7 +252,7 @@ fn trials(
         store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
     }
     let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
-    let page = show(context, arguments, &dataset)?;
+    let page = show(context, arguments, store, &dataset)?;
     if interrupted {
         eprintln!(
             "Interrupted: everything was undone, {} finished trials are kept as run {id}; `--resume` goes on with it.",
@@ -234,8 +282,8 @@ fn take_inventory(context: &Context, plan: &Plan) -> Inventory {
     inventory
 }
 
-/// Prints the table and writes the page.
-fn show(context: &Context, arguments: &RunArguments, dataset: &Dataset) -> Result<PathBuf, Failure> {
+/// Prints the table and writes the page, and the index of all pages beside it.
+fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Dataset) -> Result<PathBuf, Failure> {
     let options = fstone_report::Options { published: arguments.published };
     terminal::print(&fstone_report::terminal(
         dataset,
@@ -243,7 +291,29 @@ fn show(context: &Context, arguments: &RunArguments, dataset: &Dataset) -> Resul
     ));
     let directory =
         arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
-    let page = directory.join(format!("{}-{}.html", dataset.run.plan.study, dataset.run.id));
+    let page = directory.join(report::page_name(&dataset.run.plan.study, dataset.run.id));
     report::write(&page, &fstone_report::html(dataset, &options))?;
+    report::write_index(store, &directory)?;
     Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_later_studies_goes_by_what_earlier_ones_took() {
+        let minutes = |minutes: u64| Some(Duration::from_secs(60 * minutes));
+        let mut agenda = Agenda {
+            expected: [minutes(4), minutes(5), minutes(3)].into(),
+            expected_until_now: Duration::ZERO,
+            started: Instant::now(),
+        };
+        assert_eq!(agenda.expected_after(Duration::ZERO), Expected { study: minutes(4), later: minutes(8) });
+        agenda.study_done();
+        let twice_as_long = minutes(8).expect("a time");
+        assert_eq!(agenda.expected_after(twice_as_long), Expected { study: minutes(10), later: minutes(6) });
+        agenda.expected[1] = None;
+        assert_eq!(agenda.expected_after(twice_as_long).later, None);
+    }
 }

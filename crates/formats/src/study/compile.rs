@@ -68,9 +68,12 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
                 .help("add to a step, for example: show = [\"time\"]"),
         );
     }
-    let full = full_form(surface, report);
+    let mut full = full_form(surface, report);
     check_names(surface, &full, &steps, report);
-    let quick = surface.quick.as_ref().map(|field| quick_form(&field.value, &full, field.key, report));
+    let mut quick = surface.quick.as_ref().map(|field| quick_form(&field.value, &full, field.key, report));
+    if let Some(form) = if overrides.quick { quick.as_mut() } else { Some(&mut full) } {
+        form.set_variables(&overrides.variables, report);
+    }
     if overrides.quick && quick.is_none() {
         report.push(
             Diagnostic::whole("this study has no quick form")
@@ -153,6 +156,7 @@ fn cells(
                     kind: String::new(),
                     mkfs: Vec::new(),
                     mount: String::new(),
+                    tree: None,
                 },
                 device: device.clone().unwrap_or(DeviceSpec::Directory { path: None }),
                 kernel: KernelSpec::Host,
@@ -171,6 +175,9 @@ fn cells(
                         numbers.push(Number { parameter, value, span: Some(*span), prevails: false });
                     }
                 }
+            }
+            if let Some(tree) = &mut cell.filesystem.tree {
+                *tree = placeholder::fill(tree, |name| form.variable(name).map(str::to_owned));
             }
             cell.steps =
                 steps.templates.iter().map(|template| template.step(&numbers, &form.variables, report)).collect();

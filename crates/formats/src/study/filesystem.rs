@@ -13,10 +13,18 @@ pub const TYPES: &[&str] = &[
     "squashfs",
 ];
 
+/// Types whose mkfs can put a tree into the filesystem it makes; the first two are read-only and made of nothing else.
+const MADE_OF_TREES: &[&str] = &["erofs", "squashfs", "ext4", "ext3", "ext2", "btrfs"];
+
 /// A filesystem to make; reports what is wrong with it.
 pub(super) fn filesystem(name: &str, surface: &FilesystemSurface, report: &mut Report) -> FilesystemSpec {
-    let mut spec =
-        FilesystemSpec { name: name.to_owned(), kind: String::new(), mkfs: Vec::new(), mount: String::new() };
+    let mut spec = FilesystemSpec {
+        name: name.to_owned(),
+        kind: String::new(),
+        mkfs: Vec::new(),
+        mount: String::new(),
+        tree: None,
+    };
     if let Some(kind) = &surface.r#type {
         let Text(written) = &kind.value;
         if !TYPES.contains(&written.as_str()) {
@@ -51,7 +59,28 @@ pub(super) fn filesystem(name: &str, surface: &FilesystemSurface, report: &mut R
         }
         spec.mount.clone_from(options);
     }
+    if let Some(tree) = &surface.tree {
+        let Text(path) = &tree.value;
+        check_tree(&At { span: tree.span, value: path }, &spec.kind, report);
+        spec.tree = Some(path.clone());
+    }
     spec
+}
+
+fn check_tree(path: &At<&String>, kind: &str, report: &mut Report) {
+    if !path.value.starts_with('/') && !path.value.starts_with('{') {
+        report.push(
+            Diagnostic::error(path.span, format!("`{}` depends on where fstone is started", path.value))
+                .label("expected an absolute path"),
+        );
+    }
+    if TYPES.contains(&kind) && !MADE_OF_TREES.contains(&kind) {
+        report.push(
+            Diagnostic::error(path.span, format!("mkfs.{kind} cannot put a tree into the filesystem it makes"))
+                .label("expected a step `copy-in` instead")
+                .note(format!("those of {} can", MADE_OF_TREES.join(", "))),
+        );
+    }
 }
 
 /// mkfs gets the device from fstone. A device among its options would be formatted, or written to, all the same.

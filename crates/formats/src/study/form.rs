@@ -5,7 +5,7 @@ use super::{
     load::Number,
     placeholder,
     step::{Steps, Template},
-    surface::{DeviceSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface},
+    surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface},
 };
 use crate::{
     decode::{At, Field},
@@ -31,6 +31,30 @@ pub(super) struct Form<'s> {
     pub(super) expected_duration: Option<Duration>,
     /// Where a wrong number of combinations is shown.
     pub(super) place: Span,
+}
+
+impl Form<'_> {
+    /// The value of a variable.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Gives variables the values that the command line has for them.
+    pub(super) fn set_variables(&mut self, values: &[(String, String)], report: &mut Report) {
+        for (name, value) in values {
+            if let Some((_, known)) = self.variables.iter_mut().find(|(known, _)| known == name) {
+                known.clone_from(value);
+                continue;
+            }
+            let known: Vec<&str> = self.variables.iter().map(|(known, _)| known.as_str()).collect();
+            let diagnostic = Diagnostic::whole(format!("--set {name}: the study has no variable of this name"));
+            report.push(if known.is_empty() {
+                diagnostic.note("it has no variables at all")
+            } else {
+                diagnostic.did_you_mean(name, known.iter().copied()).note(format!("it has {}", known.join(", ")))
+            });
+        }
+    }
 }
 
 pub(super) fn full_form<'s>(surface: &'s StudyFile, report: &mut Report) -> Form<'s> {
@@ -143,7 +167,13 @@ pub(super) fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, r
     let numbers = form.factors.iter().map(|factor| factor.name);
     let variables = form.variables.iter().map(|(name, _)| name.as_str());
     let known: Vec<&str> = variables.chain(numbers).collect();
-    let texts: Vec<&At<String>> = steps.templates.iter().flat_map(Template::texts).collect();
+    let of_filesystem = |entry: &(At<String>, At<FilesystemSurface>)| {
+        let tree = entry.1.value.tree.as_ref()?;
+        Some(At { span: tree.span, value: tree.value.0.clone() })
+    };
+    let filesystems = surface.factor.iter().filter_map(|factors| factors.value.filesystem.as_ref());
+    let trees: Vec<At<String>> = filesystems.flat_map(|field| &field.value.0).filter_map(of_filesystem).collect();
+    let texts: Vec<&At<String>> = steps.templates.iter().flat_map(Template::texts).chain(&trees).collect();
     for At { span, value } in &texts {
         placeholder::check(value, *span, &known, report);
     }

@@ -1,7 +1,7 @@
 //! Levels that are plain values (numbers of a load, kernels, queue settings), and what a level sets.
 
 use crate::{
-    decode::{At, Decode, Field, Key, Node, OneOrMany, Shared, Size, Text, Time, field},
+    decode::{At, Decode, Field, Key, Listed, Node, OneOrMany, Shared, Size, Text, Time, Word, field},
     diagnostic::{Diagnostic, Report},
     native::{Parameter, Quantity},
 };
@@ -45,6 +45,9 @@ pub(crate) enum PlainFactor {
     Kernel,
     Scheduler,
     ReadAhead,
+    QueueRequests,
+    RequestSize,
+    WriteCache,
     Load(Parameter),
 }
 
@@ -55,6 +58,9 @@ impl PlainFactor {
             Self::Kernel => "kernel",
             Self::Scheduler => "scheduler",
             Self::ReadAhead => "read-ahead",
+            Self::QueueRequests => "queue-requests",
+            Self::RequestSize => "request-size",
+            Self::WriteCache => "write-cache",
             Self::Load(parameter) => parameter.name(),
         }
     }
@@ -64,19 +70,28 @@ impl PlainFactor {
             Self::Kernel => "Kernels: \"host\", \"uml:VERSION\", \"uml:PATH\" or \"qemu:PATH\".",
             Self::Scheduler => "I/O schedulers of the device: \"none\", \"mq-deadline\", …",
             Self::ReadAhead => "Read-ahead of the device.",
+            Self::QueueRequests => "Requests that the device's queue holds.",
+            Self::RequestSize => "Largest request that the kernel makes of the device.",
+            Self::WriteCache => {
+                "What the kernel takes the device's cache for: \"write back\" (it is flushed) or \"write through\"."
+            }
             Self::Load(parameter) => parameter.about(),
         }
     }
 
     fn all() -> impl Iterator<Item = Self> {
-        [Self::Kernel, Self::Scheduler, Self::ReadAhead].into_iter().chain(Parameter::ALL.map(Self::Load))
+        let own =
+            [Self::Kernel, Self::Scheduler, Self::ReadAhead, Self::QueueRequests, Self::RequestSize, Self::WriteCache];
+        own.into_iter().chain(Parameter::ALL.map(Self::Load))
     }
 
     fn schema(self) -> fn() -> Value {
         match self {
             Self::Kernel => OneOrMany::<Kernel>::schema,
             Self::Scheduler => OneOrMany::<Text>::schema,
-            Self::ReadAhead => OneOrMany::<Size>::schema,
+            Self::ReadAhead | Self::RequestSize => OneOrMany::<Size>::schema,
+            Self::QueueRequests => OneOrMany::<Number>::schema,
+            Self::WriteCache => OneOrMany::<Listed<WriteCache>>::schema,
             Self::Load(parameter) => match parameter.quantity() {
                 Quantity::Count => OneOrMany::<Number>::schema,
                 Quantity::Size => OneOrMany::<Size>::schema,
@@ -99,11 +114,23 @@ impl PlainFactor {
                 number: None,
                 setting: Setting::Queue("scheduler", name),
             }),
-            Self::ReadAhead => levels(table, self.name(), report, |Size(bytes)| Level {
-                name: format!("read-ahead {}", units::format_bytes(bytes)),
-                written: units::format_bytes(bytes),
-                number: Some(bytes),
-                setting: Setting::Queue("read_ahead_kb", (bytes >> 10).to_string()),
+            Self::ReadAhead => levels(table, self.name(), report, |Size(bytes)| {
+                sized_setting(format!("read-ahead {}", units::format_bytes(bytes)), bytes, "read_ahead_kb")
+            }),
+            Self::RequestSize => levels(table, self.name(), report, |Size(bytes)| {
+                sized_setting(format!("requests up to {}", units::format_bytes(bytes)), bytes, "max_sectors_kb")
+            }),
+            Self::QueueRequests => levels(table, self.name(), report, |value: Number| Level {
+                name: format!("{} requests queued", value.number()),
+                written: value.number().to_string(),
+                number: Some(value.number()),
+                setting: Setting::Queue("nr_requests", value.number().to_string()),
+            }),
+            Self::WriteCache => levels(table, self.name(), report, |Listed(WriteCache(words))| Level {
+                name: words.to_owned(),
+                written: words.to_owned(),
+                number: None,
+                setting: Setting::Queue("write_cache", words.to_owned()),
             }),
             Self::Load(parameter) => {
                 let level = |number| Level {
@@ -120,6 +147,21 @@ impl PlainFactor {
             }
         }
     }
+}
+
+/// A level that is a size, and in sysfs a number of KiB.
+fn sized_setting(name: String, bytes: u64, file: &'static str) -> Level {
+    let written = units::format_bytes(bytes);
+    Level { name, written, number: Some(bytes), setting: Setting::Queue(file, (bytes >> 10).to_string()) }
+}
+
+/// The kernel's words for what it takes a device's cache for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WriteCache(&'static str);
+
+impl Word for WriteCache {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("write back", Self("write back")), ("write through", Self("write through"))];
 }
 
 fn levels<T: Decode>(

@@ -23,12 +23,18 @@ pub struct Overrides {
     /// Only these levels: (factor, pattern). `*` stands for any text, `?` for any character. Patterns of the same
     /// factor add up.
     pub only: Vec<(String, String)>,
+    /// Other values of the study's variables: (name, value). The last one of a name counts.
+    pub variables: Vec<(String, String)>,
 }
 
 impl Overrides {
     /// Whether the study takes another time with them than its author expected.
     pub(crate) const fn change_the_time(&self) -> bool {
-        self.duration.is_some() || self.repeats.is_some() || self.device.is_some() || !self.only.is_empty()
+        self.duration.is_some()
+            || self.repeats.is_some()
+            || self.device.is_some()
+            || !self.only.is_empty()
+            || !self.variables.is_empty()
     }
 }
 

@@ -25,6 +25,7 @@ const OF_ALL: &[Metric] = &[
     catalog::DEVICE_READS,
     catalog::DEVICE_WRITES,
     catalog::DEVICE_FLUSHES,
+    catalog::DEVICE_DISCARDS,
     catalog::DEVICE_DISCARDED_BYTES,
     catalog::PEAK_DIRTY_BYTES,
 ];

@@ -23,14 +23,10 @@ const OPENING: &str = "{source";
 /// The source trees that a plan wants, each once.
 #[must_use]
 pub fn source_trees(plan: &Plan) -> Vec<SourceTree> {
-    let mut wanted: Vec<SourceTree> = plan
-        .cells
-        .iter()
-        .flat_map(|cell| &cell.steps)
-        .flat_map(|step| texts(&step.action))
-        .flat_map(|text| found(text).map(|(_, tree)| tree))
-        .flatten()
-        .collect();
+    let of_steps = plan.cells.iter().flat_map(|cell| &cell.steps).flat_map(|step| texts(&step.action));
+    let of_filesystems = plan.cells.iter().filter_map(|cell| cell.filesystem.tree.as_deref());
+    let mut wanted: Vec<SourceTree> =
+        of_steps.chain(of_filesystems).flat_map(|text| found(text).filter_map(|(_, tree)| tree)).collect();
     wanted.sort_unstable();
     wanted.dedup();
     wanted
@@ -39,13 +35,13 @@ pub fn source_trees(plan: &Plan) -> Vec<SourceTree> {
 /// Puts the paths of archives in place of the source trees that a plan's commands name. tar has to recognise the archive's
 /// compression by itself.
 pub fn put_source_trees(plan: &mut Plan, path_of: impl Fn(SourceTree) -> String) {
-    for action in plan.cells.iter_mut().flat_map(|cell| &mut cell.steps).map(|step| &mut step.action) {
-        let texts: Vec<&mut String> = match action {
-            StepAction::Command { argv, .. } => argv.iter_mut().collect(),
+    for cell in &mut plan.cells {
+        let texts = cell.steps.iter_mut().flat_map(|step| match &mut step.action {
+            StepAction::Command { argv, .. } => argv.iter_mut().collect::<Vec<_>>(),
             StepAction::CopyIn { source, .. } => vec![source],
             _ => Vec::new(),
-        };
-        for text in texts {
+        });
+        for text in texts.chain(&mut cell.filesystem.tree) {
             let mut filled = String::new();
             let mut done = 0;
             for (place, tree) in found(text) {

@@ -155,6 +155,8 @@ table! {
         "mkfs" => mkfs: Words;
         /// Mount options, comma separated.
         "mount" => mount: Text;
+        /// A directory of this machine that is in it from the start, put there by its mkfs; or `{source}`, see `command`.
+        "tree" => tree: Text;
     }
 }
 

@@ -29,6 +29,10 @@ impl Filesystem for Btrfs {
         mkfs_command("mkfs.btrfs", &["-q", "-f"], options, device)
     }
 
+    fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
+        Some(mkfs_command("mkfs.btrfs", &["-q", "-f", "--rootdir", tree], options, device))
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         Some(match mode {
             FsckMode::ReadOnly => CommandLine::new("btrfs", ["check", device]),

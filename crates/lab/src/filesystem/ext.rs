@@ -72,6 +72,10 @@ impl Filesystem for Ext {
         mkfs_command(self.tools[0], &["-q", "-F"], &without_laziness(options), device)
     }
 
+    fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
+        Some(mkfs_command(self.tools[0], &["-q", "-F", "-d", tree], &without_laziness(options), device))
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let flags = match mode {
             FsckMode::ReadOnly => "-fn",

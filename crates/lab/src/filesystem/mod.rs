@@ -5,6 +5,7 @@
 //! module then finds missing.
 
 mod btrfs;
+mod erofs;
 mod exfat;
 mod ext;
 mod f2fs;
@@ -14,13 +15,17 @@ mod nilfs2;
 mod parse;
 mod reiser4;
 mod reiserfs;
+mod squashfs;
 mod vfat;
 mod xfs;
 
 pub use kernel::kernel_has;
 
 use crate::command::{CommandLine, CommandOutput};
-use fstone_model::{metric::Figure, study::FsckMode};
+use fstone_model::{
+    metric::Figure,
+    study::{FilesystemSpec, FsckMode},
+};
 
 /// A kind of filesystem.
 pub trait Filesystem: Sync {
@@ -49,6 +54,11 @@ pub trait Filesystem: Sync {
     /// The command that makes it on a device. `options` are the study's own and come after those that every study
     /// needs (quiet, no questions). It never asks: there is nobody at its standard input.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine;
+
+    /// The command that makes it with everything below a directory in it; `None` when its mkfs cannot.
+    fn mkfs_of_tree(&self, _options: &[String], _device: &str, _tree: &str) -> Option<CommandLine> {
+        None
+    }
 
     /// The command that checks it, unmounted; `None` when there is no such tool.
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine>;
@@ -113,6 +123,8 @@ pub fn all() -> &'static [&'static dyn Filesystem] {
         &reiserfs::Reiserfs,
         &vfat::Vfat,
         &exfat::Exfat,
+        &erofs::Erofs,
+        &squashfs::Squashfs,
         &reiser4::Reiser4,
     ]
 }
@@ -141,6 +153,15 @@ pub fn mkfs_refused(options: &[String], output: &CommandOutput) -> bool {
     ];
     let said = format!("{}\n{}", output.stderr, output.stdout).to_lowercase();
     !options.is_empty() && output.status < 126 && !TROUBLE.iter().any(|words| said.contains(words))
+}
+
+/// The command that makes what a study asks for; `None` when a tree is to be in it and its mkfs cannot do that.
+#[must_use]
+pub fn mkfs_of(filesystem: &dyn Filesystem, spec: &FilesystemSpec, device: &str) -> Option<CommandLine> {
+    match &spec.tree {
+        Some(tree) => filesystem.mkfs_of_tree(&spec.mkfs, device, tree),
+        None => Some(filesystem.mkfs(&spec.mkfs, device)),
+    }
 }
 
 /// Program, our own arguments, the study's, the device.

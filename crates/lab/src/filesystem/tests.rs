@@ -20,21 +20,36 @@ fn kinds_are_unique_and_found() {
 }
 
 #[test]
-fn command_lines_name_the_device_last_and_only_declared_tools() {
+fn command_lines_name_the_device_once_and_only_declared_tools() {
     let options = ["--study's-option".to_owned()];
     for filesystem in all() {
         let kind = filesystem.kind();
         let mkfs = filesystem.mkfs(&options, "/dev/loop9");
-        let at = mkfs.args.iter().position(|word| *word == options[0]).expect("the study's options are there");
-        assert!(at + 1 < mkfs.args.len(), "{kind}");
+        let count = |command: &CommandLine, word: &str| command.args.iter().filter(|arg| *arg == word).count();
+        let of_tree = filesystem.mkfs_of_tree(&options, "/dev/loop9", "/tree");
+        for command in of_tree.iter().chain([&mkfs]) {
+            assert_eq!((count(command, &options[0]), count(command, "/dev/loop9")), (1, 1), "{}", command.typed());
+            assert!(filesystem.tools().contains(&command.program.as_str()), "{}", command.typed());
+        }
+        assert!(of_tree.is_none_or(|command| count(&command, "/tree") == 1), "{kind}");
         let commands = [FsckMode::ReadOnly, FsckMode::Repair].map(|mode| filesystem.fsck(mode, "/dev/loop9"));
-        assert!(commands[0].is_none() || commands[0] != commands[1], "{kind}: the modes differ");
-        for command in commands.into_iter().flatten().chain([mkfs]).chain(filesystem.superblock("/dev/loop9")) {
+        let is_writable = !matches!(kind, "erofs" | "squashfs");
+        assert!(!is_writable || commands[0].is_none() || commands[0] != commands[1], "{kind}: the modes differ");
+        for command in commands.into_iter().flatten().chain(filesystem.superblock("/dev/loop9")) {
             assert_eq!(command.args.last().map(String::as_str), Some("/dev/loop9"), "{}", command.typed());
             assert!(filesystem.tools().contains(&command.program.as_str()), "{}", command.typed());
         }
         assert!(filesystem.minimum_bytes() > 0 && !filesystem.package().is_empty() && !filesystem.tools().is_empty());
     }
+}
+
+/// The example in ARCHITECTURE.md is the adapter as it is.
+#[test]
+fn the_documented_adapter_is_a_real_one() {
+    let document = include_str!("../../../../ARCHITECTURE.md");
+    let (_, behind) = document.split_once("```rust\n").expect("an example");
+    let (example, _) = behind.split_once("\n```").expect("its end");
+    assert!(include_str!("exfat.rs").contains(example), "ARCHITECTURE.md has another exfat.rs than there is");
 }
 
 #[test]
@@ -76,6 +91,26 @@ fn exact_command_lines() {
             "btrfs inspect-internal dump-super /dev/loop0",
         ]
     );
+    assert_eq!(
+        lines("erofs", &["-zlz4hc"]),
+        [
+            "mkfs.erofs -d1 --quiet -zlz4hc /dev/loop0 .",
+            "fsck.erofs --extract /dev/loop0",
+            "fsck.erofs --extract /dev/loop0",
+            "dump.erofs -s /dev/loop0"
+        ]
+    );
+    assert_eq!(
+        lines("squashfs", &["-comp", "zstd"]),
+        ["mksquashfs . /dev/loop0 -noappend -quiet -no-progress -comp zstd", "unsquashfs -s /dev/loop0"]
+    );
+    let of_tree = |kind| find(kind).expect("known").mkfs_of_tree(&[], "/dev/loop0", "/tree").map(|line| line.typed());
+    assert_eq!(
+        of_tree("ext4").as_deref(),
+        Some("mkfs.ext4 -q -F -d /tree -E lazy_itable_init=0,lazy_journal_init=0 /dev/loop0")
+    );
+    assert_eq!(of_tree("btrfs").as_deref(), Some("mkfs.btrfs -q -f --rootdir /tree /dev/loop0"));
+    assert_eq!(of_tree("xfs"), None);
     assert_eq!(lines("nilfs2", &[]), ["mkfs.nilfs2 -q -f /dev/loop0", "nilfs-tune -l /dev/loop0"]);
 }
 
@@ -117,7 +152,9 @@ fn real_tools_make_check_and_read_back() {
         let size = filesystem.minimum_bytes().next_multiple_of(1 << 20);
         file.set_len(size).expect("sized");
         let device = image.to_str().expect("plain path");
-        let run = |command: &CommandLine| runner.run(command, LIMIT).expect("runs");
+        // As in a trial: in an empty directory, of which read-only filesystems are made.
+        let empty = tempfile::tempdir().expect("an empty directory");
+        let run = |command: &CommandLine| runner.run(&command.clone().in_directory(empty.path()), LIMIT).expect("runs");
         let succeed = |command: &CommandLine| {
             let output = run(command);
             assert_eq!(output.status, 0, "{}: {}{}", command.typed(), output.stdout, output.stderr);

@@ -5,6 +5,7 @@
 use super::existing;
 use crate::command::{CommandLine, CommandRunner, SystemRunner};
 use crate::filesystem;
+use crate::source_tree;
 use crate::stop::Stop;
 use std::fs::OpenOptions;
 use std::io;
@@ -77,11 +78,14 @@ pub struct ProgramCheck {
 }
 
 /// (program, package, purpose)
-const PROGRAMS: [(&str, &str, &str); 9] = [
+const PROGRAMS: [(&str, &str, &str); 12] = [
     ("tar", "tar", "studies that unpack and read source trees"),
     ("xz", "xz-utils", "unpacking linux-source"),
     ("make", "make", "building a source tree"),
     ("gcc", "gcc", "building a source tree"),
+    ("flex", "flex", "building linux-source"),
+    ("bison", "bison", "building linux-source"),
+    ("bc", "bc", "building linux-source"),
     ("git", "git", "a tree under version control"),
     ("svn", "subversion", "a tree under version control; git serves, too"),
     ("fstrim", "util-linux", "trim steps"),
@@ -223,14 +227,7 @@ fn user_namespaces(runner: &dyn CommandRunner) -> Ability {
 
 /// The archive that Debian's linux-source packages bring.
 fn linux_source(directory: &Path) -> Ability {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let archive = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.starts_with("linux-source-") && name.contains(".tar.")
-    };
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(archive).collect();
-    found.sort_unstable();
-    found.pop().map_or_else(
+    source_tree::installed(directory).map_or_else(
         || Ability::new(false, "a generated tree serves; `apt-get install linux-source` brings a real one"),
         |path| Ability { available: true, detail: path.display().to_string() },
     )
@@ -274,12 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_source_archive_is_named() {
+    fn an_installed_source_archive_is_named() {
         let directory = tempfile::tempdir().expect("a directory");
         assert!(!linux_source(directory.path()).available);
-        for name in ["linux-source-6.1", "linux-source-6.1.tar.xz", "linux-source-5.10.tar.xz", "linux-config-6.1"] {
-            std::fs::write(directory.path().join(name), "").expect("written");
-        }
+        std::fs::write(directory.path().join("linux-source-6.1.tar.xz"), "").expect("written");
         let found = linux_source(directory.path());
         assert!(found.available && found.detail.ends_with("/linux-source-6.1.tar.xz"), "{found:?}");
         assert!(!linux_source(Path::new("/nonexistent")).available);

@@ -104,6 +104,7 @@ pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]])
             kind: (*kind).to_owned(),
             mkfs: Vec::new(),
             mount: String::new(),
+            tree: None,
         },
         device: device.clone(),
         kernel: KernelSpec::Host,

@@ -118,6 +118,7 @@ impl Readings {
                 catalog::DEVICE_WRITES.figure(device.writes as f64),
             ]);
             figures.extend(device.flushes.map(|flushes| catalog::DEVICE_FLUSHES.figure(flushes as f64)));
+            figures.extend(device.discards.map(|discards| catalog::DEVICE_DISCARDS.figure(discards as f64)));
             figures.extend(device.discarded_bytes.map(|bytes| catalog::DEVICE_DISCARDED_BYTES.figure(bytes as f64)));
         }
         figures.extend(self.peak_dirty_bytes.map(|bytes| catalog::PEAK_DIRTY_BYTES.figure(bytes as f64)));

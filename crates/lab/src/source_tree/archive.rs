@@ -1,6 +1,6 @@
-//! The archive of a made tree, kept so that it is made once.
+//! Archives of source trees: made ones, kept so that they are made once, and those of the user and the system.
 
-use super::{SourceTree, Written};
+use super::SourceTree;
 use crate::command::{CommandLine, CommandRunner, RunError};
 use std::{
     fs, io,
@@ -14,7 +14,7 @@ const VERSION: u32 = 1;
 /// A full-size tree takes a few minutes to pack.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Why there is no archive; completes "failed to make a source tree: ".
+/// Why there is no archive or tree; completes "failed to prepare the source tree: ".
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// A file or directory.
@@ -26,10 +26,10 @@ pub enum ArchiveError {
         source: io::Error,
     },
     /// tar could not be run.
-    #[error("packing it: {0}")]
+    #[error("running tar: {0}")]
     Run(#[from] RunError),
     /// tar failed.
-    #[error("packing it: tar ended with {status}: {words}")]
+    #[error("tar ended with {status}: {words}")]
     Tar {
         /// Its exit status.
         status: i32,
@@ -38,46 +38,160 @@ pub enum ArchiveError {
     },
 }
 
+/// Where [`archive`] keeps the archive of a tree, made or not yet.
+#[must_use]
+pub fn archive_path(tree: SourceTree, directory: &Path) -> PathBuf {
+    directory.join(format!("source-v{VERSION}-{}-{}.tar.gz", tree.files, tree.seed))
+}
+
 /// The tree as `linux.tar.gz` would be (gzip, so that unpacking waits for the filesystem and not for the decompressor), in
 /// `directory`: made when it is not there yet.
 ///
 /// # Errors
 /// When it cannot be written or packed; nothing half-made is left under the archive's name.
 pub fn archive(tree: SourceTree, directory: &Path, runner: &dyn CommandRunner) -> Result<PathBuf, ArchiveError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ArchiveError::File { path, source }
-    };
-    let name = format!("source-v{VERSION}-{}-{}", tree.files, tree.seed);
-    let archive = directory.join(format!("{name}.tar.gz"));
-    if archive.is_file() {
-        return Ok(archive);
+    let archive = archive_path(tree, directory);
+    if !archive.is_file() {
+        scratch(directory, "made", |scratch| {
+            let top = scratch.join("linux");
+            fs::create_dir(&top).map_err(failed(&top))?;
+            tree.write(&top).map_err(failed(&top))?;
+            pack(&top, scratch, &archive, runner)
+        })?;
     }
-    fs::create_dir_all(directory).map_err(failed(directory))?;
-    // Of this process alone: two runs may make the same tree at once, and the last one's rename stands.
-    let scratch = directory.join(format!("{name}.{}.part", std::process::id()));
-    let result = make(tree, &scratch, &archive, runner);
-    match fs::remove_dir_all(&scratch) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound && result.is_ok() => return Err(failed(&scratch)(error)),
-        _ => {}
-    }
-    result.map(|_| archive)
+    Ok(archive)
 }
 
-fn make(tree: SourceTree, scratch: &Path, archive: &Path, runner: &dyn CommandRunner) -> Result<Written, ArchiveError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ArchiveError::File { path, source }
-    };
-    let top = scratch.join("linux");
-    fs::create_dir_all(&top).map_err(failed(&top))?;
-    let written = tree.write(&top).map_err(failed(&top))?;
-    let packed = scratch.join("linux.tar.gz");
-    let (from, to) = (scratch.display().to_string(), packed.display().to_string());
-    let output = runner.run(&CommandLine::new("tar", ["-C", &from, "-czf", &to, "linux"]), LIMIT)?;
-    if output.status != 0 {
-        return Err(ArchiveError::Tar { status: output.status, words: output.stderr.trim().to_owned() });
+/// A directory of the user's as an archive of the same kind, in `directory`. It is packed anew every time: it may have
+/// changed.
+///
+/// # Errors
+/// As [`archive`].
+pub fn archive_of(tree: &Path, directory: &Path, runner: &dyn CommandRunner) -> Result<PathBuf, ArchiveError> {
+    let tree = tree.canonicalize().map_err(failed(tree))?;
+    // FNV-1a of the path: one archive per tree, not one per run.
+    let hash = tree
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let archive = directory.join(format!("named-{hash:016x}.tar.gz"));
+    scratch(directory, "named", |scratch| pack(&tree, scratch, &archive, runner))?;
+    Ok(archive)
+}
+
+/// The tree of an archive, unpacked in `directory`; unpacked anew when the archive is newer.
+///
+/// # Errors
+/// When it cannot be unpacked.
+pub fn unpacked(archive: &Path, directory: &Path, runner: &dyn CommandRunner) -> Result<PathBuf, ArchiveError> {
+    let name = archive.file_name().unwrap_or_default().to_string_lossy();
+    let tree = directory.join(format!("{}.tree", name.split(".tar").next().unwrap_or_default()));
+    let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    if tree.is_dir() && modified(&tree) > modified(archive) {
+        return Ok(tree);
     }
-    fs::rename(&packed, archive).map_err(failed(archive))?;
-    Ok(written)
+    scratch(directory, "unpacked", |scratch| {
+        let fresh = scratch.join("tree");
+        fs::create_dir(&fresh).map_err(failed(&fresh))?;
+        let (from, to) = (archive.display().to_string(), fresh.display().to_string());
+        // -m: the top directory's time says when it was unpacked.
+        tar(&["-C", &to, "--strip-components=1", "-mxf", &from], runner)?;
+        if tree.is_dir() {
+            fs::rename(&tree, scratch.join("old")).map_err(failed(&tree))?;
+        }
+        fs::rename(&fresh, &tree).map_err(failed(&tree))
+    })?;
+    Ok(tree)
+}
+
+/// The newest archive of a kernel's source in a directory, `linux-source-VERSION.tar.xz` as Debian's packages bring it.
+#[must_use]
+pub fn installed(directory: &Path) -> Option<PathBuf> {
+    let version = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        let (version, _) = name.strip_prefix("linux-source-")?.split_once(".tar.")?;
+        Some(version.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u32>>())
+    };
+    let entries = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
+    entries.filter_map(|path| Some((version(&path)?, path))).max().map(|(_, path)| path)
+}
+
+/// Does something in a directory of its own, which is gone afterwards. Of this process alone: two runs may make the same
+/// archive at once, and the last one's rename stands.
+fn scratch(
+    directory: &Path,
+    name: &str,
+    work: impl FnOnce(&Path) -> Result<(), ArchiveError>,
+) -> Result<(), ArchiveError> {
+    let path = directory.join(format!("{name}.{}.part", std::process::id()));
+    fs::create_dir_all(&path).map_err(failed(&path))?;
+    let result = work(&path);
+    let removed = fs::remove_dir_all(&path).map_err(failed(&path));
+    result.and(removed)
+}
+
+fn pack(top: &Path, scratch: &Path, archive: &Path, runner: &dyn CommandRunner) -> Result<(), ArchiveError> {
+    let (Some(parent), Some(name)) = (top.parent(), top.file_name()) else {
+        return Err(failed(top)(io::Error::new(io::ErrorKind::InvalidInput, "it has no name to be packed under")));
+    };
+    let packed = scratch.join("packed.tar.gz");
+    let (from, name, to) = (parent.display().to_string(), name.to_string_lossy(), packed.display().to_string());
+    tar(&["-C", &from, "-czf", &to, "--", &name], runner)?;
+    fs::rename(&packed, archive).map_err(failed(archive))
+}
+
+fn tar(arguments: &[&str], runner: &dyn CommandRunner) -> Result<(), ArchiveError> {
+    let output = runner.run(&CommandLine::new("tar", arguments.iter().copied()), LIMIT)?;
+    if output.status == 0 {
+        return Ok(());
+    }
+    Err(ArchiveError::Tar { status: output.status, words: output.stderr.trim().to_owned() })
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> ArchiveError + use<> {
+    let path = path.to_owned();
+    move |source| ArchiveError::File { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{command::SystemRunner, stop::Stop};
+    use std::sync::Arc;
+
+    #[test]
+    fn the_newest_installed_archive_is_found_by_its_version() {
+        let directory = tempfile::tempdir().expect("a directory");
+        assert_eq!(installed(directory.path()), None);
+        assert_eq!(installed(Path::new("/nonexistent")), None);
+        for name in ["linux-source-6.1", "linux-source-6.2.tar.xz", "linux-source-6.12.tar.xz", "linux-config-9.tar.xz"]
+        {
+            fs::write(directory.path().join(name), "").expect("written");
+        }
+        assert_eq!(installed(directory.path()), Some(directory.path().join("linux-source-6.12.tar.xz")));
+    }
+
+    #[test]
+    fn a_directory_is_packed_and_unpacked_again() {
+        let (home, cache) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+        let runner = SystemRunner::new(Arc::new(Stop::default()));
+        let tree = home.path().join("my tree");
+        fs::create_dir_all(tree.join("a")).expect("made");
+        fs::write(tree.join("a/b"), "1").expect("written");
+        let archive = archive_of(&tree, cache.path(), &runner).expect("packed");
+        let first = unpacked(&archive, cache.path(), &runner).expect("unpacked");
+        assert_eq!(fs::read_to_string(first.join("a/b")).expect("there"), "1");
+
+        fs::write(tree.join("a/b"), "2").expect("written");
+        assert_eq!(archive_of(&tree, cache.path(), &runner).expect("packed again"), archive);
+        assert_eq!(unpacked(&archive, cache.path(), &runner).expect("unpacked again"), first);
+        assert_eq!(fs::read_to_string(first.join("a/b")).expect("there"), "2");
+        assert_eq!(fs::read_dir(cache.path()).expect("listed").count(), 2, "nothing half-made is left");
+
+        fs::write(cache.path().join("broken.tar.gz"), "no archive").expect("written");
+        let error = unpacked(&cache.path().join("broken.tar.gz"), cache.path(), &runner).expect_err("no archive");
+        assert!(error.to_string().contains("tar"), "{error}");
+        assert!(archive_of(Path::new("/"), cache.path(), &runner).is_err(), "it has no name");
+    }
 }

@@ -14,7 +14,7 @@ mod makefile;
 mod shape;
 mod text;
 
-pub use archive::{ArchiveError, archive};
+pub use archive::{ArchiveError, archive, archive_of, archive_path, installed, unpacked};
 
 use draw::Draw;
 use makefile::Objects;

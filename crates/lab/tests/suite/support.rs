@@ -43,6 +43,7 @@ pub(crate) fn cell(kind: &str, mkfs: &str, mount: &str, steps: Vec<Step>) -> Cel
             kind: kind.into(),
             mkfs: mkfs.split_whitespace().map(str::to_owned).collect(),
             mount: mount.into(),
+            tree: None,
         },
         device: DeviceSpec::Loop { size_bytes: 400 << 20, direct_io: false, sector_bytes: 512, directory: None },
         kernel: KernelSpec::Host,

@@ -128,6 +128,7 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
                 kind: fs.1.into(),
                 mkfs: fs.2.split_whitespace().map(str::to_owned).collect(),
                 mount: fs.3.into(),
+                tree: None,
             },
             device: DeviceSpec::Loop { size_bytes: 4 << 30, direct_io: true, sector_bytes: 512, directory: None },
             kernel: KernelSpec::Host,

@@ -29,6 +29,7 @@ pub(crate) fn run() -> Run {
                 kind: kind.into(),
                 mkfs: vec!["-I".into(), "256".into()],
                 mount: "noatime".into(),
+                tree: None,
             },
             device: DeviceSpec::Loop { size_bytes: 4 << 30, direct_io: true, sector_bytes: 512, directory: None },
             kernel: KernelSpec::Host,

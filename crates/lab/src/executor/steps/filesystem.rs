@@ -7,7 +7,7 @@ use crate::{
         bench::{Bench, StepReport, failed},
         host::{Halt, nanoseconds},
     },
-    filesystem::{Verdict, mkfs_refused},
+    filesystem::{Verdict, mkfs_of, mkfs_refused},
     mount::{MountEntry, MountError, MountRequest},
     undo::Entry,
 };
@@ -22,10 +22,15 @@ impl Bench<'_, '_> {
         if self.mounted.is_some() {
             return Err(failed(step, "it is mounted; put an unmount step before".into()));
         }
-        let options = &self.job.cell.filesystem.mkfs;
+        let spec = &self.job.cell.filesystem;
+        let options = &spec.mkfs;
         let (filesystem, device) = self.scratch(step)?;
+        let Some(command) = mkfs_of(filesystem, spec, &device.argument()) else {
+            let words = format!("the mkfs of {} cannot put a tree into the filesystem it makes", filesystem.kind());
+            return Err(Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))));
+        };
         // In an empty directory, so that no word of a study's options can be the name of a file.
-        let command = filesystem.mkfs(options, &device.argument()).in_directory(&self.place);
+        let command = command.in_directory(&self.place);
         let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
         let output = output?;
         report.figures = figures;
