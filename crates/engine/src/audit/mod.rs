@@ -4,4 +4,4 @@ mod expect;
 mod touched;
 
 pub(crate) use expect::{Summary, judge};
-pub(crate) use touched::Touched;
+pub(crate) use touched::{Blocks, Touched};

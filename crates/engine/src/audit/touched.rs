@@ -20,7 +20,7 @@ pub(crate) struct Touched {
 
 /// The blocks of a fileset whose files all have one size, and on which all actions move blocks of one size.
 #[derive(Debug)]
-struct Blocks {
+pub(crate) struct Blocks {
     block_bytes: u64,
     /// log2 of the block where it is a power of two, as it nearly always is: shifting costs less than dividing.
     shift: Option<u32>,
@@ -45,6 +45,11 @@ impl Touched {
     /// Watches nothing.
     pub(crate) fn nothing(filesets: usize) -> Self {
         Self { sets: (0..filesets).map(|_| None).collect() }
+    }
+
+    /// The blocks of a fileset, if they are watched.
+    pub(crate) fn of(&self, fileset: usize) -> Option<&Blocks> {
+        self.sets[fileset].as_ref()
     }
 
     #[inline(always)]
@@ -108,8 +113,9 @@ impl Blocks {
         Some(Self { block_bytes, shift, per_file, files: files.table.live(), seen })
     }
 
+    /// Notes the block that begins at this offset.
     #[inline(always)]
-    fn touch(&self, file: u32, offset: u64) {
+    pub(crate) fn touch(&self, file: u32, offset: u64) {
         let inside = match self.shift {
             Some(shift) => offset >> shift,
             None => offset / self.block_bytes,

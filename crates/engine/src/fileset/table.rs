@@ -158,6 +158,25 @@ impl FileTable {
         self.take(self.file_at(place), hold)
     }
 
+    /// A live file drawn like that, not held, and noted as touched if it is `measured`; `None` when there is none, and
+    /// when the one drawn has another size or just went.
+    #[inline(always)]
+    pub(crate) fn draw_free(&self, size_bytes: u64, measured: bool, drawn: impl FnOnce(u64) -> u64) -> Option<u32> {
+        let live = self.live();
+        if live == 0 {
+            return None;
+        }
+        let file = self.file_at(if live == 1 { 0 } else { drawn(live) });
+        let word = self.word(file).load(Ordering::Relaxed);
+        if word & LIVE == 0 || word >> SIZE_SHIFT != size_bytes {
+            return None;
+        }
+        if measured && word & TOUCHED == 0 {
+            self.touch(file);
+        }
+        Some(file)
+    }
+
     /// This file, held as `hold`.
     #[inline(always)]
     pub(crate) fn take(&self, file: u32, hold: Hold) -> Draw {

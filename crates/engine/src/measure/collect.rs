@@ -27,7 +27,7 @@ struct Dense {
 
 impl Dense {
     fn add_extremes(&mut self, latencies: &Latencies) {
-        if latencies.count == 0 {
+        if latencies.is_empty() {
             return;
         }
         self.sum_ns += u128::from(latencies.sum_ns);
@@ -191,22 +191,23 @@ impl Collector {
             if counted.invocations == 0 && counted.errors == 0 {
                 continue;
             }
-            let done = std::mem::take(&mut counted.done);
+            let read_bytes = std::mem::take(&mut counted.read_bytes);
+            let written_bytes = std::mem::take(&mut counted.written_bytes);
             let invocations = std::mem::take(&mut counted.invocations);
             let transactions = std::mem::take(&mut counted.transactions);
             total.invocations += invocations;
             total.transactions += transactions;
-            total.calls += done.calls;
-            total.read_bytes += done.read_bytes;
-            total.written_bytes += done.written_bytes;
+            total.calls += std::mem::take(&mut counted.calls);
+            total.read_bytes += read_bytes;
+            total.written_bytes += written_bytes;
             total.errors += std::mem::take(&mut counted.errors);
             point.counts.operations += invocations;
             point.counts.transactions += transactions;
-            point.counts.read_bytes += done.read_bytes;
-            point.counts.written_bytes += done.written_bytes;
+            point.counts.read_bytes += read_bytes;
+            point.counts.written_bytes += written_bytes;
             totals.operations += invocations;
-            totals.read_bytes += done.read_bytes;
-            totals.written_bytes += done.written_bytes;
+            totals.read_bytes += read_bytes;
+            totals.written_bytes += written_bytes;
             let dense = point.dense.get_or_insert_default();
             dense.add_extremes(&counted.latency);
             recent.add_extremes(&counted.latency);

@@ -2,12 +2,11 @@
 
 use fstone_model::histogram::{BUCKETS, bucket_of};
 
-/// Counts per bucket of one point of the series. A point is handed over before it holds 2^31 operations, so 32 bits
-/// are enough; a thread that performs four actions thus needs at most 70 KiB, and the kernel lends only the pages used.
+/// Counts per bucket of one point of the series. Points are handed over every minute or more often, so 32 bits are
+/// enough; a thread that performs four actions thus needs at most 70 KiB, and the kernel lends only the pages used.
 #[derive(Debug)]
 pub(crate) struct Latencies {
     counts: Option<Box<[u32]>>,
-    pub(super) count: u64,
     pub(super) sum_ns: u64,
     pub(super) min_ns: u64,
     pub(super) max_ns: u64,
@@ -15,7 +14,7 @@ pub(crate) struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Self {
-        Self { counts: None, count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self { counts: None, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 }
 
@@ -24,17 +23,24 @@ impl Latencies {
     pub(crate) fn record(&mut self, latency_ns: u64) {
         let counts = self.counts.get_or_insert_with(zeros);
         counts[bucket_of(latency_ns)] += 1;
-        self.count += 1;
         self.sum_ns += latency_ns;
-        self.min_ns = self.min_ns.min(latency_ns);
-        self.max_ns = self.max_ns.max(latency_ns);
+        // New extremes are rare: two branches cost less than two stores.
+        if latency_ns < self.min_ns {
+            self.min_ns = latency_ns;
+        }
+        if latency_ns > self.max_ns {
+            self.max_ns = latency_ns;
+        }
+    }
+
+    /// Whether nothing was recorded since the last [`Self::drain`].
+    pub(super) fn is_empty(&self) -> bool {
+        self.min_ns > self.max_ns
     }
 
     /// Calls `each` with every bucket that is not empty, in order, and starts anew.
     pub(super) fn drain(&mut self, mut each: impl FnMut(usize, u32)) {
-        if let Some(counts) = &mut self.counts
-            && self.count > 0
-        {
+        if let Some(counts) = self.counts.as_mut().filter(|_| self.min_ns <= self.max_ns) {
             for bucket in bucket_of(self.min_ns)..=bucket_of(self.max_ns) {
                 let count = std::mem::take(&mut counts[bucket]);
                 if count > 0 {
@@ -42,7 +48,7 @@ impl Latencies {
                 }
             }
         }
-        (self.count, self.sum_ns, self.min_ns, self.max_ns) = (0, 0, u64::MAX, 0);
+        (self.sum_ns, self.min_ns, self.max_ns) = (0, u64::MAX, 0);
     }
 }
 
@@ -61,11 +67,16 @@ pub(crate) struct Done {
 }
 
 /// Counts of one action of a group.
+//
+// In another order than in [`Done`]: side by side they would be added two at a time, and loading as a pair what was
+// just stored one by one holds the processor up for longer than all the additions take.
 #[derive(Debug, Default)]
 pub(crate) struct ActionTally {
+    pub(crate) read_bytes: u64,
     pub(crate) invocations: u64,
+    pub(crate) written_bytes: u64,
     pub(crate) transactions: u64,
-    pub(crate) done: Done,
+    pub(crate) calls: u64,
     pub(crate) errors: u64,
     pub(crate) latency: Latencies,
 }
@@ -75,9 +86,9 @@ impl ActionTally {
     pub(crate) fn completed(&mut self, done: Done, transactions: u64, latency_ns: u64) {
         self.invocations += 1;
         self.transactions += transactions;
-        self.done.read_bytes += done.read_bytes;
-        self.done.written_bytes += done.written_bytes;
-        self.done.calls += done.calls;
+        self.read_bytes += done.read_bytes;
+        self.written_bytes += done.written_bytes;
+        self.calls += done.calls;
         self.latency.record(latency_ns);
     }
 }
@@ -152,6 +163,25 @@ impl Call {
         Self::Choose,
         Self::Verify,
     ];
+
+    /// Whether the call names its file by a descriptor.
+    pub(crate) fn is_by_descriptor(self) -> bool {
+        matches!(
+            self,
+            Self::Read
+                | Self::Write
+                | Self::Fsync
+                | Self::Fdatasync
+                | Self::Setxattr
+                | Self::Getxattr
+                | Self::Truncate
+                | Self::Fallocate
+                | Self::Mmap
+                | Self::Msync
+                | Self::Munmap
+                | Self::Verify
+        )
+    }
 
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter()

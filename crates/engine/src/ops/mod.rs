@@ -4,6 +4,7 @@
 //! [`Worker::call`], and adds what it moved to [`Worker::done`]; it gives back why it was not completed, if so. It keeps
 //! no state of its own.
 
+mod aim;
 mod allocate;
 mod attributes;
 mod copy;
@@ -14,6 +15,8 @@ mod metadata;
 mod names;
 mod sync;
 mod transfer;
+
+pub(crate) use aim::Aim;
 
 use crate::io::{Direction, Io};
 use crate::measure::Done;

@@ -1,8 +1,9 @@
 //! Moving data: read, write, append, and the same through memory mappings.
 
+use super::aim::{self, Target};
 use crate::data::{Destination, stamp};
 use crate::io::{Direction, Fd, Io, mapping};
-use crate::measure::Call;
+use crate::measure::{Call, Done};
 use crate::pattern::{block_bytes, extent_bytes, positions};
 use crate::run::{Flight, Halt, Outcome, Picked, Queued, Worker, is_permutation};
 use fstone_model::workload::{Extent, Pattern, Transfer};
@@ -20,6 +21,32 @@ const DIRECT_SOMETIMES: u64 = 512;
 // costs more than the operation's own work.
 #[inline(always)]
 pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
+    match aim::next(worker, index) {
+        Some(target) if !transfer.fsync => read_target(worker, target),
+        _ => read_generally(worker, index, transfer),
+    }
+}
+
+/// Reads one block, nearly always by one call.
+#[inline(always)]
+fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> Outcome<()> {
+    let Target { picked, fd, offset, length } = target;
+    match worker.io.read(fd, &mut worker.buffer.bytes_mut()[..length], offset) {
+        Ok(got) if got == length => {
+            worker.done = Done { read_bytes: length as u64, written_bytes: 0, calls: 1 };
+            verify(worker, &picked, offset, length)
+        }
+        Ok(0) => Err(Halt::fault(Call::Read, Errno::NODATA)),
+        Err(errno) => Err(Halt::fault(Call::Read, errno)),
+        Ok(got) => {
+            worker.done.calls = 1;
+            read_all(worker, &picked, fd, got, length, offset)
+        }
+    }
+}
+
+#[inline(never)]
+fn read_generally<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
     let (picked, fd) = worker.open_chosen(index, OFlags::RDONLY)?;
     let read = read_blocks(worker, index, transfer, &picked, fd);
     let outcome = if read.is_ok() { finish(worker, transfer, fd) } else { read };
@@ -37,7 +64,8 @@ fn read_blocks<E: Io>(
     let size = worker.files(picked.fileset).table.size(picked.file);
     let mut blocks = Blocks::new(worker, index, transfer, picked, size);
     while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
-        read_all(worker, picked, fd, length, offset)?;
+        touch(worker, picked, offset);
+        read_all(worker, picked, fd, 0, length, offset)?;
     }
     Ok(())
 }
@@ -63,6 +91,9 @@ pub(super) fn queue<E: Io>(
     slot: u32,
     direction: Direction,
 ) -> Outcome<Queued> {
+    if let Some(target) = aim::next(worker, index) {
+        return push(worker, slot, direction, &target, target.length);
+    }
     let picked = worker.choose(index)?;
     let queued = queue_block(worker, index, transfer, slot, direction, &picked);
     if !matches!(queued, Ok(Queued::Pushed(_))) {
@@ -92,20 +123,31 @@ fn queue_block<E: Io>(
             return write_all(worker, picked, fd, length, destination);
         }
         touch(worker, picked, offset);
-        let mut asked = length;
-        if direction == Direction::Write {
-            worker.source.prepare(length, destination);
-            worker.io.slot(slot)[..length].copy_from_slice(worker.source.block());
-        } else if odd {
-            asked = length.next_multiple_of(DIRECT_SOMETIMES as usize);
-        }
-        let call = if direction == Direction::Read { Call::Read } else { Call::Write };
-        let pushed = worker.io.push(slot, direction, fd, asked, offset);
-        pushed.map_err(|errno| Halt::fault(call, errno))?;
-        queued = Queued::Pushed(Flight { picked: *picked, direction, length });
+        let asked = if odd { length.next_multiple_of(DIRECT_SOMETIMES as usize) } else { length };
+        queued = push(worker, slot, direction, &Target { picked: *picked, fd, offset, length }, asked)?;
         Ok(())
     })?;
     Ok(queued)
+}
+
+/// Puts a block into the queue; of a read, `asked` bytes are asked for.
+#[inline(always)]
+fn push<E: Io>(
+    worker: &mut Worker<'_, E>,
+    slot: u32,
+    direction: Direction,
+    target: &Target,
+    asked: usize,
+) -> Outcome<Queued> {
+    let Target { picked, fd, offset, length } = *target;
+    if direction == Direction::Write {
+        let destination = worker.destination(&picked, offset);
+        worker.source.prepare(length, destination);
+        worker.io.slot(slot)[..length].copy_from_slice(worker.source.block());
+    }
+    let call = if direction == Direction::Read { Call::Read } else { Call::Write };
+    worker.io.push(slot, direction, fd, asked, offset).map_err(|errno| Halt::fault(call, errno))?;
+    Ok(Queued::Pushed(Flight { picked, direction, length }))
 }
 
 /// Writes at the end.
@@ -292,7 +334,7 @@ fn extent_of(transfer: &Transfer) -> u64 {
 
 /// Whole blocks of one operation that draws each by itself; one when the extent is smaller than a block.
 #[inline(always)]
-fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
+pub(super) fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
     match transfer.extent {
         Extent::Bytes(bytes) if bytes < transfer.block_bytes.saturating_mul(2) => 1,
         _ => (extent_bytes(transfer, size) / transfer.block_bytes.max(1)).max(1),
@@ -370,11 +412,17 @@ fn next_unit<E: Io>(worker: &mut Worker<'_, E>, index: usize, shared: bool) -> u
     *cursor - 1
 }
 
-/// Reads a block whole.
-#[inline(always)]
-fn read_all<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, fd: Fd, length: usize, offset: u64) -> Outcome<()> {
-    touch(worker, picked, offset);
-    let mut have = 0;
+/// Reads a block whole, of which there are `have` bytes already.
+#[inline]
+fn read_all<E: Io>(
+    worker: &mut Worker<'_, E>,
+    picked: &Picked,
+    fd: Fd,
+    have: usize,
+    length: usize,
+    offset: u64,
+) -> Outcome<()> {
+    let mut have = have;
     while have < length {
         // Direct reads are asked for in full pages; the file's end cuts them short.
         let until = if worker.load.io.direct { length.next_multiple_of(DIRECT_SOMETIMES as usize) } else { length };

@@ -1,7 +1,8 @@
 //! The loop of a thread.
 
 use super::plan::{PeriodicFsyncs, Selector};
-use super::worker::{Fault, Halt, Worker};
+use super::worker::{Fault, Halt, Picked, Worker};
+use crate::fileset::Hold;
 use crate::io::Io;
 use crate::measure::{Call, Done};
 use crate::ops;
@@ -12,8 +13,9 @@ use std::time::Duration;
 
 /// Longest uninterrupted sleep: how long a sleeping thread may take to notice that it is to stop.
 const NAP: Duration = Duration::from_millis(50);
-/// Operations after which a point of the series is handed over in any case.
-const MAX_POINT_OPERATIONS: u32 = 1 << 31;
+/// Time after which counts are handed over in any case: a thread that performs fewer than 70 million operations per
+/// second does not overflow the 32 bits of a histogram's counts.
+const MAX_POINT: Duration = Duration::from_secs(60);
 
 /// How a thread ended.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,8 +29,8 @@ pub(crate) struct Ended {
 /// Where the thread is in the series.
 pub(super) struct Point {
     index: u64,
+    /// When it is over, or when what is counted is to be handed over because a counter could overflow.
     end: u64,
-    operations: u32,
 }
 
 /// What a thread is to do next.
@@ -55,7 +57,8 @@ impl<E: Io> Worker<'_, E> {
         let cpu_start = crate::measure::clock::thread_cpu_ns();
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
-        let mut point = Point { index: 0, end: start.saturating_add(self.load.point_ticks), operations: 0 };
+        let mut point =
+            Point { index: 0, end: start.saturating_add(self.load.point_ticks.min(clock.ticks(MAX_POINT))) };
         let mut last_end = if self.queues() { self.drive_queue(&mut point) } else { self.drive_alone(&mut point) };
         if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
             self.fsync_every_file();
@@ -80,8 +83,13 @@ impl<E: Io> Worker<'_, E> {
         let paced = self.group.spec.rate_per_second.is_some();
         let think = clock.ticks(self.group.spec.think_time);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
+        let pauses = think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. });
+        // Nothing to ask before an operation but the time and whether to stop, as in most loads.
+        let plain = !paced && !self.counted.0 && self.group.thread_quota.is_none();
         while now < deadline && !self.told_to_stop() {
-            if !claimed {
+            if plain {
+                begun = now;
+            } else if !claimed {
                 if performed >= thread_quota || (self.counted.0 && !self.granted(&mut granted)) {
                     break;
                 }
@@ -123,11 +131,11 @@ impl<E: Io> Worker<'_, E> {
                 Err(Halt::Fault(fault)) => self.failed(index, fault),
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }
-            let fsyncs = matches!(self.group.fsyncs, PeriodicFsyncs::After { .. });
-            if fsyncs {
+            now = end;
+            if pauses {
                 self.fsync_after();
+                now = self.rest(end, think, deadline);
             }
-            now = if think == 0 && !fsyncs { end } else { self.rest(end, think, deadline) };
         }
         last_end
     }
@@ -135,10 +143,9 @@ impl<E: Io> Worker<'_, E> {
     /// Counts an operation that ended in its point of the series, handing over the one before when that is over.
     #[inline(always)]
     pub(super) fn account(&mut self, point: &mut Point, start: u64, end: u64) {
-        if end >= point.end || point.operations >= MAX_POINT_OPERATIONS {
+        if end >= point.end {
             self.turn(point, start, end);
         }
-        point.operations += 1;
     }
 
     /// Whether the quotas allow one more operation.
@@ -231,8 +238,8 @@ impl<E: Io> Worker<'_, E> {
             self.group.limits.moved(bytes);
             self.load.phase.limits.moved(bytes);
         }
-        if done.written_bytes > 0
-            && let PeriodicFsyncs::After { dirty, .. } = &self.group.fsyncs
+        if let PeriodicFsyncs::After { dirty, .. } = &self.group.fsyncs
+            && done.written_bytes > 0
         {
             dirty.0.store(true, Ordering::Relaxed);
         }
@@ -242,6 +249,10 @@ impl<E: Io> Worker<'_, E> {
     #[cold]
     pub(super) fn failed(&mut self, index: usize, fault: Fault) {
         self.tally.actions[index].errors += 1;
+        if let Some((fileset, file)) = self.previous.filter(|_| fault.call.is_by_descriptor()) {
+            // Of a file that was open already the path has not been made.
+            self.name(&Picked { fileset, file, hold: Hold::Free, position: None });
+        }
         let fileset = self.group.actions[index].fileset.or(self.previous.map(|(fileset, _)| fileset));
         let path = match (fault.call, fileset) {
             // Nothing was chosen, so there is no path.
@@ -254,7 +265,7 @@ impl<E: Io> Worker<'_, E> {
     fn note_error(&self, operation: &str, fault: Fault, path: &str) {
         self.load.collector.error(operation, fault.call.name(), path, fault.errno());
         if self.load.on_error == ErrorPolicy::Stop {
-            self.load.halted.store(true, Ordering::Relaxed);
+            self.load.halt();
         }
     }
 
@@ -263,8 +274,8 @@ impl<E: Io> Worker<'_, E> {
     pub(super) fn turn(&mut self, point: &mut Point, start: u64, end: u64) {
         self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
         point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
-        point.end = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
-        point.operations = 0;
+        let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
+        point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));
     }
 
     /// Waits for the intended start of the next operation and gives it; `None` when it lies behind the end.
@@ -352,7 +363,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// One fsync of the group's policy; whether it was made.
     fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>) -> bool {
-        let picked = super::worker::Picked { fileset, file, hold: crate::fileset::Hold::Free, position: None };
+        let picked = Picked { fileset, file, hold: Hold::Free, position: None };
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
         let data_only = self.group.spec.fsync.data_only;
         let call = if data_only { Call::Fdatasync } else { Call::Fsync };

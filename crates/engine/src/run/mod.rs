@@ -12,9 +12,9 @@ mod series;
 mod worker;
 
 pub(crate) use choose::is_permutation;
-pub(crate) use plan::{changes_files, largest_block, transfer_of};
+pub(crate) use plan::{PlannedAction, changes_files, largest_block, transfer_of};
 pub(crate) use queue::{Flight, Queued};
-pub(crate) use worker::{Halt, Outcome, Picked, Worker};
+pub(crate) use worker::{Halt, Load, Outcome, Picked, Worker};
 
 use crate::audit::{self, Summary, Touched};
 use crate::data::Depot;
@@ -34,7 +34,6 @@ use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use worker::Load;
 
 /// Shortest point of a series.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);

@@ -229,6 +229,9 @@ fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: 
     let mut before = load.collector.totals();
     let at_start = before.clone();
     while !gate.await_done(threads, LOOK) {
+        if load.cancel.load(Ordering::Relaxed) {
+            load.phase.limits.ended.0.store(true, Ordering::Relaxed);
+        }
         for limits in std::iter::once(&load.phase.limits).chain(load.phase.groups.iter().map(|group| &group.limits)) {
             if let Some(target) = limits.utilization {
                 // A filesystem that cannot be asked any more will show in the operations' own errors.

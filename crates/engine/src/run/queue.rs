@@ -227,7 +227,7 @@ impl<E: Io> Worker<'_, E> {
         if let Err(errno) = handed {
             // The ring itself fails: what is in flight cannot be told, so the load cannot go on.
             self.load.collector.error("io_uring", "io_uring_enter", "", errno);
-            self.load.halted.store(true, Ordering::Relaxed);
+            self.load.halt();
             queue.free = (0..queue.slots.len() as u32).collect();
             return;
         }

@@ -7,6 +7,7 @@ use crate::fileset::build::stamp_name;
 use crate::fileset::{Files, Hold, PathBuffer};
 use crate::io::{Fd, Io};
 use crate::measure::{Call, Clock, Collector, Done, ThreadTally};
+use crate::ops::Aim;
 use crate::pattern::{Drawer, Space, distribution_of, positions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Distribution, ErrorPolicy, FileChoice, IoSettings, OpenPolicy};
@@ -81,6 +82,14 @@ pub(crate) struct Load<'a> {
     pub(crate) own_descriptors: bool,
 }
 
+impl Load<'_> {
+    /// Ends the load after an error.
+    pub(crate) fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+        self.phase.limits.ended.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A file an operation works on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Picked {
@@ -99,7 +108,8 @@ const SPINS: u32 = 64;
 
 /// What a thread keeps for one action.
 #[derive(Debug)]
-pub(crate) struct ActionState {
+pub(crate) struct ActionState<'a> {
+    pub(crate) aim: Option<Aim<'a>>,
     pub(crate) drawer: Drawer,
     /// The size that a file had last, and how many positions that gives: most files have one size, and a division
     /// costs as much as the rest of the choice.
@@ -128,7 +138,7 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) done: Done,
     /// Whether operations, and bytes, are counted towards a stop of the group or the phase.
     pub(crate) counted: (bool, bool),
-    pub(crate) states: Vec<ActionState>,
+    pub(crate) states: Vec<ActionState<'a>>,
     /// Whether single calls are timed.
     time_calls: bool,
     /// When the last timed call of the operation ended; 0 before the first.
@@ -154,6 +164,7 @@ impl<'a, E: Io> Worker<'a, E> {
                 let seed =
                     derive(load.seed, &[PERMUTATION_STREAM, load.phase_number, group.number as u64, index as u64]);
                 ActionState {
+                    aim: Aim::new(load, action, group.spec.open),
                     drawer: Drawer::new(distribution, seed),
                     positions: (0, 0),
                     cursor: 0,
@@ -199,15 +210,13 @@ impl<'a, E: Io> Worker<'a, E> {
     /// Whether the thread should end now, whatever it is doing. Reads the clock.
     #[cold]
     pub(crate) fn should_stop(&self) -> bool {
-        self.told_to_stop() || self.past(self.load.clock.now())
+        self.told_to_stop() || self.load.cancel.load(Ordering::Relaxed) || self.past(self.load.clock.now())
     }
 
+    /// The same without the clock. Cancellation and errors reach it by way of the phase's limits.
     #[inline(always)]
     pub(crate) fn told_to_stop(&self) -> bool {
-        self.load.halted.load(Ordering::Relaxed)
-            || self.load.cancel.load(Ordering::Relaxed)
-            || self.group.limits.ended()
-            || self.load.phase.limits.ended()
+        self.group.limits.ended() || self.load.phase.limits.ended()
     }
 
     /// Whether the time of the phase or the group is over.

@@ -2,6 +2,7 @@
 
 mod choice;
 mod conformance;
+mod faults;
 mod ffsb;
 mod support;
 mod timing;
