@@ -215,7 +215,7 @@ fn claim_named_devices(plan: &Plan, options: &LabOptions, machine: &Machine) -> 
         let purpose = Purpose::Named { allowed: options.allow_destroy.clone() };
         let device = ScratchDevice::claim(Path::new(path), purpose, 0, &*machine.devices, &*machine.runner)?;
         if !claimed.contains(&device.number()) {
-            locks.push(machine.devices.lock(device.path())?);
+            locks.push(machine.devices.lock(device.path(), device.number())?);
             claimed.push(device.number());
         }
     }

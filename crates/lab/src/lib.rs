@@ -13,6 +13,7 @@
 
 pub mod carry_out;
 pub mod command;
+mod custody;
 pub mod describe;
 pub mod device;
 pub mod events;

@@ -1,6 +1,6 @@
 //! The directory that a run makes its images and mount points in, and that no other run uses at the same time.
 
-use crate::device::file_id;
+use crate::{custody, device::file_id};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -40,8 +40,13 @@ pub enum WorkDirectoryError {
         source: io::Error,
     },
     /// Others could replace what is in it while root works on it.
-    #[error("{}: others may write to it, and root must not work there; chmod go-w it, or name another with --work-directory", .0.display())]
-    Open(PathBuf),
+    #[error("{}: others may write to {}, and root must not work there; chmod go-w it, or name another with --work-directory", path.display(), part.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// The part of its path that they may write or that is theirs.
+        part: PathBuf,
+    },
     /// Another run uses it.
     #[error("{}: in use by {holder}; wait for it, or name another with --work-directory", path.display())]
     Locked {
@@ -67,11 +72,10 @@ impl WorkDirectory {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
-        let mode = fs::metadata(&path).map_err(failed(&path))?.permissions().mode();
-        // In a sticky directory, such as /tmp, others cannot rename or remove what is ours.
-        if mode & 0o022 != 0 && mode & 0o1000 == 0 && rustix::process::geteuid().is_root() {
-            return Err(WorkDirectoryError::Open(path));
+        if let Some(part) = custody::replaceable(&path).map_err(failed(&path))? {
+            return Err(WorkDirectoryError::Open { path, part });
         }
+        let mode = fs::metadata(&path).map_err(failed(&path))?.permissions().mode();
         let lock_path = path.join(LOCK_NAME);
         let since = Instant::now();
         let (mut lock, before) = loop {
@@ -188,7 +192,7 @@ mod tests {
         let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let mode = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).expect("changed");
         mode(0o777);
-        assert!(matches!(WorkDirectory::lock(parent.path()), Err(WorkDirectoryError::Open(_))));
+        assert!(matches!(WorkDirectory::lock(parent.path()), Err(WorkDirectoryError::Open { .. })));
         mode(0o1777);
         drop(WorkDirectory::lock(parent.path()).expect("sticky"));
         assert!(parent.path().exists(), "it was there before");

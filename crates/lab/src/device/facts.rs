@@ -47,8 +47,30 @@ pub struct BlockFacts {
     pub exclusive: Result<(), i32>,
     /// The file behind it, for loop devices.
     pub backing: Option<FileId>,
+    /// The part of the path that others than root could make lead elsewhere.
+    pub replaceable: Option<PathBuf>,
     /// Serial number or model, to show it to a person.
-    pub identity: Option<String>,
+    pub identity: Option<Identity>,
+}
+
+/// What is printed on a disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Maker's name for its kind.
+    pub model: Option<String>,
+    /// Its own number.
+    pub serial: Option<String>,
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.model, &self.serial) {
+            (Some(model), Some(serial)) => write!(f, "{model}, serial number {serial}"),
+            (Some(model), None) => write!(f, "{model}"),
+            (None, Some(serial)) => write!(f, "serial number {serial}"),
+            (None, None) => Ok(()),
+        }
+    }
 }
 
 impl BlockFacts {
@@ -66,6 +88,7 @@ impl BlockFacts {
             mounted_at: Vec::new(),
             exclusive: Ok(()),
             backing: None,
+            replaceable: None,
             identity: None,
         }
     }
@@ -108,6 +131,7 @@ pub(super) fn gather(path: &Path) -> io::Result<BlockFacts> {
             .map(drop)
             .map_err(rustix::io::Errno::raw_os_error),
         backing,
+        replaceable: crate::custody::replaceable(&canonical)?,
         identity: identity(&sysfs),
         canonical,
     })
@@ -166,14 +190,23 @@ fn mounted_at(number: (u32, u32)) -> io::Result<Vec<PathBuf>> {
     Ok(targets)
 }
 
-fn identity(sysfs: &Path) -> Option<String> {
+fn identity(sysfs: &Path) -> Option<Identity> {
     // A partition's disk is the directory above.
     let disk = if sysfs.join("partition").exists() { sysfs.parent()? } else { sysfs };
-    let words: Vec<String> = ["device/model", "device/serial", "serial", "wwid", "device/wwid"]
-        .iter()
-        .filter_map(|name| fs::read_to_string(disk.join(name)).ok())
-        .map(|text| text.trim().to_owned())
-        .filter(|text| !text.is_empty())
-        .collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    // A device may say anything: no control characters, and no more than a person reads.
+    let first = |names: &[&str]| {
+        names
+            .iter()
+            .filter_map(|name| fs::read(disk.join(name)).ok())
+            .map(|bytes| {
+                String::from_utf8_lossy(&bytes).chars().filter(|c| !c.is_control()).take(80).collect::<String>()
+            })
+            .map(|text| text.trim().to_owned())
+            .find(|text| !text.is_empty())
+    };
+    let found = Identity {
+        model: first(&["device/model"]),
+        serial: first(&["device/serial", "serial", "wwid", "device/wwid"]),
+    };
+    (found != Identity::default()).then_some(found)
 }

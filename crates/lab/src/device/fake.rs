@@ -4,6 +4,7 @@ use super::{BlockFacts, DeviceLock, Devices, FileId, FileKind, LoopSettings, Ref
 use crate::faults::Faults;
 use std::{
     collections::BTreeMap,
+    fs::File,
     io,
     path::{Path, PathBuf},
     sync::{
@@ -111,6 +112,7 @@ pub(super) fn blank(path: &Path, number: (u32, u32), size_bytes: u64) -> BlockFa
         mounted_at: Vec::new(),
         exclusive: Ok(()),
         backing: None,
+        replaceable: None,
         identity: None,
     }
 }
@@ -121,8 +123,8 @@ impl Devices for FakeDevices {
         Ok((0..).find(|index| !state.loops.contains_key(index)).unwrap_or(0))
     }
 
-    fn attach_loop(&self, index: u32, image: &Path, _settings: LoopSettings) -> io::Result<()> {
-        let facts = std::fs::metadata(image)?;
+    fn attach_loop(&self, index: u32, image: &File, _settings: LoopSettings) -> io::Result<()> {
+        let facts = image.metadata()?;
         let mut state = self.call()?;
         let snatched = self.snatches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if snatched.is_ok() || state.loops.contains_key(&index) {
@@ -136,12 +138,12 @@ impl Devices for FakeDevices {
         Ok(self.call()?.loops.get(&index).map(|(id, _)| *id))
     }
 
-    fn detach_loop(&self, index: u32) -> io::Result<()> {
-        self.call()?.loops.remove(&index);
+    fn detach_loop(&self, index: u32, image: FileId) -> io::Result<()> {
+        self.call()?.loops.retain(|at, (behind, _)| (*at, *behind) != (index, image));
         Ok(())
     }
 
-    fn forget_loop_size(&self, _index: u32) -> io::Result<()> {
+    fn forget_loop_size(&self, _index: u32, _image: FileId) -> io::Result<()> {
         self.call().map(drop)
     }
 
@@ -183,7 +185,7 @@ impl Devices for FakeDevices {
         Ok(BlockFacts { kind: FileKind::Missing, ..blank(path, (0, 0), 0) })
     }
 
-    fn lock(&self, path: &Path) -> Result<DeviceLock, Refusal> {
+    fn lock(&self, path: &Path, _number: (u32, u32)) -> Result<DeviceLock, Refusal> {
         match self.call() {
             Ok(_) => Ok(DeviceLock::of_nothing()),
             Err(error) => Err(Refusal::Unexamined { path: path.to_owned(), words: error.to_string() }),

@@ -21,7 +21,7 @@ impl Devices for KernelDevices {
         loops::free()
     }
 
-    fn attach_loop(&self, index: u32, image: &Path, settings: LoopSettings) -> io::Result<()> {
+    fn attach_loop(&self, index: u32, image: &File, settings: LoopSettings) -> io::Result<()> {
         loops::attach(index, image, settings)
     }
 
@@ -29,12 +29,12 @@ impl Devices for KernelDevices {
         loops::backing(index)
     }
 
-    fn detach_loop(&self, index: u32) -> io::Result<()> {
-        loops::detach(index)
+    fn detach_loop(&self, index: u32, image: FileId) -> io::Result<()> {
+        loops::detach(index, image)
     }
 
-    fn forget_loop_size(&self, index: u32) -> io::Result<()> {
-        loops::take_over_size(index)
+    fn forget_loop_size(&self, index: u32, image: FileId) -> io::Result<()> {
+        loops::take_over_size(index, image)
     }
 
     fn zrams(&self) -> io::Result<Vec<(u32, u64)>> {
@@ -57,8 +57,8 @@ impl Devices for KernelDevices {
         facts::gather(path)
     }
 
-    fn lock(&self, path: &Path) -> Result<DeviceLock, Refusal> {
-        DeviceLock::take(path)
+    fn lock(&self, path: &Path, number: (u32, u32)) -> Result<DeviceLock, Refusal> {
+        DeviceLock::take(path, number)
     }
 
     fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String> {
@@ -74,6 +74,7 @@ impl Devices for KernelDevices {
     }
 
     fn erase_signatures(&self, path: &Path, device: (u32, u32)) -> io::Result<()> {
+        // What is opened exclusively is looked at, and what was looked at is written: one descriptor, no path in between.
         let flags = OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = File::from(open(path, flags, Mode::empty())?);
         if split_number(file.metadata()?.rdev()) != device {

@@ -18,7 +18,8 @@ const PROBE: Duration = Duration::from_secs(3);
 /// A device that no other run uses, until this is dropped.
 ///
 /// It is a BSD lock on the device node, which keeps udev from probing as well; it does not keep anybody from mounting or
-/// writing, which the exclusive opens are for.
+/// writing, which the exclusive opens are for. As long as the node is open the kernel gives the device's number to no
+/// other device, even when this one is unplugged: who has compared the number has compared the device.
 #[derive(Debug)]
 pub struct DeviceLock {
     _node: Option<File>,
@@ -30,13 +31,17 @@ impl DeviceLock {
         Self { _node: None }
     }
 
-    pub(super) fn take(path: &Path) -> Result<Self, Refusal> {
+    pub(super) fn take(path: &Path, number: (u32, u32)) -> Result<Self, Refusal> {
         let unexamined = |errno: Errno| Refusal::Unexamined {
             path: path.to_owned(),
             words: std::io::Error::from(errno).to_string(),
         };
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let node = File::from(open(path, flags, Mode::empty()).map_err(unexamined)?);
+        match node.metadata() {
+            Ok(facts) if super::split_number(facts.rdev()) == number => {}
+            _ => return Err(Refusal::Changed(path.to_owned())),
+        }
         let started = Instant::now();
         loop {
             match flock(&node, FlockOperation::NonBlockingLockExclusive) {

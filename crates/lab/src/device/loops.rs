@@ -10,7 +10,7 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::fd::{AsRawFd, RawFd},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -50,8 +50,8 @@ pub(super) fn free() -> io::Result<u32> {
     plain_ioctl(&control()?, LOOP_CTL_GET_FREE)
 }
 
-pub(super) fn attach(index: u32, image: &Path, settings: LoopSettings) -> io::Result<()> {
-    let image = OpenOptions::new().read(true).write(true).open(image)?;
+/// Attaches the very file that is open, whatever its path leads to by now.
+pub(super) fn attach(index: u32, image: &File, settings: LoopSettings) -> io::Result<()> {
     let device = open(index)?;
     // SAFETY: loop_config is plain data for which all zeroes are valid, and mean "default".
     let mut config: loop_config = unsafe { std::mem::zeroed() };
@@ -67,7 +67,7 @@ pub(super) fn attach(index: u32, image: &Path, settings: LoopSettings) -> io::Re
         let flag = std::fs::read_to_string(format!("/sys/block/loop{index}/loop/dio"))?;
         if flag.trim() != "1" {
             drop(device);
-            detach(index)?;
+            detach(index, file_id(&image.metadata()?))?;
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "the filesystem that holds the image cannot do direct I/O (device = { loop = { direct-io = false } })",
@@ -83,6 +83,11 @@ pub(super) fn backing(index: u32) -> io::Result<Option<FileId>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    behind(&device)
+}
+
+/// The file behind an open loop device.
+fn behind(device: &File) -> io::Result<Option<FileId>> {
     // SAFETY: loop_info64 is plain data for which all zeroes are valid.
     let mut info: loop_info64 = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes one loop_info64 to the pointer, which is to a live local of that type.
@@ -95,28 +100,42 @@ pub(super) fn backing(index: u32) -> io::Result<Option<FileId>> {
     }
 }
 
-pub(super) fn take_over_size(index: u32) -> io::Result<()> {
-    plain_ioctl(&open(index)?, LOOP_SET_CAPACITY).map(drop)
+/// A loop device that has this image behind it, open.
+///
+/// As long as it is open nobody can put another image behind it: LOOP_CLR_FD only marks a device that somebody else has
+/// open, LOOP_CONFIGURE refuses one that is in use, and LOOP_CHANGE_FD one that can be written. So what is then asked
+/// of this descriptor is asked of our image's device, and not of one that took its number after a look at it.
+fn open_with(index: u32, image: FileId) -> io::Result<Option<File>> {
+    let device = match open(index) {
+        Ok(device) => device,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok((behind(&device)? == Some(image)).then_some(device))
 }
 
-pub(super) fn detach(index: u32) -> io::Result<()> {
-    match plain_ioctl(&open(index)?, LOOP_CLR_FD) {
+pub(super) fn take_over_size(index: u32, image: FileId) -> io::Result<()> {
+    match open_with(index, image)? {
+        Some(device) => plain_ioctl(&device, LOOP_SET_CAPACITY).map(drop),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn detach(index: u32, image: FileId) -> io::Result<()> {
+    let Some(device) = open_with(index, image)? else { return Ok(()) };
+    match plain_ioctl(&device, LOOP_CLR_FD) {
         Ok(_) => {}
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(()),
         Err(error) => return Err(error),
     }
+    drop(device);
     // While somebody else has it open it is only marked to be detached at their close.
     let started = Instant::now();
-    while backing(index)?.is_some() {
+    while backing(index)? == Some(image) {
         if started.elapsed() > RELEASE {
             return Err(io::Error::from_raw_os_error(libc::EBUSY));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
-}
-
-/// The identity of an image, for comparison with [`backing`].
-pub(crate) fn image_id(image: &Path) -> io::Result<FileId> {
-    Ok(file_id(&std::fs::symlink_metadata(image)?))
 }

@@ -12,17 +12,16 @@ mod provide;
 mod scratch;
 mod zram;
 
-pub use facts::{BlockFacts, FileKind};
+pub use facts::{BlockFacts, FileKind, Identity};
 pub use fake::FakeDevices;
 pub use kernel::KernelDevices;
 pub use lock::DeviceLock;
-pub(crate) use loops::image_id;
 pub use provide::{DeviceError, Wanted, provide};
 pub(crate) use scratch::filesystem_uuid;
 pub use scratch::{Purpose, Refusal, ScratchDevice};
 
 use serde::{Deserialize, Serialize};
-use std::{io, path::Path};
+use std::{fs::File, io, path::Path};
 
 /// A file, whatever its name: (device, inode).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,11 +49,11 @@ pub trait Devices: Send + Sync {
     /// The errno of the control device.
     fn free_loop(&self) -> io::Result<u32>;
 
-    /// Attaches an image to a free loop device.
+    /// Attaches an image to a free loop device: the file that is open, whatever its path leads to by now.
     ///
     /// # Errors
     /// EBUSY when somebody else was faster; else what the kernel says.
-    fn attach_loop(&self, index: u32, image: &Path, settings: LoopSettings) -> io::Result<()>;
+    fn attach_loop(&self, index: u32, image: &File, settings: LoopSettings) -> io::Result<()>;
 
     /// The file behind a loop device; `None` when it is free.
     ///
@@ -62,17 +61,18 @@ pub trait Devices: Send + Sync {
     /// What the kernel says.
     fn loop_backing(&self, index: u32) -> io::Result<Option<FileId>>;
 
-    /// Detaches a loop device and waits until it is free.
+    /// Detaches a loop device and waits until it is free; does nothing when another image, or none, is behind it.
     ///
     /// # Errors
     /// EBUSY when it is still in use after some seconds; else what the kernel says.
-    fn detach_loop(&self, index: u32) -> io::Result<()>;
+    fn detach_loop(&self, index: u32, image: FileId) -> io::Result<()>;
 
-    /// Makes a loop device take over the size that its image has now. Writes beyond it fail.
+    /// Makes a loop device take over the size that its image has now; does nothing when another image, or none, is
+    /// behind it. Writes beyond it fail.
     ///
     /// # Errors
     /// What the kernel says.
-    fn forget_loop_size(&self, index: u32) -> io::Result<()>;
+    fn forget_loop_size(&self, index: u32, image: FileId) -> io::Result<()>;
 
     /// Every zram device there is, with its size; 0 when it has none yet.
     ///
@@ -104,11 +104,12 @@ pub trait Devices: Send + Sync {
     /// What the kernel says; that the path is not there is a fact, not an error.
     fn facts(&self, path: &Path) -> io::Result<BlockFacts>;
 
-    /// Keeps other runs from a named device.
+    /// Keeps other runs from a named device, and the kernel from giving its number to another.
     ///
     /// # Errors
-    /// [`Refusal::Locked`] with the holder; what an open gives.
-    fn lock(&self, path: &Path) -> Result<DeviceLock, Refusal>;
+    /// [`Refusal::Locked`] with the holder; [`Refusal::Changed`] when the path leads to a device of another number; what
+    /// an open gives.
+    fn lock(&self, path: &Path, number: (u32, u32)) -> Result<DeviceLock, Refusal>;
 
     /// A setting of a device's queue ("scheduler"), as it can be written back.
     ///

@@ -1,7 +1,8 @@
 //! From what a study says about a device to one that may be formatted, everything recorded for undo.
 
-use super::{LoopSettings, Purpose, Refusal, ScratchDevice, image_id, loops, zram};
+use super::{LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, zram};
 use crate::{
+    custody,
     machine::Machine,
     undo::{Entry, IMAGE_NAME, JournalError, Undo, UndoError},
 };
@@ -27,6 +28,14 @@ pub enum DeviceError {
     Unsuitable {
         /// Why.
         words: String,
+    },
+    /// Others than root could replace the image while root works on it.
+    #[error("{}: {source}", directory.display())]
+    Unsafe {
+        /// Where the image was to be.
+        directory: PathBuf,
+        /// Whose part of its path is whose.
+        source: io::Error,
     },
     /// A queue setting of the study is not to be had.
     #[error("queue setting {name} = {value:?}: {words}")]
@@ -112,8 +121,11 @@ fn provide_loop(
         move |source| DeviceError::System { what, source }
     };
     let directory = &directory.canonicalize().map_err(failed("making image"))?;
+    if let Some(part) = custody::replaceable(directory).map_err(failed("making image"))? {
+        return Err(DeviceError::Unsafe { directory: directory.clone(), source: custody::open(&part) });
+    }
     let image = directory.join(IMAGE_NAME);
-    let entry = undo.record(Entry::Image { path: image.clone() })?;
+    let entry = undo.record(Entry::Image { path: image.clone(), id: None })?;
     // Never an existing file, and never through a link: O_EXCL follows none.
     let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&image);
     let file = match made {
@@ -124,6 +136,10 @@ fn provide_loop(
             return Err(failed("making image")(error));
         }
     };
+    // From here on it is known by its number, and used by its descriptor: neither undo nor the loop driver goes by what
+    // its path leads to.
+    let id = file_id(&file.metadata().map_err(failed("examining image"))?);
+    undo.replace(entry, Entry::Image { path: image.clone(), id: Some(id) })?;
     file.set_len(size_bytes).map_err(|error| match error.raw_os_error() {
         Some(libc::EFBIG | libc::EINVAL) => DeviceError::Unsuitable {
             words: format!(
@@ -134,15 +150,13 @@ fn provide_loop(
         },
         _ => failed("sizing image")(error),
     })?;
-    drop(file);
 
-    let id = image_id(&image).map_err(failed("examining image"))?;
     let mut snatches = 0;
     let index = loop {
         let free = machine.devices.free_loop();
         let index = free.map_err(|source| DeviceError::System { what: "finding a free loop device".into(), source })?;
         let entry = undo.record(Entry::Loop { index, image: id })?;
-        match machine.devices.attach_loop(index, &image, settings) {
+        match machine.devices.attach_loop(index, &file, settings) {
             Ok(()) => break index,
             Err(error) => {
                 undo.undo(entry)?;
@@ -206,6 +220,12 @@ fn set_queue(
     if before == value {
         return Ok(());
     }
-    undo.record(Entry::QueueSetting { device: device.number(), name: name.to_owned(), before })?;
-    machine.devices.set_queue_setting(device.number(), name, value).map_err(|error| refused(&error))
+    let entry =
+        |after| Entry::QueueSetting { device: device.number(), name: name.to_owned(), before: before.clone(), after };
+    let recorded = undo.record(entry(None))?;
+    machine.devices.set_queue_setting(device.number(), name, value).map_err(|error| refused(&error))?;
+    // The kernel may round. What it shows now tells our setting from one that somebody makes later.
+    let after = machine.devices.queue_setting(device.number(), name).map_err(|error| refused(&error))?;
+    undo.replace(recorded, entry(Some(after)))?;
+    Ok(())
 }

@@ -104,6 +104,14 @@ pub enum Refusal {
         /// What an exclusive open gave.
         errno: i32,
     },
+    /// Others could make its path lead to another device between the look at it and its use.
+    #[error("{}: others than root can replace {}; name the device by a path that only root can change, such as one in /dev", path.display(), part.display())]
+    Replaceable {
+        /// The path.
+        path: PathBuf,
+        /// The part of it that is theirs.
+        part: PathBuf,
+    },
     /// Another run uses it.
     #[error("{}: in use by {holder}", path.display())]
     Locked {
@@ -254,6 +262,9 @@ fn judge(path: &Path, facts: &BlockFacts, purpose: &Purpose, needed_bytes: u64) 
             return Err(Refusal::NotAllowed { path: owned(), identity });
         }
     }
+    if let Some(part) = &facts.replaceable {
+        return Err(Refusal::Replaceable { path: owned(), part: part.clone() });
+    }
     if facts.read_only {
         return Err(Refusal::ReadOnly(owned()));
     }
@@ -324,6 +335,9 @@ mod tests {
         assert_eq!(refusal(|facts| facts.kind = FileKind::Regular), Some(Refusal::NotBlock(path())));
         assert_eq!(refusal(|facts| facts.kind = FileKind::Other), Some(Refusal::NotBlock(path())));
         assert_eq!(refusal(|facts| facts.swap = true), Some(Refusal::Swap(path())));
+        let part = || PathBuf::from("/dev/shm");
+        let refused = refusal(|facts| facts.replaceable = Some(part()));
+        assert_eq!(refused, Some(Refusal::Replaceable { path: path(), part: part() }));
         assert_eq!(refusal(|facts| facts.read_only = true), Some(Refusal::ReadOnly(path())));
         assert!(matches!(refusal(|facts| facts.partitions = vec!["sdz1".into()]), Some(Refusal::Partitioned { .. })));
         assert!(matches!(refusal(|facts| facts.holders = vec!["md0".into()]), Some(Refusal::Held { .. })));

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     command::{CommandLine, CommandOutput, RunError},
-    device::{ScratchDevice, Wanted, provide},
+    custody,
+    device::{ScratchDevice, Wanted, file_id, provide},
     events::Event,
     filesystem::{self, Filesystem},
     undo::{Entry, TREE_PREFIX},
@@ -105,7 +106,8 @@ impl<'a, 'm> Bench<'a, 'm> {
             ended?;
             self.after(step);
         }
-        Ok(())
+        let last = job.cell.steps.last().map_or(DEVICE, |step| step.name.as_str());
+        self.watched(last, DEVICE_LIMIT, None, |bench| bench.flush(last))
     }
 
     /// Does something under the watchdog. A request to stop comes before whatever else went wrong, since it is often
@@ -137,12 +139,22 @@ impl<'a, 'm> Bench<'a, 'm> {
     /// The device, and the place where it will be mounted.
     fn set_up(&mut self) -> Result<(), Halt> {
         let (job, machine) = (self.job, self.host.machine);
+        // Before the first command, so that a clean finds what commands of a killed run go on doing.
+        self.host.undo.record(Entry::Processes { mark: machine.runner.mark() })?;
         self.look_at_space()?;
         if let DeviceSpec::Directory { path } = &job.cell.device {
             let parent = path.as_ref().map_or_else(|| self.host.work.path().to_owned(), PathBuf::from);
             let parent = fs::canonicalize(&parent).map_err(|source| ExecutorError::Work { path: parent, source })?;
-            self.place = parent.join(format!("{TREE_PREFIX}{}", std::process::id()));
-            self.make_place(Entry::Tree { path: self.place.clone() })?;
+            let failed = |source| ExecutorError::Work { path: parent.clone(), source };
+            if let Some(part) = custody::replaceable(&parent).map_err(failed)? {
+                return Err(ExecutorError::Work { path: parent, source: custody::open(&part) }.into());
+            }
+            let path = parent.join(format!("{TREE_PREFIX}{}", std::process::id()));
+            let tree = |id| Entry::Tree { path: path.clone(), id };
+            self.place.clone_from(&path);
+            let entry = self.make_place(tree(None))?;
+            let made = fs::symlink_metadata(&self.place).map_err(failed)?;
+            self.host.undo.replace(entry, tree(Some(file_id(&made))))?;
             self.record.effective = Effective { mount: self.options_in_force(), superblock: Vec::new() };
             return Ok(());
         }
@@ -165,11 +177,11 @@ impl<'a, 'm> Bench<'a, 'm> {
         Ok(())
     }
 
-    fn make_place(&mut self, entry: Entry) -> Result<(), Halt> {
+    fn make_place(&mut self, entry: Entry) -> Result<u64, Halt> {
         let path = self.place.clone();
         let entry = self.host.undo.record(entry)?;
         match fs::create_dir(&path) {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(entry),
             Err(source) => {
                 // What stands there is not ours.
                 self.host.undo.forget(entry);

@@ -103,7 +103,13 @@ impl Mounter for FakeMounter {
         self.call()
     }
 
-    fn sync(&self) {}
+    fn sync(&self, _target: &Path) -> io::Result<()> {
+        self.call()
+    }
+
+    fn flush(&self, _target: &Path) -> io::Result<()> {
+        self.call()
+    }
 
     fn trim(&self, _target: &Path) -> io::Result<()> {
         self.call()

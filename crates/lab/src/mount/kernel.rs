@@ -7,7 +7,7 @@ use super::{
 };
 use crate::filesystem;
 use rustix::{
-    fs::CWD,
+    fs::{CWD, syncfs},
     io::Errno,
     mount::{
         FsMountFlags, FsOpenFlags, MoveMountFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag,
@@ -101,8 +101,14 @@ impl Mounter for KernelMounter {
         fs::write("/proc/sys/vm/drop_caches", "3")
     }
 
-    fn sync(&self) {
+    fn sync(&self, target: &Path) -> io::Result<()> {
+        let directory = fs::File::open(target)?;
         rustix::fs::sync();
+        Ok(syncfs(&directory)?)
+    }
+
+    fn flush(&self, target: &Path) -> io::Result<()> {
+        Ok(syncfs(&fs::File::open(target)?)?)
     }
 
     fn trim(&self, target: &Path) -> io::Result<()> {
@@ -120,7 +126,8 @@ fn is_refusal(errno: Errno) -> bool {
 }
 
 fn failed(call: &'static str, errno: Errno, words: Option<String>) -> MountError {
-    let words = words.unwrap_or_else(|| io::Error::from(errno).to_string());
+    let error = io::Error::from(errno);
+    let words = words.map_or_else(|| error.to_string(), |words| format!("{words} ({error})"));
     MountError::Failed { call, errno: errno.raw_os_error(), words }
 }
 

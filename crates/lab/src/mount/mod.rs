@@ -127,8 +127,18 @@ pub trait Mounter: Send + Sync {
     /// EACCES without root.
     fn drop_caches(&self) -> io::Result<()>;
 
-    /// Makes everything written on any filesystem durable.
-    fn sync(&self);
+    /// Makes everything written on any filesystem durable, as sync(2) does.
+    ///
+    /// # Errors
+    /// Those of [`Self::flush`].
+    fn sync(&self, target: &Path) -> io::Result<()>;
+
+    /// Makes everything written to one mounted filesystem durable.
+    ///
+    /// # Errors
+    /// What syncfs(2) gives: EIO, ENOSPC or EDQUOT also for data that could not be written back earlier, which no other
+    /// call, and above all no unmount, would tell.
+    fn flush(&self, target: &Path) -> io::Result<()>;
 
     /// Discards the free space of a mounted filesystem.
     ///

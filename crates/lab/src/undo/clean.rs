@@ -29,8 +29,9 @@ pub enum CleanError {
 
 /// Lists what a killed run left in (or made from) a work directory and, unless `dry_run`, undoes it, latest first.
 ///
-/// Only what the journal names is touched, and each thing only when it is recognised: a loop device by the image behind
-/// it, a mount by its device and mount point, a filesystem on a named device by its UUID.
+/// Only what the journal names is touched, and each thing only when it is recognised: a file or a tree by its number, a
+/// loop device by the image behind it, a mount by its device and mount point, a setting by its value, a process by a mark
+/// in its environment, a filesystem on a named device by its UUID.
 ///
 /// # Errors
 /// When a run is using the work directory, or its journal cannot be read.
@@ -42,13 +43,13 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
     let mut undo = Undo::open(work.path(), machine)?;
     let mut found = Vec::new();
     let mut in_the_way: Option<String> = None;
-    for (id, entry) in undo.ids().into_iter().rev() {
+    for (id, entry) in undo.in_undo_order() {
         let there = entry.is_there(machine);
         match there {
             Ok(false) if !dry_run => undo.forget(id),
             Ok(false) => {}
             Ok(true) => {
-                let what = entry.describe();
+                let what = entry.describe_found(machine);
                 let error = match &in_the_way {
                     _ if dry_run => None,
                     Some(holder) => Some(UndoError { what: what.clone(), words: format!("{holder} has to go first") }),

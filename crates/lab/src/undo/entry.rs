@@ -1,9 +1,11 @@
 //! What can be undone, and how.
 
-use crate::{device::FileId, machine::Machine};
+use super::tree;
+use crate::{command::is_mark, device::FileId, machine::Machine};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
+    os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
 };
 
@@ -11,6 +13,8 @@ use std::{
 pub(crate) const IMAGE_NAME: &str = "fstone-scratch.img";
 /// How the names of directories begin that loads work in.
 pub(crate) const TREE_PREFIX: &str = "fstone-load-";
+/// How many processes are named.
+const SHOWN: usize = 5;
 
 /// One thing that was made, with everything needed to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,11 +29,20 @@ pub enum Entry {
     Tree {
         /// Where.
         path: PathBuf,
+        /// Which directory; `None` while it is being made, when there is nothing in it.
+        id: Option<FileId>,
     },
     /// An image file.
     Image {
         /// Where.
         path: PathBuf,
+        /// Which file; `None` while it is being made, when nothing has been written to it.
+        id: Option<FileId>,
+    },
+    /// Processes that commands of a trial may leave, should the run be killed.
+    Processes {
+        /// What they, and only they, have in their environment.
+        mark: String,
     },
     /// A loop device.
     Loop {
@@ -65,6 +78,8 @@ pub enum Entry {
         name: String,
         /// What it was.
         before: String,
+        /// What it was set to, as the kernel shows it; `None` while it is being set.
+        after: Option<String>,
     },
     /// A named block device that is being used; what is on it is erased in the end.
     Scratch {
@@ -102,13 +117,14 @@ impl Entry {
     pub fn describe(&self) -> String {
         match self {
             Self::Directory { path } => format!("directory {}", path.display()),
-            Self::Tree { path } => format!("directory {} with all that is in it", path.display()),
-            Self::Image { path } => format!("image {}", path.display()),
+            Self::Tree { path, .. } => format!("directory {} with all that is in it", path.display()),
+            Self::Image { path, .. } => format!("image {}", path.display()),
+            Self::Processes { .. } => "processes that commands of it started".to_owned(),
             Self::Loop { index, .. } => format!("loop device /dev/loop{index}"),
             Self::ZramToCome { .. } => "zram device just made".to_owned(),
             Self::Zram { index, .. } => format!("zram device /dev/zram{index}"),
             Self::Mount { target, .. } => format!("mount on {}", target.display()),
-            Self::QueueSetting { device, name, before } => {
+            Self::QueueSetting { device, name, before, .. } => {
                 format!("queue setting {name} of device {}:{} (was {before})", device.0, device.1)
             }
             Self::Scratch { path, .. } => format!("filesystem on {}", path.display()),
@@ -127,8 +143,9 @@ impl Entry {
             Self::Directory { path } | Self::Mount { target: path, .. } => {
                 plain(path) && path.starts_with(work_directory) && path != work_directory
             }
-            Self::Tree { path } => plain(path) && name(path).starts_with(TREE_PREFIX),
-            Self::Image { path } => plain(path) && name(path) == IMAGE_NAME,
+            Self::Tree { path, .. } => plain(path) && name(path).starts_with(TREE_PREFIX),
+            Self::Image { path, .. } => plain(path) && name(path) == IMAGE_NAME,
+            Self::Processes { mark } => is_mark(mark),
             Self::QueueSetting { name, .. } => {
                 !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             }
@@ -150,15 +167,41 @@ impl Entry {
             | Self::ZramToCome { .. }
             | Self::Zram { .. }
             | Self::Mount { .. }
-            | Self::QueueSetting { .. } => false,
+            | Self::QueueSetting { .. }
+            | Self::Processes { .. } => false,
+        }
+    }
+
+    /// What it is, with what is found of it now.
+    pub(super) fn describe_found(&self, machine: &Machine) -> String {
+        match self {
+            Self::Processes { mark } => {
+                let found = machine.runner.marked(mark).unwrap_or_default();
+                let found: Vec<String> = found.iter().take(SHOWN).map(ToString::to_string).collect();
+                format!("{}: {}", self.describe(), found.join(", "))
+            }
+            other => other.describe(),
         }
     }
 
     /// Whether there is something to undo. Changes nothing.
     pub(super) fn is_there(&self, machine: &Machine) -> Result<bool, UndoError> {
         let found = match self {
-            Self::Directory { path } | Self::Tree { path } => is_kind(path, fs::FileType::is_dir),
-            Self::Image { path } => is_kind(path, fs::FileType::is_file),
+            Self::Directory { path } => look(path).map(|found| found.is_some_and(|facts| facts.is_dir())),
+            Self::Tree { path, id: None } => {
+                look(path).map(|found| found.is_some_and(|facts| facts.is_dir()) && is_empty_directory(path))
+            }
+            Self::Tree { path, id: Some(id) } => {
+                look(path).map(|found| found.is_some_and(|facts| facts.is_dir() && is_same(&facts, *id)))
+            }
+            // A file in which nothing was ever written has no blocks.
+            Self::Image { path, id: None } => {
+                look(path).map(|found| found.is_some_and(|facts| facts.is_file() && facts.blocks() == 0))
+            }
+            Self::Image { path, id: Some(id) } => {
+                look(path).map(|found| found.is_some_and(|facts| facts.is_file() && is_same(&facts, *id)))
+            }
+            Self::Processes { mark } => machine.runner.marked(mark).map(|found| !found.is_empty()),
             Self::Loop { index, image } => machine.devices.loop_backing(*index).map(|backing| backing == Some(*image)),
             Self::ZramToCome { existing } => new_zram(machine, existing).map(|found| found.is_some()),
             Self::Zram { index, size_bytes } => machine.devices.zrams().map(|zrams| {
@@ -167,8 +210,9 @@ impl Entry {
                 zrams.iter().any(|(found, size)| found == index && ours(*size))
             }),
             Self::Mount { target, device } => mounts_of(machine, target, *device).map(|count| count > 0),
-            Self::QueueSetting { device, name, before } => match machine.devices.queue_setting(*device, name) {
-                Ok(now) => Ok(now != *before),
+            Self::QueueSetting { device, name, before, after } => match machine.devices.queue_setting(*device, name) {
+                // What is neither as we found it nor as we set it was set by somebody else since.
+                Ok(now) => Ok(now != *before && after.as_ref().is_none_or(|after| now == *after)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
             },
@@ -189,9 +233,11 @@ impl Entry {
         }
         let result = match self {
             Self::Directory { path } => fs::remove_dir(path),
-            Self::Tree { path } => remove_tree(machine, path),
-            Self::Image { path } => fs::remove_file(path),
-            Self::Loop { index, .. } => machine.devices.detach_loop(*index),
+            Self::Tree { path, id: None } => fs::remove_dir(path),
+            Self::Tree { path, id: Some(id) } => tree::remove(path, *id),
+            Self::Image { path, .. } => fs::remove_file(path),
+            Self::Processes { mark } => machine.runner.end_marked(mark),
+            Self::Loop { index, image } => machine.devices.detach_loop(*index, *image),
             Self::ZramToCome { existing } => match new_zram(machine, existing) {
                 Ok(Some(index)) => remove_zram(machine, index),
                 Ok(None) => Ok(()),
@@ -199,7 +245,7 @@ impl Entry {
             },
             Self::Zram { index, .. } => remove_zram(machine, *index),
             Self::Mount { target, device } => unmount(machine, target, *device),
-            Self::QueueSetting { device, name, before } => machine.devices.set_queue_setting(*device, name, before),
+            Self::QueueSetting { device, name, before, .. } => machine.devices.set_queue_setting(*device, name, before),
             Self::Scratch { path, device, uuid } => erase(machine, path, *device, uuid.as_deref(), by),
         };
         result.map_err(|error| self.failed(&error))
@@ -210,12 +256,22 @@ impl Entry {
     }
 }
 
-fn is_kind(path: &Path, wanted: impl Fn(&fs::FileType) -> bool) -> io::Result<bool> {
+/// What stands at a path, links not followed.
+fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
     match fs::symlink_metadata(path) {
-        Ok(facts) => Ok(wanted(&facts.file_type())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Ok(facts) => Ok(Some(facts)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether it is the file that was made. Its device's number is not compared: a reboot may change it.
+fn is_same(facts: &fs::Metadata, id: FileId) -> bool {
+    facts.ino() == id.inode
+}
+
+fn is_empty_directory(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// How often our device is mounted at our mount point.
@@ -229,10 +285,7 @@ fn mounts_of(machine: &Machine, target: &Path, device: (u32, u32)) -> io::Result
 fn is_of(mount: &crate::mount::MountEntry, device: (u32, u32)) -> bool {
     mount.device == device
         || mount.device.0 == 0
-            && fs::metadata(&mount.source).is_ok_and(|facts| {
-                use std::os::unix::fs::MetadataExt;
-                crate::device::split_number(facts.rdev()) == device
-            })
+            && fs::metadata(&mount.source).is_ok_and(|facts| crate::device::split_number(facts.rdev()) == device)
 }
 
 /// What this run mounted it would recognise; anything else on its mount point must not pass for "unmounted".
@@ -267,15 +320,6 @@ fn remove_zram(machine: &Machine, index: u32) -> io::Result<()> {
         return Err(io::Error::other("it is in use, and not by this run"));
     }
     machine.devices.remove_zram(index)
-}
-
-/// Removes a directory and all below it, never across a mount.
-fn remove_tree(machine: &Machine, path: &Path) -> io::Result<()> {
-    if machine.mounter.mounts()?.iter().any(|mount| mount.target.starts_with(path)) {
-        return Err(io::Error::other("something is mounted in it"));
-    }
-    // Follows no symbolic link.
-    fs::remove_dir_all(path)
 }
 
 fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By) -> io::Result<()> {

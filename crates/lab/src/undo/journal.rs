@@ -2,7 +2,7 @@
 
 use super::{Entry, UndoError, entry::By};
 use crate::{
-    device::{FileId, image_id},
+    device::{FileId, file_id},
     machine::Machine,
 };
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,10 @@ impl<'m> Undo<'m> {
             return Err(JournalError::Untrusted(path));
         }
         let mut text = String::new();
-        (&file).take(LIMIT_BYTES).read_to_string(&mut text).map_err(failed)?;
+        (&file).take(LIMIT_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > LIMIT_BYTES {
+            return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "longer than any journal becomes")));
+        }
         let (open, next) =
             replay(&text, &boot_id()).map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
         if let Some((_, entry)) = open.iter().find(|(_, entry)| !entry.is_plausible(work_directory)) {
@@ -180,7 +183,7 @@ impl<'m> Undo<'m> {
             if let Entry::Loop { index, image } = entry {
                 self.empty(*image);
                 // Without this a write would just make the image grow again. If it fails, the unmount takes more room.
-                let _ = self.machine.devices.forget_loop_size(*index);
+                let _ = self.machine.devices.forget_loop_size(*index, *image);
             }
         }
     }
@@ -188,12 +191,15 @@ impl<'m> Undo<'m> {
     /// Empties one of our images: what of it is still in memory need not be written.
     fn empty(&self, image: FileId) {
         for entry in self.entries() {
-            if let Entry::Image { path } = entry
-                && image_id(path).is_ok_and(|id| id == image)
+            if let Entry::Image { path, id: Some(id) } = entry
+                && *id == image
             {
-                // If it fails, giving it back takes longer.
+                // If it fails, giving it back takes longer. The file that is open is the one that is looked at.
                 let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(path);
-                let _ = file.and_then(|file| file.set_len(0));
+                let _ = file.and_then(|file| match file_id(&file.metadata()?) == image {
+                    true => file.set_len(0),
+                    false => Ok(()),
+                });
             }
         }
     }
@@ -220,7 +226,7 @@ impl<'m> Undo<'m> {
     /// Undoes everything, latest first. What cannot be undone stays in the journal, with all that it stands on.
     pub(crate) fn undo_all(&mut self) -> Vec<UndoError> {
         let mut failed = Vec::new();
-        for (id, entry) in self.ids().into_iter().rev() {
+        for (id, entry) in self.in_undo_order() {
             if let Err(error) = self.undo_by(id, By::Itself) {
                 failed.push(error);
                 if entry.holds_others() {
@@ -231,8 +237,11 @@ impl<'m> Undo<'m> {
         failed
     }
 
-    pub(super) fn ids(&self) -> Vec<(u64, Entry)> {
-        self.open.clone()
+    /// Latest first, but processes before all else, because they may hold it.
+    pub(super) fn in_undo_order(&self) -> Vec<(u64, Entry)> {
+        let is_process = |(_, entry): &(u64, Entry)| matches!(entry, Entry::Processes { .. });
+        let (processes, others): (Vec<_>, Vec<_>) = self.open.iter().rev().cloned().partition(is_process);
+        processes.into_iter().chain(others).collect()
     }
 
     /// Notes that something is not there (any more). Where this cannot be written, the worst is that a later clean
@@ -334,12 +343,13 @@ mod tests {
         std::fs::write(&precious, "data").expect("written");
         let elsewhere = || PathBuf::from("/etc");
         for entry in [
-            Entry::Image { path: precious.clone() },
-            Entry::Tree { path: elsewhere() },
-            Entry::Tree { path: "/home/../etc/fstone-load-1".into() },
+            Entry::Image { path: precious.clone(), id: None },
+            Entry::Tree { path: elsewhere(), id: None },
+            Entry::Tree { path: "/home/../etc/fstone-load-1".into(), id: None },
             Entry::Directory { path: elsewhere() },
             Entry::Mount { target: elsewhere(), device: (254, 0) },
-            Entry::QueueSetting { device: (7, 0), name: "../../x".into(), before: "1".into() },
+            Entry::QueueSetting { device: (7, 0), name: "../../x".into(), before: "1".into(), after: None },
+            Entry::Processes { mark: String::new() },
         ] {
             write(&entry);
             let opened = Undo::open(work.path(), &machine);
@@ -376,7 +386,7 @@ mod tests {
 
     #[test]
     fn after_a_reboot_only_what_is_on_a_disk_is_still_there() {
-        let image = Entry::Image { path: "/image".into() };
+        let image = Entry::Image { path: "/image".into(), id: None };
         let lines: String = [
             Line::Boot { id: "boot 1".into() },
             Line::Made { id: 0, entry: image.clone() },

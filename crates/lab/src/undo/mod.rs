@@ -11,6 +11,7 @@
 mod clean;
 mod entry;
 mod journal;
+mod tree;
 
 pub use clean::{CleanError, Leftover, clean};
 pub use entry::{Entry, UndoError};

@@ -118,7 +118,7 @@ fn a_killed_run_is_cleaned_up_and_resumed() {
             assert_eq!(after[..before.len()], before[..], "a finished trial is lost");
             let listed = clean(&work_directory, true, &machine).expect("lists");
             let undone = clean(&work_directory, false, &machine).expect("cleans");
-            assert_eq!(listed.len(), undone.len(), "what is listed is what is undone");
+            assert_eq!(listed.len(), undone.len(), "what is listed is what is undone: {listed:?}\n{undone:?}");
             assert!(undone.iter().all(|leftover| leftover.error.is_none()), "{undone:?}");
             cleaned += undone.len();
             lost_images += undone.iter().filter(|leftover| leftover.what.starts_with("image")).count();

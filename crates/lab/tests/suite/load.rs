@@ -23,7 +23,7 @@ use std::{
 };
 
 /// Small files created, written and read by a few threads, as in the study of that name.
-fn small_files(files: u64, time: Option<Duration>) -> Workload {
+pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
     let action = |name: &str, operation| Action {
         name: name.into(),
         operation,
@@ -76,7 +76,7 @@ fn small_files(files: u64, time: Option<Duration>) -> Workload {
     }
 }
 
-fn load(workload: Workload) -> Step {
+pub(crate) fn load(workload: Workload) -> Step {
     step("load", StepAction::Load(Box::new(workload)))
 }
 

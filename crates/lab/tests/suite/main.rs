@@ -1,5 +1,7 @@
 //! Tests of the lab as a whole: with every border faked, and, where this process is root, on real loop devices.
 
+mod clean;
+mod errors;
 mod faults;
 mod host;
 mod killed;

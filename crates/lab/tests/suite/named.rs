@@ -4,7 +4,7 @@ use crate::support::{Memory, assert_clean, cell, command, may_use_devices, optio
 use fstone_lab::{
     carry_out::{LabError, RunEnd, carry_out},
     command::{CommandLine, CommandRunner, SystemRunner},
-    device::{Devices, KernelDevices, LoopSettings, Purpose, Refusal, ScratchDevice},
+    device::{Devices, FileId, KernelDevices, LoopSettings, Purpose, Refusal, ScratchDevice},
     events::Silent,
     machine::Machine,
     stop::Stop,
@@ -16,7 +16,7 @@ use fstone_model::{
 };
 use std::{
     fs::{self, OpenOptions},
-    os::unix::fs::{MetadataExt, OpenOptionsExt, symlink},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, chown, symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, atomic::AtomicBool},
@@ -34,11 +34,12 @@ struct Disk {
 impl Disk {
     fn new(directory: &Path, size_bytes: u64) -> Self {
         let image = directory.join(format!("disk-{}", fs::read_dir(directory).expect("listed").count()));
-        fs::File::create_new(&image).expect("image").set_len(size_bytes).expect("sized");
+        let file = fs::File::create_new(&image).expect("image");
+        file.set_len(size_bytes).expect("sized");
         let settings = LoopSettings { sector_bytes: 512, direct_io: false };
         loop {
             let index = KernelDevices.free_loop().expect("a free loop device");
-            match KernelDevices.attach_loop(index, &image, settings) {
+            match KernelDevices.attach_loop(index, &file, settings) {
                 Ok(()) => return Self { path: format!("/dev/loop{index}").into(), image },
                 Err(error) if error.raw_os_error() == Some(16) => {}
                 Err(error) => panic!("{error}"),
@@ -54,12 +55,21 @@ impl Disk {
     fn name(&self) -> &str {
         self.path.to_str().expect("plain path")
     }
+
+    fn index(&self) -> u32 {
+        self.name().trim_start_matches("/dev/loop").parse().expect("a loop device")
+    }
+
+    fn number(&self) -> (u32, u32) {
+        KernelDevices.facts(&self.path).expect("told").number
+    }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let index = self.name().trim_start_matches("/dev/loop").parse().expect("a loop device");
-        KernelDevices.detach_loop(index).expect("detached");
+        if let Some(image) = KernelDevices.loop_backing(self.index()).expect("told") {
+            KernelDevices.detach_loop(self.index(), image).expect("detached");
+        }
         fs::remove_file(&self.image).expect("removed");
     }
 }
@@ -316,6 +326,46 @@ fn a_link_that_is_turned_is_noticed() {
     fs::remove_file(&link).expect("removed");
 }
 
+/// Below a directory of somebody else's a path can lead elsewhere from one moment to the next.
+#[test]
+fn a_node_that_others_can_replace_is_refused() {
+    if !may_use_devices(TOOLS) {
+        return;
+    }
+    let directory = scratch_directory();
+    let disk = Disk::new(directory.path(), 16 << 20);
+    let theirs = directory.path().join("theirs");
+    fs::create_dir(&theirs).expect("made");
+    let node = theirs.join("disk");
+    let (major, minor) = disk.number();
+    tool(&["mknod", node.to_str().expect("plain"), "b", &major.to_string(), &minor.to_string()]);
+    assert!(claim(&node).is_ok(), "as long as it is root's");
+    chown(&theirs, Some(65534), None).expect("given away");
+    match claim(&node) {
+        Err(Refusal::Replaceable { part, .. }) => assert_eq!(part, theirs),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is asked of a loop device is asked of our image's, whoever has its number by now.
+#[test]
+fn a_loop_device_of_another_image_is_left_alone() {
+    if !may_use_devices(TOOLS) {
+        return;
+    }
+    let directory = scratch_directory();
+    let disk = Disk::new(directory.path(), 16 << 20);
+    let theirs = KernelDevices.loop_backing(disk.index()).expect("told").expect("attached");
+    let ours = FileId { inode: theirs.inode + 1, ..theirs };
+    KernelDevices.detach_loop(disk.index(), ours).expect("nothing to do");
+    KernelDevices.forget_loop_size(disk.index(), ours).expect("nothing to do");
+    assert_eq!(KernelDevices.loop_backing(disk.index()).expect("told"), Some(theirs));
+
+    // A device that changed its number between the look at it and the lock on it is not locked.
+    let number = (disk.number().0, disk.number().1 + 1);
+    assert!(matches!(KernelDevices.lock(&disk.path, number), Err(Refusal::Changed(_))));
+}
+
 /// An image that is given up while its filesystem is mounted takes no more room, however much is still in memory.
 #[test]
 fn an_image_that_is_given_up_does_not_grow_again() {
@@ -330,8 +380,8 @@ fn an_image_that_is_given_up_does_not_grow_again() {
     tool(&["mount", disk.name(), mount_point.to_str().expect("plain")]);
     fs::write(mount_point.join("dirty"), vec![1; 64 << 20]).expect("written");
     OpenOptions::new().write(true).open(&disk.image).expect("opens").set_len(0).expect("emptied");
-    let index = disk.name().trim_start_matches("/dev/loop").parse().expect("a loop device");
-    KernelDevices.forget_loop_size(index).expect("shrunk");
+    let image = KernelDevices.loop_backing(disk.index()).expect("told").expect("attached");
+    KernelDevices.forget_loop_size(disk.index(), image).expect("shrunk");
     tool(&["umount", mount_point.to_str().expect("plain")]);
     let allocated = fs::metadata(&disk.image).expect("told").blocks() * 512;
     assert!(allocated < 1 << 20, "{allocated} bytes were written behind the image's end");
@@ -376,7 +426,7 @@ fn a_second_run_on_a_named_disk_is_refused_with_the_holder_named() {
     }
     let (directory, work) = (scratch_directory(), scratch_directory());
     let disk = Disk::new(directory.path(), 64 << 20);
-    let lock = KernelDevices.lock(&disk.path).expect("free");
+    let lock = KernelDevices.lock(&disk.path, disk.number()).expect("free");
     let mut options = options(work.path());
     options.allow_destroy = vec![disk.path.clone()];
     let refused =
@@ -396,7 +446,7 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
     let (directory, work) = (scratch_directory(), scratch_directory());
     let disk = Disk::new(directory.path(), 64 << 20);
     let machine = Machine::host();
-    let number = KernelDevices.facts(&disk.path).expect("told").number;
+    let number = disk.number();
     let work_directory = work.path().join("work");
     let leave_behind = |uuid: &str| {
         fs::create_dir_all(&work_directory).expect("made");

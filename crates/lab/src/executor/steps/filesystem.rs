@@ -94,7 +94,11 @@ impl Bench<'_, '_> {
             MountError::UnknownFilesystem { .. } => Outcome::Skipped(reason),
             // Without an option of the study there is none to refuse: something is wrong with the machine.
             MountError::Refused { .. } if chosen => Outcome::Refused(reason),
-            MountError::Refused { .. } | MountError::Failed { .. } => Outcome::Failed(reason),
+            MountError::Refused { .. } => Outcome::Failed(reason),
+            MountError::Failed { .. } => {
+                let words = format!("{} on {}: {}", request.source.display(), request.target.display(), reason.words);
+                Outcome::Failed(Reason { words, ..reason })
+            }
         }))
     }
 
@@ -102,6 +106,7 @@ impl Bench<'_, '_> {
         let Some(entry) = self.mounted else {
             return Err(failed(step, "it is not mounted".into()));
         };
+        self.flush(&step.name)?;
         let started = Instant::now();
         let result = self.host.undo.undo(entry);
         report.commands.push(CommandRecord {
@@ -115,6 +120,18 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
+    /// What was written is on the device, or its outcome is told: an unmount throws away without a word what it cannot
+    /// write.
+    pub(in crate::executor) fn flush(&self, step: &str) -> Result<(), Halt> {
+        if self.mounted.is_none() {
+            return Ok(());
+        }
+        self.host.machine.mounter.flush(&self.place).map_err(|error| {
+            let words = format!("what was written is not durable: syncfs {}: {error}", self.place.display());
+            Halt::Outcome(Outcome::Failed(Reason::new(step, words)))
+        })
+    }
+
     /// The place's mount options, as the kernel shows them.
     pub(in crate::executor) fn options_in_force(&self) -> Option<String> {
         let mounts = self.host.machine.mounter.mounts().ok()?;
@@ -124,8 +141,10 @@ impl Bench<'_, '_> {
     }
 
     pub(super) fn drop_caches(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
-        let (done, figures) = self.metered(|bench| bench.host.machine.mounter.drop_caches());
-        match done {
+        let ((flushed, dropped), figures) =
+            self.metered(|bench| (bench.flush(&step.name), bench.host.machine.mounter.drop_caches()));
+        flushed?;
+        match dropped {
             Ok(()) => {
                 report.figures = figures;
                 Ok(())
@@ -134,7 +153,7 @@ impl Bench<'_, '_> {
                 self.warn(format!("{}: caches were not dropped, which needs root: {error}", step.name));
                 Ok(())
             }
-            Err(error) => Err(failed(step, error.to_string())),
+            Err(error) => Err(failed(step, format!("drop-caches: {error}"))),
         }
     }
 
@@ -147,7 +166,7 @@ impl Bench<'_, '_> {
                 let words = format!("this filesystem on this device cannot be trimmed: {error}");
                 Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words)))
             }
-            _ => failed(step, error.to_string()),
+            _ => failed(step, format!("FITRIM {}: {error}", place.display())),
         })
     }
 

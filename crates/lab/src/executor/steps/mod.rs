@@ -28,12 +28,8 @@ impl Bench<'_, '_> {
             StepAction::Remount => {
                 let (done, figures) = self.metered(|bench| {
                     bench.unmount(step, report)?;
-                    bench
-                        .host
-                        .machine
-                        .mounter
-                        .drop_caches()
-                        .map_err(|error| failed(step, format!("drop-caches: {error}")))?;
+                    let dropped = bench.host.machine.mounter.drop_caches();
+                    dropped.map_err(|error| failed(step, format!("drop-caches: {error}")))?;
                     bench.mount(step, report)
                 });
                 done?;
@@ -43,9 +39,10 @@ impl Bench<'_, '_> {
             StepAction::Load(workload) => self.load(step, workload, report),
             StepAction::Command { argv, shell, success } => self.command(step, argv, *shell, success, report),
             StepAction::Sync => {
-                let ((), figures) = self.metered(|bench| bench.host.machine.mounter.sync());
+                let place = self.place(step)?.to_owned();
+                let (done, figures) = self.metered(|bench| bench.host.machine.mounter.sync(&place));
                 report.figures = figures;
-                Ok(())
+                done.map_err(|error| failed(step, format!("sync {}: {error}", place.display())))
             }
             StepAction::DropCaches => self.drop_caches(step, report),
             StepAction::Trim => self.trim(step, report),

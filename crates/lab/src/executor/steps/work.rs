@@ -112,6 +112,10 @@ impl Bench<'_, '_> {
         report.figures.extend(counted.figures());
         for failure in &counted.errors {
             let error = std::io::Error::from_raw_os_error(failure.errno);
+            // A file that the filesystem can count no extents of is one thing, a filesystem that cannot be read another.
+            if matches!(failure.errno, libc::EIO | libc::EUCLEAN) {
+                return Err(failed(step, format!("{} {}: {error}", failure.call, failure.path.display())));
+            }
             self.warn(format!(
                 "{}: left out of the count: {} {}: {error} ({} times)",
                 step.name,

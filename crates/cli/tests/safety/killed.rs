@@ -1,0 +1,249 @@
+//! kill -9 of a run at random moments, then `clean`, then `--resume`: no finished trial is lost, nothing is left.
+
+use crate::support::{Bench, is_root, tool};
+use fstone_lab::schedule::block_order;
+use fstone_model::{Dataset, Outcome, Trial, result::TrialId};
+use fstone_store::Store;
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command},
+    time::Duration,
+};
+
+/// How many times the run is killed; set higher by `make kill-nine`.
+const KILLS: &str = "FSTONE_TEST_KILLS";
+const REPEATS: u32 = 3;
+/// Within which the kills fall, from the start of a run: about as long as one takes.
+const SPAN: Duration = Duration::from_secs(8);
+/// What a named disk's read-ahead is before and after, whatever was killed in between; the study sets another.
+const READ_AHEAD: &str = "96";
+
+/// Images and a named disk, a setting of their queues, a load, and a command whose children outlive it.
+fn study(disk: &str) -> String {
+    format!(
+        r#"
+title   = "Killed"
+repeats = {REPEATS}
+seed    = 7
+
+[factor.filesystem]
+"ext4" = {{ type = "ext4" }}
+
+[factor.device]
+"image" = {{ loop = {{ size = "64 MiB" }} }}
+"disk"  = {{ block = "{disk}" }}
+
+[factor]
+read-ahead = ["256 KiB"]
+
+[[step]]
+load = {{ workload = "short.toml" }}
+show = "throughput"
+
+[[step]]
+name    = "work"
+command = {{ shell = true, run = "(sleep 1000; true) & head -c 4000000 /dev/zero > zeroes; sleep 0.4" }}
+
+[[step]]
+remount = {{}}
+
+[[step]]
+fsck = {{}}
+show = "time"
+"#
+    )
+}
+
+const SHORT: &str = r#"
+name = "short"
+
+[[fileset]]
+name = "files"
+files = 20
+size = "16 KiB"
+
+[[phase]]
+name = "write"
+stop = { time = "200 ms" }
+
+[[phase.group]]
+name = "writers"
+threads = 2
+
+[[phase.group.mix]]
+weight = 1
+write = { size = "4 KiB", block = "4 KiB", pattern = "random" }
+"#;
+
+/// A loop device that stands in for a disk, outside the work directory; detached in the end.
+struct Disk(String);
+
+impl Disk {
+    fn new(bench: &Bench) -> Self {
+        let image = bench.path("disk.img");
+        fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("an image");
+        let output = Command::new("losetup").args(["-f", "--show"]).arg(&image).output().expect("losetup starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let disk = Self(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        fs::write(disk.read_ahead(), READ_AHEAD).expect("a queue of its own");
+        disk
+    }
+
+    fn read_ahead(&self) -> String {
+        format!("/sys/block/{}/queue/read_ahead_kb", self.0.trim_start_matches("/dev/"))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+/// The last run, when there is one.
+fn last_run(bench: &Bench) -> Option<Dataset> {
+    let store = bench.store().exists().then(|| Store::open_read_only(&bench.store()).expect("the store is whole"))?;
+    let last = store.runs().expect("readable").into_iter().map(|run| run.id).max()?;
+    Some(store.dataset(last).expect("readable"))
+}
+
+/// Every trial that a run of this plan has to have, in order.
+fn planned(dataset: &Dataset) -> Vec<TrialId> {
+    let plan = &dataset.run.plan;
+    (0..REPEATS)
+        .flat_map(|repetition| block_order(plan, repetition).into_iter().map(move |cell| TrialId { cell, repetition }))
+        .collect()
+}
+
+fn assert_complete(dataset: &Dataset) {
+    let made: Vec<TrialId> = dataset.trials.iter().map(|trial| trial.id).collect();
+    assert_eq!(made, planned(dataset), "every trial once, in the plan's order");
+    assert!(dataset.run.finished_unix_ns.is_some());
+    for (position, trial) in (0..).zip(&dataset.trials) {
+        assert_eq!(trial.position, position);
+        assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+        let cell = &dataset.run.plan.cells[trial.id.cell as usize];
+        assert_eq!(trial.steps.len(), cell.steps.len());
+        for column in &dataset.run.plan.columns {
+            assert!(trial.figure(&column.step, &column.metric).is_some(), "{}: {}", column.step, column.metric);
+        }
+    }
+}
+
+/// Processes that were started, however indirectly, by a run of this bench: they have its environment.
+fn processes(bench: &Bench) -> Vec<String> {
+    let mark = format!("FSTONE_STORE={}", bench.store().display());
+    fs::read_dir("/proc")
+        .expect("readable")
+        .flatten()
+        .filter(|entry| {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
+        })
+        .map(|entry| {
+            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            format!("{} {}", entry.file_name().display(), String::from_utf8_lossy(&command).replace('\0', " "))
+        })
+        .collect()
+}
+
+fn kill(mut run: Child) {
+    run.kill().expect("it is ours");
+    run.wait().expect("reaped");
+}
+
+/// Cleans up after a kill; how many things were left, and how many of them had to be settled by hand.
+fn clean(bench: &Bench, disk: &Disk) -> (usize, usize) {
+    let listed = bench.succeed(&["clean", "--dry-run"]);
+    let things: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let (code, out, err) = bench.run(&["clean"]);
+    let undone = out.lines().filter(|line| line.starts_with("undone: ")).count();
+    let left: Vec<&str> = out.lines().filter(|line| line.starts_with("still there: ")).collect();
+    assert_eq!(things.len(), undone + left.len(), "what is listed is what is undone\n{listed}\n{out}{err}");
+    if code != 0 {
+        // A filesystem whose making was interrupted on a disk of the user's has no name yet by which it could be told
+        // from somebody else's: that is for a person to decide, and the message says how.
+        let cure = format!("wipefs -a {}", disk.0);
+        assert!(left.len() == 1 && left[0].contains(&cure), "{out}{err}");
+        assert!(Command::new("wipefs").args(["-q", "-a", &disk.0]).status().expect("starts").success());
+        bench.succeed(&["clean"]);
+    }
+    assert!(bench.succeed(&["clean"]).starts_with("Nothing is left over"), "a second clean has nothing to do");
+    assert_eq!(processes(bench), [""; 0]);
+    bench.assert_clean();
+    assert_eq!(fs::read_to_string(disk.read_ahead()).expect("there").trim(), READ_AHEAD, "a setting was not put back");
+    (things.len(), left.len())
+}
+
+fn assert_kept(before: &[Trial], after: &[Trial]) {
+    for trial in before {
+        let kept = after.iter().find(|kept| kept.id == trial.id);
+        assert_eq!(kept, Some(trial), "a finished trial is lost or changed");
+    }
+}
+
+#[test]
+fn killed_at_any_moment_nothing_is_lost_and_nothing_is_left() {
+    if !is_root() || !Path::new("/dev/loop-control").exists() || !tool("mkfs.ext4") {
+        eprintln!("skipped: making filesystems needs root, loop devices and e2fsprogs");
+        return;
+    }
+    let kills: u32 = std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    bench.write("killed.toml", &study(&disk.0));
+    bench.write("short.toml", SHORT);
+    let first = ["run", "./killed.toml", "--allow-destroy", &disk.0];
+    let resumed = [&first[..], &["--resume"]].concat();
+
+    let (mut attempts, mut killed, mut left, mut by_hand, mut runs) = (0_u32, 0, 0, 0, 0);
+    while killed < kills {
+        let mut finished: Vec<Trial> = Vec::new();
+        let before = last_run(&bench).map(|run| run.run.id);
+        loop {
+            let begun = last_run(&bench).filter(|run| Some(run.run.id) != before);
+            let arguments = if begun.is_some() { &resumed[..] } else { &first[..] };
+            let mut run = bench.command(arguments).spawn().expect("it starts");
+            // Moments spread evenly over a run by a low-discrepancy sequence: no two kills fall on the same.
+            let moment = (f64::from(attempts) * 0.618_033_988_749_895).fract();
+            attempts += 1;
+            std::thread::sleep(Duration::from_millis(20) + SPAN.mul_f64(moment));
+            if run.try_wait().expect("waits").is_some() {
+                let output = run.wait_with_output().expect("it ends");
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                break;
+            }
+            kill(run);
+            killed += 1;
+            let (things, hand) = clean(&bench, &disk);
+            left += things;
+            by_hand += hand;
+            let now = last_run(&bench).filter(|run| Some(run.run.id) != before).map(|run| run.trials);
+            let now = now.unwrap_or_default();
+            assert_kept(&finished, &now);
+            finished = now;
+            if killed >= kills {
+                break;
+            }
+        }
+        // To the end, without a kill.
+        let dataset = last_run(&bench).filter(|run| Some(run.run.id) != before);
+        match &dataset {
+            Some(dataset) if dataset.run.finished_unix_ns.is_some() => {}
+            Some(_) => drop(bench.succeed(&resumed)),
+            None => drop(bench.succeed(&first)),
+        }
+        let dataset = last_run(&bench).expect("recorded");
+        assert_kept(&finished, &dataset.trials);
+        assert_complete(&dataset);
+        bench.assert_clean();
+        runs += 1;
+    }
+    eprintln!(
+        "{killed} kills in {runs} runs of {} trials ({} ended before their kill) left {left} things behind; \
+         {by_hand} half-made filesystems on the named disk were wiped by hand, all else was undone; no trial was lost",
+        2 * REPEATS,
+        attempts - killed
+    );
+}
