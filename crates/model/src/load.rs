@@ -133,7 +133,7 @@ pub struct ErrorReport {
     pub operation: String,
     /// The system call.
     pub call: String,
-    /// The first path it happened on, relative to the load's directory.
+    /// The first path it happened on, relative to the load's directory; with " at byte N" where data was not as written.
     pub path: String,
     /// The error number.
     pub errno: i32,

@@ -3,7 +3,7 @@
 use crate::support::{Bench, is_root, tool};
 use fstone_lab::schedule::block_order;
 use fstone_model::{Dataset, Outcome, Trial, result::TrialId};
-use fstone_store::Store;
+use fstone_store::{OpenError, Store};
 use std::{
     fs,
     path::Path,
@@ -103,7 +103,12 @@ impl Drop for Disk {
 
 /// The last run, when there is one.
 fn last_run(bench: &Bench) -> Option<Dataset> {
-    let store = bench.store().exists().then(|| Store::open_read_only(&bench.store()).expect("the store is whole"))?;
+    let store = match Store::open_read_only(&bench.store()) {
+        Ok(store) => store,
+        // Killed before it was made, or while it was made.
+        Err(OpenError::Missing { .. }) => return None,
+        Err(error) => panic!("the store is not whole: {error}"),
+    };
     let last = store.runs().expect("readable").into_iter().map(|run| run.id).max()?;
     Some(store.dataset(last).expect("readable"))
 }

@@ -459,7 +459,10 @@ fn check_stamps<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64,
     match stamp::check(data, file, offset + skip as u64) {
         Ok(()) => {}
         Err((_, stamp::Mismatch::Zeros)) if !worker.files(picked.fileset).spec.fill => {}
-        Err(_) => return Err(Halt::fault(Call::Verify, Errno::BADMSG)),
+        Err((at, _)) => {
+            worker.damaged_at = offset + (skip + at) as u64;
+            return Err(Halt::fault(Call::Verify, Errno::BADMSG));
+        }
     }
     worker.load.verified_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
     Ok(())

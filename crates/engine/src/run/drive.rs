@@ -257,6 +257,9 @@ impl<E: Io> Worker<'_, E> {
         let path = match (fault.call, fileset) {
             // Nothing was chosen, so there is no path.
             (Call::Choose, _) | (_, None) => String::new(),
+            (Call::Verify, Some(fileset)) => {
+                format!("{} at byte {}", self.load.files[fileset].shown(&self.path.shown()), self.damaged_at)
+            }
             (_, Some(fileset)) => self.load.files[fileset].shown(&self.path.shown()),
         };
         self.note_error(&self.group.actions[index].name, fault, &path);

@@ -148,6 +148,8 @@ pub(crate) struct Worker<'a, E> {
     /// Own descriptors of files that stay open, by fileset and file.
     pub(crate) descriptors: Vec<Vec<i32>>,
     pub(crate) extra_flags: OFlags,
+    /// Where in the file data was found that is not what was written.
+    pub(crate) damaged_at: u64,
 }
 
 impl<'a, E: Io> Worker<'a, E> {
@@ -200,6 +202,7 @@ impl<'a, E: Io> Worker<'a, E> {
             previous: None,
             descriptors: Vec::new(),
             extra_flags,
+            damaged_at: 0,
         }
     }
 

@@ -4,6 +4,7 @@ mod clean;
 mod errors;
 mod faults;
 mod host;
+mod integrity;
 mod killed;
 mod load;
 mod named;
