@@ -50,11 +50,11 @@ fn a_flipped_byte_under_a_mounted_filesystem_is_found_with_file_and_offset() {
     let work = scratch_directory();
     let mut again = load(reads());
     again.name = "read again".into();
-    // The fifth block of a file, on the device, and one byte of it in the image.
+    // A byte of a file, on the device and so in the image; the file is one extent.
     let flip = "set -e; f=$(find . -type f | grep -v lost+found | sort | sed -n 7p)
-        first=$(filefrag -b4096 -v $f | awk '/^ *0:/ { print $4 + 0 }')
+        first=$(filefrag -b512 -v $f | awk '/^ *0:/ { print $4 + 0 }')
         image=$(losetup -nO BACK-FILE {device})
-        at=$(((first + 4) * 4096 + 1234))
+        at=$((first * 512 + 4 * 4096 + 1234))
         byte=$(dd if=$image bs=1 skip=$at count=1 2>/dev/null | od -An -tu1 | tr -d ' ')
         printf \"\\\\$(printf %o $((byte ^ 1)))\" | dd of=$image bs=1 seek=$at conv=notrunc 2>/dev/null
         echo $f";
@@ -84,7 +84,7 @@ fn a_flipped_byte_under_a_mounted_filesystem_is_found_with_file_and_offset() {
         "read: verify {name} at byte {}: corruption: what was read is not what was written",
         4 * 4096 + 1234 / 512 * 512
     );
-    assert_eq!(reason.words, expected);
+    assert_eq!(reason.words, expected, "{:#?}", flipped.steps[5]);
     assert_eq!(sound.outcome, Outcome::Completed);
     let report = sound.steps.last().expect("made").load.as_ref().expect("a load");
     assert_eq!(report.audit.verified_bytes, FILES * (64 << 10), "all of it was looked at");
