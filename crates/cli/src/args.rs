@@ -1,6 +1,10 @@
 //! What the user typed. Every command, option and help text is defined here once; the man page and the shell
 //! completions are generated from it.
 
+mod results;
+
+pub(crate) use results::*;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fstone_model::units;
 use std::{path::PathBuf, time::Duration};
@@ -59,6 +63,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Print or write the report of a run
     Report(ReportArguments),
+    /// Compare two runs, figure by figure; exit status 1 when something got worse
+    Compare(CompareArguments),
     /// List the built-in studies, and the runs in the store
     List(ListArguments),
     /// Tell what this machine can do, and the command that installs what is missing

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Run(arguments) => commands::run::run(&context, &arguments),
         Command::Report(arguments) => commands::report::report(&context, &arguments),
+        Command::Compare(arguments) => commands::compare::compare(&context, &arguments),
         Command::List(arguments) => commands::list::list(&context, &arguments),
         Command::Check => commands::check::check(&context),
         Command::Load(arguments) => commands::load::load(&context, &arguments),

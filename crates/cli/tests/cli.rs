@@ -292,3 +292,66 @@ fn the_page_opens_in_a_browser_without_errors() {
     assert!(dom.contains("Unknown parameter 'nomballoc'") && dom.contains("<svg"), "the page is there: {log}");
     assert!(!log.contains("CONSOLE"), "the console is empty: {log}");
 }
+
+/// Two runs of one row in a directory, which needs no root.
+fn two_runs(bench: &Bench, repeats: &str) {
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    for _ in 0..2 {
+        bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--duration", "200ms", "--repeats", repeats]);
+    }
+}
+
+#[test]
+fn two_runs_are_compared_and_a_baseline_has_a_name() {
+    let bench = Bench::new();
+    two_runs(&bench, "2");
+    let text = bench.succeed(&["compare", "1", "2"]);
+    assert!(text.contains("Run 2 against run 1") && text.contains("too few trials"), "{text}");
+    let junit = bench.succeed(&["compare", "1", "2", "--format", "junit"]);
+    assert!(junit.starts_with("<?xml") && junit.contains("<skipped"), "{junit}");
+    assert!(bench.succeed(&["compare", "--save-baseline", "main", "1"]).contains("baseline main"));
+    let json = bench.succeed(&["compare", "--baseline", "main", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((json["baseline"]["name"].as_str(), json["other"]["id"].as_u64()), (Some("main (run 1)"), Some(2)));
+
+    for (arguments, code, words) in [
+        (&["compare", "1", "9"][..], 2, "there is no run 9"),
+        (&["compare", "1", "1"], 2, "the same one"),
+        (&["compare", "1"], 2, "name two runs"),
+        (&["compare", "--baseline", "other", "2"], 2, "saved are main"),
+        (&["compare", "1", "2", "--column", "speed"], 2, "transactions per second"),
+        (&["compare", "1", "no.fstone"], 2, "neither the number of a run"),
+    ] {
+        let (found, out, err) = bench.run(arguments);
+        assert_eq!(found, code, "{arguments:?} {out}{err}");
+        assert!(err.contains(words), "{words} in {err}");
+    }
+}
+
+#[test]
+fn a_regression_ends_with_1_and_another_machine_is_refused() {
+    let bench = Bench::new();
+    two_runs(&bench, "5");
+    // What a slow kernel or another machine would have left in the store.
+    let sql = |sql: &str| {
+        let status = Process::new("sqlite3").arg(bench.store()).arg(sql).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !tool("sqlite3") {
+        eprintln!("skipped: no sqlite3 to change the store with");
+        return;
+    }
+    assert!(sql("UPDATE figures SET value = value * 0.001 WHERE run = 2 AND metric = 'transactions per second'"));
+    let column = ["--column", "transactions per second"];
+    let (code, out, err) = bench.run(&[&["compare", "1", "2"][..], &column].concat());
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("1 regression beyond 5 %"), "{out}");
+    let (code, _, _) = bench.run(&[&["compare", "2", "1"][..], &column].concat());
+    assert_eq!(code, 0, "the other way round it is an improvement");
+
+    assert!(sql("UPDATE runs SET inventory = json_set(inventory, '$.host', 'elsewhere') WHERE run = 2"));
+    let (code, out, err) = bench.run(&["compare", "1", "2"]);
+    assert_eq!(code, 3, "{out}{err}");
+    assert!(err.contains("different machine") && err.contains("--across machine"), "{err}");
+    assert_eq!(bench.run(&["compare", "1", "2", "--across", "machine"]).0, 1, "told to, it does");
+}

@@ -2,13 +2,14 @@
 //!
 //! Reading order: [`analysis`] works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
-//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html).
+//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side.
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
 //! derived from the run's. The same dataset gives the same bytes. This crate must not see a connection, a file or a
 //! command, and no format may compute a figure of its own: what two formats print has to agree.
 
 pub mod analysis;
+pub mod compare;
 mod csv;
 pub mod html;
 pub mod json;

@@ -155,7 +155,7 @@ fn published_table(analysis: &Analysis<'_>, published: &Published) -> String {
 }
 
 /// The head and the line under it: labels to the left, figures to the right.
-fn head(heads: &[String], labels: usize) -> String {
+pub(crate) fn head(heads: &[String], labels: usize) -> String {
     let rule: Vec<&str> = (0..heads.len()).map(|index| if index < labels { ":---" } else { "---:" }).collect();
     format!("| {} |\n| {} |\n", heads.join(" | "), rule.join(" | "))
 }
@@ -166,7 +166,7 @@ fn mark(number: usize) -> String {
 }
 
 /// Text that means nothing to Markdown or HTML. It is one line already.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -100,6 +100,12 @@ pub enum RecordError {
         /// The cell's index.
         cell: u32,
     },
+    /// A baseline's name has to be one line of text.
+    #[error("save the baseline {name:?}: a name is 1 to 200 bytes of text without control characters")]
+    BaselineName {
+        /// The name.
+        name: String,
+    },
     /// SQLite's integers end at 2⁶³ − 1.
     #[error("record {what} {value}: the store's integers end at 9223372036854775807")]
     OutOfRange {

@@ -14,11 +14,14 @@
 //! what was recorded. Any number of processes may read and write one store at once. The tables are described, with
 //! queries to try, in docs/store.md.
 //!
+//! [`Store::figures`] leaves the load engine's reports out, which are most of a store. [`Baseline`]s are names for runs.
+//!
 //! [`bundle`] makes one file of a run, for others to import, verify and repeat.
 //!
 //! This crate must not compute figures or statistics, must not choose where the store is (the command line's
 //! business), and knows nothing of how trials are made: it depends on the model only.
 
+mod baselines;
 pub mod bundle;
 mod encode;
 mod error;
@@ -29,6 +32,7 @@ mod schema;
 mod trial;
 mod write;
 
+pub use baselines::{BASELINE_NAME_BYTES, Baseline};
 pub use error::{OpenError, ReadError, RecordError};
 pub use open::Store;
 pub use ownership::{Owner, create_directories, create_file};

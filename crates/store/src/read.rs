@@ -95,6 +95,19 @@ impl Store {
     /// # Errors
     /// [`ReadError`].
     pub fn dataset(&self, run: u64) -> Result<Dataset, ReadError> {
+        self.read(run, Loads::Read)
+    }
+
+    /// [`Store::dataset`] without the load engine's reports (`load` is `None` in every step): what a table, a comparison
+    /// or a history is made of, in a small part of the time.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn figures(&self, run: u64) -> Result<Dataset, ReadError> {
+        self.read(run, Loads::LeftOut)
+    }
+
+    fn read(&self, run: u64, loads: Loads) -> Result<Dataset, ReadError> {
         let snapshot = self.snapshot()?;
         let number = run.cast_signed();
         let (started_unix_ns, finished_unix_ns, command, plan, inventory) = snapshot
@@ -117,7 +130,7 @@ impl Store {
                 plan: from_json("the plan", &plan)?,
                 inventory: from_json("the inventory", &inventory)?,
             },
-            trials: trials(&snapshot, number)?,
+            trials: trials(&snapshot, number, loads)?,
         })
     }
 
@@ -147,6 +160,13 @@ impl Store {
     fn snapshot(&self) -> rusqlite::Result<rusqlite::Transaction<'_>> {
         self.connection.unchecked_transaction()
     }
+}
+
+/// Whether the load engine's reports are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loads {
+    Read,
+    LeftOut,
 }
 
 fn rows<T>(
@@ -202,8 +222,8 @@ fn by_trial<T>(
 }
 
 /// The finished trials of a run. Each table is read once, in order: six queries, however many trials there are.
-fn trials(connection: &Connection, run: i64) -> Result<Vec<Trial>, ReadError> {
-    let mut steps = steps(connection, run)?;
+fn trials(connection: &Connection, run: i64, loads: Loads) -> Result<Vec<Trial>, ReadError> {
+    let mut steps = steps(connection, run, loads)?;
     let mut superblocks = by_trial(
         connection,
         run,
@@ -254,7 +274,7 @@ fn trials(connection: &Connection, run: i64) -> Result<Vec<Trial>, ReadError> {
 }
 
 /// The steps of every trial of a run, in order.
-fn steps(connection: &Connection, run: i64) -> Result<ByTrial<StepResult>, ReadError> {
+fn steps(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<StepResult>, ReadError> {
     let mut figures = by_step(
         connection,
         run,
@@ -277,10 +297,14 @@ fn steps(connection: &Connection, run: i64) -> Result<ByTrial<StepResult>, ReadE
          WHERE run = ? ORDER BY cell, repetition, step, number",
         |row| Ok((row.get::<_, String>(3)?, row.get(4)?, unsigned(row, 5)?, row.get(6)?)),
     )?;
-    let mut loads =
-        by_step(connection, run, "SELECT cell, repetition, step, report FROM loads WHERE run = ?", |row| {
-            row.get::<_, Vec<u8>>(3)
-        })?;
+    let mut loads = match loads {
+        Loads::LeftOut => ByStep::new(),
+        Loads::Read => {
+            by_step(connection, run, "SELECT cell, repetition, step, report FROM loads WHERE run = ?", |row| {
+                row.get::<_, Vec<u8>>(3)
+            })?
+        }
+    };
     let headers = rows(
         connection,
         "SELECT cell, repetition, step, started_ns, duration_ns FROM steps WHERE run = ? ORDER BY cell, repetition, number",

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod clean;
+pub(crate) mod compare;
 pub(crate) mod ffsb;
 pub(crate) mod generated;
 pub(crate) mod list;
@@ -18,7 +19,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_model::study::Repeats;
-use fstone_store::Store;
+use fstone_store::{OpenError, Store};
 use std::{
     io::stdout,
     path::PathBuf,
@@ -64,7 +65,11 @@ impl Context {
         if !self.store.exists() {
             return Ok(None);
         }
-        Store::open_read_only(&self.store).map(Some).or_exit(Exit::LabFailed)
+        match Store::open_read_only(&self.store) {
+            // Of an older fstone: opened for writing once, it is brought up to date.
+            Err(OpenError::Older { .. }) => Store::open(&self.store).map(Some).or_exit(Exit::LabFailed),
+            other => other.map(Some).or_exit(Exit::LabFailed),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use fstone_model::Dataset;
 use table::Cell;
 
 /// The style sheet of pages and figures.
-fn css() -> String {
+pub(crate) fn css() -> String {
     format!("{}{}", include_str!("../../templates/report.css"), svg::style())
 }
 

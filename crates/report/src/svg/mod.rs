@@ -9,6 +9,7 @@ mod bars;
 mod canvas;
 mod column;
 mod dots;
+mod forest;
 mod frame;
 mod heat;
 mod lines;
@@ -30,6 +31,7 @@ use canvas::{Anchor, Canvas, Px};
 use fstone_model::Dataset;
 
 pub(crate) use column::capital;
+pub(crate) use forest::forest;
 pub(crate) use theme::style;
 
 /// The width figures are drawn at for papers and desktops.

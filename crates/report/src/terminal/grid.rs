@@ -4,7 +4,7 @@ use crate::text::{width, wrap};
 
 /// How a cell stands out, when colour is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     Plain,
     Bold,
     Dim,
@@ -13,7 +13,7 @@ pub(super) enum Style {
 
 impl Style {
     /// The text in this style; untouched without colour.
-    pub(super) fn paint(self, text: &str, color: bool) -> String {
+    pub(crate) fn paint(self, text: &str, color: bool) -> String {
         let code = match self {
             Self::Bold => "1",
             Self::Dim => "2",
@@ -25,32 +25,32 @@ impl Style {
 }
 
 /// Pieces of one cell, each with its style; together as wide as the column or less.
-pub(super) type Parts = Vec<(String, Style)>;
+pub(crate) type Parts = Vec<(String, Style)>;
 
 /// A table.
-pub(super) struct Grid {
+pub(crate) struct Grid {
     /// Heads of the columns that say which row it is.
-    pub(super) label_heads: Vec<String>,
+    pub(crate) label_heads: Vec<String>,
     /// The figures' columns.
-    pub(super) columns: Vec<GridColumn>,
+    pub(crate) columns: Vec<GridColumn>,
     /// The rows.
-    pub(super) rows: Vec<GridRow>,
+    pub(crate) rows: Vec<GridRow>,
 }
 
-pub(super) struct GridColumn {
+pub(crate) struct GridColumn {
     /// What stands above, to be wrapped.
-    pub(super) head: String,
+    pub(crate) head: String,
     /// Unit and direction, on a line of their own under the head.
-    pub(super) unit: String,
+    pub(crate) unit: String,
     /// One per row.
-    pub(super) cells: Vec<Parts>,
+    pub(crate) cells: Vec<Parts>,
 }
 
-pub(super) struct GridRow {
+pub(crate) struct GridRow {
     /// One per label head.
-    pub(super) labels: Vec<String>,
+    pub(crate) labels: Vec<String>,
     /// Whether a rule separates it from the row above.
-    pub(super) starts_block: bool,
+    pub(crate) starts_block: bool,
 }
 
 /// Between columns.
@@ -76,7 +76,7 @@ fn parts_width(parts: &Parts) -> usize {
 
 impl Grid {
     /// The table's lines, none wider than `limit` unless a single figure is.
-    pub(super) fn render(&self, limit: usize, color: bool) -> String {
+    pub(crate) fn render(&self, limit: usize, color: bool) -> String {
         let natural: Vec<usize> = (0..self.label_heads.len())
             .map(|index| {
                 let labels = self.rows.iter().map(|row| width(&row.labels[index])).max().unwrap_or(0);

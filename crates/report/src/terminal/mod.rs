@@ -3,7 +3,7 @@
 //! Fits the width given: row names wrap, columns that do not fit go below. Control characters in user text were made
 //! visible when the analysis was built, so nothing in a dataset can act on the terminal.
 
-mod grid;
+pub(crate) mod grid;
 
 use crate::{
     Analysis, Options,

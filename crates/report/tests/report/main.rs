@@ -1,5 +1,6 @@
 //! The report on datasets like those that real runs give, and on hostile ones.
 
+mod compare;
 mod figures;
 mod fixture;
 mod formats;

@@ -11,7 +11,7 @@ const ALL: Options = Options { published: true };
 const VOID: [&str; 7] = ["meta", "link", "br", "wbr", "input", "img", "hr"];
 
 /// Names of a page's elements; checks on the way that they nest and that no script or style is let in by text.
-fn check_html(page: &str) -> Vec<String> {
+pub(crate) fn check_html(page: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut names = Vec::new();
     let mut rest = page;

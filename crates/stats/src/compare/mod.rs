@@ -23,5 +23,5 @@ pub use rank_tests::{RankTest, mann_whitney, signed_rank};
 pub use shift::{Shift, blocked_relative_shift, blocked_shift, cliffs_delta, hodges_lehmann, relative_shift};
 pub use table::{
     Blocking, Comparison, PairComparison, PairTest, Pairwise, PowerNote, SHIFT_CONFIDENCE, blocked_comparison,
-    compare_all, independent_comparison,
+    compare_all, independent_comparison, repeats_needed,
 };

@@ -245,7 +245,8 @@ fn compare_pair(
 }
 
 /// The fewest repeats with which the Mann–Whitney test can survive Holm's correction over `pairs`.
-fn repeats_needed(pairs: usize, alpha: f64) -> usize {
+#[must_use]
+pub fn repeats_needed(pairs: usize, alpha: f64) -> usize {
     let fits = |n: &usize| smallest_p_independent(*n, *n) * pairs as f64 <= alpha;
     // C(2n, n) passes 10^15 before n = 30, so this ends soon for any table and any sane alpha.
     (2..500).find(fits).unwrap_or(500)

@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x6673_746f;
 
 /// What takes a file of version n to n + 1.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql")];
 
 /// The version this program writes.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
@@ -73,6 +73,20 @@ mod tests {
         assert_eq!(kind(&connection), Ok(Kind::Empty));
         assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
         assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)), "a second time changes nothing");
+    }
+
+    #[test]
+    fn a_store_of_the_first_version_keeps_what_it_has() {
+        let mut connection = Connection::open_in_memory().expect("in memory");
+        connection.execute_batch(MIGRATIONS[0]).expect("version 1");
+        connection.pragma_update(None, "application_id", APPLICATION_ID).expect("ours");
+        connection.pragma_update(None, "user_version", 1).expect("version 1");
+        let run = "INSERT INTO runs VALUES (7, 's', 't', 0, 'h', 'k', 1, 2, 3, '[]', '{}', '{}')";
+        connection.execute_batch(run).expect("a run");
+        assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
+        let kept: i64 = connection.query_row("SELECT run FROM runs", [], |row| row.get(0)).expect("a run");
+        assert_eq!(kept, 7);
+        connection.execute_batch("INSERT INTO baselines VALUES ('main', 7, 1)").expect("the new table");
     }
 
     #[test]

@@ -57,6 +57,7 @@ fn every_query_runs_and_finds_something() {
         store.record_trial(number, &trial).expect("recorded");
     }
     store.trial_started(number, TrialId { cell: 0, repetition: 2 }, 2 * CELLS, 1).expect("recorded");
+    store.save_baseline("main", number, 1).expect("saved");
     drop(store);
 
     let connection = Connection::open(&path).expect("opened");

@@ -19,7 +19,7 @@ fn a_new_store_has_the_settings_that_make_it_crash_safe() {
     let connection = Connection::open(&path).expect("opened");
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).expect("a word");
     assert_eq!(mode, "wal");
-    assert_eq!(pragma(&path, "user_version"), 1);
+    assert_eq!(pragma(&path, "user_version"), 2);
     assert_eq!(pragma(&path, "application_id"), 0x6673_746f);
 }
 

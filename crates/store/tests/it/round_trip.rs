@@ -145,3 +145,41 @@ fn what_cannot_be_kept_is_refused_and_leaves_nothing() {
     assert!(matches!(store.begin_run(&lopsided), Err(RecordError::InvalidPlan { cell: 2 })));
     assert_eq!(store.runs().expect("read").len(), 1, "nothing of it is there");
 }
+
+#[test]
+fn figures_are_the_dataset_without_load_reports() {
+    let (_directory, mut store) = store();
+    let number = store.begin_run(&run()).expect("recorded");
+    store.record_trial(number, &trial(id(0, 0), 0)).expect("recorded");
+    let mut whole = store.dataset(number).expect("read");
+    let figures = store.figures(number).expect("read");
+    let steps = |dataset: &Dataset| dataset.trials[0].steps.iter().filter(|step| step.load.is_some()).count();
+    assert_eq!((steps(&whole), steps(&figures)), (1, 0));
+    for step in &mut whole.trials[0].steps {
+        step.load = None;
+    }
+    assert_eq!(figures, whole);
+}
+
+#[test]
+fn a_baseline_is_a_name_for_a_run() {
+    let (_directory, mut store) = store();
+    let (first, second) = (store.begin_run(&run()).expect("a run"), store.begin_run(&run()).expect("a run"));
+    assert_eq!(store.baseline("main").expect("read"), None);
+    store.save_baseline("main", first, 5).expect("saved");
+    store.save_baseline("Linux 6.18, vda", first, 6).expect("saved");
+    store.save_baseline("main", second, 7).expect("moved");
+    assert_eq!(store.baseline("main").expect("read"), Some(second));
+    let names: Vec<_> =
+        store.baselines().expect("read").into_iter().map(|b| (b.name, b.run, b.saved_unix_ns)).collect();
+    assert_eq!(names, [("Linux 6.18, vda".into(), first, 6), ("main".into(), second, 7)]);
+
+    assert!(matches!(store.save_baseline("x", 99, 1), Err(RecordError::NoSuchRun { run: 99 })));
+    let long = "x".repeat(201);
+    for name in ["", "  ", "a\u{1b}[2J", &long] {
+        let error = store.save_baseline(name, first, 1).expect_err("no name").to_string();
+        assert!(error.contains("a name is 1 to 200 bytes") && !error.contains('\u{1b}'), "{error}");
+    }
+    store.delete_run(second).expect("deleted");
+    assert_eq!(store.baseline("main").expect("read"), None, "the name goes with the run");
+}

@@ -1,0 +1,193 @@
+//! `fstone compare`: two runs, figure by figure, for people and for CI.
+
+use super::{Context, now_unix_ns, report::write};
+use crate::{
+    args::{Across, CompareArguments, CompareFormat},
+    exit::Exit,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use fstone_model::Dataset;
+use fstone_report::{
+    Analysis,
+    compare::{self, CompareOptions, Mismatch, RunComparison, Setting},
+};
+use fstone_store::Store;
+use std::path::Path;
+
+pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> CommandResult {
+    if let Some(name) = &arguments.save_baseline {
+        return save(context, arguments, name);
+    }
+    let (baseline, other) = match (&arguments.baseline, arguments.runs.as_slice()) {
+        (None, [baseline, other]) => (find(context, baseline)?, find(context, other)?),
+        (Some(name), rest @ ([] | [_])) => with_saved(context, name, rest.first().map(String::as_str))?,
+        _ => {
+            return Err(Failure::new(
+                Exit::BadInput,
+                "name two runs, or one and --baseline NAME: `fstone compare 3 7`, `fstone compare --baseline main 7`",
+            ));
+        }
+    };
+    if baseline.dataset == other.dataset {
+        return Err(Failure::new(Exit::BadInput, "the two runs are the same one; compare it with another"));
+    }
+    let across: Vec<Setting> = arguments.across.iter().map(|across| setting(*across)).collect();
+    let refused: Vec<Mismatch> = compare::mismatches(&baseline.dataset, &other.dataset)
+        .into_iter()
+        .filter(|mismatch| !across.contains(&mismatch.setting))
+        .collect();
+    if !refused.is_empty() {
+        return Err(Failure::new(Exit::CannotHere, refusal(&baseline.name, &other.name, &refused)));
+    }
+    let (first, second) = (Analysis::of(&baseline.dataset), Analysis::of(&other.dataset));
+    if let Some(unknown) =
+        arguments.column.iter().find(|header| !first.columns.iter().any(|column| column.header == **header))
+    {
+        let known: Vec<&str> = first.columns.iter().map(|column| column.header.as_str()).collect();
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!("there is no column {unknown:?}; there are {}", known.join(", ")),
+        ));
+    }
+    let options = CompareOptions { threshold: arguments.threshold, columns: arguments.column.clone() };
+    let comparison = RunComparison::of((&first, &baseline.name), (&second, &other.name), &options);
+    let text = match arguments.format {
+        CompareFormat::Terminal => {
+            let color = arguments.output.is_none() && context.colored();
+            compare::terminal(&comparison, terminal::width(), color)
+        }
+        CompareFormat::Markdown => compare::markdown(&comparison),
+        CompareFormat::Junit => compare::junit(&comparison),
+        CompareFormat::Json => compare::json(&comparison),
+        CompareFormat::Html => compare::html(&comparison, None),
+    };
+    match &arguments.output {
+        None => terminal::print(&text),
+        Some(path) => write(path, &text)?,
+    }
+    Ok(if comparison.has_regression() { Exit::Regression } else { Exit::Success })
+}
+
+/// A run and what it is called.
+pub(crate) struct Named {
+    pub(crate) dataset: Dataset,
+    pub(crate) name: String,
+}
+
+/// A run by its number, or in a bundle.
+pub(crate) fn find(context: &Context, name: &str) -> Result<Named, Failure> {
+    if let Ok(run) = name.parse::<u64>() {
+        let store = open(context)?;
+        return Ok(Named { dataset: figures(&store, run)?, name: format!("run {run}") });
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!(
+                "{name:?} is neither the number of a run (`fstone list runs`) nor a bundle (`fstone export RUN FILE`)"
+            ),
+        ));
+    }
+    let dataset = fstone_store::bundle::read(path).or_exit(Exit::BadInput)?;
+    let file = path.file_name().map_or_else(|| name.into(), |file| file.to_string_lossy());
+    Ok(Named { name: format!("{file} (run {} of {})", dataset.run.id, dataset.run.inventory.host), dataset })
+}
+
+/// The store, which has to be there.
+pub(crate) fn open(context: &Context) -> Result<Store, Failure> {
+    context.read_store()?.ok_or_else(|| {
+        Failure::new(
+            Exit::BadInput,
+            format!(
+                "there is no store at {} yet; `fstone run small-file --quick` makes the first run",
+                context.store.display()
+            ),
+        )
+    })
+}
+
+/// A run without its load reports.
+fn figures(store: &Store, run: u64) -> Result<Dataset, Failure> {
+    match store.figures(run) {
+        Err(fstone_store::ReadError::NoSuchRun { run }) => {
+            Err(Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them")))
+        }
+        other => other.or_exit(Exit::LabFailed),
+    }
+}
+
+/// The run saved under a name, and the one to compare with it: the last of its study unless it is given.
+fn with_saved(context: &Context, name: &str, other: Option<&str>) -> Result<(Named, Named), Failure> {
+    let store = open(context)?;
+    let Some(run) = store.baseline(name).or_exit(Exit::LabFailed)? else {
+        let known: Vec<String> =
+            store.baselines().or_exit(Exit::LabFailed)?.into_iter().map(|baseline| baseline.name).collect();
+        let known =
+            if known.is_empty() { "none is saved yet".to_owned() } else { format!("saved are {}", known.join(", ")) };
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!("there is no baseline {name:?}; {known} (`fstone compare --save-baseline {name} RUN`)"),
+        ));
+    };
+    let baseline = Named { dataset: figures(&store, run)?, name: format!("{name} (run {run})") };
+    if let Some(other) = other {
+        return Ok((baseline, find(context, other)?));
+    }
+    let runs = store.runs().or_exit(Exit::LabFailed)?;
+    let last = runs.iter().rfind(|other| other.study == baseline.dataset.run.plan.study && other.id != run);
+    let Some(last) = last else {
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!("{name} is run {run}, and there is no other run of {} yet", baseline.dataset.run.plan.study),
+        ));
+    };
+    let other = Named { dataset: figures(&store, last.id)?, name: format!("run {}", last.id) };
+    Ok((baseline, other))
+}
+
+fn save(context: &Context, arguments: &CompareArguments, name: &str) -> CommandResult {
+    let [run] = arguments.runs.as_slice() else {
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!("name the run to save: `fstone compare --save-baseline {name} 3`"),
+        ));
+    };
+    let Ok(run) = run.parse::<u64>() else {
+        return Err(Failure::new(
+            Exit::BadInput,
+            format!("{run:?} is not the number of a run; a bundle is imported first (`fstone import`)"),
+        ));
+    };
+    figures(&open(context)?, run)?;
+    let mut store = context.open_store()?;
+    store.save_baseline(name, run, now_unix_ns()).or_exit(Exit::BadInput)?;
+    terminal::print(&format!("Run {run} is the baseline {name} now: `fstone compare --baseline {name}`.\n"));
+    Ok(Exit::Success)
+}
+
+fn setting(across: Across) -> Setting {
+    match across {
+        Across::Study => Setting::Study,
+        Across::Load => Setting::Load,
+        Across::Executor => Setting::Executor,
+        Across::Device => Setting::Device,
+        Across::Machine => Setting::Machine,
+    }
+}
+
+fn refusal(baseline: &str, other: &str, refused: &[Mismatch]) -> String {
+    let mut text = format!("{other} is not compared with {baseline}:\n");
+    for mismatch in refused {
+        text.push_str(&format!(
+            "  different {}: {}, then {}; {}\n",
+            mismatch.setting.word(),
+            mismatch.baseline,
+            mismatch.other,
+            mismatch.setting.why()
+        ));
+    }
+    let words: Vec<&str> = refused.iter().map(|mismatch| mismatch.setting.word()).collect();
+    text.push_str(&format!("If that is what you want to see, say so: --across {}", words.join(",")));
+    text
+}

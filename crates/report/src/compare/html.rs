@@ -1,0 +1,132 @@
+//! A comparison as one self-contained page without scripts.
+
+use super::{
+    RunComparison, terminal,
+    words::{CAVEAT, change},
+};
+use crate::{
+    html::css,
+    legend::NOTHING,
+    number::p_value,
+    svg::{NARROW, WIDE, forest},
+    when,
+};
+use askama::Template;
+use fstone_model::Better;
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct Page {
+    css: String,
+    title: String,
+    kicker: String,
+    facts: Vec<String>,
+    sentences: Vec<String>,
+    columns: Vec<Column>,
+    outcomes: Vec<String>,
+    changes: Vec<(String, String, String)>,
+    unmatched: Vec<String>,
+    caveat: &'static str,
+    threshold: String,
+    back: Option<String>,
+}
+
+struct Column {
+    id: String,
+    header: String,
+    direction: &'static str,
+    unit: &'static str,
+    rows: Vec<Row>,
+    plot: Option<String>,
+}
+
+struct Row {
+    label: String,
+    before: String,
+    after: String,
+    change: String,
+    interval: String,
+    p: String,
+    verdict: &'static str,
+    class: &'static str,
+}
+
+/// A comparison as an HTML page; `back` is the address of the page it was reached from, for a link.
+#[must_use]
+pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
+    let run = |name: &str, analysis: &crate::Analysis<'_>| {
+        let run = &analysis.dataset.run;
+        let kernel = crate::text::line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let host = crate::text::line(&run.inventory.host);
+        let facts = [super::words::capitalised(name), when::minute(run.started_unix_ns), host, kernel];
+        facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
+    };
+    let plan = &comparison.baseline.dataset.run.plan;
+    Page {
+        css: css(),
+        title: super::words::capitalised(&format!("{} against {}", comparison.other_name, comparison.baseline_name)),
+        kicker: format!("{} · comparison", crate::text::line(&plan.title)),
+        facts: vec![
+            format!("Before: {}", run(&comparison.baseline_name, comparison.baseline)),
+            format!("After: {}", run(&comparison.other_name, comparison.other)),
+        ],
+        sentences: comparison.sentences(),
+        columns: (0..comparison.columns.len()).map(|index| column(comparison, index)).collect(),
+        outcomes: terminal::outcomes(comparison),
+        changes: comparison
+            .changes
+            .iter()
+            .map(|change| (change.what.clone(), change.baseline.clone(), change.other.clone()))
+            .collect(),
+        unmatched: terminal::unmatched(comparison),
+        caveat: CAVEAT,
+        threshold: super::words::percent(comparison.threshold),
+        back: back.map(str::to_owned),
+    }
+    .render()
+    .expect("writing to a string does not fail")
+}
+
+fn column(comparison: &RunComparison<'_>, index: usize) -> Column {
+    let column = &comparison.columns[index];
+    let mean = |entry: &crate::analysis::Entry| {
+        entry.mean().map_or_else(|| NOTHING.to_owned(), |mean| column.scale.number(mean))
+    };
+    let rows = column
+        .figures
+        .iter()
+        .map(|figure| {
+            let told = figure.pair.map(|pair| (change(column, &pair), p_value(pair.adjusted_p)));
+            let ((change, interval), p) = told.unwrap_or_else(|| ((NOTHING.to_owned(), String::new()), String::new()));
+            Row {
+                label: figure.label.clone(),
+                before: mean(&figure.baseline),
+                after: mean(&figure.other),
+                change,
+                interval,
+                p,
+                verdict: figure.verdict.word(),
+                class: match figure.verdict {
+                    super::Verdict::Regression => "worse",
+                    super::Verdict::Improvement | super::Verdict::Difference => "better",
+                    _ => "soft",
+                },
+            }
+        })
+        .collect();
+    let plot = forest(column, comparison.threshold, WIDE, "fs-wide")
+        .zip(forest(column, comparison.threshold, NARROW, "fs-narrow"))
+        .map(|(wide, narrow)| format!("{wide}{narrow}"));
+    Column {
+        id: format!("column-{index}"),
+        header: column.header.clone(),
+        direction: match column.better {
+            Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
+            Better::Neither => "",
+        },
+        unit: column.scale.symbol,
+        rows,
+        plot,
+    }
+}

@@ -1,0 +1,205 @@
+//! A comparison as JSON of a documented shape: [`Document`]. Unrounded, in base units.
+
+use super::{RunComparison, Turn, Verdict};
+use fstone_model::{Better, Unit};
+use fstone_stats::{Interval, compare::Shift};
+use serde::Serialize;
+
+/// The shape's version. Fields are added without changing it; it changes when a field goes or means something else.
+pub const VERSION: u32 = 1;
+
+/// The whole comparison.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    /// Always "fstone-comparison".
+    pub format: &'static str,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The run that differences are told against.
+    pub baseline: RunPart<'a>,
+    /// The other one.
+    pub other: RunPart<'a>,
+    /// A real difference is a regression or an improvement beyond this share.
+    pub threshold: f64,
+    /// Whether anything became worse beyond the threshold, or does not complete any more.
+    pub regression: bool,
+    /// The answer in words.
+    pub sentences: Vec<String>,
+    /// Every figure that was compared.
+    pub figures: Vec<FigurePart<'a>>,
+    /// Rows whose trials ended otherwise.
+    pub outcomes: Vec<OutcomePart<'a>>,
+    /// What else was different: (what, before, after).
+    pub changes: Vec<(&'a str, &'a str, &'a str)>,
+    /// Rows that only the baseline has.
+    pub only_in_baseline: Vec<&'a str>,
+    /// Rows that only the other run has.
+    pub only_in_other: Vec<&'a str>,
+}
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub struct RunPart<'a> {
+    /// What it is called in text.
+    pub name: &'a str,
+    /// Its number in its store.
+    pub id: u64,
+    /// The study.
+    pub study: &'a str,
+    /// Start, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// Host name.
+    pub host: &'a str,
+    /// The kernel.
+    pub kernel: &'a str,
+}
+
+/// A figure of both runs.
+#[derive(Debug, Serialize)]
+pub struct FigurePart<'a> {
+    /// The row's label.
+    pub row: &'a str,
+    /// The column's header.
+    pub column: &'a str,
+    /// The step.
+    pub step: &'a str,
+    /// The metric.
+    pub metric: &'a str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// The better direction.
+    pub better: Better,
+    /// The baseline's values, in the order they ran.
+    pub baseline: SamplePart,
+    /// The other run's.
+    pub other: SamplePart,
+    /// The p-value of the Mann–Whitney test, for this pair alone.
+    pub p: Option<f64>,
+    /// Holm-adjusted over the comparison.
+    pub adjusted_p: Option<f64>,
+    /// Whether any figures at all could have made these two differ.
+    pub can_differ: Option<bool>,
+    /// other − baseline (Hodges–Lehmann), in the metric's unit.
+    pub shift: Option<Shift>,
+    /// The same as a share of the baseline.
+    pub relative_shift: Option<Shift>,
+    /// "regression", "improvement", "difference", "slight", "not-found", "too-few" or "no-figure".
+    pub verdict: &'static str,
+}
+
+/// What one run showed.
+#[derive(Debug, Serialize)]
+pub struct SamplePart {
+    /// Every trial's value.
+    pub values: Vec<f64>,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Their median.
+    pub median: Option<f64>,
+    /// The 95 % interval of the mean.
+    pub interval: Option<Interval>,
+}
+
+/// A row whose trials ended otherwise.
+#[derive(Debug, Serialize)]
+pub struct OutcomePart<'a> {
+    /// The row's label.
+    pub row: &'a str,
+    /// How the baseline's trials ended.
+    pub baseline: &'a str,
+    /// How the other run's did.
+    pub other: &'a str,
+    /// "worse", "better" or "unknown".
+    pub turn: &'static str,
+}
+
+/// A comparison as JSON, indented. Ends with a line feed.
+#[must_use]
+pub fn json(comparison: &RunComparison<'_>) -> String {
+    let document = document(comparison);
+    let mut text = serde_json::to_string_pretty(&document).expect("plain data with text keys is always JSON");
+    text.push('\n');
+    text
+}
+
+fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {
+    let run = |analysis: &'a crate::Analysis<'_>, name: &'a str| {
+        let run = &analysis.dataset.run;
+        RunPart {
+            name,
+            id: run.id,
+            study: &run.plan.study,
+            started_unix_ns: run.started_unix_ns,
+            host: &run.inventory.host,
+            kernel: &run.inventory.kernel,
+        }
+    };
+    let only = |of_baseline: bool| {
+        let rows = comparison.unmatched.iter().filter(move |(_, baseline)| *baseline == of_baseline);
+        rows.map(|(label, _)| label.as_str()).collect()
+    };
+    Document {
+        format: "fstone-comparison",
+        version: VERSION,
+        baseline: run(comparison.baseline, &comparison.baseline_name),
+        other: run(comparison.other, &comparison.other_name),
+        threshold: comparison.threshold,
+        regression: comparison.has_regression(),
+        sentences: comparison.sentences(),
+        figures: comparison.figures().map(|(column, figure)| figure_part(column, figure)).collect(),
+        outcomes: comparison
+            .outcomes
+            .iter()
+            .map(|change| OutcomePart {
+                row: &change.label,
+                baseline: &change.baseline,
+                other: &change.other,
+                turn: match change.turn {
+                    Turn::Worse => "worse",
+                    Turn::Better => "better",
+                    Turn::Unknown => "unknown",
+                },
+            })
+            .collect(),
+        changes: comparison
+            .changes
+            .iter()
+            .map(|change| (change.what.as_str(), change.baseline.as_str(), change.other.as_str()))
+            .collect(),
+        only_in_baseline: only(true),
+        only_in_other: only(false),
+    }
+}
+
+fn figure_part<'a>(column: &'a super::ComparedColumn, figure: &'a super::ComparedFigure) -> FigurePart<'a> {
+    let sample = |entry: &crate::analysis::Entry| SamplePart {
+        values: entry.values.iter().map(|value| value.value).collect(),
+        mean: entry.mean(),
+        median: entry.summary.map(|summary| summary.median),
+        interval: entry.interval,
+    };
+    FigurePart {
+        row: &figure.label,
+        column: &column.header,
+        step: &column.step,
+        metric: &column.metric,
+        unit: column.unit,
+        better: column.better,
+        baseline: sample(&figure.baseline),
+        other: sample(&figure.other),
+        p: figure.pair.map(|pair| pair.p),
+        adjusted_p: figure.pair.map(|pair| pair.adjusted_p),
+        can_differ: figure.pair.map(|pair| pair.can_differ),
+        shift: figure.pair.map(|pair| pair.shift),
+        relative_shift: figure.pair.and_then(|pair| pair.relative),
+        verdict: match figure.verdict {
+            Verdict::Regression => "regression",
+            Verdict::Improvement => "improvement",
+            Verdict::Difference => "difference",
+            Verdict::Slight => "slight",
+            Verdict::NotFound => "not-found",
+            Verdict::TooFew => "too-few",
+            Verdict::NoFigure => "no-figure",
+        },
+    }
+}

@@ -1,0 +1,95 @@
+//! A comparison as a comment on a pull request: what changed first, the rest folded away.
+
+use super::{
+    ComparedColumn, ComparedFigure, RunComparison, Verdict, terminal,
+    words::{CAVEAT, change},
+};
+use crate::{
+    legend::NOTHING,
+    markdown::{escape, head},
+    number::p_value,
+};
+use fstone_model::Better;
+
+/// A comparison as Markdown. Ends with a line feed.
+#[must_use]
+pub fn markdown(comparison: &RunComparison<'_>) -> String {
+    let title = escape(&comparison.baseline.dataset.run.plan.title);
+    let word = if comparison.has_regression() { "regression" } else { "no regression" };
+    let mut output = format!("### {title}: {word}\n\n");
+    for sentence in comparison.sentences() {
+        output.push_str(&format!("{}\n\n", escape(&sentence)));
+    }
+    let (told, rest): (Vec<_>, Vec<_>) = comparison.figures().partition(|(_, figure)| {
+        matches!(figure.verdict, Verdict::Regression | Verdict::Improvement | Verdict::Difference | Verdict::Slight)
+    });
+    if !told.is_empty() {
+        output.push_str(&table(&told));
+        output.push('\n');
+    }
+    if !rest.is_empty() {
+        let count = crate::text::counted(rest.len(), "figure");
+        output.push_str(&fold(&format!("{count} without a difference that was found"), &table(&rest)));
+    }
+    let list = |lines: Vec<String>| lines.iter().map(|line| format!("- {}\n", escape(line))).collect::<String>();
+    let outcomes = list(terminal::outcomes(comparison));
+    if !outcomes.is_empty() {
+        output.push_str(&format!("**Outcomes that changed**\n\n{outcomes}\n"));
+    }
+    let changes = list(terminal::changes(comparison));
+    if !changes.is_empty() {
+        output.push_str(&fold("What else was different", &changes));
+    }
+    let unmatched = list(terminal::unmatched(comparison));
+    if !unmatched.is_empty() {
+        output.push_str(&fold("Not compared", &unmatched));
+    }
+    output.push_str(&format!(
+        "{} Rank tests, Holm-corrected to 5 % over {}.\n",
+        escape(CAVEAT),
+        crate::text::counted(comparison.figures().filter(|(_, figure)| figure.pair.is_some()).count(), "pair")
+    ));
+    output
+}
+
+fn fold(summary: &str, body: &str) -> String {
+    format!("<details><summary>{}</summary>\n\n{body}\n</details>\n\n", escape(summary))
+}
+
+fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
+    let heads = ["row", "figure", "before", "after", "change", "95 % interval", "p", "verdict"];
+    let mut output = head(&heads.map(str::to_owned), 2);
+    for (column, figure) in figures {
+        let arrow = match column.better {
+            Better::Higher => " ↑",
+            Better::Lower => " ↓",
+            Better::Neither => "",
+        };
+        let mean = |entry: &crate::analysis::Entry| {
+            entry.mean().map_or_else(|| NOTHING.to_owned(), |mean| column.scale.with_unit(mean))
+        };
+        let (estimate, interval, p) = match figure.pair {
+            Some(pair) => {
+                let (estimate, interval) = change(column, &pair);
+                (estimate, interval, p_value(pair.adjusted_p))
+            }
+            None => (NOTHING.to_owned(), String::new(), String::new()),
+        };
+        let word = match figure.verdict {
+            Verdict::Regression => format!("**{}**", figure.verdict.word()),
+            other => other.word().to_owned(),
+        };
+        let cells = [
+            escape(&figure.label),
+            format!("{}{arrow}", escape(&column.header)),
+            mean(&figure.baseline),
+            mean(&figure.other),
+            estimate,
+            interval,
+            escape(&p),
+            word,
+        ];
+        output.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    output
+}

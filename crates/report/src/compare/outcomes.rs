@@ -1,0 +1,99 @@
+//! Rows whose trials ended otherwise than before.
+
+use crate::{Analysis, text::counted};
+use fstone_model::Outcome;
+
+/// Whether a change of outcome is for the worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Trials failed, hung, crashed or were refused where none did before.
+    Worse,
+    /// Trials complete where some did not.
+    Better,
+    /// It was not tried in one of the runs: a tool or a right was missing, or the run ended before.
+    Unknown,
+}
+
+/// A row whose trials ended otherwise than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutcomeChange {
+    /// The row's label.
+    pub label: String,
+    /// How the baseline's trials ended: "all 5 trials completed".
+    pub baseline: String,
+    /// How the other run's did: "2 of 5 trials failed at fsck: …".
+    pub other: String,
+    /// For better or worse.
+    pub turn: Turn,
+}
+
+/// How a row's trials ended.
+struct Ending {
+    words: String,
+    /// Trials that were tried and did not complete.
+    bad: usize,
+    completed: usize,
+}
+
+pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(usize, usize)]) -> Vec<OutcomeChange> {
+    rows.iter()
+        .filter_map(|&(row, partner)| {
+            let (before, after) = (ending(baseline, row), ending(other, partner));
+            let turn = turn(&before, &after)?;
+            let label = baseline.rows[row].label.clone();
+            Some(OutcomeChange { label, baseline: before.words, other: after.words, turn })
+        })
+        .collect()
+}
+
+/// Only from none to some and from some to all: how many of a few fail is chance as much as not.
+fn turn(before: &Ending, after: &Ending) -> Option<Turn> {
+    match ((before.bad, before.completed), (after.bad, after.completed)) {
+        ((0, 0), (0, 0)) => None,
+        ((0, 0), _) | (_, (0, 0)) => Some(Turn::Unknown),
+        ((0, _), (1.., _)) | ((_, 1..), (1.., 0)) => Some(Turn::Worse),
+        ((1.., _), (0, _)) | ((1.., 0), (_, 1..)) => Some(Turn::Better),
+        _ => None,
+    }
+}
+
+fn ending(analysis: &Analysis<'_>, index: usize) -> Ending {
+    let row = &analysis.rows[index];
+    let bad =
+        row.trials.iter().filter(|trial| !matches!(trial.outcome, Outcome::Completed | Outcome::Skipped(_))).count();
+    let note = || {
+        let number = row.footnotes.first()?;
+        analysis.footnotes.iter().find(|note| note.number == *number).map(crate::analysis::Footnote::sentence)
+    };
+    let trials = counted(row.trials.len(), "trial");
+    let words = match (row.completed, row.trials.len()) {
+        (_, 0) => "no trial was run".to_owned(),
+        (completed, all) if completed == all => format!("all {trials} completed"),
+        (0, _) => format!("no trial completed: {}", note().unwrap_or_default()),
+        (completed, all) => format!("{} of {trials}: {}", all - completed, note().unwrap_or_default()),
+    };
+    Ending { words, bad, completed: row.completed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_certain_without_a_test_is_a_turn() {
+        let ending = |bad, completed| Ending { words: String::new(), bad, completed };
+        let turn = |before: (usize, usize), after: (usize, usize)| {
+            super::turn(&ending(before.0, before.1), &ending(after.0, after.1))
+        };
+        assert_eq!(turn((0, 5), (0, 5)), None);
+        assert_eq!(turn((0, 5), (1, 4)), Some(Turn::Worse));
+        assert_eq!(turn((0, 5), (5, 0)), Some(Turn::Worse));
+        assert_eq!(turn((1, 4), (5, 0)), Some(Turn::Worse));
+        assert_eq!(turn((1, 4), (2, 3)), None, "2 of 5 after 1 of 5 may be chance");
+        assert_eq!(turn((5, 0), (5, 0)), None);
+        assert_eq!(turn((5, 0), (4, 1)), Some(Turn::Better));
+        assert_eq!(turn((1, 4), (0, 5)), Some(Turn::Better));
+        assert_eq!(turn((0, 5), (0, 0)), Some(Turn::Unknown));
+        assert_eq!(turn((0, 0), (0, 0)), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! Whether two runs may be compared, and what was different between them.
+
+use crate::text::{line, listing, shorten};
+use fstone_model::{
+    Cell, Dataset, Inventory,
+    study::{DeviceSpec, KernelSpec, StepAction},
+};
+use serde_json::Value;
+
+/// Something that has to be alike for figures to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// The study.
+    Study,
+    /// What is done in rows of the same name.
+    Load,
+    /// Host or guest: where kernels run.
+    Executor,
+    /// What filesystems are made on.
+    Device,
+    /// The machine.
+    Machine,
+}
+
+impl Setting {
+    /// The word for it on the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Study => "study",
+            Self::Load => "load",
+            Self::Executor => "executor",
+            Self::Device => "device",
+            Self::Machine => "machine",
+        }
+    }
+
+    /// Why figures across a difference in it mean something else.
+    #[must_use]
+    pub const fn why(self) -> &'static str {
+        match self {
+            Self::Study => "figures of two studies answer two questions",
+            Self::Load => "rows of the same name did different work",
+            Self::Executor => "a guest's figures measure its emulator as much as its kernel",
+            Self::Device => "the difference would be the devices' as much as the filesystems'",
+            Self::Machine => "the difference would be the machines' as much as the filesystems'",
+        }
+    }
+}
+
+/// Something that has to be alike and is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What.
+    pub setting: Setting,
+    /// How it was in the baseline.
+    pub baseline: String,
+    /// How it was in the other run.
+    pub other: String,
+}
+
+/// Something else that was different: possibly what the comparison is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What ("kernel").
+    pub what: String,
+    /// How it was in the baseline.
+    pub baseline: String,
+    /// How it was in the other run.
+    pub other: String,
+}
+
+/// Memory that differs by less than this share is the same machine's: kernels reserve differently.
+const MEMORY_SLACK: f64 = 0.05;
+
+/// A device that reads this much slower or faster than before the other run is worth a word.
+const RAW_READ_SLACK: f64 = 0.2;
+
+/// What has to be alike for a comparison to mean anything and is not; at most one of each kind.
+#[must_use]
+pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
+    let (a, b) = (&baseline.run, &other.run);
+    let mut found = Vec::new();
+    let mut differ = |setting, baseline: String, other: String| {
+        if baseline != other {
+            found.push(Mismatch { setting, baseline: line(&baseline), other: line(&other) });
+        }
+    };
+    differ(Setting::Study, a.plan.study.clone(), b.plan.study.clone());
+    let rows: Vec<(&Cell, &Cell)> = a
+        .plan
+        .cells
+        .iter()
+        .filter_map(|cell| Some((cell, b.plan.cells.iter().find(|other| other.label == cell.label)?)))
+        .collect();
+    let first = |unlike: &dyn Fn(&Cell, &Cell) -> bool| rows.iter().copied().find(|(a, b)| unlike(a, b));
+    if a.plan.study == b.plan.study
+        && let Some((a, b)) = first(&|a, b| work(a) != work(b))
+    {
+        let (before, after) = told_work(a, b);
+        differ(Setting::Load, before, after);
+    }
+    if let Some((a, b)) = first(&|a, b| executor(&a.kernel) != executor(&b.kernel)) {
+        differ(Setting::Executor, executor(&a.kernel).to_owned(), executor(&b.kernel).to_owned());
+    }
+    let devices = match first(&|a, b| device(&a.device) != device(&b.device)) {
+        Some((a, b)) => (device(&a.device), device(&b.device)),
+        None => (beneath(&a.inventory), beneath(&b.inventory)),
+    };
+    differ(Setting::Device, devices.0, devices.1);
+    let (before, after) = machines(&a.inventory, &b.inventory);
+    differ(Setting::Machine, before, after);
+    found
+}
+
+/// What was different between two runs and does not forbid comparing them.
+#[must_use]
+pub fn changes(baseline: &Dataset, other: &Dataset) -> Vec<Change> {
+    let (a, b) = (&baseline.run.inventory, &other.run.inventory);
+    let mut found = Vec::new();
+    let mut differ = |what: &str, baseline: String, other: String| {
+        let (baseline, other) = (line(&baseline), line(&other));
+        if baseline != other {
+            let some = |text: String| if text.is_empty() { "none".to_owned() } else { text };
+            found.push(Change { what: line(what), baseline: some(baseline), other: some(other) });
+        }
+    };
+    differ("kernel", a.kernel.clone(), b.kernel.clone());
+    differ("kernel command line", a.kernel_command_line.clone(), b.kernel_command_line.clone());
+    differ("distribution", a.distribution.clone(), b.distribution.clone());
+    let fstone = |inventory: &Inventory| format!("{} ({})", inventory.fstone_version, inventory.fstone_commit);
+    differ("fstone", fstone(a), fstone(b));
+    for (what, baseline, other) in pairs(&a.tools, &b.tools).into_iter().chain(pairs(&a.settings, &b.settings)) {
+        differ(&what, baseline, other);
+    }
+    let queue =
+        |inventory: &Inventory| inventory.device.as_ref().map(|device| device.queue.clone()).unwrap_or_default();
+    for (what, baseline, other) in pairs(&queue(a), &queue(b)) {
+        differ(&format!("queue {what}"), baseline, other);
+    }
+    if let (Some(before), Some(after)) = (a.raw_read_bytes_per_second, b.raw_read_bytes_per_second)
+        && (after / before - 1.0).abs() > RAW_READ_SLACK
+    {
+        let scale = crate::Scale::of_one(fstone_model::Unit::BytesPerSecond, before);
+        differ("device's raw read before the run", scale.with_unit(before), scale.with_unit(after));
+    }
+    for cell in &baseline.run.plan.cells {
+        let Some(partner) = other.run.plan.cells.iter().find(|there| there.label == cell.label) else { continue };
+        let asked = |cell: &Cell| format!("mkfs {}; mount {}", cell.filesystem.mkfs.join(" "), cell.filesystem.mount);
+        differ(&format!("{}, options", cell.label), asked(cell), asked(partner));
+        let in_force = |dataset: &Dataset, cell: u32| {
+            let trial = dataset.trials_of(cell).find(|trial| trial.outcome.is_completed())?;
+            trial.effective.mount.clone()
+        };
+        if let (Some(before), Some(after)) = (in_force(baseline, cell.index), in_force(other, partner.index)) {
+            differ(&format!("{}, mount options in force", cell.label), before, after);
+        }
+    }
+    found
+}
+
+/// (name, before, after) of everything in either list.
+fn pairs(a: &[(String, String)], b: &[(String, String)]) -> Vec<(String, String, String)> {
+    let of = |list: &[(String, String)], name: &str| {
+        list.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let only_b = b.iter().filter(|(name, _)| !a.iter().any(|(known, _)| known == name));
+    a.iter().chain(only_b).map(|(name, _)| (name.clone(), of(a, name), of(b, name))).collect()
+}
+
+/// Names and actions of a cell's steps; where a source was found on the host does not count, only what it is called.
+fn work(cell: &Cell) -> Vec<(String, StepAction)> {
+    let steps = cell.steps.iter();
+    steps
+        .map(|step| {
+            let action = match &step.action {
+                StepAction::CopyIn { source, target } => StepAction::CopyIn {
+                    source: source.rsplit('/').next().unwrap_or_default().to_owned(),
+                    target: target.clone(),
+                },
+                other => other.clone(),
+            };
+            (step.name.clone(), action)
+        })
+        .collect()
+}
+
+/// What differs in the work of two cells, in a few words.
+fn told_work(a: &Cell, b: &Cell) -> (String, String) {
+    let names = |cell: &Cell| cell.steps.iter().map(|step| step.name.clone()).collect::<Vec<_>>();
+    if names(a) != names(b) {
+        return (format!("steps {}", listing(&names(a))), format!("steps {}", listing(&names(b))));
+    }
+    let step = work(a).into_iter().zip(work(b)).find(|(a, b)| a != b);
+    let Some(((name, a), (_, b))) = step else { return (String::new(), String::new()) };
+    let value = |action: &StepAction| serde_json::to_value(action).unwrap_or_default();
+    let mut path = vec![format!("step {name}")];
+    let (before, after) = first_difference(&value(&a), &value(&b), &mut path);
+    let place = path.join(" ");
+    (format!("{place} {before}"), format!("{place} {after}"))
+}
+
+/// The innermost place where two values differ, as (before, after); its path is added to `path`.
+fn first_difference(a: &Value, b: &Value, path: &mut Vec<String>) -> (String, String) {
+    match (a, b) {
+        (Value::Object(x), Value::Object(y)) if x.keys().eq(y.keys()) => {
+            if let Some((key, value)) = x.iter().find(|(key, value)| y.get(*key) != Some(value)) {
+                path.push(key.clone());
+                return first_difference(value, &y[key], path);
+            }
+        }
+        (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
+            if let Some(index) = (0..x.len()).find(|index| x[*index] != y[*index]) {
+                return first_difference(&x[index], &y[index], path);
+            }
+        }
+        _ => {}
+    }
+    let told = |value: &Value| shorten(&value.to_string(), 60);
+    (told(a), told(b))
+}
+
+const fn executor(kernel: &KernelSpec) -> &'static str {
+    match kernel {
+        KernelSpec::Host => "the host",
+        KernelSpec::Uml(_) => "user-mode Linux",
+        KernelSpec::Qemu(_) => "QEMU",
+    }
+}
+
+/// A device as a comparison sees it: where the image lies is the machine's affair.
+fn device(spec: &DeviceSpec) -> String {
+    match spec {
+        DeviceSpec::Directory { .. } => "a directory".to_owned(),
+        other => other.describe(),
+    }
+}
+
+/// What is under the work directory, or the named device.
+fn beneath(inventory: &Inventory) -> String {
+    let Some(device) = &inventory.device else { return String::new() };
+    let model = device.model.as_deref().map(|model| format!(" ({model})")).unwrap_or_default();
+    let filesystem = device.backing_filesystem.as_deref().map(|name| format!(" with {name}")).unwrap_or_default();
+    let size = fstone_model::units::format_bytes(device.size_bytes);
+    format!("{}{model}, {size}{filesystem}", device.name)
+}
+
+/// Two machines in words that are the same only for the same machine.
+fn machines(a: &Inventory, b: &Inventory) -> (String, String) {
+    let told = |inventory: &Inventory| {
+        let memory = fstone_model::units::format_bytes(inventory.memory_bytes);
+        let under = inventory.virtualization.as_deref().map(|name| format!(", {name}")).unwrap_or_default();
+        format!("{}: {} × {}, {memory}{under}", inventory.host, inventory.cpus, inventory.cpu_model)
+    };
+    let close = (a.memory_bytes as f64 - b.memory_bytes as f64).abs() <= MEMORY_SLACK * a.memory_bytes as f64;
+    if close {
+        (told(&Inventory { memory_bytes: 0, ..a.clone() }), told(&Inventory { memory_bytes: 0, ..b.clone() }))
+    } else {
+        (told(a), told(b))
+    }
+}

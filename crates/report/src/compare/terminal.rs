@@ -1,0 +1,134 @@
+//! A comparison for a terminal: the answer, a table per column, outcomes, and what was different.
+
+use super::{
+    RunComparison, Verdict,
+    words::{CAVEAT, change},
+};
+use crate::{
+    legend::NOTHING,
+    terminal::grid::{Grid, GridColumn, GridRow, Style},
+    text::{width, wrap},
+};
+
+/// A comparison as terminal text. Ends with a line feed.
+#[must_use]
+pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> String {
+    let columns = columns.max(40);
+    let mut output = String::new();
+    let title = format!("{} against {}", comparison.other_name, comparison.baseline_name);
+    for title in wrap(&super::words::capitalised(&title), columns) {
+        output.push_str(&Style::Bold.paint(&title, color));
+        output.push('\n');
+    }
+    output.push('\n');
+    for sentence in comparison.sentences() {
+        paragraph(&sentence, "", columns, &mut output);
+    }
+    for index in 0..comparison.columns.len() {
+        let column = &comparison.columns[index];
+        if column.figures.is_empty() {
+            continue;
+        }
+        let unit = if column.scale.symbol.is_empty() { String::new() } else { format!(", {}", column.scale.symbol) };
+        let arrow = arrow(comparison, index);
+        output.push('\n');
+        output.push_str(&Style::Bold.paint(&format!("{}{unit}{arrow}", column.header), color));
+        output.push('\n');
+        output.push_str(&table(comparison, index).render(columns, color));
+    }
+    section("Outcomes that changed", &outcomes(comparison), columns, color, &mut output);
+    section("What else was different", &changes(comparison), columns, color, &mut output);
+    section("Not compared", &unmatched(comparison), columns, color, &mut output);
+    output.push('\n');
+    paragraph(CAVEAT, "", columns, &mut output);
+    output
+}
+
+fn arrow(comparison: &RunComparison<'_>, column: usize) -> &'static str {
+    match comparison.columns[column].better {
+        fstone_model::Better::Higher => ", higher is better",
+        fstone_model::Better::Lower => ", lower is better",
+        fstone_model::Better::Neither => "",
+    }
+}
+
+fn paragraph(text: &str, mark: &str, columns: usize, output: &mut String) {
+    for (number, line) in wrap(text, columns - width(mark)).into_iter().enumerate() {
+        output.push_str(&if number == 0 { mark.to_owned() } else { " ".repeat(width(mark)) });
+        output.push_str(&line);
+        output.push('\n');
+    }
+}
+
+fn section(title: &str, lines: &[String], columns: usize, color: bool, output: &mut String) {
+    if lines.is_empty() {
+        return;
+    }
+    output.push_str(&format!("\n{}\n", Style::Bold.paint(title, color)));
+    for line in lines {
+        paragraph(line, "· ", columns, output);
+    }
+}
+
+fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
+    let column = &comparison.columns[index];
+    let grid_column = |head: &str, cells: Vec<(String, Style)>| GridColumn {
+        head: head.to_owned(),
+        unit: String::new(),
+        cells: cells.into_iter().map(|cell| vec![cell]).collect(),
+    };
+    let mean = |entry: &crate::analysis::Entry| match entry.mean() {
+        Some(mean) => (column.scale.number(mean), Style::Plain),
+        None => (NOTHING.to_owned(), Style::Dim),
+    };
+    let figures = &column.figures;
+    let changes = figures.iter().map(|figure| figure.pair.map(|pair| change(column, &pair)));
+    let (estimates, intervals): (Vec<_>, Vec<_>) = changes
+        .map(|told| match told {
+            Some((estimate, interval)) => ((estimate, Style::Plain), (interval, Style::Dim)),
+            None => ((NOTHING.to_owned(), Style::Dim), (String::new(), Style::Dim)),
+        })
+        .unzip();
+    let verdict = |verdict: Verdict| match verdict {
+        Verdict::Regression => Style::Warn,
+        Verdict::Improvement | Verdict::Difference => Style::Bold,
+        Verdict::Slight => Style::Plain,
+        Verdict::NotFound | Verdict::TooFew | Verdict::NoFigure => Style::Dim,
+    };
+    Grid {
+        label_heads: vec!["row".to_owned()],
+        columns: vec![
+            grid_column("before", figures.iter().map(|figure| mean(&figure.baseline)).collect()),
+            grid_column("after", figures.iter().map(|figure| mean(&figure.other)).collect()),
+            grid_column("change", estimates),
+            grid_column("95 %", intervals),
+            grid_column(
+                "verdict",
+                figures.iter().map(|figure| (figure.verdict.word().to_owned(), verdict(figure.verdict))).collect(),
+            ),
+        ],
+        rows: figures
+            .iter()
+            .map(|figure| GridRow { labels: vec![figure.label.clone()], starts_block: false })
+            .collect(),
+    }
+}
+
+pub(super) fn outcomes(comparison: &RunComparison<'_>) -> Vec<String> {
+    let told = comparison.outcomes.iter();
+    told.map(|change| format!("{}: {}; before: {}", change.label, change.other, change.baseline)).collect()
+}
+
+pub(super) fn changes(comparison: &RunComparison<'_>) -> Vec<String> {
+    let told = comparison.changes.iter();
+    told.map(|change| format!("{}: {} → {}", change.what, change.baseline, change.other)).collect()
+}
+
+pub(super) fn unmatched(comparison: &RunComparison<'_>) -> Vec<String> {
+    let told = comparison.unmatched.iter();
+    told.map(|(label, baseline)| {
+        let only = if *baseline { &comparison.baseline_name } else { &comparison.other_name };
+        format!("{label} is in {only} only")
+    })
+    .collect()
+}

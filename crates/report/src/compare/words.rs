@@ -1,0 +1,189 @@
+//! A comparison in words, never stronger than the statistics.
+
+use super::{ComparedColumn, ComparedFigure, OutcomeChange, Pair, RunComparison, Turn, Verdict};
+use crate::{
+    analysis::{ALPHA, amount},
+    number::{grouped, p_value},
+    text::{counted, listing},
+};
+use fstone_stats::compare::Shift;
+
+/// More regressions than this are counted; the table has them all.
+const MAX_TOLD: usize = 4;
+
+/// Below every comparison: what no statistics of two runs can tell.
+pub(super) const CAVEAT: &str = "Changes are shares of the figure before, with their 95 % intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
+                                 difference. Two runs of the same thing, compared, show how far that goes.";
+
+impl Verdict {
+    /// The word in a table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Improvement => "improvement",
+            Self::Difference => "different",
+            Self::Slight => "below threshold",
+            Self::NotFound => "none found",
+            Self::TooFew => "too few trials",
+            Self::NoFigure => "no figure",
+        }
+    }
+}
+
+/// "5 %", "2.5 %".
+pub(super) fn percent(share: f64) -> String {
+    let text = grouped(share * 100.0, 2);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The estimate of a change with its interval: ("−7.1 %", "−9.0 to −5.2").
+pub(super) fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
+    let signed = |value: f64, text: String| if value > 0.0 { format!("+{text}") } else { text };
+    if let Some(relative) = pair.relative {
+        let decimals = decimals(relative);
+        let told = |value: f64| signed(value, grouped(value * 100.0, decimals));
+        let (low, high) = (relative.interval.low, relative.interval.high);
+        return (format!("{} %", told(relative.estimate)), format!("{} to {}", told(low), told(high)));
+    }
+    let told = |value: f64| signed(value, column.scale.number(value));
+    let (low, high) = (pair.shift.interval.low, pair.shift.interval.high);
+    (column.scale.labelled(&told(pair.shift.estimate)), format!("{} to {}", told(low), told(high)))
+}
+
+/// Two digits of the interval's half-width.
+fn decimals(shift: Shift) -> usize {
+    match shift.interval.half_width() * 100.0 {
+        half if half >= 10.0 => 0,
+        half if half >= 1.0 => 1,
+        _ => 2,
+    }
+}
+
+/// "6–9 % lower (p 0.004)", for a sentence.
+pub(super) fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
+    let Some(pair) = figure.pair else { return "no figure".to_owned() };
+    let told = match pair.relative {
+        Some(relative) if pair.adjusted_p <= ALPHA => amount(relative),
+        // Not lower, not higher: what is known of it.
+        _ => {
+            let (estimate, interval) = change(column, &pair);
+            format!("{estimate}, 95 % interval {interval}")
+        }
+    };
+    let p = p_value(pair.adjusted_p);
+    format!("{told} (p {})", if p.starts_with('<') { p } else { format!("= {p}") })
+}
+
+pub(super) fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
+    let count = |verdict| comparison.count(verdict);
+    let compared = comparison.figures().filter(|(_, figure)| figure.pair.is_some()).count();
+    let threshold = percent(comparison.threshold);
+    let mut sentences = Vec::new();
+    if compared == 0 {
+        sentences.push(format!(
+            "There is no figure that both {} and {} have.",
+            comparison.baseline_name, comparison.other_name
+        ));
+    } else if count(Verdict::TooFew) == compared {
+        sentences.push(format!(
+            "With so few trials no difference between {} and {} could be found, however large{}.",
+            comparison.baseline_name,
+            comparison.other_name,
+            needed(comparison)
+        ));
+    } else {
+        sentences.push(headline(comparison, compared, &threshold));
+    }
+    let told = |verdict, word: &str| {
+        let figures: Vec<_> = comparison.figures().filter(|(_, figure)| figure.verdict == verdict).collect();
+        (!figures.is_empty()).then(|| {
+            let mut items: Vec<String> = figures
+                .iter()
+                .take(MAX_TOLD)
+                .map(|(column, figure)| format!("{}, {}: {}", figure.label, column.header, difference(column, figure)))
+                .collect();
+            if figures.len() > MAX_TOLD {
+                items.push(format!("{} more in the table", figures.len() - MAX_TOLD));
+            }
+            format!("{word}: {}.", items.join("; "))
+        })
+    };
+    sentences.extend(told(Verdict::Regression, "Worse"));
+    sentences.extend(told(Verdict::Improvement, "Better"));
+    sentences.extend(told(Verdict::Difference, "Different, without a better direction"));
+    sentences.extend(outcomes(&comparison.outcomes, Turn::Worse, "Does not complete as before"));
+    sentences.extend(outcomes(&comparison.outcomes, Turn::Better, "Completes as it did not before"));
+    sentences.extend(hidden(comparison));
+    sentences
+}
+
+fn headline(comparison: &RunComparison<'_>, compared: usize, threshold: &str) -> String {
+    let count = |verdict| comparison.count(verdict);
+    let mut parts = Vec::new();
+    let regressions = count(Verdict::Regression);
+    parts.push(match regressions {
+        0 => format!("no regression beyond {threshold}"),
+        some => format!("{} beyond {threshold}", counted(some, "regression")),
+    });
+    if count(Verdict::Improvement) > 0 {
+        parts.push(counted(count(Verdict::Improvement), "improvement"));
+    }
+    if count(Verdict::Difference) > 0 {
+        parts.push(format!("{} without a better direction", counted(count(Verdict::Difference), "difference")));
+    }
+    if count(Verdict::Slight) > 0 {
+        parts.push(format!("{} within {threshold}", counted(count(Verdict::Slight), "real difference")));
+    }
+    if count(Verdict::NotFound) > 0 {
+        parts.push(format!("no difference found in {} of {}", count(Verdict::NotFound), counted(compared, "figure")));
+    }
+    if count(Verdict::TooFew) > 0 {
+        parts.push(format!("too few trials to tell in {}{}", count(Verdict::TooFew), needed(comparison)));
+    }
+    format!("{}.", capitalised(&listing(&parts)))
+}
+
+fn needed(comparison: &RunComparison<'_>) -> String {
+    comparison.trials_needed().map_or_else(String::new, |needed| {
+        format!(" (it takes at least {} of every row in both runs)", counted(needed, "trial"))
+    })
+}
+
+fn outcomes(changes: &[OutcomeChange], turn: Turn, words: &str) -> Option<String> {
+    let told: Vec<String> = changes
+        .iter()
+        .filter(|change| change.turn == turn)
+        .map(|change| format!("{} ({}; before: {})", change.label, change.other, change.baseline))
+        .collect();
+    let count = told.len();
+    let mut told: Vec<String> = told.into_iter().take(MAX_TOLD).collect();
+    if count > MAX_TOLD {
+        told.push(format!("{} more", count - MAX_TOLD));
+    }
+    (count > 0).then(|| format!("{words}: {}.", told.join("; ")))
+}
+
+/// How large a difference may be where none was found.
+fn hidden(comparison: &RunComparison<'_>) -> Option<String> {
+    let reaches: Option<Vec<f64>> = comparison
+        .figures()
+        .filter(|(_, figure)| figure.verdict == Verdict::NotFound)
+        .map(|(_, figure)| {
+            let interval = figure.pair?.relative?.interval;
+            Some(interval.low.abs().max(interval.high.abs()))
+        })
+        .collect();
+    let reach = reaches?.into_iter().reduce(f64::max).filter(|reach| reach.is_finite())?;
+    // Rounded up: it is a bound.
+    let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
+    Some(format!(
+        "Where no difference was found, no 95 % interval reaches beyond {} %.",
+        grouped(percent, usize::from(reach < 0.1))
+    ))
+}
+
+pub(super) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}

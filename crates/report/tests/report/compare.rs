@@ -1,0 +1,216 @@
+//! Two runs compared: worded as the statistics allow, and refused where they would compare something else.
+
+use crate::{
+    figures,
+    fixture::{self, Fs, Nature, Random},
+    hostile,
+    pages::check_html,
+};
+use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
+use fstone_report::{
+    Analysis,
+    compare::{self, CompareOptions, RunComparison, Setting, Turn, Verdict},
+};
+use insta::assert_snapshot;
+use std::fs;
+
+const COLUMNS: [(&str, &str, &str); 3] = [
+    ("transactions per second", "load", "transactions per second"),
+    ("CPU", "load", "CPU"),
+    ("fsck time", "fsck", "time"),
+];
+
+/// A run of three filesystems in which each figure is multiplied by what `factor` says of its cell and column.
+fn run(seed: u64, repeats: u32, spread: f64, factor: &dyn Fn(u32, usize) -> f64) -> Dataset {
+    let mut plan = fixture::plan("small-file", "Small-file random create, write and read", repeats, &COLUMNS);
+    let filesystems = [
+        Fs("ext4", "ext4", "-I 256", ""),
+        Fs("ext4 nodelalloc", "ext4", "-I 256", "nodelalloc"),
+        Fs("xfs", "xfs", "", ""),
+    ];
+    fixture::cross(&mut plan, &filesystems, &[]);
+    let mut dataset = fixture::dataset(plan);
+    dataset.run.id = seed;
+    let nature = |cell: &fstone_model::Cell| {
+        let means = [9000.0, 42.0, 1.8];
+        let figures = means.iter().enumerate().map(|(column, mean)| (mean * factor(cell.index, column), spread));
+        Some(Nature { figures: figures.collect() })
+    };
+    fixture::complete(&mut dataset, repeats, &mut Random::new(seed), &nature, &|_, _, _| None);
+    dataset
+}
+
+/// The same again with a newer kernel: 8 % fewer transactions on ext4, fsck 30 % faster on xfs, 2 % more CPU everywhere.
+fn before_and_after() -> (Dataset, Dataset) {
+    let before = run(3, 10, 0.008, &|_, _| 1.0);
+    let mut after = run(7, 10, 0.008, &|cell, column| match (cell, column) {
+        (0, 0) => 0.92,
+        (2, 2) => 0.7,
+        (_, 1) => 1.02,
+        _ => 1.0,
+    });
+    after.run.inventory.kernel = "Linux 6.19.0 #1 SMP PREEMPT_DYNAMIC x86_64".into();
+    after.run.inventory.tools[0].1 = "1.47.2".into();
+    after.run.started_unix_ns += 86_400_000_000_000;
+    (before, after)
+}
+
+fn told(before: &Dataset, after: &Dataset, make: impl Fn(&RunComparison<'_>) -> String) -> String {
+    with(before, after, &CompareOptions::default(), |comparison| make(comparison))
+}
+
+fn with<T>(before: &Dataset, after: &Dataset, options: &CompareOptions, look: impl Fn(&RunComparison<'_>) -> T) -> T {
+    let (first, second) = (Analysis::of(before), Analysis::of(after));
+    look(&RunComparison::of((&first, "run 3"), (&second, "run 7"), options))
+}
+
+#[test]
+fn known_differences_are_told_and_nothing_else() {
+    let (before, after) = before_and_after();
+    assert_snapshot!("terminal", told(&before, &after, |comparison| compare::terminal(comparison, 80, false)));
+    assert_snapshot!("markdown", told(&before, &after, compare::markdown));
+    assert_snapshot!("junit", told(&before, &after, compare::junit));
+    let json: serde_json::Value =
+        serde_json::from_str(&told(&before, &after, compare::json)).expect("the comparison is JSON");
+    let verdicts: Vec<&str> =
+        json["figures"].as_array().expect("figures").iter().filter_map(|figure| figure["verdict"].as_str()).collect();
+    let expected = [
+        ["regression", "not-found", "not-found"],
+        ["slight", "slight", "slight"],
+        ["not-found", "not-found", "improvement"],
+    ];
+    assert_eq!(verdicts, expected.concat());
+    assert_eq!(json["regression"], true);
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        let (_, figure) = comparison.figures().next().expect("the first figure");
+        let shift = figure.pair.and_then(|pair| pair.relative).expect("positive figures");
+        assert!(shift.interval.contains(-0.08), "{shift:?}");
+    });
+}
+
+#[test]
+fn the_same_thing_twice_is_no_difference() {
+    let (before, after) = (run(3, 10, 0.03, &|_, _| 1.0), run(8, 10, 0.03, &|_, _| 1.0));
+    with(&before, &after, &CompareOptions { threshold: 0.0, ..CompareOptions::default() }, |comparison| {
+        assert_eq!(comparison.count(Verdict::NotFound), 9, "{:?}", comparison.sentences());
+        assert!(!comparison.has_regression());
+        let words = comparison.sentences().join(" ");
+        assert!(words.contains("no difference found in 9 of 9 figures"), "{words}");
+        assert!(!words.contains("Worse"), "{words}");
+    });
+}
+
+#[test]
+fn three_trials_can_show_nothing_and_that_is_said() {
+    let (before, after) = (run(3, 3, 0.001, &|_, _| 1.0), run(8, 3, 0.001, &|_, _| 0.5));
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert_eq!(comparison.count(Verdict::TooFew), 9);
+        assert!(!comparison.has_regression());
+        assert_eq!(comparison.trials_needed(), Some(6), "2 / C(12, 6) survives a correction for 9");
+        assert_snapshot!("too_few", comparison.sentences().join("\n"));
+    });
+    // Enough by themselves, too few for nine figures at once: with one column they tell.
+    let (before, after) = (run(3, 5, 0.001, &|_, _| 1.0), run(8, 5, 0.001, &|_, _| 0.5));
+    let one = CompareOptions { columns: vec!["CPU".into()], ..CompareOptions::default() };
+    assert_eq!(with(&before, &after, &one, |comparison| comparison.count(Verdict::Improvement)), 3);
+}
+
+#[test]
+fn the_threshold_and_the_direction_decide() {
+    let (before, after) = before_and_after();
+    let count = |threshold, verdict| {
+        let options = CompareOptions { threshold, ..CompareOptions::default() };
+        with(&before, &after, &options, |comparison| comparison.count(verdict))
+    };
+    assert_eq!(count(0.05, Verdict::Regression), 1);
+    assert_eq!(count(0.2, Verdict::Regression), 0);
+    assert_eq!(count(0.0, Verdict::Regression), 4, "more CPU is worse, too");
+    assert_eq!(count(0.2, Verdict::Improvement), 1, "less time is better");
+}
+
+#[test]
+fn a_row_that_does_not_complete_any_more_is_a_regression() {
+    let (before, mut after) = (run(3, 6, 0.01, &|_, _| 1.0), run(8, 6, 0.01, &|_, _| 1.0));
+    after.trials.retain(|trial| trial.id.cell != 1);
+    let refused = Outcome::Refused(Reason::new("mount", "ext4: Unknown parameter 'nodelalloc'"));
+    fixture::unsuccessful(&mut after, 1, 0, 4, refused);
+    let outcome = Outcome::Failed(Reason::new("fsck", "3 inodes are damaged"));
+    after.trials.iter_mut().find(|trial| trial.id.cell == 2).expect("there is one").outcome = outcome;
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert!(comparison.has_regression());
+        let turns: Vec<_> = comparison.outcomes.iter().map(|change| (change.label.as_str(), change.turn)).collect();
+        assert_eq!(turns, [("ext4 nodelalloc", Turn::Worse), ("xfs", Turn::Worse)]);
+        assert_snapshot!("outcomes", comparison.sentences().join("\n"));
+    });
+    with(&after, &before, &CompareOptions::default(), |comparison| {
+        assert!(!comparison.has_regression());
+        assert!(comparison.outcomes.iter().all(|change| change.turn == Turn::Better));
+    });
+}
+
+#[test]
+fn what_would_compare_something_else_is_found() {
+    let (before, after) = before_and_after();
+    assert_eq!(compare::mismatches(&before, &after), [], "a kernel and a tool may differ");
+    let changes = compare::changes(&before, &after);
+    assert_eq!(changes.iter().map(|change| change.what.as_str()).collect::<Vec<_>>(), ["kernel", "mke2fs"]);
+    let found = |change: &dyn Fn(&mut Dataset)| -> Vec<Setting> {
+        let mut changed = after.clone();
+        change(&mut changed);
+        compare::mismatches(&before, &changed).into_iter().map(|mismatch| mismatch.setting).collect()
+    };
+    assert_eq!(found(&|d| d.run.plan.study = "large-file".into()), [Setting::Study]);
+    assert_eq!(found(&|d| drop(d.run.plan.cells[2].steps.pop())), [Setting::Load]);
+    assert_eq!(found(&|d| d.run.plan.cells[0].kernel = KernelSpec::Uml("6.1".into())), [Setting::Executor]);
+    assert_eq!(found(&|d| d.run.inventory.device.as_mut().expect("there").name = "sdb".into()), [Setting::Device]);
+    assert_eq!(found(&|d| d.run.inventory.host = "bench2".into()), [Setting::Machine]);
+    assert_eq!(found(&|d| d.run.inventory.memory_bytes += 1 << 20), [], "a kernel takes what it takes");
+    assert_eq!(found(&|d| d.run.inventory.memory_bytes *= 2), [Setting::Machine]);
+}
+
+#[test]
+fn rows_of_one_run_only_are_named_and_not_compared() {
+    let (before, mut after) = before_and_after();
+    after.run.plan.cells[2].label = "btrfs".into();
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert_eq!(comparison.unmatched, [("xfs".to_owned(), true), ("btrfs".to_owned(), false)]);
+        assert_eq!(comparison.figures().count(), 6);
+    });
+}
+
+#[test]
+fn every_format_takes_every_pair_of_runs() {
+    let datasets: Vec<Dataset> = figures::datasets()
+        .into_iter()
+        .map(|(_, dataset)| dataset)
+        .filter(|dataset| dataset.trials.len() < 400)
+        .collect();
+    let analyses: Vec<Analysis<'_>> = datasets.iter().map(Analysis::of).collect();
+    assert!(analyses.len() > 4, "{} datasets", analyses.len());
+    for (index, before) in analyses.iter().enumerate() {
+        for after in [before, &analyses[(index + 1) % analyses.len()]] {
+            let comparison = RunComparison::of((before, "run 3"), (after, "run 7"), &CompareOptions::default());
+            let text = compare::terminal(&comparison, 80, true)
+                + &compare::junit(&comparison)
+                + &compare::markdown(&comparison);
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+            check_html(&compare::html(&comparison, None));
+        }
+    }
+}
+
+#[test]
+fn pages_are_for_the_browser_to_look_at() {
+    let (before, after) = before_and_after();
+    let page = told(&before, &after, |comparison| compare::html(comparison, Some("index.html")));
+    check_html(&page);
+    fs::write(figures::gallery().join("compare-kernels.html"), page).expect("the gallery can be written");
+    let hostile = hostile::dataset();
+    let page = told(&hostile, &hostile, |comparison| compare::html(comparison, None));
+    check_html(&page);
+    let text = told(&hostile, &hostile, |comparison| {
+        compare::terminal(comparison, 80, false) + &compare::markdown(comparison) + &compare::junit(comparison)
+    });
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "nothing that a terminal obeys");
+    assert!(!page.contains("<script"), "no script");
+}
