@@ -65,6 +65,16 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Compare two runs, figure by figure; exit status 1 when something got worse
     Compare(CompareArguments),
+    /// One row's figure over many runs, with the runs at which it changed
+    History(HistoryArguments),
+    /// Write a run into one file: study, machine, every trial with its raw histograms, and their hashes
+    Export(ExportArguments),
+    /// Take a run from such a file into the store
+    Import(ImportArguments),
+    /// Check a run or a bundle: hashes, and every figure worked out again from the raw data
+    Verify(VerifyArguments),
+    /// Do what a bundle's run did again on this machine, and compare the two
+    Rerun(RerunArguments),
     /// List the built-in studies, and the runs in the store
     List(ListArguments),
     /// Tell what this machine can do, and the command that installs what is missing
@@ -91,7 +101,7 @@ pub(crate) enum Command {
     Manual,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     after_help = "Examples:\n  fstone run small-file --quick\n  fstone run small-file --dry-run\n  sudo fstone run small-file --duration 60s --repeats 5 --device-size 16GiB\n  \
     fstone run ./my-study.toml --only filesystem='ext4*'\n  fstone run kernel-tree --set build=none --source linux-6.1.tar.xz\n  fstone run --all --quick\n  fstone run small-file --device directory --work-directory /mnt/scratch\n  fstone run small-file --device /dev/sdX1 --allow-destroy /dev/sdX1"

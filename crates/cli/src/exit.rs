@@ -6,7 +6,8 @@
 pub(crate) enum Exit {
     /// Done. Refused, failed, hung and skipped rows are results and do not change this, as long as any trial completed.
     Success = 0,
-    /// `fstone compare` found a regression: a real difference for the worse beyond the threshold.
+    /// `fstone compare` found a regression: a real difference for the worse beyond the threshold; or `fstone verify` a
+    /// figure that does not follow from what was recorded.
     Regression = 1,
     /// The command line, a study file or a profile is wrong.
     BadInput = 2,
@@ -22,7 +23,7 @@ pub(crate) enum Exit {
 
 /// The table for `fstone --help`.
 pub(crate) const HELP: &str = "Exit status:\n  0    done; refused, failed or skipped rows are results\n  \
-    1    fstone compare found a regression\n  2    the command line, a study file or a profile is wrong\n  3    refused for safety, or a right or tool is missing\n  4    no trial completed, or a load ended with errors\n  \
+    1    fstone compare found a regression, or fstone verify a wrong figure\n  2    the command line, a study file or a profile is wrong\n  3    refused for safety, or a right or tool is missing\n  4    no trial completed, or a load ended with errors\n  \
     5    fstone itself failed\n  130  interrupted; everything was undone, finished trials were kept";
 
 impl From<Exit> for std::process::ExitCode {

@@ -1,6 +1,7 @@
 //! The built-in studies, and study files of the user's.
 
 use fstone_formats::diagnostic::Source;
+use fstone_model::Plan;
 use std::{
     fs, io,
     io::Read as _,
@@ -17,7 +18,16 @@ const FILE_LIMIT_BYTES: u64 = 16 << 20;
 /// A study and where the files it names are looked up.
 pub(crate) struct Study {
     pub(crate) source: Source,
-    directory: Option<PathBuf>,
+    files: Files,
+}
+
+/// Where a study's files are.
+enum Files {
+    BuiltIn,
+    /// Beside it.
+    Directory(PathBuf),
+    /// Recorded with it, as (name, content).
+    Recorded(Vec<(String, String)>),
 }
 
 /// Names of the built-in studies.
@@ -30,7 +40,7 @@ pub(crate) fn find(name: &str) -> Result<Study, FindError> {
     if !name.contains(['/', '.']) {
         let file = format!("{name}.toml");
         return match built_in::FILES.iter().find(|(known, _)| *known == file) {
-            Some((_, text)) => Ok(Study { source: Source::new(file, *text), directory: None }),
+            Some((_, text)) => Ok(Study { source: Source::new(file, *text), files: Files::BuiltIn }),
             None => Err(FindError::NotBuiltIn { name: name.to_owned(), known: names().collect::<Vec<_>>().join(", ") }),
         };
     }
@@ -38,19 +48,30 @@ pub(crate) fn find(name: &str) -> Result<Study, FindError> {
     let text = read_bounded(path).map_err(|error| FindError::Read { path: path.to_owned(), error })?;
     let directory = path.parent().unwrap_or(Path::new(""));
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    Ok(Study { source: Source::new(name, text), directory: Some(directory.to_owned()) })
+    Ok(Study { source: Source::new(name, text), files: Files::Directory(directory.to_owned()) })
 }
 
 impl Study {
+    /// The study that a run was made from, with its files as they were.
+    pub(crate) fn recorded(plan: &Plan) -> Self {
+        let source = Source::new(format!("{}.toml", plan.study), plan.source.as_str());
+        Self { source, files: Files::Recorded(plan.attachments.clone()) }
+    }
+
     /// A file that the study names, looked up beside it (formats has refused absolute paths and `..`).
     pub(crate) fn load(&self, name: &str) -> Result<String, String> {
-        match &self.directory {
-            None => built_in::FILES
+        match &self.files {
+            Files::Recorded(files) => files
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, text)| text.clone())
+                .ok_or_else(|| format!("it was not recorded with the run: {name}")),
+            Files::BuiltIn => built_in::FILES
                 .iter()
                 .find(|(known, _)| *known == name)
                 .map(|(_, text)| (*text).to_owned())
                 .ok_or_else(|| format!("there is no built-in file {name}")),
-            Some(directory) => {
+            Files::Directory(directory) => {
                 let path = directory.join(name);
                 read_bounded(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
             }

@@ -56,6 +56,11 @@ pub(crate) fn print(text: &str) {
     }
 }
 
+/// Text of others without control characters: nothing that a terminal obeys.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 /// Prints an error with everything that led to it, one cause a line.
 pub(crate) fn print_failure(failure: &Failure) {
     let mut causes = failure.error.chain();

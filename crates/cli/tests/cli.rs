@@ -355,3 +355,72 @@ fn a_regression_ends_with_1_and_another_machine_is_refused() {
     assert!(err.contains("different machine") && err.contains("--across machine"), "{err}");
     assert_eq!(bench.run(&["compare", "1", "2", "--across", "machine"]).0, 1, "told to, it does");
 }
+
+#[test]
+fn a_run_goes_into_a_bundle_and_back_and_every_figure_follows_from_it() {
+    let bench = Bench::new();
+    two_runs(&bench, "2");
+    let told = bench.succeed(&["export", "2", "two.fstone"]);
+    let digest = told.rsplit(' ').next().expect("a digest").trim().to_owned();
+    assert_eq!(digest.len(), 64, "{told}");
+    assert_eq!(bench.run(&["export", "2", "two.fstone"]).0, 2, "no file is overwritten");
+    assert_eq!(bench.run(&["export", "9", "nine.fstone"]).0, 2);
+
+    let verified = bench.succeed(&["verify", "two.fstone"]);
+    assert!(verified.contains(&digest) && verified.contains("worked out again: 0 differ"), "{verified}");
+    assert!(bench.succeed(&["import", "two.fstone"]).contains("is run 3 here"));
+    let report = |run: &str| {
+        let mut json: serde_json::Value =
+            serde_json::from_str(&bench.succeed(&["report", run, "--format", "json"])).expect("JSON");
+        json["run"]["id"] = 0.into();
+        json
+    };
+    assert_eq!(report("2"), report("3"), "an imported run is the run");
+    assert_eq!(bench.run(&["compare", "2", "two.fstone"]).0, 2, "it is the same one");
+
+    fs::write(bench.path("cut.fstone"), &fs::read(bench.path("two.fstone")).expect("read")[..900]).expect("written");
+    for command in ["verify", "import", "rerun"] {
+        let (code, _, err) = bench.run(&[command, "cut.fstone"]);
+        assert_eq!(code, 2, "{command}: {err}");
+    }
+    let (code, _, err) = bench.run(&["verify", "tiny.toml"]);
+    assert!(code == 2 && err.contains("tiny.toml"), "{err}");
+}
+
+#[test]
+fn a_figure_that_was_changed_by_hand_is_found() {
+    if !tool("sqlite3") {
+        eprintln!("skipped: no sqlite3 to change the store with");
+        return;
+    }
+    let bench = Bench::new();
+    two_runs(&bench, "1");
+    let sql = "UPDATE figures SET value = value * 1.000001 WHERE run = 1 AND metric = 'transactions per second'";
+    assert!(Process::new("sqlite3").arg(bench.store()).arg(sql).status().is_ok_and(|status| status.success()));
+    let (code, out, err) = bench.run(&["verify", "1"]);
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("1 differ") && out.contains("transactions per second:"), "{out}");
+}
+
+#[test]
+fn a_bundle_is_repeated_here_and_its_programs_only_when_permitted() {
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    let study = fs::read_to_string(bench.path("tiny.toml")).expect("it was written");
+    let command = "[[step]]\ncommand = { shell = true, run = \"touch proof\" }\n";
+    bench.write("tiny.toml", &study.replace("[[step]]\nfsck", &format!("{command}[[step]]\nfsck")));
+    let options = ["--device", "directory", "--duration", "200ms", "--repeats", "1"];
+    bench.succeed(&[&["run", "./tiny.toml"][..], &options].concat());
+    bench.succeed(&["export", "1", "one.fstone"]);
+    fs::remove_file(bench.path("tiny.toml")).expect("the bundle has it");
+
+    let (code, _, err) = bench.run(&["rerun", "one.fstone", "--device", "directory"]);
+    assert_eq!(code, 3, "{err}");
+    assert!(err.contains("touch proof") && err.contains("--allow-commands"), "{err}");
+    let plan = bench.succeed(&["rerun", "one.fstone", "--device", "directory", "--dry-run"]);
+    assert!(plan.contains("touch proof"), "{plan}");
+    let out = bench.succeed(&["rerun", "one.fstone", "--device", "directory", "--allow-shell"]);
+    assert!(out.contains("Run 2 here against the bundle") && out.contains("transactions per second"), "{out}");
+    let history = bench.succeed(&["history"]);
+    assert!(history.contains("over 2 runs"), "{history}");
+}

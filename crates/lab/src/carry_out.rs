@@ -6,6 +6,7 @@ use crate::{
     executor::{Executor, ExecutorError, HostExecutor, Job, TrialEnd},
     machine::Machine,
     schedule::{Schedule, ScheduleError, trial_seed},
+    steady,
     undo::{JournalError, UndoError},
     work_directory::{WorkDirectory, WorkDirectoryError},
 };
@@ -185,11 +186,12 @@ pub fn run_trials(
         let seed = trial_seed(plan, id.repetition);
         let end = executor.run(&Job { plan, cell, id, position, seed, sink });
         let label = || cell.label.clone();
-        let (trial, stuck) = match end.map_err(|source| LabError::Trial { id, label: label(), source })? {
+        let (mut trial, stuck) = match end.map_err(|source| LabError::Trial { id, label: label(), source })? {
             TrialEnd::Finished(trial) => (trial, None),
             TrialEnd::Cancelled => return Ok(RunEnd::Cancelled),
             TrialEnd::Stuck(trial, undo) => (trial, Some(undo)),
         };
+        steady::mark(&mut trial);
         recorder.trial_finished(&trial).map_err(recording)?;
         sink.event(&Event::TrialFinished(&trial));
         if let Some(undo) = stuck {

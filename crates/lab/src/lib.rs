@@ -27,6 +27,7 @@ pub mod meters;
 pub mod mount;
 pub mod schedule;
 pub mod source_tree;
+mod steady;
 pub mod stop;
 #[cfg(test)]
 mod testing;

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`analysis`] works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
-//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side.
+//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
+//! [`history`] one figure of many.
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
 //! derived from the run's. The same dataset gives the same bytes. This crate must not see a connection, a file or a
@@ -11,6 +12,7 @@
 pub mod analysis;
 pub mod compare;
 mod csv;
+pub mod history;
 pub mod html;
 pub mod json;
 mod legend;

@@ -71,3 +71,98 @@ pub(crate) enum CompareFormat {
 fn parse_share(text: &str) -> Result<f64, String> {
     units::parse_share(text).map_err(|error| error.to_string())
 }
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone history\n  fstone history ext4 --study small-file --column 'transactions per second'\n  fstone history ext4 --format html --output ext4.html"
+)]
+pub(crate) struct HistoryArguments {
+    /// The row's label, as the report's table has it. Default: the first row
+    #[arg(value_name = "ROW")]
+    pub(crate) row: Option<String>,
+    /// The study. Default: that of the last run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) study: Option<String>,
+    /// The column. Default: the first that has a better direction
+    #[arg(long, value_name = "HEADER")]
+    pub(crate) column: Option<String>,
+    /// What to make
+    #[arg(long, short, default_value = "terminal")]
+    pub(crate) format: HistoryFormat,
+    /// Where to. Default: standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryFormat {
+    /// A line per run
+    Terminal,
+    /// Everything
+    Json,
+    /// One self-contained page
+    Html,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone export 3 small-file.fstone")]
+pub(crate) struct ExportArguments {
+    /// The run's number (`fstone list runs`)
+    #[arg(value_name = "RUN")]
+    pub(crate) run: u64,
+    /// The file to make; there may be none of this name yet
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone import small-file.fstone")]
+pub(crate) struct ImportArguments {
+    /// A bundle that `fstone export` made
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  fstone verify small-file.fstone\n  fstone verify 3")]
+pub(crate) struct VerifyArguments {
+    /// A bundle, or the number of a run
+    #[arg(value_name = "FILE|RUN")]
+    pub(crate) what: String,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone rerun small-file.fstone --dry-run\n  fstone rerun small-file.fstone\n  fstone rerun kernel-tree.fstone --allow-commands\n\n\
+    The study in the bundle is read like any study file and run with the seed and the options it had there. Block devices and directories of\n\
+    the other machine are never used: name yours with --device."
+)]
+pub(crate) struct RerunArguments {
+    /// A bundle that `fstone export` made
+    #[arg(value_name = "FILE")]
+    pub(crate) bundle: PathBuf,
+    /// Permit the study to run programs and read files of this machine; without it they are listed and refused
+    #[arg(long, visible_alias = "allow-shell")]
+    pub(crate) allow_commands: bool,
+    /// Print the plan and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How often each cell is tried: N, or MIN..MAX. Default: as in the bundle
+    #[arg(long, value_name = "N", value_parser = super::parse_repeats)]
+    pub(crate) repeats: Option<(u32, u32)>,
+    /// Size of the loop image. Default: as in the bundle
+    #[arg(long, value_name = "SIZE", value_parser = super::parse_bytes)]
+    pub(crate) device_size: Option<u64>,
+    /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device to format
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+    /// Permit fstone to format this block device; needed beside --device PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_destroy: Vec<PathBuf>,
+    /// Archive of a source tree for the studies that unpack one
+    #[arg(long, value_name = "PATH")]
+    pub(crate) source: Option<PathBuf>,
+    /// Where the HTML report goes. Default: a directory `reports` beside the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}

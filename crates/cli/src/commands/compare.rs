@@ -11,7 +11,7 @@ use fstone_report::{
     Analysis,
     compare::{self, CompareOptions, Mismatch, RunComparison, Setting},
 };
-use fstone_store::Store;
+use fstone_store::{ReadError, Store};
 use std::path::Path;
 
 pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> CommandResult {
@@ -89,9 +89,17 @@ pub(crate) fn find(context: &Context, name: &str) -> Result<Named, Failure> {
             ),
         ));
     }
-    let dataset = fstone_store::bundle::read(path).or_exit(Exit::BadInput)?;
+    let mut dataset = fstone_store::bundle::read(path).or_exit(Exit::BadInput)?;
+    without_loads(&mut dataset);
     let file = path.file_name().map_or_else(|| name.into(), |file| file.to_string_lossy());
     Ok(Named { name: format!("{file} (run {} of {})", dataset.run.id, dataset.run.inventory.host), dataset })
+}
+
+/// Drops the load engine's reports, which a comparison has no use for.
+pub(crate) fn without_loads(dataset: &mut Dataset) {
+    for step in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps) {
+        step.load = None;
+    }
 }
 
 /// The store, which has to be there.
@@ -109,8 +117,13 @@ pub(crate) fn open(context: &Context) -> Result<Store, Failure> {
 
 /// A run without its load reports.
 fn figures(store: &Store, run: u64) -> Result<Dataset, Failure> {
-    match store.figures(run) {
-        Err(fstone_store::ReadError::NoSuchRun { run }) => {
+    read_or_exit(store.figures(run))
+}
+
+/// What was read of a run; that there is none of this number is the user's mistake.
+pub(crate) fn read_or_exit(read: Result<Dataset, ReadError>) -> Result<Dataset, Failure> {
+    match read {
+        Err(ReadError::NoSuchRun { run }) => {
             Err(Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them")))
         }
         other => other.or_exit(Exit::LabFailed),

@@ -1,13 +1,16 @@
 //! One module per command: what the arguments mean, in calls to the other crates.
 
+pub(crate) mod bundles;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod ffsb;
 pub(crate) mod generated;
+pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod report;
+pub(crate) mod rerun;
 pub(crate) mod run;
 pub(crate) mod sysbench;
 

@@ -114,7 +114,7 @@ impl Agenda {
 }
 
 /// The plan of a study as this command line changes it.
-fn plan(context: &Context, study: &Study, arguments: &RunArguments) -> Result<Plan, Failure> {
+pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -> Result<Plan, Failure> {
     let device = arguments.device.as_deref().map(str::parse::<DeviceChoice>).transpose();
     let device = device.map_err(|words| Failure::new(Exit::BadInput, format!("--device: {words}")))?;
     let overrides = Overrides {
@@ -166,7 +166,12 @@ fn lab_options(context: &Context, arguments: &RunArguments) -> LabOptions {
     }
 }
 
-fn carry_out(context: &Context, arguments: &RunArguments, mut plan: Plan, expected: Expected) -> CommandResult {
+pub(super) fn carry_out(
+    context: &Context,
+    arguments: &RunArguments,
+    mut plan: Plan,
+    expected: Expected,
+) -> CommandResult {
     let cancel = cancel_on_signals()?;
     sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
     let mut store = context.open_store()?;

@@ -21,6 +21,7 @@ mod rows;
 mod series;
 mod theme;
 mod then_now;
+mod timeline;
 
 use crate::{
     Analysis, Options,
@@ -33,6 +34,7 @@ use fstone_model::Dataset;
 pub(crate) use column::capital;
 pub(crate) use forest::forest;
 pub(crate) use theme::style;
+pub(crate) use timeline::timeline;
 
 /// The width figures are drawn at for papers and desktops.
 pub(crate) const WIDE: f64 = 720.0;

@@ -4,6 +4,7 @@ mod compare;
 mod figures;
 mod fixture;
 mod formats;
+mod history;
 mod hostile;
 mod odd;
 mod pages;

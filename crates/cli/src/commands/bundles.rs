@@ -1,0 +1,168 @@
+//! `fstone export`, `fstone import` and `fstone verify`: a run in one file, and whether its figures follow from what was
+//! recorded.
+
+use super::{
+    Context,
+    compare::{open, read_or_exit},
+};
+use crate::{
+    args::{ExportArguments, ImportArguments, VerifyArguments},
+    exit::Exit,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use fstone_lab::executor::load_figures;
+use fstone_model::{Dataset, LoadReport, StepResult, Trial, histogram::BUCKETS, metric::catalog, units};
+use fstone_report::analysis;
+use fstone_store::{ReadError, bundle};
+use std::path::Path;
+
+pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandResult {
+    let store = open(context)?;
+    match bundle::export(&store, arguments.run, &arguments.file) {
+        Err(bundle::ExportError::Read(ReadError::NoSuchRun { run })) => {
+            return Err(Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them")));
+        }
+        Err(error @ bundle::ExportError::Exists { .. }) => return Err(error).or_exit(Exit::BadInput),
+        other => other.or_exit(Exit::LabFailed)?,
+    }
+    let contents = bundle::verify(&arguments.file).or_exit(Exit::LabFailed)?;
+    let packed = std::fs::metadata(&arguments.file).map_or(0, |metadata| metadata.len());
+    terminal::print(&format!(
+        "Run {} is in {}: {} trials, {} ({} unpacked).\nIts digest, for those who get it: {}\n",
+        arguments.run,
+        arguments.file.display(),
+        contents.trials,
+        units::format_bytes(packed),
+        units::format_bytes(contents.bytes),
+        contents.digest
+    ));
+    Ok(Exit::Success)
+}
+
+pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandResult {
+    // What is no bundle makes no store.
+    let contents = bundle::verify(&arguments.file).or_exit(Exit::BadInput)?;
+    let mut store = context.open_store()?;
+    let run = bundle::import(&mut store, &arguments.file).or_exit(Exit::BadInput)?;
+    terminal::print(&format!(
+        "{} is run {run} here: {}, {} trials of {}, digest {}.\n",
+        arguments.file.display(),
+        terminal::harmless(&contents.title),
+        contents.trials,
+        terminal::harmless(&contents.host),
+        contents.digest
+    ));
+    Ok(Exit::Success)
+}
+
+pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandResult {
+    let (dataset, digest) = match arguments.what.parse::<u64>() {
+        Ok(run) => (read_or_exit(open(context)?.dataset(run))?, None),
+        Err(_) => {
+            let path = Path::new(&arguments.what);
+            let contents = bundle::verify(path).or_exit(Exit::BadInput)?;
+            (bundle::read(path).or_exit(Exit::BadInput)?, Some(contents.digest))
+        }
+    };
+    let verified = Verified::of(&dataset);
+    let mut text = String::new();
+    if let Some(digest) = digest {
+        text.push_str(&format!("Every entry is what the manifest says; digest {digest}.\n"));
+    }
+    text.push_str(&format!(
+        "{} trials: {} figures follow from the load engine's reports and were worked out again: {} differ.\n\
+         {} figures are themselves what was read (clocks, the kernel's and the tools' counters).\n\
+         {} latency histograms: {} do not hold what they say.\n\
+         {} figures of the table ({} rows × {} columns) were worked out from the trials just now.\n",
+        dataset.trials.len(),
+        verified.recomputed,
+        verified.wrong.len(),
+        verified.read,
+        verified.histograms,
+        verified.broken.len(),
+        verified.table.0 * verified.table.1,
+        verified.table.0,
+        verified.table.1,
+    ));
+    for line in verified.wrong.iter().chain(&verified.broken).take(MAX_TOLD) {
+        text.push_str(&format!("! {}\n", terminal::harmless(line)));
+    }
+    let more = (verified.wrong.len() + verified.broken.len()).saturating_sub(MAX_TOLD);
+    if more > 0 {
+        text.push_str(&format!("! and {more} more\n"));
+    }
+    terminal::print(&text);
+    Ok(if verified.wrong.is_empty() && verified.broken.is_empty() { Exit::Success } else { Exit::Regression })
+}
+
+/// Findings beyond this many are counted.
+const MAX_TOLD: usize = 20;
+
+/// What working everything out again came to.
+#[derive(Default)]
+struct Verified {
+    /// Figures that follow from a load report.
+    recomputed: usize,
+    /// Figures that nothing else was recorded of.
+    read: usize,
+    /// Histograms that were looked into.
+    histograms: usize,
+    /// Figures that are not what their report gives.
+    wrong: Vec<String>,
+    /// Histograms whose count is not that of their buckets.
+    broken: Vec<String>,
+    /// Rows and columns of the table.
+    table: (usize, usize),
+}
+
+impl Verified {
+    fn of(dataset: &Dataset) -> Self {
+        let mut verified = Self::default();
+        for trial in &dataset.trials {
+            for step in &trial.steps {
+                match &step.load {
+                    Some(report) => verified.step(trial, step, report),
+                    None => verified.read += step.figures.len(),
+                }
+            }
+        }
+        let table = analysis::Analysis::of(dataset);
+        verified.table = (table.rows.len(), table.columns.len());
+        verified
+    }
+
+    fn step(&mut self, trial: &Trial, step: &StepResult, report: &LoadReport) {
+        let place = |what: &str| {
+            format!("cell {}, repetition {}, step {}, {what}", trial.id.cell, trial.id.repetition, step.step)
+        };
+        let again = load_figures(report, None);
+        for figure in &step.figures {
+            let value = if figure.metric == catalog::WRITE_AMPLIFICATION.name {
+                let device = step.figure(catalog::DEVICE_WRITTEN_BYTES.name).map(|figure| figure.value);
+                device.filter(|_| report.written_bytes() > 0).map(|device| device / report.written_bytes() as f64)
+            } else {
+                again.iter().find(|other| other.metric == figure.metric).map(|other| other.value)
+            };
+            match value {
+                None => self.read += 1,
+                Some(value) => {
+                    self.recomputed += 1;
+                    if value.to_bits() != figure.value.to_bits() && !(value.is_nan() && figure.value.is_nan()) {
+                        self.wrong
+                            .push(place(&format!("{}: {} is recorded, {value} follows", figure.metric, figure.value)));
+                    }
+                }
+            }
+        }
+        let histograms = report.operations.iter().map(|operation| (&operation.name, &operation.latency));
+        for (name, histogram) in histograms.chain(report.calls.iter().map(|call| (&call.call, &call.latency))) {
+            self.histograms += 1;
+            let counted = histogram.buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+            let known = histogram.buckets.iter().all(|(bucket, _)| (*bucket as usize) < BUCKETS);
+            if counted != histogram.count || !known {
+                self.broken
+                    .push(place(&format!("{name}: {} are recorded, its buckets hold {counted}", histogram.count)));
+            }
+        }
+    }
+}

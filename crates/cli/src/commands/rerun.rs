@@ -1,0 +1,171 @@
+//! `fstone rerun`: what a bundle's run did, done again on this machine, and the two compared.
+//!
+//! A bundle comes from somebody else. Its plan is not trusted: the study that is in it is read again like any study file,
+//! with the options of its recorded command line, so that what a study may not say a bundle may not either. Devices and
+//! directories of the other machine are never used, and programs of the study run only when the user says so.
+
+use super::{
+    Context,
+    compare::{open, without_loads},
+    run::{self, carry_out},
+};
+use crate::{
+    args::{Arguments, Command, RerunArguments, RunArguments},
+    exit::Exit,
+    progress::Expected,
+    studies::Study,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use clap::Parser as _;
+use fstone_model::{
+    Dataset, Plan,
+    study::{DeviceSpec, StepAction},
+    units,
+};
+use fstone_report::{
+    Analysis,
+    compare::{self, CompareOptions, RunComparison},
+};
+use fstone_store::bundle;
+use std::time::Duration;
+
+pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandResult {
+    let mut recorded = bundle::read(&arguments.bundle).or_exit(Exit::BadInput)?;
+    let options = options(&recorded, arguments)?;
+    let plan = run::plan(context, &Study::recorded(&recorded.run.plan), &options)?;
+    refuse_places(&plan, arguments)?;
+    refuse_commands(&plan, arguments)?;
+    announce(&recorded, &plan);
+    if options.dry_run {
+        terminal::print(&fstone_lab::describe::describe(&plan, &context.work_directory).to_string());
+        return Ok(Exit::Success);
+    }
+    let study = plan.study.clone();
+    let exit = carry_out(context, &options, plan, Expected::default())?;
+    if exit != Exit::Success {
+        return Ok(exit);
+    }
+    let store = open(context)?;
+    let runs = store.runs().or_exit(Exit::LabFailed)?;
+    let Some(id) = runs.iter().rfind(|run| run.study == study).map(|run| run.id) else { return Ok(exit) };
+    let again = store.figures(id).or_exit(Exit::LabFailed)?;
+    without_loads(&mut recorded);
+    let mut text = String::from("\n");
+    for mismatch in compare::mismatches(&recorded, &again) {
+        text.push_str(&format!(
+            "Not the same {}: {}; here {}.\n",
+            mismatch.setting.word(),
+            mismatch.baseline,
+            mismatch.other
+        ));
+    }
+    let (first, second) = (Analysis::of(&recorded), Analysis::of(&again));
+    let names =
+        (format!("the bundle (run {} of {})", recorded.run.id, recorded.run.inventory.host), format!("run {id} here"));
+    let comparison = RunComparison::of((&first, &names.0), (&second, &names.1), &CompareOptions::default());
+    text.push_str(&compare::terminal(&comparison, terminal::width(), context.colored()));
+    terminal::print(&text);
+    Ok(Exit::Success)
+}
+
+/// The options the run was started with, as far as they are the study's affair, and this machine's in place of the rest.
+fn options(recorded: &Dataset, arguments: &RerunArguments) -> Result<RunArguments, Failure> {
+    let run = &recorded.run;
+    let unknown = |why: &str| {
+        Failure::new(
+            Exit::BadInput,
+            format!(
+                "cannot repeat {}: its command line is {:?}, {why}",
+                arguments.bundle.display(),
+                run.command.join(" ")
+            ),
+        )
+    };
+    let parsed = Arguments::try_parse_from(&run.command).map_err(|_| unknown("which this fstone does not know"))?;
+    let started = match parsed.command {
+        Command::Run(started) => started,
+        // A run that itself repeated a bundle: the study in the bundle has all there is to say.
+        Command::Rerun(_) => RunArguments::default(),
+        _ => return Err(unknown("which is not that of a run")),
+    };
+    Ok(RunArguments {
+        study: Some(run.plan.study.clone()),
+        quick: run.plan.quick,
+        duration: started.duration,
+        repeats: arguments.repeats.or(started.repeats),
+        only: started.only,
+        set: started.set,
+        device_size: arguments.device_size.or(started.device_size),
+        // "loop" and "zram" mean the same here; a path does not.
+        device: arguments.device.clone().or(started.device.filter(|device| matches!(device.as_str(), "loop" | "zram"))),
+        seed: Some(run.plan.seed),
+        dry_run: arguments.dry_run,
+        allow_destroy: arguments.allow_destroy.clone(),
+        source: arguments.source.clone(),
+        output: arguments.output.clone(),
+        ..RunArguments::default()
+    })
+}
+
+/// A block device or directory that the bundle names is another machine's.
+fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
+    let named = plan.cells.iter().find_map(|cell| match &cell.device {
+        DeviceSpec::Block { path }
+        | DeviceSpec::Directory { path: Some(path) }
+        | DeviceSpec::Loop { directory: Some(path), .. } => Some(path),
+        _ => None,
+    });
+    match named.filter(|_| arguments.device.is_none()) {
+        Some(path) => Err(Failure::new(
+            Exit::CannotHere,
+            format!("the bundle's study works on {path:?} of its own machine; say where to work here with --device"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Programs that a study runs would run with all rights of whoever repeats it.
+fn refuse_commands(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
+    let mut commands: Vec<String> = Vec::new();
+    for step in plan.cells.iter().flat_map(|cell| &cell.steps) {
+        let command = match &step.action {
+            StepAction::Command { argv, .. } => Some(argv.join(" ")),
+            StepAction::CopyIn { source, .. } => Some(format!("(reads {source})")),
+            StepAction::Load(load) => load.callout.clone(),
+            _ => None,
+        };
+        commands.extend(command.filter(|command| !commands.contains(command)).into_iter().collect::<Vec<_>>());
+    }
+    if commands.is_empty() || arguments.allow_commands || arguments.dry_run {
+        return Ok(());
+    }
+    let listed: Vec<String> = commands.iter().map(|command| format!("  {}", terminal::harmless(command))).collect();
+    Err(Failure::new(
+        Exit::CannotHere,
+        format!(
+            "the bundle's study runs programs and reads files of this machine:\n{}\nLook at them; if they may, say --allow-commands",
+            listed.join("\n")
+        ),
+    ))
+}
+
+fn announce(recorded: &Dataset, plan: &Plan) {
+    let run = &recorded.run;
+    let took = run.finished_unix_ns.map_or_else(
+        || "did not finish".to_owned(),
+        |end| format!("took {}", units::format_duration(Duration::from_nanos(end.saturating_sub(run.started_unix_ns)))),
+    );
+    eprintln!(
+        "Repeating {} of {}: {} cells, {} trials in all, {took} there.",
+        terminal::harmless(&run.plan.title),
+        terminal::harmless(&run.inventory.host),
+        plan.cells.len(),
+        recorded.trials.len()
+    );
+    if plan.cells.len() != run.plan.cells.len() {
+        eprintln!(
+            "The plan there had {} cells: this fstone, or this user, makes another one of the study.",
+            run.plan.cells.len()
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether a load's rate was the same all along: a mean over two levels describes neither.
+
+use fstone_model::{LoadReport, Trial, units::format_duration};
+use fstone_stats::{
+    Sample,
+    series::{Stationarity, stationarity},
+};
+use std::time::Duration;
+
+/// Adds a warning to the trial for each load whose rate changed on the way. Whatever carried the trial out, this is
+/// where its series is judged.
+pub(crate) fn mark(trial: &mut Trial) {
+    let found: Vec<String> = trial
+        .steps
+        .iter()
+        .filter_map(|step| Some(format!("{}: {}", step.step, unsteady(step.load.as_deref()?, trial.seed)?)))
+        .collect();
+    trial.warnings.extend(found);
+}
+
+/// What a reader has to know about the load's course; `None` when it was steady, or too short to tell (20 points).
+fn unsteady(report: &LoadReport, seed: u64) -> Option<String> {
+    // The last point is cut short by the end.
+    let (_, whole) = report.series.split_last()?;
+    let series = Sample::new(whole.iter().map(|point| point.operations as f64).collect()).ok()?;
+    let after = |points: usize| {
+        let ns = report.series_interval_ns.saturating_mul(points as u64);
+        format_duration(Duration::from_nanos(ns))
+    };
+    let all = after(report.series.len());
+    match stationarity(&series, seed) {
+        Stationarity::Stationary | Stationarity::TooShort => None,
+        Stationarity::WarmUp { until_index } => Some(format!(
+            "the first {} of {all} went at another rate than the rest (warm-up); the figures are of both together",
+            after(until_index)
+        )),
+        Stationarity::Shifted { at } => {
+            let times: Vec<String> = at.into_iter().map(after).collect();
+            Some(format!("its rate changed after {} of {all}; the figures are of all of it together", times.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_model::load::SeriesPoint;
+
+    fn report(points: usize, rate: impl Fn(usize) -> u64) -> LoadReport {
+        let point =
+            |index| SeriesPoint { operations: rate(index) + (index as u64 * 37) % 11, ..SeriesPoint::default() };
+        LoadReport {
+            series: (0..points).map(point).collect(),
+            series_interval_ns: 1_000_000_000,
+            ..LoadReport::default()
+        }
+    }
+
+    #[test]
+    fn a_load_that_changes_its_rate_is_marked() {
+        assert_eq!(unsteady(&report(61, |_| 1000), 1), None);
+        let told = unsteady(&report(61, |second| if second < 45 { 1000 } else { 800 }), 1);
+        let expected = "its rate changed after 45 s of 1 min 1 s; the figures are of all of it together";
+        assert_eq!(told.as_deref(), Some(expected));
+        let told = unsteady(&report(61, |second| if second < 10 { 500 } else { 1000 }), 1).expect("a warm-up");
+        assert!(told.starts_with("the first 10 s of 1 min 1 s went at another rate"), "{told}");
+    }
+
+    #[test]
+    fn what_is_too_short_to_tell_is_not_marked() {
+        assert_eq!(unsteady(&report(20, |second| second as u64 * 100), 1), None, "19 whole points");
+        assert_eq!(unsteady(&LoadReport::default(), 1), None);
+        // A last point that is cut short is no change.
+        assert_eq!(unsteady(&report(41, |second| if second < 40 { 1000 } else { 300 }), 1), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! One figure over many runs: a change is marked where it was, and nothing is marked where there was none.
+
+use crate::{
+    figures,
+    fixture::{self, Fs, Nature, Random},
+    pages::check_html,
+};
+use fstone_model::Dataset;
+use fstone_report::history::{self, History, HistoryError};
+use insta::assert_snapshot;
+use std::fs;
+
+const DAY_NS: u64 = 86_400_000_000_000;
+
+/// Daily runs of one study; `level` says what share of the usual each has.
+fn runs(count: u64, level: &dyn Fn(u64) -> f64) -> Vec<Dataset> {
+    (1..=count)
+        .map(|id| {
+            let columns =
+                [("transactions per second", "load", "transactions per second"), ("fsck time", "fsck", "time")];
+            let mut plan = fixture::plan("small-file", "Small files", 5, &columns);
+            fixture::cross(&mut plan, &[Fs("ext4", "ext4", "", ""), Fs("xfs", "xfs", "", "")], &[]);
+            let mut dataset = fixture::dataset(plan);
+            dataset.run.id = id;
+            dataset.run.started_unix_ns += id * DAY_NS;
+            let nature = |cell: &fstone_model::Cell| {
+                let share = if cell.index == 0 { level(id) } else { 1.0 };
+                Some(Nature { figures: vec![(9000.0 * share, 0.01), (1.8, 0.01)] })
+            };
+            fixture::complete(&mut dataset, 5, &mut Random::new(id), &nature, &|_, _, _| None);
+            dataset
+        })
+        .collect()
+}
+
+#[test]
+fn a_change_is_marked_where_it_was() {
+    let mut runs = runs(24, &|run| if run < 15 { 1.0 } else { 0.93 });
+    for dataset in &mut runs[14..] {
+        dataset.run.inventory.kernel = "Linux 6.19.0 #1 SMP x86_64".into();
+    }
+    runs[4].run.inventory.host = "elsewhere".into();
+    let names = [("main".to_owned(), 3)];
+    let history = History::of(&runs, Some("ext4"), None, &names).expect("a history");
+    assert_eq!(history.points.len(), 23);
+    let marked: Vec<u64> = history.changes.iter().map(|change| history.points[change.index].run).collect();
+    assert_eq!(marked, [15]);
+    assert_snapshot!("history", history::terminal(&history, 80, false));
+    let json: serde_json::Value = serde_json::from_str(&history::json(&history)).expect("JSON");
+    assert_eq!(json["left_out"], serde_json::json!([[5, "another machine"]]));
+    let page = history::html(&history, Some("index.html"));
+    check_html(&page);
+    fs::write(figures::gallery().join("history-ext4.html"), page).expect("the gallery can be written");
+}
+
+#[test]
+fn nothing_is_marked_where_nothing_changed() {
+    let runs = runs(24, &|run| if run < 15 { 1.0 } else { 0.93 });
+    for (row, column) in [("xfs", None), ("ext4", Some("fsck time"))] {
+        let history = History::of(&runs, Some(row), column, &[]).expect("a history");
+        assert_eq!(history.changes, [], "{row}");
+        assert!(history.sentences()[0].contains("no change point in 24 runs"), "{:?}", history.sentences());
+    }
+}
+
+#[test]
+fn few_runs_are_said_to_be_few_and_unknown_names_have_a_cure() {
+    let runs = runs(4, &|run| if run < 3 { 1.0 } else { 0.5 });
+    let history = History::of(&runs, None, None, &[]).expect("a history");
+    assert_eq!(history.label, "ext4");
+    assert_eq!(history.changes, []);
+    assert!(history.sentences()[0].contains("takes about 10 runs"), "{:?}", history.sentences());
+    assert_eq!(History::of(&[], None, None, &[]).expect_err("none"), HistoryError::NoRun);
+    let error = History::of(&runs, Some("ext5"), None, &[]).expect_err("no such row").to_string();
+    assert_eq!(error, "the last run has no row \"ext5\"; it has ext4, xfs");
+    let error = History::of(&runs, None, Some("speed"), &[]).expect_err("no such column").to_string();
+    assert!(error.contains("transactions per second, fsck time"), "{error}");
+}
