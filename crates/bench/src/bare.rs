@@ -44,6 +44,33 @@ pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration)
     })
 }
 
+/// Nothing but arithmetic in registers by some threads, in rounds per second: what two of the machine's processors can
+/// do more than one, whatever the program.
+pub(crate) fn arithmetic(threads: u64, time: Duration) -> Measured {
+    let one = |thread: u64| -> f64 {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(thread + 1);
+        let start = Instant::now();
+        let mut rounds = 0u64;
+        loop {
+            for _ in 0..STRIDE {
+                state ^= state >> 12;
+                state ^= state << 25;
+                state ^= state >> 27;
+            }
+            std::hint::black_box(state);
+            rounds += u64::from(STRIDE);
+            let elapsed = start.elapsed();
+            if elapsed >= time {
+                return rounds as f64 / elapsed.as_secs_f64();
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))).sum()
+    })
+}
+
 /// What is done to every file of a directory, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {

@@ -270,7 +270,12 @@ fn null_threads(amounts: &Amounts, _: &mut Places) -> Result<Vec<Side<'static>>,
         let workload = ours::on_one_file(bytes, Operation::Read(ours::random(4096)), threads, NULL, time);
         Ok(ours::per_second(&ours::run(&workload, Path::new("."))?))
     };
-    Ok(vec![Side::new("fstone, 1 thread", move || with(1)), Side::new("fstone", move || with(2))])
+    Ok(vec![
+        Side::new("fstone, 1 thread", move || with(1)),
+        Side::new("fstone", move || with(2)),
+        Side::new("arithmetic, 1 thread", move || bare::arithmetic(1, time)),
+        Side::new("arithmetic", move || bare::arithmetic(2, time)),
+    ])
 }
 
 /// Every measurement finds the directory as it must be: empty for creating, full for the others.

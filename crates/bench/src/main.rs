@@ -18,13 +18,30 @@ mod side;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// Set by a signal: loads end, and everything that was mounted or made is taken back.
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Ends on signals as it would by itself, with everything taken back.
+fn heed_signals() -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    [SIGINT, SIGTERM, SIGHUP]
+        .into_iter()
+        .try_for_each(|signal| signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED)).map(drop))
+}
 
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Small amounts, two rounds, nothing mounted: to see that everything still works.
     pub(crate) smoke: bool,
-    /// Only figures whose name contains this.
+    /// Only the figure of this name or, if there is none, those whose names contain it.
     pub(crate) only: Option<String>,
     /// How often every side is measured.
     pub(crate) rounds: usize,
@@ -72,6 +89,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Err(error) = heed_signals() {
+        eprintln!("fstone-bench: failed to heed signals: {error}");
+        return ExitCode::FAILURE;
+    }
     match run::run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

@@ -6,7 +6,6 @@ use fstone_engine::{RunOptions, Unobserved};
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A fileset of files of a size in the load's directory itself.
@@ -70,8 +69,7 @@ pub(crate) fn for_time(time: Duration) -> Stop {
 
 /// Runs it; any error is a failure here.
 pub(crate) fn run(workload: &Workload, directory: &Path) -> Result<LoadReport, Trouble> {
-    let cancel = AtomicBool::new(false);
-    let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false };
+    let options = RunOptions { seed: 1, cancel: &crate::INTERRUPTED, observer: &Unobserved, measure_null: false };
     let report = fstone_engine::run(workload, directory, &options).map_err(Trouble::failed)?;
     match report.errors.first() {
         Some(error) => Err(Trouble::Failed(format!("{} {}: {}", error.call, error.path, error.text))),

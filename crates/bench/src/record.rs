@@ -110,10 +110,10 @@ fn machine() -> Machine {
     }
 }
 
-/// Writes `<date>-<machine>.json` and `.md`; gives their paths.
+/// Writes `<date and time, UTC>-<machine>.json` and `.md`; gives their paths.
 pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>, String> {
     let machine = machine();
-    let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%dT%H%M").to_string();
     let slug: String = format!("{}x-{}", machine.cpus, machine.cpu)
         .to_lowercase()
         .split(|letter: char| !letter.is_ascii_alphanumeric())

@@ -13,7 +13,11 @@ const SEED: u64 = 1;
 /// Measures what was asked for and keeps it.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let amounts = Amounts::new(options);
-    let wanted = |figure: &Figure| options.only.as_ref().is_none_or(|only| figure.name.contains(only.as_str()));
+    let exact = |figure: &Figure| options.only.as_ref().is_some_and(|only| figure.name == only.as_str());
+    let one = all(&amounts).iter().any(exact);
+    let wanted = |figure: &Figure| {
+        exact(figure) || !one && options.only.as_ref().is_none_or(|only| figure.name.contains(only.as_str()))
+    };
     let mut records = Vec::new();
     for figure in all(&amounts).into_iter().filter(wanted) {
         eprintln!("{}: {}", figure.name, figure.title);
@@ -62,7 +66,11 @@ fn measure(figure: &Figure, amounts: &Amounts, rounds: usize) -> Result<Record, 
             if record.absent.iter().any(|absent| absent.starts_with(&format!("{}: ", side.name))) {
                 continue;
             }
-            match (side.measure)() {
+            let measured = (side.measure)();
+            if crate::interrupted() {
+                return Err(format!("measure {}: interrupted", figure.name));
+            }
+            match measured {
                 Ok(_) if round == 0 => {}
                 Ok(value) => values[index].push(value),
                 Err(Trouble::Absent(why)) => record.absent.push(format!("{}: {why}", side.name)),

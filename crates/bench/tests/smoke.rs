@@ -30,3 +30,33 @@ fn smoke() {
 fn wrong_arguments_are_refused() {
     Command::new(env!("CARGO_BIN_EXE_fstone-bench")).arg("--nonsense").assert().code(2);
 }
+
+#[test]
+fn interrupted_it_takes_everything_back() {
+    let mounts = || std::fs::read_to_string("/proc/self/mounts").expect("readable");
+    let output = tempfile::tempdir().expect("a temporary directory");
+    let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_fstone-bench"))
+        .args(["--only", "ext4-randread", "--rounds", "1000", "--seconds", "0.2", "--output"])
+        .arg(output.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it is built");
+    let ours = format!("/tmp/fstone-bench-{}-", bench.id());
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !mounts().contains(&ours) && std::time::Instant::now() < deadline {
+        if bench.try_wait().expect("it is ours").is_some() {
+            eprintln!("skipped: nothing can be mounted here");
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signalled = std::process::Command::new("kill").args(["-INT", &bench.id().to_string()]).status();
+    assert!(signalled.expect("kill is everywhere").success());
+    assert!(!bench.wait().expect("it is ours").success());
+    assert!(!mounts().contains(&ours));
+    let left = std::fs::read_dir("/tmp")
+        .expect("readable")
+        .flatten()
+        .any(|entry| entry.path().display().to_string().starts_with(&ours));
+    assert!(!left);
+}

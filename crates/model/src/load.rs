@@ -26,7 +26,7 @@ pub struct LoadReport {
     pub process_system_ns: u64,
     /// Threads that ran.
     pub threads: u32,
-    /// What each thread did, group by group; empty when it was not recorded.
+    /// What each thread of each measured phase did, group by group; empty when it was not recorded.
     #[serde(default)]
     pub per_thread: Vec<ThreadReport>,
     /// One per action of each group, in the workload's order.
@@ -57,8 +57,11 @@ pub struct ThreadReport {
     pub group: String,
     /// Operations it completed, and periodic fsyncs where they count as operations.
     pub operations: u64,
-    /// Time it spent in them.
+    /// Sum of their latencies.
     pub busy_ns: u64,
+    /// Latency of each.
+    #[serde(default)]
+    pub latency: Histogram,
 }
 
 /// One action of a group.

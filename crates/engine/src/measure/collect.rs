@@ -1,6 +1,6 @@
 //! Where the threads' counts come together.
 
-use super::tally::{Call, Latencies, ThreadTally};
+use super::tally::{Call, GroupFsyncTally, Latencies, ThreadTally};
 use fstone_model::Histogram;
 use fstone_model::histogram::BUCKETS;
 use fstone_model::load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, SeriesPoint};
@@ -64,9 +64,8 @@ struct Action {
 struct Group {
     actions: Vec<Action>,
     calls: Vec<Dense>,
-    periodic_fsyncs: u64,
-    end_fsyncs: u64,
-    fsync_latency: Dense,
+    periodic_fsyncs: (u64, Dense),
+    end_fsyncs: (u64, Dense),
 }
 
 /// One point: its counts, and its latencies dense or packed.
@@ -222,10 +221,12 @@ impl Collector {
         for (total, counted) in group.calls.iter_mut().zip(&mut tally.calls) {
             total.take(counted);
         }
-        totals.fsyncs += tally.group_fsyncs.periodic;
-        group.periodic_fsyncs += std::mem::take(&mut tally.group_fsyncs.periodic);
-        group.end_fsyncs += std::mem::take(&mut tally.group_fsyncs.at_end);
-        group.fsync_latency.take(&mut tally.group_fsyncs.latency);
+        let GroupFsyncTally { periodic, at_end } = &mut tally.group_fsyncs;
+        totals.fsyncs += periodic.count;
+        for (total, counted) in [(&mut group.periodic_fsyncs, periodic), (&mut group.end_fsyncs, at_end)] {
+            total.0 += std::mem::take(&mut counted.count);
+            total.1.take(&mut counted.latency);
+        }
     }
 
     /// Notes an error.
@@ -283,13 +284,12 @@ impl Collector {
                     latency: latencies.histogram(),
                 });
             }
-            if group.periodic_fsyncs + group.end_fsyncs > 0 {
-                collected.group_fsyncs.push(GroupFsyncs {
-                    group: names.group.clone(),
-                    periodic: group.periodic_fsyncs,
-                    at_end: group.end_fsyncs,
-                    latency: group.fsync_latency.histogram(),
-                });
+            let (periodic, at_end) = (group.periodic_fsyncs, group.end_fsyncs);
+            for (periodic, at_end, latency) in [(periodic.0, 0, periodic.1), (0, at_end.0, at_end.1)] {
+                if periodic + at_end > 0 {
+                    let group = names.group.clone();
+                    collected.group_fsyncs.push(GroupFsyncs { group, periodic, at_end, latency: latency.histogram() });
+                }
             }
         }
         let merged = inside.series.merged;

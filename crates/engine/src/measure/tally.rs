@@ -1,6 +1,8 @@
 //! What one thread counts during one point of the series.
 
+use fstone_model::Histogram;
 use fstone_model::histogram::{BUCKETS, bucket_of};
+use fstone_model::load::ThreadReport;
 
 /// Counts per bucket of one point of the series. Points are handed over every minute or more often, so 32 bits are
 /// enough; a thread that performs four actions thus needs at most 70 KiB, and the kernel lends only the pages used.
@@ -30,6 +32,19 @@ impl Latencies {
         }
         if latency_ns > self.max_ns {
             self.max_ns = latency_ns;
+        }
+    }
+
+    /// Adds what was recorded since the last [`Self::drain`] to another sum.
+    fn add_to(&self, whole: &mut ThreadSum) {
+        if self.is_empty() {
+            return;
+        }
+        whole.sum_ns += u128::from(self.sum_ns);
+        whole.min_ns = whole.min_ns.min(self.min_ns);
+        whole.max_ns = whole.max_ns.max(self.max_ns);
+        for bucket in bucket_of(self.min_ns)..=bucket_of(self.max_ns) {
+            whole.counts[bucket] += u64::from(self.counts.as_ref().map_or(0, |counts| counts[bucket]));
         }
     }
 
@@ -235,9 +250,57 @@ pub(crate) struct ThreadTally {
 /// Fsyncs of the group's policy.
 #[derive(Debug, Default)]
 pub(crate) struct GroupFsyncTally {
-    pub(crate) periodic: u64,
-    pub(crate) at_end: u64,
+    pub(crate) periodic: Fsyncs,
+    pub(crate) at_end: Fsyncs,
+}
+
+/// Fsyncs of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Fsyncs {
+    pub(crate) count: u64,
     pub(crate) latency: Latencies,
+}
+
+impl Fsyncs {
+    pub(crate) fn record(&mut self, latency_ns: u64) {
+        self.count += 1;
+        self.latency.record(latency_ns);
+    }
+}
+
+/// What one thread did in the whole of a phase.
+#[derive(Debug)]
+pub(crate) struct ThreadSum {
+    counts: Box<[u64]>,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for ThreadSum {
+    fn default() -> Self {
+        Self { counts: vec![0; BUCKETS].into_boxed_slice(), sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+}
+
+impl ThreadSum {
+    /// Takes in what is about to be handed over; periodic fsyncs as well where they count as operations.
+    pub(crate) fn add(&mut self, tally: &ThreadTally, fsyncs_count: bool) {
+        let fsyncs = fsyncs_count.then_some(&tally.group_fsyncs.periodic.latency);
+        for latencies in tally.actions.iter().map(|action| &action.latency).chain(fsyncs) {
+            latencies.add_to(self);
+        }
+    }
+
+    pub(crate) fn report(&self, group: &str) -> ThreadReport {
+        let latency = Histogram::from_counts(&self.counts, self.sum_ns, self.min_ns, self.max_ns);
+        ThreadReport {
+            group: group.to_owned(),
+            operations: latency.count,
+            busy_ns: u64::try_from(latency.sum_ns).unwrap_or(u64::MAX),
+            latency,
+        }
+    }
 }
 
 impl ThreadTally {

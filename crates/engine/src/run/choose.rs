@@ -89,11 +89,13 @@ impl<E: Io> Worker<'_, E> {
         };
         loop {
             let turn = action.cursor.0.fetch_add(1, Ordering::Relaxed);
-            let round = turn / roster.len();
+            // The first round, often the only one, needs no division.
+            let (round, place) =
+                if turn < roster.len() { (0, turn) } else { (turn / roster.len(), turn % roster.len()) };
             if self.group.until_walked && round > 0 && !self.walks_further(action, fileset, round, roster.get(0)) {
                 return Err(Halt::Exhausted);
             }
-            let file = roster.get(turn % roster.len());
+            let file = roster.get(place);
             match self.take(fileset, file, hold, Some(round)) {
                 // It was removed since the phase began: the next one, as long as any is left.
                 Err(Halt::Fault(fault)) if fault.call == Call::Choose && self.files(fileset).table.live() > 0 => {

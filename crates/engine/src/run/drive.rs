@@ -6,6 +6,7 @@ use crate::fileset::Hold;
 use crate::io::Io;
 use crate::measure::{Call, Done};
 use crate::ops;
+use fstone_model::load::ThreadReport;
 use fstone_model::workload::{ErrorPolicy, OpenPolicy, TransactionRule};
 use rustix::fs::OFlags;
 use std::sync::atomic::Ordering;
@@ -18,12 +19,14 @@ const NAP: Duration = Duration::from_millis(50);
 const MAX_POINT: Duration = Duration::from_secs(60);
 
 /// How a thread ended.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Ended {
     /// When its last operation was done.
     pub(crate) at: u64,
     /// CPU time it took.
     pub(crate) cpu_ns: u64,
+    /// What it did.
+    pub(crate) report: ThreadReport,
 }
 
 /// Where the thread is in the series.
@@ -64,8 +67,9 @@ impl<E: Io> Worker<'_, E> {
             self.fsync_every_file();
             last_end = clock.now();
         }
-        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
-        Ended { at: last_end, cpu_ns: crate::measure::clock::thread_cpu_ns() - cpu_start }
+        let cpu_ns = crate::measure::clock::thread_cpu_ns() - cpu_start;
+        self.hand_over(&point);
+        Ended { at: last_end, cpu_ns, report: self.sum.report(&self.group.spec.name) }
     }
 
     /// One operation after the other; gives the end of the last.
@@ -119,10 +123,11 @@ impl<E: Io> Worker<'_, E> {
                 Next::End => break,
             };
             claimed = false;
-            self.mark = 0;
+            // The first call of an operation counts from the operation's start, and the operation's end is that of its
+            // last call: where nothing was waited for, no more readings of the clock than calls.
+            self.mark = if paced { 0 } else { now };
             let outcome = ops::perform(self, index);
-            // The end of an operation whose calls are timed is the end of its last call.
-            let end = if self.mark != 0 { self.mark } else { clock.now() };
+            let end = if self.mark != 0 && self.mark != now { self.mark } else { clock.now() };
             last_end = end;
             performed += 1;
             self.account(point, start, end);
@@ -272,10 +277,15 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
+    fn hand_over(&mut self, point: &Point) {
+        self.sum.add(&self.tally, self.group.spec.fsync.counted);
+        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
+    }
+
     /// Hands over the point that ended and begins the one that `end` is in.
     #[cold]
     pub(super) fn turn(&mut self, point: &mut Point, start: u64, end: u64) {
-        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
+        self.hand_over(point);
         point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
         let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
         point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));
@@ -390,12 +400,8 @@ impl<E: Io> Worker<'_, E> {
         match outcome {
             Ok(latency) => {
                 let tally = &mut self.tally.group_fsyncs;
-                if at_end {
-                    tally.at_end += 1;
-                } else {
-                    tally.periodic += 1;
-                }
-                tally.latency.record(latency);
+                let kind = if at_end { &mut tally.at_end } else { &mut tally.periodic };
+                kind.record(latency);
                 true
             }
             // It was removed by another thread.

@@ -298,6 +298,7 @@ impl<'a> Running<'a> {
         report.process_user_ns += after.0.saturating_sub(before.get().0);
         report.process_system_ns += after.1.saturating_sub(before.get().1);
         self.cpu_ns += end.cpu_ns;
+        report.per_thread.extend(end.threads);
         self.measured.groups += phase.groups.len();
         let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
         self.measured.points += end.running_ns.div_ceil(interval).max(1);

@@ -9,6 +9,7 @@ use crate::fileset::{Hold, build::utilization};
 use crate::io::{Fd, Io, Setup, SetupError, kernel};
 use crate::measure::Collector;
 use crate::options::{Observer, Progress};
+use fstone_model::load::ThreadReport;
 use fstone_model::workload::OpenPolicy;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -29,7 +30,7 @@ const OTHER_DESCRIPTORS: u64 = 128;
 const TIMER_SLACK_NS: u64 = 1;
 
 /// How a phase went.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct PhaseEnd {
     /// From the first operation's start to the last thread's end.
     pub(crate) running_ns: u64,
@@ -37,6 +38,8 @@ pub(crate) struct PhaseEnd {
     pub(crate) last_done_ns: u64,
     /// CPU time of its threads.
     pub(crate) cpu_ns: u64,
+    /// What each of its threads did, in the order of groups and threads.
+    pub(crate) threads: Vec<ThreadReport>,
 }
 
 /// What is told and called while a phase runs.
@@ -115,14 +118,14 @@ fn engine_error(name: &'static str, error: SetupError) -> LoadError {
 /// Runs the threads of a phase on engine `E`.
 pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadError> {
     let gate: Gate<LoadError> = Gate::new();
-    let ends: Mutex<Vec<Ended>> = Mutex::new(Vec::new());
+    let ends: Mutex<Vec<(u32, Ended)>> = Mutex::new(Vec::new());
     let _close = CloseShared(&load.phase.groups, E::CAPABILITIES.real);
     let wanted: u32 = load.phase.groups.iter().map(|group| group.spec.threads).sum();
     std::thread::scope(|scope| {
         let mut started = 0;
         for group in &load.phase.groups {
             for thread in 0..group.spec.threads {
-                let (gate, ends) = (&gate, &ends);
+                let (gate, ends, number) = (&gate, &ends, started);
                 let body = move || {
                     let _done = SayDone(gate);
                     let mut worker = match ready::<E>(load, group, u64::from(thread)) {
@@ -134,7 +137,7 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
                     };
                     if gate.ready(Ok(())) {
                         let ended = worker.drive();
-                        ends.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+                        ends.lock().unwrap_or_else(PoisonError::into_inner).push((number, ended));
                     }
                     worker.close_kept();
                 };
@@ -159,7 +162,9 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
         Ok(())
     })?;
     let start = load.start.load(Ordering::Relaxed);
-    let ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ends.sort_by_key(|(number, _)| *number);
+    let ends: Vec<Ended> = ends.into_iter().map(|(_, end)| end).collect();
     let since = |tick: u64| load.clock.between(start, tick);
     let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
     Ok(PhaseEnd {
@@ -167,6 +172,7 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
         first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
         last_done_ns: since(last),
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
+        threads: ends.into_iter().map(|end| end.report).collect(),
     })
 }
 

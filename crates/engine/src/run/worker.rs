@@ -6,7 +6,7 @@ use crate::data::{Depot, Destination, Source};
 use crate::fileset::build::stamp_name;
 use crate::fileset::{Files, Hold, PathBuffer};
 use crate::io::{Fd, Io};
-use crate::measure::{Call, Clock, Collector, Done, ThreadTally};
+use crate::measure::{Call, Clock, Collector, Done, ThreadSum, ThreadTally};
 use crate::ops::Aim;
 use crate::pattern::{Drawer, Space, distribution_of, positions};
 use crate::random::{Random, derive};
@@ -134,6 +134,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) buffer: Aligned,
     pub(crate) listing: Vec<std::mem::MaybeUninit<u8>>,
     pub(crate) tally: ThreadTally,
+    /// What it has handed over of that.
+    pub(crate) sum: ThreadSum,
     /// What the operation has moved so far.
     pub(crate) done: Done,
     /// Whether operations, and bytes, are counted towards a stop of the group or the phase.
@@ -141,7 +143,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) states: Vec<ActionState<'a>>,
     /// Whether single calls are timed.
     time_calls: bool,
-    /// When the last timed call of the operation ended; 0 before the first.
+    /// When the next timed call of the operation begins: the end of the one before or the operation's start; 0 when that
+    /// has to be asked.
     pub(crate) mark: u64,
     /// Fileset and file of the previous action.
     pub(crate) previous: Option<(usize, u32)>,
@@ -194,6 +197,7 @@ impl<'a, E: Io> Worker<'a, E> {
             buffer: Aligned::new(block_bytes),
             listing: Vec::new(),
             tally: ThreadTally::new(group.actions.len()),
+            sum: ThreadSum::default(),
             done: Done::default(),
             counted: (ours.0 || all.0, ours.1 || all.1),
             states,
@@ -431,6 +435,8 @@ impl<'a, E: Io> Worker<'a, E> {
         let mut tries = 0;
         loop {
             if let Some(picked) = attempt(self)? {
+                // What was waited is not the next call's.
+                self.mark = 0;
                 return Ok(picked);
             }
             tries += 1;

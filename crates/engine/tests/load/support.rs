@@ -120,6 +120,8 @@ pub(crate) fn load(workload: &Workload, directory: &Path) -> LoadReport {
     let in_series: u64 = report.series.iter().map(|point| point.operations).sum();
     assert_eq!(in_series, report.invocations());
     assert_eq!(report.series.iter().map(|point| point.latency.count).sum::<u64>(), report.invocations());
+    let by_thread: u64 = report.per_thread.iter().map(|thread| thread.latency.count).sum();
+    assert!(by_thread >= report.invocations(), "{by_thread}");
     assert_eq!(report.elapsed_ns, report.running_ns + report.sync_ns);
     assert!(report.first_done_ns <= report.last_done_ns && report.last_done_ns <= report.running_ns);
     report

@@ -176,7 +176,12 @@ fn report() -> LoadReport {
             },
         ],
         per_thread: [(4, 40_010_000), (2, 6_020_000)]
-            .map(|(operations, busy_ns)| ThreadReport { group: "fileio".into(), operations, busy_ns })
+            .map(|(operations, busy_ns)| ThreadReport {
+                group: "fileio".into(),
+                operations,
+                busy_ns,
+                ..ThreadReport::default()
+            })
             .into(),
         ..LoadReport::default()
     }
