@@ -24,9 +24,10 @@ bench: ## the load engine beside bare loops, fio and sysbench; results in bench/
 	@scripts/prerequisites test
 	@$(CARGO) run --release --locked --package fstone-bench
 
-.PHONY: compare-sysbench
-compare-sysbench: build ## counts of operations beside the real sysbench, for each mode and io-mode
-	@FSTONE=$(FSTONE) bench/compare-sysbench.sh
+.PHONY: compare
+compare: build ## beside the real sysbench (Debian's) and, with FFSB=/path/to/ffsb, the real FFSB; some minutes, as root
+	@FSTONE=$(FSTONE) bench/compare-sysbench.sh counts witness throughput
+	@FSTONE=$(FSTONE) bench/compare-ffsb.sh
 
 .PHONY: calibrate
 calibrate: ## coverage of the intervals, false alarms and power of the tests, by simulation

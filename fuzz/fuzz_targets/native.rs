@@ -1,25 +1,9 @@
-//! No text makes the reader of workload files panic, and what it accepts is printed as a file that means the same.
+//! Any text as a workload file.
 
 #![no_main]
 
-use fstone_formats::{Source, native};
-use libfuzzer_sys::fuzz_target;
+#[expect(dead_code, reason = "each target has one of them")]
+#[path = "../checks/formats.rs"]
+mod formats;
 
-/// Rendering shows the whole text once per finding; beyond this it is the renderer that is tested, slowly.
-const RENDERED: usize = 64;
-
-fuzz_target!(|text: &str| {
-    match native::parse(&Source::new("load.workload", text)) {
-        Ok(workload) => {
-            let printed = native::print(&workload);
-            let again = native::parse(&Source::new("printed.workload", printed.as_str()));
-            assert!(again.is_ok(), "{printed}\n{}", again.expect_err("checked"));
-        }
-        Err(wrong) => {
-            assert!(wrong.errors() > 0);
-            if text.len() <= RENDERED {
-                assert!(!wrong.to_string().is_empty());
-            }
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|text: &str| formats::native(text));

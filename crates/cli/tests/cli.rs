@@ -1,5 +1,6 @@
 //! The binary as a user meets it: what it prints, what it exits with, and what it leaves on the machine.
 
+mod dropin;
 mod safety;
 mod support;
 
@@ -61,7 +62,7 @@ fn a_profile_with_a_typing_error_points_at_it() {
     bench.write("tiny.ffsb", &profile);
     let (code, _, err) = bench.run(&["run", "./tiny.toml"]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("tiny.ffsb:11:") && err.contains("num_threads=four"), "{err}");
+    assert!(err.contains("tiny.ffsb:12:") && err.contains("num_threads=four"), "{err}");
 }
 
 #[test]

@@ -7,11 +7,10 @@ use crate::{
     studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use fstone_formats::{
     Source,
     ffsb::{self, Placement, Profile},
-    native,
 };
 use std::path::Path;
 
@@ -20,13 +19,19 @@ fn read(path: &Path, seconds: Option<u64>) -> Result<Profile, Failure> {
     let text = read_bounded(path).with_context(|| format!("cannot read the profile {name}")).or_exit(Exit::BadInput)?;
     let profile = ffsb::parse(&Source::new(name, text), &ffsb::Options { seconds }).or_exit(Exit::BadInput)?;
     if let Some(warnings) = &profile.warnings {
-        eprint!("{warnings}");
+        eprintln!("{warnings}\n");
     }
     Ok(profile)
 }
 
 pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResult {
     let profile = read(&arguments.profile, arguments.seconds)?;
+    // As FFSB: a directory that is not there is a filesystem that is not mounted, and its files would land elsewhere.
+    if let Some(missing) = profile.filesystems.iter().find(|filesystem| !Path::new(&filesystem.location).is_dir()) {
+        let location = &missing.location;
+        return Err(anyhow!("the profile's location {location} is not a directory; mount or make it first"))
+            .or_exit(Exit::BadInput);
+    }
     let workload = profile.workload(Placement::AsWritten);
     terminal::print(&ffsb::header(&profile));
     // Locations are absolute, or relative to where we are, as FFSB takes them.
@@ -37,11 +42,6 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
 
 pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
     let profile = read(&arguments.profile, arguments.seconds)?;
-    let mut text = String::new();
-    for line in profile.clarifications() {
-        text.push_str(&format!("# {line}\n"));
-    }
-    text.push_str(&native::print(&profile.workload(Placement::UnderDirectory)));
-    terminal::print(&text);
+    terminal::print(&ffsb::convert(&profile));
     Ok(Exit::Success)
 }

@@ -14,7 +14,7 @@ use std::{path::Path, time::Duration};
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
     let mut fileio = sysbench::parse(&arguments.words).or_exit(Exit::BadInput)?;
     if let Some(warnings) = &fileio.warnings {
-        eprint!("{warnings}");
+        eprintln!("{warnings}\n");
     }
     let directory = Path::new(".");
     let cancel = cancel_on_signals()?;

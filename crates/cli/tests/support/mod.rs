@@ -34,16 +34,16 @@ pub(crate) struct Bench {
     directory: tempfile::TempDir,
 }
 
-/// A small filesystem in memory, unmounted when dropped.
-pub(crate) struct Tmpfs(PathBuf);
+/// A small filesystem, unmounted when dropped.
+pub(crate) struct Mounted(PathBuf);
 
-impl Tmpfs {
+impl Mounted {
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
 
-impl Drop for Tmpfs {
+impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.0).status();
     }
@@ -157,12 +157,25 @@ impl Bench {
         serde_json::from_str(&self.succeed(&["report", "--format", "json"])).expect("JSON")
     }
 
-    pub(crate) fn mount_tmpfs(&self, options: &str) -> Tmpfs {
+    pub(crate) fn mount_tmpfs(&self, options: &str) -> Mounted {
+        self.mount(&["-t", "tmpfs", "-o", options, "tmpfs"])
+    }
+
+    /// 64 MiB of ext4 on a loop device, which goes with the mount.
+    pub(crate) fn mount_ext4(&self) -> Mounted {
+        let image = self.path("image");
+        fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("it can be made");
+        let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).status();
+        assert!(made.expect("mkfs.ext4 starts").success());
+        self.mount(&["-o", "loop", image.to_str().expect("UTF-8")])
+    }
+
+    fn mount(&self, arguments: &[&str]) -> Mounted {
         let path = self.path("small");
         fs::create_dir(&path).expect("it can be made");
-        let status = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).status();
+        let status = Command::new("mount").args(arguments).arg(&path).status();
         assert!(status.expect("mount starts").success());
-        Tmpfs(path)
+        Mounted(path)
     }
 
     /// No mount and no loop device of this test is left, and its work directory is empty or gone.

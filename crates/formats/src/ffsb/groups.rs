@@ -2,7 +2,7 @@
 
 use super::{
     keyword::Part,
-    profile::{CALLS, Group, Op, ReadSettings, Stats, WriteSettings},
+    profile::{CALLS, Dialect, Group, Op, ReadSettings, Stats, WriteSettings},
     resolve::{MAXIMUM_BLOCK, MAXIMUM_SECONDS, Resolver},
     sections::{Section, Setting, Value},
 };
@@ -20,8 +20,9 @@ impl Resolver<'_, '_> {
         let read = self.reads(section, &weights, bound_to);
         let write = self.writes(section, &weights, bound_to);
         let threads = self.limited(section, "num_threads", MAXIMUM_THREADS);
-        if threads == 0 {
-            self.error(section.span_of("num_threads"), "this threadgroup has no threads", "add `num_threads = 1`");
+        if threads == 0 && !section.is_botched("num_threads") {
+            let help = format!("set `{}` to 1 or more", self.spelled("num_threads"));
+            self.error(section.span_of("num_threads"), "this threadgroup has no threads", help);
         }
         if ages {
             for (op, _) in weights.iter().filter(|(op, _)| !op.ages()) {
@@ -73,12 +74,9 @@ impl Resolver<'_, '_> {
                 weights.push((op, u32::try_from(weight).unwrap_or(u32::MAX)));
             }
         }
-        if weights.is_empty() {
-            self.error(
-                section.header,
-                "this threadgroup has nothing to do",
-                "give at least one operation a weight, such as `read_weight = 1`",
-            );
+        if weights.is_empty() && !Op::ALL.into_iter().any(|op| section.is_botched(weight_keyword(op))) {
+            let help = format!("give at least one operation a weight, such as `{} = 1`", self.spelled("read_weight"));
+            self.error(section.header, "this threadgroup has nothing to do", help);
         }
         weights
     }
@@ -98,7 +96,7 @@ impl Resolver<'_, '_> {
                     .context(random, "random here"),
             );
         }
-        if settings.skip_bytes == Some(0) {
+        if settings.skip_bytes == Some(0) && !section.is_botched("read_skipsize") {
             self.error(section.span_of("read_skip"), "skipping needs a size", "add `read_skipsize`");
         }
         for (op, _) in weights.iter().filter(|(op, _)| matches!(op, Op::Read | Op::Readall)) {
@@ -144,10 +142,11 @@ impl Resolver<'_, '_> {
 
     /// Demands a setting that an operation cannot do without.
     fn needs(&mut self, section: &Section, op: Op, keyword: &'static str) {
-        if section.number(keyword) == 0 {
-            let name = op.name();
+        if section.number(keyword) == 0 && !section.is_botched(keyword) {
+            let (weight, keyword) = (weight_keyword(op), self.spelled(keyword));
+            let name = if self.dialect == Dialect::V4 { self.spelled(weight) } else { op.name() };
             self.error(
-                section.span_of(weight_keyword(op)),
+                section.span_of(weight),
                 format!("{name} needs `{keyword}`"),
                 format!("add `{keyword} = 4096`, or leave {name} out"),
             );

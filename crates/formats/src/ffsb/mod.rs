@@ -1,7 +1,8 @@
 //! FFSB profiles, read into the workload; and its way of printing results.
 //!
 //! [`parse`] takes all three dialects (4.x, 5.x, 6.0), told apart by what the profile says, and gives a [`Profile`];
-//! [`Profile::workload`] is the load it describes, [`header`] and [`print`] are what FFSB prints before and after a run.
+//! [`Profile::workload`] is the load it describes, [`convert`] says it as a workload file, [`header`] and [`print`] are what
+//! FFSB prints before and after a run.
 //! `docs/formats/ffsb.md` says, option by option, what differs from the original and why.
 //!
 //! Reading order: `lines` and `sections` read the text, `old` rewrites the 4.x dialect as sections, `inherit` spells
@@ -10,6 +11,7 @@
 //!
 //! The format was learnt from FFSB's documentation and from running it; no code is taken from it.
 
+mod convert;
 mod findings;
 mod groups;
 mod inherit;
@@ -24,6 +26,7 @@ mod sections;
 mod tests;
 mod workload;
 
+pub use convert::convert;
 pub use print::{header, print};
 pub use profile::{Ageing, CALLS, Dialect, Filesystem, Group, Op, Profile, ReadSettings, Stats, WriteSettings};
 pub use workload::Placement;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Span,
-    diagnostic::{Diagnostic, Severity},
+    diagnostic::{Diagnostic, Severity, closest},
 };
 
 /// Ageing writes this much at a time; 4.x cannot say otherwise.
@@ -70,6 +70,17 @@ static SETTINGS: &[(&str, bool, Meaning)] = &[
     ("deleteweight", true, Group("delete_weight")),
     ("metaweight", true, Group("metaop_weight")),
 ];
+
+/// How 4.x spells a keyword of the later dialects, for messages.
+pub(super) fn spelling(keyword: &'static str) -> &'static str {
+    let means = |meaning: &Meaning| match *meaning {
+        Global(name) | Filesystem(name) | Group(name) | GroupFlag(name) | Ageing(name) => name == keyword,
+        WriteSize => matches!(keyword, "write_size" | "write_blocksize"),
+        Utilization => matches!(keyword, "agefs" | "desired_util"),
+        Location | NumConfigs | Iterations | Nothing => false,
+    };
+    SETTINGS.iter().rev().find(|(.., meaning)| means(meaning)).map_or(keyword, |(name, ..)| name)
+}
 
 /// Reads a 4.x profile.
 pub(super) fn read(text: &str, findings: &mut Findings) -> Section {
@@ -147,6 +158,7 @@ impl Reader<'_> {
                 Diagnostic::error(span, format!("not a value for `{}`", key.text))
                     .label(format!("expected {expected}")),
             );
+            self.botch(*meaning);
             return;
         }
         self.mean(*meaning, number.unwrap_or(0), share.unwrap_or(0.0), word, span);
@@ -189,10 +201,29 @@ impl Reader<'_> {
         diagnostic = if SETTINGS.iter().any(|(name, ..)| *name == key.text) {
             diagnostic.help(format!("it belongs to {}", place(!in_group)))
         } else {
-            let names = SETTINGS.iter().filter(|(_, group, _)| *group == in_group).map(|(name, ..)| *name);
-            diagnostic.did_you_mean(key.text, names)
+            let here = || SETTINGS.iter().filter(|(_, group, _)| *group == in_group);
+            let meant = closest(key.text, here().map(|(name, ..)| *name));
+            if let Some((.., meaning)) = here().find(|(name, ..)| Some(*name) == meant) {
+                self.botch(*meaning);
+            }
+            match meant {
+                Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
+                None => diagnostic,
+            }
         };
         self.findings.push(diagnostic.note("this is read as a profile of FFSB 4"));
+    }
+
+    /// Notes that a setting was meant to be there.
+    fn botch(&mut self, meaning: Meaning) {
+        let (section, names): (Option<&mut Section>, &[&'static str]) = match meaning {
+            Filesystem(name) => (Some(&mut self.filesystem), &[name]),
+            Location => (Some(&mut self.filesystem), &["location"]),
+            Group(name) | GroupFlag(name) => (self.group.as_mut(), &[name]),
+            WriteSize => (self.group.as_mut(), &["write_size", "write_blocksize"]),
+            Global(_) | Ageing(_) | Utilization | NumConfigs | Iterations | Nothing => (None, &[]),
+        };
+        section.into_iter().for_each(|section| section.botched.extend(names));
     }
 
     fn finish(self) -> Section {

@@ -7,7 +7,7 @@ use super::{
 use fstone_model::{
     Histogram, LoadReport,
     histogram::bounds_of,
-    load::OperationReport,
+    load::{ErrorReport, OperationReport},
     workload::{Amount, SizeDistribution},
 };
 use std::fmt::Write as _;
@@ -68,15 +68,19 @@ pub fn print(profile: &Profile, report: &LoadReport) -> String {
     line(&mut out, format_args!("\n\n{user:.1}% User   Time\n{system:.1}% System Time"));
     line(&mut out, format_args!("{:.1}% CPU Utilization", user + system));
     for error in &report.errors {
-        line(
-            &mut out,
-            format_args!(
-                "Error: {} of {} in {}: {} (x{})",
-                error.call, error.path, error.operation, error.text, error.count
-            ),
-        );
+        line(&mut out, format_args!("Error: {} (x{})", what_failed(error), error.count));
     }
     out
+}
+
+fn what_failed(error: &ErrorReport) -> String {
+    let ErrorReport { operation, call, path, text, .. } = error;
+    match path.as_str() {
+        // The engine names no path when no file could be chosen.
+        "" if call == "choose a file" => format!("{operation} found no file to work on; {text}"),
+        "" => format!("{call} in {operation}: {text}"),
+        path => format!("{call} of {path} in {operation}: {text}"),
+    }
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {

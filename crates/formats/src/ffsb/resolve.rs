@@ -5,6 +5,7 @@ use super::{
     findings::Findings,
     inherit,
     keyword::Part,
+    old,
     profile::{Ageing, Filesystem, Group, Profile},
     sections::{Section, Value},
 };
@@ -37,7 +38,7 @@ pub(super) fn resolve(
     let sections = |part| root.children.iter().filter(move |child| child.part == part);
     let filesystems: Vec<&Section> = sections(Part::Filesystem).collect();
     distinct_locations(&filesystems, findings);
-    let mut resolver = Resolver { filesystems: &filesystems, findings };
+    let mut resolver = Resolver { dialect, filesystems: &filesystems, findings };
     let time = resolver.seconds(&root, options);
     let groups: Vec<Group> = sections(Part::Threadgroup).map(|section| resolver.group(section, false)).collect();
     let resolved = filesystems.iter().map(|section| resolver.filesystem(section)).collect();
@@ -62,7 +63,7 @@ fn counted(root: &mut Section, findings: &mut Findings) {
         let spans: Vec<Span> =
             root.children.iter().filter(|child| child.part == part).map(|child| child.header).collect();
         let Some(said) = root.get(keyword).map(|setting| setting.span) else {
-            if spans.is_empty() {
+            if spans.is_empty() && !root.is_botched(name) {
                 findings.push(Diagnostic::whole(format!("the profile has no [{name}]")));
             }
             continue;
@@ -99,10 +100,12 @@ fn distinct_locations(filesystems: &[&Section], findings: &mut Findings) {
     let mut seen: HashMap<&str, Span> = HashMap::new();
     for filesystem in filesystems {
         let Some((location, span)) = filesystem.text("location") else {
-            findings.push(
-                Diagnostic::error(filesystem.header, "this filesystem has no location")
-                    .help("add `location = /a/directory`"),
-            );
+            if !filesystem.is_botched("location") {
+                findings.push(
+                    Diagnostic::error(filesystem.header, "this filesystem has no location")
+                        .help("add `location = /a/directory`"),
+                );
+            }
             continue;
         };
         if let Some(first) = seen.insert(location.trim_end_matches('/'), span) {
@@ -115,11 +118,17 @@ fn distinct_locations(filesystems: &[&Section], findings: &mut Findings) {
 }
 
 pub(super) struct Resolver<'a, 'f> {
+    pub(super) dialect: Dialect,
     pub(super) filesystems: &'a [&'a Section],
     pub(super) findings: &'f mut Findings,
 }
 
 impl Resolver<'_, '_> {
+    /// How the profile's dialect spells a keyword.
+    pub(super) fn spelled(&self, keyword: &'static str) -> &'static str {
+        if self.dialect == Dialect::V4 { old::spelling(keyword) } else { keyword }
+    }
+
     pub(super) fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         self.findings.push(Diagnostic::error(span, message).help(help));
     }
@@ -132,10 +141,9 @@ impl Resolver<'_, '_> {
     pub(super) fn limited(&mut self, section: &Section, keyword: &'static str, limit: u64) -> u64 {
         let number = section.number(keyword);
         if number > limit {
-            self.findings.push(
-                Diagnostic::error(section.span_of(keyword), format!("`{keyword}` is too large"))
-                    .label(format!("expected at most {limit}")),
-            );
+            let message = format!("`{}` is too large", self.spelled(keyword));
+            self.findings
+                .push(Diagnostic::error(section.span_of(keyword), message).label(format!("expected at most {limit}")));
         }
         number.min(limit)
     }
@@ -197,11 +205,11 @@ impl Resolver<'_, '_> {
             return SizeDistribution::Weighted(weighted);
         }
         let (minimum, maximum) = (section.number("min_filesize"), section.number("max_filesize"));
-        if maximum < minimum {
-            let min_span = section.span_of("min_filesize");
+        if maximum < minimum && !section.is_botched("max_filesize") {
+            let (less, more) = (self.spelled("max_filesize"), self.spelled("min_filesize"));
             self.findings.push(
-                Diagnostic::error(section.span_of("max_filesize"), "`max_filesize` is less than `min_filesize`")
-                    .context(min_span, format!("{minimum} here")),
+                Diagnostic::error(section.span_of("max_filesize"), format!("`{less}` is less than `{more}`"))
+                    .context(section.span_of("min_filesize"), format!("{minimum} here")),
             );
         }
         if minimum >= maximum {

@@ -49,11 +49,14 @@ pub(super) struct Section {
     pub(super) settings: Vec<Setting>,
     /// `[threadgroup]` in `[filesystem]`, `[stats]` in `[threadgroup]`.
     pub(super) children: Vec<Section>,
+    /// Canonical names of keywords that were meant to be set, and of sections that were meant to be opened, but were
+    /// written wrongly. That has been said; that they are missing is not to be said as well.
+    pub(super) botched: Vec<&'static str>,
 }
 
 impl Section {
     pub(super) fn new(part: Part, header: Span) -> Self {
-        Self { part, header, settings: Vec::new(), children: Vec::new() }
+        Self { part, header, settings: Vec::new(), children: Vec::new(), botched: Vec::new() }
     }
 
     /// Takes a setting; a keyword's later value replaces the earlier one unless it may have many.
@@ -103,6 +106,11 @@ impl Section {
         }
     }
 
+    /// Whether it was meant to be set, or opened, and is not.
+    pub(super) fn is_botched(&self, canonical: &str) -> bool {
+        self.botched.contains(&canonical)
+    }
+
     /// Where a keyword was set, else the section's header.
     pub(super) fn span_of(&self, canonical: &str) -> Span {
         self.get(canonical).map_or(self.header, |setting| setting.span)
@@ -111,7 +119,8 @@ impl Section {
 
 /// Reads the whole profile: the global part, with all sections as its children.
 pub(super) fn read(text: &str, dialect: Dialect, findings: &mut Findings) -> Section {
-    let mut reader = Reader { dialect, findings, open: vec![Section::new(Part::Global, Span::default())] };
+    let global = Section::new(Part::Global, Span::default());
+    let mut reader = Reader { dialect, findings, open: vec![global], skips: false };
     for line in lines(text) {
         if reader.findings.is_full() {
             break;
@@ -126,6 +135,8 @@ struct Reader<'f> {
     findings: &'f mut Findings,
     /// From the global part down to the section being read; never empty.
     open: Vec<Section>,
+    /// In a section that nobody knows.
+    skips: bool,
 }
 
 impl Reader<'_> {
@@ -137,22 +148,33 @@ impl Reader<'_> {
         match line.shape() {
             Shape::Section { name, .. } if name.text == "end" => self.close(line.span),
             Shape::Section { name, .. } => self.open(name, line.span),
+            Shape::Setting { .. } if self.skips => {}
             Shape::Setting { key, rest, assigned } => self.setting(line, key, rest, assigned),
         }
     }
 
     fn open(&mut self, name: Piece<'_>, header: Span) {
+        const NAMES: [&str; 4] = ["filesystem", "threadgroup", "stats", "end"];
+        let mut meant = name.text;
+        if !NAMES.contains(&name.text) {
+            self.findings.push(
+                Diagnostic::error(name.span, format!("unknown section `{}`", name.text))
+                    .label("expected filesystem, threadgroup, stats or end")
+                    .did_you_mean(name.text, NAMES),
+            );
+            meant = closest(name.text, NAMES).unwrap_or_default();
+        }
+        self.skips = false;
         let around = self.current().part;
-        let part = match name.text {
+        let part = match meant {
             "filesystem" => Part::Filesystem,
             "threadgroup" => Part::Threadgroup,
             "stats" => Part::Stats,
+            "end" => return self.close(header),
+            // What it holds cannot be judged.
             _ => {
-                self.findings.push(
-                    Diagnostic::error(name.span, format!("unknown section `{}`", name.text))
-                        .label("expected filesystem, threadgroup, stats or end")
-                        .did_you_mean(name.text, ["filesystem", "threadgroup", "stats", "end"]),
-                );
+                self.skips = true;
+                self.open[0].botched.extend(["filesystem", "threadgroup"]);
                 return;
             }
         };
@@ -178,6 +200,9 @@ impl Reader<'_> {
     }
 
     fn close(&mut self, span: Span) {
+        if std::mem::take(&mut self.skips) {
+            return;
+        }
         if self.open.len() > 1 {
             self.pop();
         } else {
@@ -220,9 +245,13 @@ impl Reader<'_> {
             self.findings.push(
                 Diagnostic::error(key.span, message).help(format!("write `{form}`, {}", keyword.kind.expected())),
             );
+            self.current().botched.push(keyword.canonical);
             return;
         }
-        let Some((value, span)) = self.value(keyword, rest, key.span) else { return };
+        let Some((value, span)) = self.value(keyword, rest, key.span) else {
+            self.current().botched.push(keyword.canonical);
+            return;
+        };
         if keyword.kind.is_list() && self.current().all(keyword.canonical).count() >= MAXIMUM_ENTRIES {
             let message = format!("more than {MAXIMUM_ENTRIES} of `{}`", key.text);
             self.findings.push(Diagnostic::error(key.span, message));
@@ -241,6 +270,14 @@ impl Reader<'_> {
         let elsewhere = KEYWORDS.iter().find(|keyword| keyword.name == key.text).map(|keyword| keyword.part);
         let skipped = self.dialect == Dialect::V5 && part != Part::Global;
         let severity = if skipped { Severity::Warning } else { Severity::Error };
+        let near = || elsewhere.is_none().then(|| closest(key.text, keyword::names(part))).flatten();
+        // Only looked for when something is to be said or done about it.
+        let mut here = None;
+        if !skipped {
+            here = near();
+            let meant = here.and_then(|name| keyword::find(part, name));
+            self.current().botched.extend(meant.map(|keyword| keyword.canonical));
+        }
         self.findings.push_with(severity, || {
             let message = format!("unknown keyword `{}` in {}", key.text, part.name());
             let diagnostic = if skipped {
@@ -248,12 +285,11 @@ impl Reader<'_> {
             } else {
                 Diagnostic::error(key.span, message)
             };
-            let here = || closest(key.text, keyword::names(part).filter(|name| similar_length(key.text, name)));
             let anywhere = || {
-                let alike = |keyword: &&Keyword| similar_length(key.text, keyword.name);
-                KEYWORDS.iter().filter(alike).find(|keyword| closest(key.text, [keyword.name]).is_some())
+                let meant = closest(key.text, KEYWORDS.iter().map(|keyword| keyword.name))?;
+                KEYWORDS.iter().find(|keyword| keyword.name == meant)
             };
-            match (elsewhere, elsewhere.is_none().then(here).flatten()) {
+            match (elsewhere, here.or_else(near)) {
                 (Some(place), _) => diagnostic.help(format!("it belongs to {}", place.name())),
                 (None, Some(name)) => diagnostic.help(format!("did you mean `{name}`?")),
                 (None, None) => match anywhere() {
@@ -345,11 +381,6 @@ impl Piece<'_> {
     fn end(self) -> Self {
         Self { text: "", span: Span::new(self.span.end, self.span.end) }
     }
-}
-
-/// Whether two words can be alike by their lengths; for text that is no profile at all, this saves most comparisons.
-fn similar_length(left: &str, right: &str) -> bool {
-    left.len().abs_diff(right.len()) * 3 <= left.len().max(right.len())
 }
 
 fn some_text(piece: Piece<'_>) -> Option<Value> {

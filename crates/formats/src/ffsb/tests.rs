@@ -1,6 +1,10 @@
 //! Whole profiles, read and turned into workloads.
 
 use super::*;
+use crate::{
+    native,
+    study::{self, Overrides},
+};
 use fstone_model::workload::{
     Actions, Amount, Directories, Existing, Extent, FinalSync, Operation, Pattern, SizeDistribution, TransactionRule,
     Workload,
@@ -307,6 +311,14 @@ append_weight=7
             "append_weight=7\nnum_threads=10\nwrite_random=1\nfsync_file=1\nop_delay=3\nwrite_size=1024\nwrite_blocksize=512\n",
         );
     assert_eq!(read_well(short), read_well(&expanded));
+    let plan = |profile: &str| {
+        let study = "title = \"One\"\nrepeats = 1\ndevice = { loop = { size = \"1 GiB\" } }\n[factor.filesystem]\n\
+                     ext4 = { type = \"ext4\" }\n[[step]]\nload = { ffsb = \"p.ffsb\" }\nshow = [\"transactions per second\"]\n";
+        let load = |_: &str| Ok(profile.to_owned());
+        study::compile(&Source::new("study.toml", study), &load, &Overrides::default())
+            .unwrap_or_else(|wrong| panic!("{wrong}"))
+    };
+    assert_eq!(plan(short).cells, plan(&expanded).cells, "and so for a study");
     let profile = read_well(short);
     assert_eq!(profile.groups[1].bound_to, None, "bindfs is not inherited");
     assert_eq!(profile.groups[1].weights, [(Op::Append, 7)], "weights are not inherited");
@@ -400,10 +412,16 @@ fn what_is_wrong_with_a_4_x_profile_is_shown() {
 }
 
 #[test]
-fn clarifications_are_of_what_is_there() {
-    insta::assert_debug_snapshot!(read_well(EVERYTHING).clarifications());
-    let said = read_well(LARGE_FILE).clarifications().join("\n");
-    assert!(!said.contains("readall"), "{said}");
+fn a_conversion_means_the_same_and_explains_itself() {
+    insta::assert_snapshot!(convert(&read_well(EVERYTHING)));
+    let old = parse(&Source::new("old", OLD), &Options { seconds: Some(60) }).expect("good");
+    let built_only = SMALL_FILE.replace("time=1800", "time=0");
+    for profile in [read_well(SMALL_FILE), read_well(LARGE_FILE), read_well(EVERYTHING), old, read_well(&built_only)] {
+        let text = convert(&profile);
+        let again = native::parse(&Source::new("converted", text.as_str())).unwrap_or_else(|wrong| panic!("{wrong}"));
+        assert_eq!(again, profile.workload(Placement::UnderDirectory), "{text}");
+    }
+    assert!(!convert(&read_well(LARGE_FILE)).contains("whole block"), "there is no readall");
 }
 
 /// Text that looks like a profile, from its own words.
@@ -435,7 +453,7 @@ proptest! {
                 for placement in [Placement::UnderDirectory, Placement::AsWritten] {
                     prop_assert_eq!(profile.workload(placement).filesets.len() >= profile.filesystems.len(), true);
                 }
-                prop_assert!(!header(&profile).is_empty() && !profile.clarifications().is_empty());
+                prop_assert!(!header(&profile).is_empty() && !convert(&profile).is_empty());
             }
             Err(wrong) => prop_assert!(wrong.errors() > 0),
         }

@@ -1,6 +1,6 @@
 //! A profile in the words of the model.
 
-use super::profile::{Dialect, Filesystem, Group, Op, Profile};
+use super::profile::{Filesystem, Group, Op, Profile};
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
     Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
@@ -79,64 +79,6 @@ impl Profile {
             callout: self.callout.clone(),
             series_interval: Duration::from_secs(1),
         }
-    }
-
-    /// What a reader of the profile may not have known it means, one sentence each; for the comments of a conversion.
-    #[must_use]
-    pub fn clarifications(&self) -> Vec<String> {
-        let mut said = vec![format!("Read as a profile of FFSB {}.", self.dialect.name())];
-        let mut say = |condition: bool, text: &str| {
-            if condition {
-                said.push(text.to_owned());
-            }
-        };
-        let has = |wanted: &dyn Fn(&Group, Op) -> bool| {
-            self.groups.iter().any(|group| group.weights.iter().any(|(op, _)| wanted(group, *op)))
-        };
-        say(
-            self.dialect == Dialect::V5 && self.filesystems.len() > 1,
-            "Each filesystem took over from the one before it what it does not say itself, except its location.",
-        );
-        say(
-            self.dialect == Dialect::V5 && self.groups.len() > 1,
-            "Each threadgroup took over from the one before it what it does not say itself, except weights and bindfs.",
-        );
-        say(self.dialect == Dialect::V4 && has(&|_, op| op == Op::Append), "FFSB 4's write appends.");
-        say(
-            self.filesystems
-                .iter()
-                .any(|fs| matches!(fs.sizes, fstone_model::workload::SizeDistribution::Uniform { .. })),
-            "Sizes are drawn uniformly; max_filesize itself is never drawn.",
-        );
-        say(
-            self.filesystems.iter().any(|fs| matches!(fs.amount, Amount::Bytes(_))),
-            "init_size is the sum of the files' sizes; FFSB goes by the filesystem's used blocks.",
-        );
-        say(
-            has(&|_, op| op == Op::Readall),
-            "readall counts a transaction for each whole block; a file shorter than a block counts once.",
-        );
-        say(
-            has(&|group, op| op == Op::Read && group.read.random)
-                || has(&|group, op| matches!(op, Op::Write | Op::WriteFsync) && group.write.random),
-            "Random operations move whole blocks only; FFSB counts a last part of a block as moved without moving it.",
-        );
-        say(has(&|_, op| op.creates()), "Creates draw their sizes as the initial files do.");
-        say(
-            has(&|group, op| op == Op::Write && group.write.fsync),
-            "fsync_file: every write ends with an fsync, which is not counted.",
-        );
-        say(
-            has(&|_, op| op == Op::Metaop),
-            "metaop makes two directories, removes one and renames one; that counts once.",
-        );
-        say(
-            self.filesystems.iter().any(|fs| fs.ageing.is_some()),
-            "Ageing works on files of its own, which stay, before the measured files are made.",
-        );
-        say(self.aligned, "Random offsets are multiples of 4096.");
-        say(true, "Data is incompressible; FFSB writes zeros.");
-        said
     }
 }
 

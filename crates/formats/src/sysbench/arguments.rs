@@ -37,6 +37,8 @@ pub(super) struct Arguments {
     pub(super) given: Vec<Given>,
     /// `prepare`, `run` or `cleanup`.
     pub(super) command: Option<&'static str>,
+    /// Whether a word stands where the command should, and is none.
+    pub(super) unknown_command: bool,
     /// The end of the command line.
     pub(super) end: Span,
 }
@@ -46,8 +48,13 @@ impl Arguments {
     pub(super) fn read(args: &[String]) -> Self {
         let line = args.join(" ");
         let end = Span::new(line.len(), line.len());
-        let mut this =
-            Self { report: Report::new(Source::new("command line", line)), given: Vec::new(), command: None, end };
+        let mut this = Self {
+            report: Report::new(Source::new("command line", line)),
+            given: Vec::new(),
+            command: None,
+            unknown_command: false,
+            end,
+        };
         let mut start = 0;
         // An option that wants a value and has none probably has it in the next argument.
         let mut value_lost = false;
@@ -104,11 +111,14 @@ impl Arguments {
             (Some(command), None) => self.command = Some(command),
             (Some(_), Some(_)) => self.report.push(Diagnostic::error(span, "more than one command")),
             (None, _) if word == "fileio" => {}
-            (None, _) => self.report.push(
-                Diagnostic::error(span, format!("unknown command `{word}`"))
-                    .label("expected prepare, run or cleanup")
-                    .did_you_mean(word, COMMANDS),
-            ),
+            (None, _) => {
+                self.unknown_command = true;
+                self.report.push(
+                    Diagnostic::error(span, format!("unknown command `{word}`"))
+                        .label("expected fileio, prepare, run or cleanup")
+                        .did_you_mean(word, COMMANDS),
+                );
+            }
         }
     }
 
@@ -118,7 +128,10 @@ impl Arguments {
         let name_span = Span::new(span.start, span.start + 2 + name.len());
         let Some(option) = options::find(name) else {
             let diagnostic = Diagnostic::error(name_span, format!("unknown option --{name}"));
-            self.report.push(match closest(name, OPTIONS.iter().map(|option| option.name)) {
+            // `file-` is what most of them begin with, and what is forgotten most.
+            let whole = OPTIONS.iter().find(|option| option.name.strip_prefix("file-") == Some(name));
+            let meant = whole.map(|option| option.name);
+            self.report.push(match meant.or_else(|| closest(name, OPTIONS.iter().map(|option| option.name))) {
                 Some(meant) => diagnostic.help(format!("did you mean `--{meant}`?")),
                 None => diagnostic,
             });

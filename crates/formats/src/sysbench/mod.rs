@@ -226,6 +226,12 @@ fn resolve(arguments: &mut Arguments) -> Fileio {
     let data_only = word("file-fsync-mode") == Some("fdatasync");
     let flag = |name| arguments.words("file-extra-flags").contains(&name);
     let flags = ExtraFlags { sync: flag("sync"), dsync: flag("dsync"), direct: flag("direct") };
+    if flags.direct && io == IoMode::Mmap && command != Command::Cleanup {
+        let diagnostic = Diagnostic::error(arguments.span_of("file-extra-flags"), "direct I/O has no memory mappings")
+            .context(arguments.span_of("file-io-mode"), "mapped here")
+            .help("leave `direct` out, or choose --file-io-mode=sync or async");
+        arguments.report.push(diagnostic);
+    }
     let all = arguments.switch("file-fsync-all").unwrap_or(false);
     let fsync = FsyncOptions {
         every: if all { 0 } else { arguments.number("file-fsync-freq").unwrap_or(100) },
@@ -276,9 +282,10 @@ fn command(arguments: &mut Arguments) -> Command {
         Some("cleanup") => Command::Cleanup,
         Some(_) => Command::Run,
         None => {
-            let diagnostic =
-                Diagnostic::error(arguments.end, "the command is missing").label("expected prepare, run or cleanup");
-            arguments.report.push(diagnostic);
+            if !arguments.unknown_command {
+                let missing = Diagnostic::error(arguments.end, "the command is missing");
+                arguments.report.push(missing.label("expected prepare, run or cleanup"));
+            }
             Command::Run
         }
     }

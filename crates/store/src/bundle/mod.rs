@@ -25,4 +25,4 @@ mod read;
 pub use error::{BundleError, ExportError, ImportError};
 pub use export::export;
 pub use import::import;
-pub use read::{Contents, read, verify};
+pub use read::{Contents, check_bytes, read, verify};

@@ -7,7 +7,7 @@ use fstone_model::dataset::Run;
 use fstone_model::{Dataset, Trial};
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 /// What a bundle may hold.
@@ -72,6 +72,22 @@ pub fn verify(path: &Path) -> Result<Contents, BundleError> {
     visit(path, LIMITS, |_| Ok(()))
 }
 
+/// Reads bytes as the content of a bundle, before its compression when `compressed` is not set, within limits that suit
+/// small inputs. The entry point for fuzzing: behind checksums of its own, compression lets few changes through.
+///
+/// # Errors
+/// As [`read`].
+pub fn check_bytes(bytes: &[u8], compressed: bool) -> Result<Contents, BundleError> {
+    let limits = Limits { entry_bytes: 1 << 20, total_bytes: 4 << 20, entries: 1000 };
+    let path = Path::new("bundle");
+    let part = |_| Ok(());
+    if !compressed {
+        return visit_archive(path, bytes, limits, part);
+    }
+    let unpacked = unpacking(bytes).map_err(|source| unreadable(path, source))?;
+    visit_archive(path, unpacked, limits, part)
+}
+
 /// A part of a bundle, as it comes by: first the run, then its trials. Only when [`visit`] has returned without an error
 /// is it known that they are what the manifest says.
 pub(super) enum Part {
@@ -82,13 +98,29 @@ pub(super) enum Part {
 pub(super) fn visit<E: From<BundleError>>(
     path: &Path,
     limits: Limits,
+    part: impl FnMut(Part) -> Result<(), E>,
+) -> Result<Contents, E> {
+    let failed = |source| unreadable(path, source);
+    let file = File::open(path).map_err(failed)?;
+    visit_archive(path, unpacking(BufReader::new(file)).map_err(failed)?, limits, part)
+}
+
+/// The bytes before compression.
+fn unpacking<R: BufRead>(bytes: R) -> io::Result<impl Read> {
+    let mut decoder = zstd::Decoder::with_buffer(bytes)?;
+    decoder.window_log_max(WINDOW_LOG)?;
+    Ok(decoder)
+}
+
+/// Reads an archive; `path` is what messages call it.
+fn visit_archive<E: From<BundleError>>(
+    path: &Path,
+    bytes: impl Read,
+    limits: Limits,
     mut part: impl FnMut(Part) -> Result<(), E>,
 ) -> Result<Contents, E> {
-    let failed = |source| BundleError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    let mut decoder = zstd::Decoder::new(BufReader::new(file)).map_err(failed)?;
-    decoder.window_log_max(WINDOW_LOG).map_err(failed)?;
-    let mut archive = tar::Archive::new(Bounded { inner: decoder, left: limits.total_bytes });
+    let failed = |source| unreadable(path, source);
+    let mut archive = tar::Archive::new(Bounded { inner: bytes, left: limits.total_bytes });
     // Raw: extensions (long names, sparse files, …) are entries like any other then, and refused.
     let mut entries = Entries {
         path,
@@ -145,7 +177,18 @@ pub(super) fn visit<E: From<BundleError>>(
 }
 
 fn malformed(path: &Path, why: &str) -> BundleError {
-    BundleError::Malformed { path: path.to_owned(), why: why.to_owned() }
+    BundleError::Malformed { path: path.to_owned(), why: harmless(why) }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> BundleError {
+    let told = source.to_string();
+    let source = if told.contains(char::is_control) { io::Error::new(source.kind(), harmless(&told)) } else { source };
+    BundleError::Io { path: path.to_owned(), source }
+}
+
+/// Parsers quote what they do not understand; nothing of it is to reach a terminal that would obey.
+fn harmless(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
 }
 
 /// The entries of an archive, one after the other, each checked and hashed as it comes.
@@ -161,7 +204,7 @@ struct Entries<'p, 'a, R: Read> {
 impl<R: Read> Entries<'_, '_, R> {
     /// Name and content of the next entry.
     fn next(&mut self) -> Result<Option<(String, Vec<u8>)>, BundleError> {
-        let failed = |source| BundleError::Io { path: self.path.to_owned(), source };
+        let failed = |source| unreadable(self.path, source);
         let Some(entry) = self.entries.next() else { return Ok(None) };
         let mut entry = entry.map_err(failed)?;
         self.count += 1;
@@ -314,6 +357,12 @@ mod tests {
         assert_eq!(first(br#"{"format":"other","version":1}"#), "read the bundle B: it is not a bundle of fstone");
         assert!(first(br#"{"format":"fstone bundle","version":9}"#).contains("it has version 9"));
         assert!(first(b"rubbish").contains("fstone-bundle.json: expected value"));
+        let mut header = tar::Header::new_ustar();
+        header.as_mut_bytes()[124..128].copy_from_slice(b"\x1b[2J");
+        header.set_cksum();
+        let told =
+            check_bytes(&[header.as_bytes().as_slice(), &[0; 1024]].concat(), false).expect_err("no size").to_string();
+        assert!(told.contains("\u{fffd}[2J"), "quoted, without what a terminal obeys: {told:?}");
         assert!(first(FORMAT_JSON).contains("it ends where run.json should be"));
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "rubbish".repeat(100)).expect("written");

@@ -1,0 +1,89 @@
+//! What has to hold for every text that the readers of crates/formats are given. Used by the fuzz targets, and by a test
+//! of that crate that runs them for a moment.
+
+use fstone_formats::{
+    Diagnostics, Source,
+    ffsb::{self, Options, Placement},
+    native,
+    study::{self, Overrides},
+    sysbench::{self, Command},
+};
+use fstone_model::LoadReport;
+
+/// Rendering shows the whole text once per finding; beyond this it is the renderer that is tested, slowly.
+const RENDERED: usize = 64;
+
+fn refused(text: &str, wrong: &Diagnostics) {
+    assert!(wrong.errors() > 0);
+    if text.len() <= RENDERED {
+        assert!(!wrong.to_string().is_empty());
+    }
+}
+
+/// An FFSB profile is refused, or is a load, is printed, and is converted into a workload file that means the same.
+pub(crate) fn ffsb(text: &str) {
+    let source = Source::new("profile.ffsb", text);
+    // One or the other, so that an input costs one parse.
+    let seconds = (text.len() % 2 == 1).then_some(60);
+    let profile = match ffsb::parse(&source, &Options { seconds }) {
+        Ok(profile) => profile,
+        Err(wrong) => return refused(text, &wrong),
+    };
+    for placement in [Placement::UnderDirectory, Placement::AsWritten] {
+        let workload = profile.workload(placement);
+        assert!(workload.filesets.len() >= profile.filesystems.len());
+        assert_eq!(workload.time_limit().is_some_and(|time| !time.is_zero()), !profile.time.is_zero());
+    }
+    let load = profile.workload(Placement::UnderDirectory);
+    let converted = ffsb::convert(&profile);
+    match native::parse(&Source::new("converted", converted.as_str())) {
+        Ok(again) => assert_eq!(again, load, "{converted}"),
+        Err(wrong) => panic!("{converted}\n{wrong}"),
+    }
+    assert!(!ffsb::header(&profile).is_empty());
+    assert!(!ffsb::print(&profile, &LoadReport::default()).is_empty());
+}
+
+/// Arguments, one a line, are refused, or are a load that is printed.
+pub(crate) fn sysbench(text: &str) {
+    let args: Vec<String> = text.lines().map(str::to_owned).collect();
+    match sysbench::parse(&args) {
+        Ok(fileio) => {
+            let workload = fileio.workload();
+            assert_eq!(workload.phases.len(), usize::from(fileio.command == Command::Run));
+            assert_eq!(workload.filesets.is_empty(), fileio.command == Command::Cleanup);
+            assert!(!sysbench::header(&fileio).is_empty());
+            assert!(!sysbench::print(&fileio, &LoadReport::default()).is_empty());
+        }
+        Err(wrong) => refused(text, &wrong),
+    }
+}
+
+/// A study is refused, or is a plan, whole or quick. Files that it names are refused.
+pub(crate) fn study(text: &str) {
+    let source = Source::new("study.toml", text);
+    let refuse = |name: &str| Err(format!("{name} is not read here"));
+    // One or the other, so that an input costs one reading.
+    let overrides = Overrides { quick: text.len() % 2 == 1, ..Overrides::default() };
+    match study::compile(&source, &refuse, &overrides) {
+        Ok(plan) => {
+            assert!(!plan.cells.is_empty());
+            assert!(plan.cells.iter().all(|cell| !cell.steps.is_empty()));
+        }
+        Err(wrong) => refused(text, &wrong),
+    }
+}
+
+/// A workload file is refused, or is printed as a file that means the same.
+pub(crate) fn native(text: &str) {
+    match native::parse(&Source::new("load.workload", text)) {
+        Ok(workload) => {
+            let printed = native::print(&workload);
+            match native::parse(&Source::new("printed.workload", printed.as_str())) {
+                Ok(again) => assert_eq!(again, workload, "{printed}"),
+                Err(wrong) => panic!("{printed}\n{wrong}"),
+            }
+        }
+        Err(wrong) => refused(text, &wrong),
+    }
+}
