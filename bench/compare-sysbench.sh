@@ -98,9 +98,11 @@ counts() {
             ours=$(counts_of ours $final $all)
             # The original's range, and the verdict.
             verdict=$(awk -v ours="$ours" -v mode=$mode -v io=$io -v flying=$((threads * flying)) -v ratio=$ratio \
-                -v files=$files '
+                -v files=$files -v all=$all '
                 function range(i) { return low[i] == high[i] ? low[i] : low[i] "–" high[i] }
-                { for (i = 1; i <= 3; i++) {
+                function sum(r, w, f) { return all ? r + w : r + w + f }
+                { whole = sum($1, $2, $3)
+                  for (i = 1; i <= 3; i++) {
                     if (NR == 1 || $i < low[i]) low[i] = $i
                     if (NR == 1 || $i > high[i]) high[i] = $i } }
                 END {
@@ -113,7 +115,7 @@ counts() {
                     if (!wide && worst == 0) { print "same"; exit }
                     if (mode == "rndrw" && (wide || io == "async")) {
                         off = b[1] - ratio * b[2]; if (off < 0) off = -off
-                        total = low[1] + low[2] + low[3] - b[1] - b[2] - b[3]; if (total < 0) total = -total
+                        total = whole - sum(b[1], b[2], b[3]); if (total < 0) total = -total
                         fsyncs = b[3] - low[3]; if (fsyncs < 0) fsyncs = -fsyncs
                         if (off <= (1 + ratio) * flying && total <= 1 && (io == "async" || fsyncs <= files)) {
                             print wide ? "the original varies" : "by the ratio"; exit

@@ -221,7 +221,8 @@ pub enum Actions {
     Mix(Vec<Weighted>),
     /// One after the other, again and again.
     Sequence(Vec<Action>),
-    /// `first` while (firsts+1)/(seconds+1) < ratio, else `second`, counted over all threads (sysbench rndrw).
+    /// `first` while (firsts+1)/(seconds+1) < ratio, else `second`, counted over all threads (sysbench rndrw). A thread
+    /// that keeps transfers of buffered files in flight counts them whenever it has filled its queue.
     Ratio {
         /// Usually a read.
         first: Action,

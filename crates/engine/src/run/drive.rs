@@ -52,6 +52,16 @@ pub(super) struct Choice {
     sequence: usize,
     /// An action that has to wait for fsyncs.
     waiting: Option<usize>,
+    /// Of a ratio: what was chosen and does not count yet, and how many count at once. Where transfers are queued they
+    /// count when the queue has been filled: that is when libaio, and with it sysbench, gets buffered ones back.
+    uncounted: [u64; 2],
+    counts_at_once: u64,
+}
+
+impl Choice {
+    pub(super) fn counting(at_once: u32) -> Self {
+        Self { counts_at_once: u64::from(at_once), ..Self::default() }
+    }
 }
 
 impl<E: Io> Worker<'_, E> {
@@ -175,7 +185,7 @@ impl<E: Io> Worker<'_, E> {
     pub(super) fn next(&mut self, choice: &mut Choice) -> Next {
         match &self.group.fsyncs {
             PeriodicFsyncs::Series(_) => self.next_of_series(choice),
-            _ => self.next_action(&mut choice.sequence),
+            _ => self.next_action(choice),
         }
     }
 
@@ -189,7 +199,7 @@ impl<E: Io> Worker<'_, E> {
         }
         let next = match choice.waiting.take() {
             Some(index) => Next::Action(index),
-            None => self.next_action(&mut choice.sequence),
+            None => self.next_action(choice),
         };
         let Next::Action(index) = next else { return next };
         if series.begin(group.actions[index].writes) {
@@ -201,7 +211,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     #[inline(always)]
-    fn next_action(&mut self, sequence: &mut usize) -> Next {
+    fn next_action(&mut self, choice: &mut Choice) -> Next {
         match &self.group.selector {
             Selector::Single => Next::Action(0),
             Selector::Mix(sums) => {
@@ -209,20 +219,21 @@ impl<E: Io> Worker<'_, E> {
                 Next::Action(sums.iter().position(|sum| drawn < *sum).unwrap_or(0))
             }
             Selector::Sequence(length) => {
-                let index = *sequence;
-                *sequence = (index + 1) % (*length).max(1);
+                let index = choice.sequence;
+                choice.sequence = (index + 1) % (*length).max(1);
                 if *length == 0 { Next::End } else { Next::Action(index) }
             }
             Selector::Ratio { ratio, counts } => {
                 let [firsts, seconds] = &**counts;
                 let (done, others) = (firsts.0.load(Ordering::Relaxed), seconds.0.load(Ordering::Relaxed));
-                if ((done + 1) as f64) / ((others + 1) as f64) < *ratio {
-                    firsts.0.fetch_add(1, Ordering::Relaxed);
-                    Next::Action(0)
-                } else {
-                    seconds.0.fetch_add(1, Ordering::Relaxed);
-                    Next::Action(1)
+                let index = usize::from(((done + 1) as f64) / ((others + 1) as f64) >= *ratio);
+                choice.uncounted[index] += 1;
+                if choice.uncounted.iter().sum::<u64>() >= choice.counts_at_once {
+                    let [first, second] = std::mem::take(&mut choice.uncounted);
+                    firsts.0.fetch_add(first, Ordering::Relaxed);
+                    seconds.0.fetch_add(second, Ordering::Relaxed);
                 }
+                Next::Action(index)
             }
         }
     }

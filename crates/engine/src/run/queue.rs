@@ -82,7 +82,8 @@ impl<E: Io> Worker<'_, E> {
         let depth = self.load.io.queue_depth;
         let single: Vec<bool> = self.group.actions.iter().map(is_one_transfer).collect();
         let paced = self.group.spec.rate_per_second.is_some();
-        let (mut choice, mut claimed) = (Choice::default(), false);
+        let at_once = if self.load.io.direct { 1 } else { depth };
+        let (mut choice, mut claimed) = (Choice::counting(at_once), false);
         let (mut granted, mut performed) = ((0, 0), 0u64);
         let mut now = clock.now().max(start);
         let mut begun = now;

@@ -101,6 +101,25 @@ fn reads_and_writes_by_ratio() {
 }
 
 #[test]
+fn a_queue_of_a_ratio_counts_when_it_is_full() {
+    let directory = in_memory();
+    let at = |operation| chosen(operation, FileChoice::Concatenated);
+    let (first, second) = (at(Operation::Read(random_block())), at(Operation::Write(random_block())));
+    let mut threads = group(1, Actions::Ratio { first, second, ratio: 1.5 });
+    threads.open = OpenPolicy::KeepOpen;
+    let mut load = workload(fileset(4, 64 << 10), threads, operations(2000));
+    load.io = IoSettings { engine: IoEngineKind::IoUring, queue_depth: 128, ..IoSettings::default() };
+    if matches!(try_run(&load, directory.path(), 1), Err(fstone_engine::LoadError::Engine { .. })) {
+        eprintln!("skipped: io_uring is not to be had here");
+        return;
+    }
+    let report = flawless(&load, directory.path());
+    let (reads, writes) = (report.operations[0].invocations, report.operations[1].invocations);
+    // What sysbench 1.0.20 does with --file-io-mode=async --file-async-backlog=128 --events=2000 --file-fsync-freq=0.
+    assert_eq!((reads, writes), (1232, 768));
+}
+
+#[test]
 fn counted_fsyncs_are_operations_whatever_the_number_of_threads() {
     let directory = in_memory();
     let write = chosen(Operation::Write(random_block()), FileChoice::Concatenated);
