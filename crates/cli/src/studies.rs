@@ -58,6 +58,11 @@ impl Study {
         Self { source, files: Files::Recorded(plan.attachments.clone()) }
     }
 
+    /// Whether it came with fstone.
+    pub(crate) const fn is_built_in(&self) -> bool {
+        matches!(self.files, Files::BuiltIn)
+    }
+
     /// A file that the study names, looked up beside it (formats has refused absolute paths and `..`).
     pub(crate) fn load(&self, name: &str) -> Result<String, String> {
         match &self.files {

@@ -130,7 +130,8 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
     };
     let compiled = fstone_formats::study::compile_with_warnings(&study.source, &|name| study.load(name), &overrides);
     let (plan, warnings) = compiled.or_exit(Exit::BadInput)?;
-    if let Some(warnings) = warnings {
+    // What a built-in study does it does on purpose.
+    if let Some(warnings) = warnings.filter(|_| !study.is_built_in()) {
         eprint!("{warnings}");
     }
     let directory = plan.cells.iter().find_map(|cell| match &cell.device {

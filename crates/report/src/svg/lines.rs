@@ -12,8 +12,8 @@ use crate::{
     analysis::{Sweep, in_words},
 };
 
-const HEIGHT: f64 = 250.0;
-const TICKS: usize = 5;
+pub(super) const HEIGHT: f64 = 250.0;
+pub(super) const TICKS: usize = 5;
 /// Levels spread over more than this are spaced by their logarithm.
 const LOGARITHMIC_FROM: f64 = 8.0;
 
@@ -61,7 +61,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, sweep: &Sweep, look: 
 }
 
 /// The levels that the sweep's rows have: (name, number).
-fn swept<'a>(analysis: &'a Analysis<'_>, sweep: &Sweep) -> Vec<(&'a str, u64)> {
+pub(super) fn swept<'a>(analysis: &'a Analysis<'_>, sweep: &Sweep) -> Vec<(&'a str, u64)> {
     let factor = &analysis.structure.varied[sweep.axis];
     let numbers = factor.numbers.as_deref().unwrap_or_default();
     let used = |name: &str| sweep.rows.iter().any(|row| analysis.rows[*row].levels[sweep.axis] == name);
@@ -69,7 +69,7 @@ fn swept<'a>(analysis: &'a Analysis<'_>, sweep: &Sweep) -> Vec<(&'a str, u64)> {
 }
 
 /// Where each level is across the plot.
-fn positions(numbers: &[u64], from: f64, to: f64) -> Vec<f64> {
+pub(super) fn positions(numbers: &[u64], from: f64, to: f64) -> Vec<f64> {
     let values: Vec<f64> = numbers.iter().map(|number| *number as f64).collect();
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -119,7 +119,7 @@ fn line(
 }
 
 /// The levels' names under the plot; those that would touch the one before are left out, never the last.
-fn level_labels(canvas: &mut Canvas, levels: &[&str], across: &[f64], y: f64, width: f64) {
+pub(super) fn level_labels(canvas: &mut Canvas, levels: &[&str], across: &[f64], y: f64, width: f64) {
     let mut order: Vec<usize> = (0..across.len().min(levels.len())).collect();
     order.sort_by(|a, b| across[*a].total_cmp(&across[*b]));
     let span = |index: usize| {

@@ -20,6 +20,7 @@ mod percentiles;
 mod rows;
 mod series;
 mod theme;
+mod then_lines;
 mod then_now;
 mod timeline;
 
@@ -174,6 +175,7 @@ pub(crate) fn figures<'a>(analysis: &'a Analysis<'a>, loads: &'a Loads<'a>, opti
     let mut figures: Vec<Figure<'a>> =
         (0..analysis.columns.len()).flat_map(|column| column::figures(analysis, column)).collect();
     if let Some(published) = analysis.published.as_ref().filter(|_| options.published) {
+        figures.extend(published.columns.iter().flat_map(|column| then_lines::figures(analysis, published, *column)));
         figures.extend(published.columns.iter().filter_map(|column| then_now::figure(analysis, published, *column)));
     }
     for load in &loads.steps {

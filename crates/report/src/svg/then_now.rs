@@ -89,7 +89,7 @@ fn draw(analysis: &Analysis<'_>, published: &Published, column: usize, rows: &[u
 }
 
 /// A legend of two marks; gives its height.
-fn legend_height(canvas: &mut Canvas, width: f64) -> f64 {
+pub(super) fn legend_height(canvas: &mut Canvas, width: f64) -> f64 {
     for (x, series, shape, words) in [(5.0, 1, Shape::Diamond, "published"), (95.0, 0, Shape::Circle, "today")] {
         canvas.open(&format!("fs-{series}"));
         canvas.mark(x, 8.0, shape, 4.0);

@@ -1,7 +1,10 @@
 //! The figures: well-formed, complete, described, and written to a gallery to be looked at.
 
 use crate::{fixture, hostile};
-use fstone_model::Dataset;
+use fstone_model::{
+    Cell, Dataset,
+    study::{Published, PublishedFigure},
+};
 use fstone_report::{Options, svg_files};
 use std::{fs, path::PathBuf};
 
@@ -119,4 +122,33 @@ fn every_trial_is_a_point() {
         .sum();
     let completed = dataset.trials.iter().filter(|trial| trial.outcome.is_completed()).count();
     assert_eq!(points, completed);
+}
+
+#[test]
+fn a_sweep_that_was_published_is_drawn_then_and_now() {
+    let mut dataset = fixture::star(3);
+    let plan = &mut dataset.run.plan;
+    let of_one = |filesystem: u32| plan.cells.iter().filter(move |cell| cell.levels[0] == filesystem);
+    let figure = |cell: &Cell| PublishedFigure {
+        cell: cell.label.clone(),
+        column: "execution time".into(),
+        value: Some(100.0 + f64::from(cell.index)),
+        note: None,
+    };
+    let figures: Vec<PublishedFigure> = of_one(0).map(figure).collect();
+    let both: Vec<PublishedFigure> = figures.iter().cloned().chain(of_one(1).map(figure)).collect();
+    plan.published = Some(Published { source: "A paper.".into(), figures });
+    let then_and_now = |dataset: &Dataset| {
+        let over = |name: &String| name.contains("-over-") && name.ends_with("-then-and-now.svg");
+        svg_files(dataset, &ALL).into_iter().filter(|(name, _)| over(name)).collect::<Vec<_>>()
+    };
+    let drawn = then_and_now(&dataset);
+    assert_eq!(drawn.len(), 3, "one per sweep");
+    for (name, svg) in &drawn {
+        check_xml(svg);
+        assert_eq!(svg.matches("class=\"fs-line\"").count(), 2, "{name}: published and today");
+        fs::write(gallery().join(name), svg).expect("the gallery can be written");
+    }
+    dataset.run.plan.published = Some(Published { source: "Another.".into(), figures: both });
+    assert!(then_and_now(&dataset).is_empty(), "of two filesystems it could not be told which is which");
 }
