@@ -6,7 +6,7 @@ mod results;
 pub(crate) use results::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fstone_model::units;
+use fstone_model::{study::KernelSpec, units};
 use std::{path::PathBuf, time::Duration};
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
@@ -44,6 +44,9 @@ pub(crate) struct Global {
     /// Where images and mount points are made. Default: $XDG_CACHE_HOME/fstone/work, or ~/.cache/fstone/work
     #[arg(long, global = true, value_name = "DIR", env = "FSTONE_WORK_DIRECTORY")]
     pub(crate) work_directory: Option<PathBuf>,
+    /// Where kernels for guests are kept. Default: $XDG_DATA_HOME/fstone/kernels, or ~/.local/share/fstone/kernels
+    #[arg(long, global = true, value_name = "DIR", env = "FSTONE_KERNELS")]
+    pub(crate) kernels: Option<PathBuf>,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
@@ -87,6 +90,8 @@ pub(crate) enum Command {
     Sysbench(SysbenchArguments),
     /// Print an FFSB profile as the equivalent native workload
     Convert(ConvertArguments),
+    /// Kernels for guests: fetch or name one, list them; nothing is installed
+    Kernel(KernelArguments),
     /// Undo what a killed run left behind: mounts, loop devices, images; lists before it acts
     Clean(CleanArguments),
     /// Print the JSON schema of the study file
@@ -134,6 +139,15 @@ pub(crate) struct RunArguments {
     /// Permit fstone to format this block device; needed beside --device PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
+    /// What carries the trials out: the running kernel, or guests that need no root
+    #[arg(long, value_name = "EXECUTOR", default_value = "auto")]
+    pub(crate) executor: ExecutorChoice,
+    /// Run every row under this kernel: host, uml:6.1, qemu:6.12, … (`fstone kernel list`). May be given several times
+    #[arg(long, value_name = "KERNEL", value_parser = parse_kernel, conflicts_with = "executor")]
+    pub(crate) kernel: Vec<KernelSpec>,
+    /// Memory of a guest. Default: 512 MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) guest_memory: Option<u64>,
     /// Only these levels of a factor; `*` matches anything. May be given several times
     #[arg(long, value_name = "FACTOR=LEVEL", value_parser = parse_only)]
     pub(crate) only: Vec<(String, String)>,
@@ -148,7 +162,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
     pub(crate) set: Vec<(String, String)>,
     /// Go on with the last unfinished run of this study: finished trials stay, the plan is the one it had
-    #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set"])]
+    #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set", "executor", "kernel"])]
     pub(crate) resume: bool,
     /// Print the published figures beside today's
     #[arg(long)]
@@ -156,6 +170,43 @@ pub(crate) struct RunArguments {
     /// Where the HTML report goes, and the index of all reports there. Default: a directory `reports` beside the store
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// What carries trials out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExecutorChoice {
+    /// The running kernel where one is root and it has the filesystem, else user-mode Linux, else a directory
+    Auto,
+    /// The running kernel
+    Host,
+    /// User-mode Linux: a kernel as a process
+    Uml,
+    /// QEMU, with the newest kernel that was added for it
+    Qemu,
+    /// The filesystem that is there, in a directory of it
+    Directory,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone kernel add uml:5.10\n  fstone kernel add linux-image-cloud-amd64/trixie\n  fstone kernel add ./vmlinuz\n  fstone kernel list\n  \
+    fstone run random-io --quick --kernel uml:5.10 --kernel uml:6.1"
+)]
+pub(crate) struct KernelArguments {
+    #[command(subcommand)]
+    pub(crate) action: KernelAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelAction {
+    /// Fetch a Debian package with the system's apt (uml:5.10, uml:6.1, uml:6.12, qemu:6.1, qemu:6.12, PACKAGE or PACKAGE/SUITE) and unpack it, or take a .deb, a directory or a kernel by its path
+    Add {
+        /// What to add
+        #[arg(value_name = "PACKAGE|PATH", required = true)]
+        what: Vec<String>,
+    },
+    /// List the kernels that a study can name
+    List,
 }
 
 #[derive(Debug, Args)]
@@ -263,6 +314,10 @@ pub(crate) struct CleanArguments {
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn parse_kernel(text: &str) -> Result<KernelSpec, String> {
+    text.parse()
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -1,8 +1,9 @@
-//! The one binary: arguments → command → exit code. `args` is what the user typed, `commands` what it means, and
+//! The one binary: arguments → command → exit code; and, as process 1 of a guest, the agent. `args` is what the user typed, `commands` what it means, and
 //! `exit` how it ends.
 
 mod args;
 mod commands;
+mod executors;
 mod exit;
 mod paths;
 mod progress;
@@ -21,6 +22,9 @@ fn is_root() -> bool {
 }
 
 fn main() -> ExitCode {
+    if fstone_lab::executor::is_agent() {
+        fstone_lab::executor::agent_main();
+    }
     let arguments = Arguments::parse();
     let context = commands::Context::new(&arguments.global);
     let result = match arguments.command {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         Command::Ffsb(arguments) => commands::ffsb::ffsb(&context, &arguments),
         Command::Sysbench(arguments) => commands::sysbench::sysbench(&context, &arguments),
         Command::Convert(arguments) => commands::ffsb::convert(&context, &arguments),
+        Command::Kernel(arguments) => commands::kernel::kernel(&context, &arguments.action),
         Command::Clean(arguments) => commands::clean::clean(&context, &arguments),
         Command::Schema => commands::generated::schema(),
         Command::Completions { shell } => commands::generated::completions(shell),

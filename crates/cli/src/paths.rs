@@ -34,6 +34,11 @@ pub(crate) fn default_store() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("fstone.db")
 }
 
+/// Kernels for guests when no directory is named.
+pub(crate) fn default_kernels() -> PathBuf {
+    base("XDG_DATA_HOME", ".local/share").join("kernels")
+}
+
 /// What can be made again.
 pub(crate) fn default_cache() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache")

@@ -3,7 +3,7 @@
 use crate::{
     device::{DeviceLock, Purpose, Refusal, ScratchDevice},
     events::{Event, ProgressSink},
-    executor::{Executor, ExecutorError, HostExecutor, Job, TrialEnd},
+    executor::{Executor, ExecutorError, GuestOptions, HostExecutor, Job, TrialEnd},
     machine::Machine,
     schedule::{Schedule, ScheduleError, trial_seed},
     steady,
@@ -26,6 +26,8 @@ pub struct LabOptions {
     pub allow_destroy: Vec<PathBuf>,
     /// Whether loads measure the engine's own cost after each run (at most a quarter of a second).
     pub measure_null: bool,
+    /// How guests are made; `None` where there are to be none.
+    pub guests: Option<GuestOptions>,
 }
 
 /// Is given every trial as it ends.
@@ -138,7 +140,8 @@ pub fn carry_out_on(
     let schedule = Schedule::new(plan, finished)?;
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
-    let mut executor = HostExecutor::new(machine, &work, options.allow_destroy.clone(), options.measure_null, cancel)?;
+    let mut executor = HostExecutor::new(machine, &work, options.allow_destroy.clone(), options.measure_null, cancel)?
+        .with_guests(options.guests.as_ref());
     let ended = run_trials(&mut executor, schedule, plan, recorder, sink, cancel);
     // What is left was reported with the trial that left it, and is in the journal for `clean`.
     drop(executor.close());
@@ -184,7 +187,7 @@ pub fn run_trials(
         let recording = |source| LabError::Recorder { id, source };
         recorder.trial_started(id, position).map_err(recording)?;
         let seed = trial_seed(plan, id.repetition);
-        let end = executor.run(&Job { plan, cell, id, position, seed, sink });
+        let end = executor.run(&Job { cell, id, position, seed, sink });
         let label = || cell.label.clone();
         let (mut trial, stuck) = match end.map_err(|source| LabError::Trial { id, label: label(), source })? {
             TrialEnd::Finished(trial) => (trial, None),

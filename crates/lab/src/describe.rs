@@ -2,9 +2,11 @@
 
 use crate::{
     command::{CommandLine, typed},
+    executor::is_for_guest,
     filesystem,
     mount::MountRequest,
     schedule::block_order,
+    undo::IMAGE_NAME,
 };
 use fstone_model::{
     Cell, Plan, Step,
@@ -81,7 +83,12 @@ pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
 }
 
 fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
+    let in_guest = cell.kernel != KernelSpec::Host;
     let device_path = match &cell.device {
+        DeviceSpec::Loop { directory, .. } if in_guest => {
+            let directory = directory.as_ref().map_or_else(|| work_directory.to_owned(), std::path::PathBuf::from);
+            directory.join(IMAGE_NAME).display().to_string()
+        }
         DeviceSpec::Loop { .. } => "/dev/loopN".to_owned(),
         DeviceSpec::Zram { .. } => "/dev/zramN".to_owned(),
         DeviceSpec::Block { path } => path.clone(),
@@ -102,7 +109,15 @@ fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
         KernelSpec::Uml(kernel) => format!("user-mode Linux {kernel}"),
         KernelSpec::Qemu(kernel) => format!("QEMU {kernel}"),
     };
-    let steps = cell.steps.iter().map(|step| (step.name.clone(), describe_step(cell, step, &device_path, &place)));
+    let guest_place = Path::new("/run/fstone/work/mnt");
+    let steps = cell.steps.iter().map(|step| {
+        let what = if in_guest && is_for_guest(cell, step) {
+            format!("in the guest: {}", describe_step(cell, step, "/dev/vda", guest_place))
+        } else {
+            describe_step(cell, step, &device_path, &place)
+        };
+        (step.name.clone(), what)
+    });
     CellDescription { index: cell.index, label: cell.label.clone(), device, kernel, steps: steps.collect() }
 }
 

@@ -144,6 +144,8 @@ pub mod catalog {
         EXTENTS_PER_FILE = "extents per file", Ratio, Lower, "mean number of extents of a non-empty file (FIEMAP)";
         FRAGMENTED_FILES = "fragmented files", Percent, Lower, "share of non-empty files in more than one extent (FIEMAP)";
         EXIT_STATUS = "exit status", Count, Neither, "exit status of the command";
+        BOOT_TIME = "boot time", Seconds, Lower, "from the decision to start a guest until the agent in it is ready";
+        TRIAL_OVERHEAD = "trial overhead", Seconds, Lower, "time of the whole trial that none of its steps took: setting up and giving back the device, boot and power-off";
         MAXIMUM_RESIDENT_BYTES = "maximum resident bytes", Bytes, Lower, "largest resident set of the command's processes";
     }
 

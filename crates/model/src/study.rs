@@ -160,6 +160,29 @@ pub enum KernelSpec {
     Qemu(String),
 }
 
+impl KernelSpec {
+    /// As a study writes it: "host", "uml:6.1", "qemu:/path/vmlinuz".
+    #[must_use]
+    pub fn written(&self) -> String {
+        match self {
+            Self::Host => "host".to_owned(),
+            Self::Uml(which) => format!("uml:{which}"),
+            Self::Qemu(which) => format!("qemu:{which}"),
+        }
+    }
+
+    /// What carries trials out under it. Figures of different executors are never compared: a system call, a clock read
+    /// and a disk request cost something else in each.
+    #[must_use]
+    pub const fn executor(&self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Uml(_) => "uml",
+            Self::Qemu(_) => "qemu",
+        }
+    }
+}
+
 /// One step of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {

@@ -1,6 +1,9 @@
 //! What the marks in a table mean: the same words under every table.
 
-use crate::{Analysis, text::counted};
+use crate::{
+    Analysis,
+    text::{counted, line, listing},
+};
 
 /// The lines under the main table, in order; plain text.
 pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
@@ -10,7 +13,28 @@ pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
     }
     lines.extend(marks(analysis));
     lines.extend(ratios(analysis));
+    lines.extend(executors(analysis));
     lines
+}
+
+/// What may not be compared with what: a system call costs forty times as much in one executor as in another.
+pub(crate) fn executors(analysis: &Analysis<'_>) -> Option<String> {
+    let plan = &analysis.dataset.run.plan;
+    let executors = crate::analysis::executors(plan);
+    let names: Vec<&str> = executors.iter().map(|executor| crate::analysis::of_executor(executor)).collect();
+    match executors.as_slice() {
+        [] | ["host"] => None,
+        [_] => {
+            let mut kernels: Vec<String> = plan.cells.iter().map(|cell| cell.kernel.written()).collect();
+            kernels.dedup();
+            let of = if kernels.len() == 1 { format!(" ({})", line(&kernels[0])) } else { String::new() };
+            Some(format!("Measured in {}{of}: figures compare with each other, not with another executor's.", names[0]))
+        }
+        _ => Some(format!(
+            "Figures of {} are not compared with each other: the same call costs something else in each.",
+            listing(&names)
+        )),
+    }
 }
 
 /// What the figures are; `None` when there are none.

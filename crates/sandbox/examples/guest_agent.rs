@@ -68,6 +68,7 @@ fn job(guest: &mut Guest, kind: &str, body: &str) -> Result<String, Box<dyn Erro
     match guest.run(kind, body.as_bytes(), Duration::from_secs(120), &mut |event| eprintln!("{event:?}")) {
         JobEnd::Done(result) => Ok(String::from_utf8(result)?),
         JobEnd::Failed(why) => Err(format!("{kind} {body}: {why}").into()),
+        JobEnd::Stopped => Err(format!("{kind} {body}: stopped").into()),
         JobEnd::GuestEnded(ending) => Err(format!("{kind} {body}: {}\n{}", ending.describe(), ending.words()).into()),
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod ffsb;
 pub(crate) mod generated;
 pub(crate) mod history;
+pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod report;
@@ -34,6 +35,7 @@ use std::{
 pub(crate) struct Context {
     pub(crate) store: PathBuf,
     pub(crate) work_directory: PathBuf,
+    pub(crate) kernels: PathBuf,
     color: ColorWhen,
 }
 
@@ -42,6 +44,7 @@ impl Context {
         Self {
             store: global.store.clone().unwrap_or_else(paths::default_store),
             work_directory: global.work_directory.clone().unwrap_or_else(paths::default_work_directory),
+            kernels: global.kernels.clone().unwrap_or_else(paths::default_kernels),
             color: global.color,
         }
     }

@@ -3,8 +3,8 @@
 use super::{Context, cancel_on_signals, fresh_seed, now_unix_ns, repeats, report};
 use crate::{
     args::RunArguments,
+    executors::{self, Chosen},
     exit::Exit,
-    is_root,
     progress::{Expected, RunProgress},
     recorder::StoreRecorder,
     sources,
@@ -141,15 +141,10 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
     if let Some(path) = directory {
         return on_directory(context, &plan, path.as_deref());
     }
-    if !is_root() && !arguments.dry_run {
-        eprintln!(
-            "Not root: running the workload on the filesystem of {} as it is, as one row.\n\
-             Root would add a fresh filesystem for each row of the study, its fsck, and the device's own counters.",
-            context.work_directory.display()
-        );
-        return on_directory(context, &plan, None);
+    match executors::choose(context, arguments, &plan)? {
+        Chosen::Plan(plan) => Ok(*plan),
+        Chosen::Directory => on_directory(context, &plan, None),
     }
-    Ok(plan)
 }
 
 /// The plan on the filesystem that is already there.
@@ -164,6 +159,7 @@ fn lab_options(context: &Context, arguments: &RunArguments) -> LabOptions {
         work_directory: context.work_directory.clone(),
         allow_destroy: arguments.allow_destroy.clone(),
         measure_null: true,
+        guests: Some(executors::guests(context, arguments)),
     }
 }
 
@@ -291,10 +287,14 @@ fn take_inventory(context: &Context, plan: &Plan) -> Inventory {
 /// Prints the table and writes the page, and the index of all pages beside it.
 fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Dataset) -> Result<PathBuf, Failure> {
     let options = fstone_report::Options { published: arguments.published };
+    let overhead = executors::overhead(dataset);
     terminal::print(&fstone_report::terminal(
         dataset,
         &fstone_report::TerminalOptions { width: terminal::width(), color: context.colored(), options },
     ));
+    if let Some(overhead) = overhead {
+        terminal::print(&format!("{overhead}\n"));
+    }
     let directory =
         arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
     let page = directory.join(report::page_name(&dataset.run.plan.study, dataset.run.id));

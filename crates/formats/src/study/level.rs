@@ -265,12 +265,7 @@ struct Kernel {
 impl Decode for Kernel {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let Text(written) = Text::decode(node, report)?;
-        let spec = match written.split_once(':') {
-            None if written == "host" => Some(KernelSpec::Host),
-            Some(("uml", which)) if !which.is_empty() => Some(KernelSpec::Uml(which.to_owned())),
-            Some(("qemu", path)) if !path.is_empty() => Some(KernelSpec::Qemu(path.to_owned())),
-            _ => None,
-        };
+        let spec: Option<KernelSpec> = written.parse().ok();
         if spec.is_none() {
             report.push(
                 Diagnostic::error(node.span(), format!("unknown kernel `{written}`"))

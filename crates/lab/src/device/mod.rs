@@ -16,6 +16,7 @@ pub use facts::{BlockFacts, FileKind, Identity};
 pub use fake::FakeDevices;
 pub use kernel::KernelDevices;
 pub use lock::DeviceLock;
+pub(crate) use provide::make_image;
 pub use provide::{DeviceError, Wanted, provide};
 pub(crate) use scratch::filesystem_uuid;
 pub use scratch::{Purpose, Refusal, ScratchDevice};

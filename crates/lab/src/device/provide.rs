@@ -1,6 +1,6 @@
 //! From what a study says about a device to one that may be formatted, everything recorded for undo.
 
-use super::{LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, zram};
+use super::{FileId, LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, zram};
 use crate::{
     custody,
     machine::Machine,
@@ -8,7 +8,7 @@ use crate::{
 };
 use fstone_model::study::DeviceSpec;
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -108,13 +108,15 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
     Ok(device)
 }
 
-fn provide_loop(
+/// Makes an image file, sparse and empty, recorded for undo; gives its path without symbolic links, and the file.
+///
+/// # Errors
+/// A [`DeviceError`]. What was made until then is in `undo`.
+pub(crate) fn make_image(
     directory: &Path,
     size_bytes: u64,
-    settings: LoopSettings,
     undo: &mut Undo<'_>,
-    machine: &Machine,
-) -> Result<ScratchDevice, DeviceError> {
+) -> Result<(PathBuf, FileId, File), DeviceError> {
     // The journal is read by a later `clean` from wherever that is started.
     let failed = |what: &str| {
         let what = format!("{what} {}", directory.join(IMAGE_NAME).display());
@@ -150,7 +152,17 @@ fn provide_loop(
         },
         _ => failed("sizing image")(error),
     })?;
+    Ok((image, id, file))
+}
 
+fn provide_loop(
+    directory: &Path,
+    size_bytes: u64,
+    settings: LoopSettings,
+    undo: &mut Undo<'_>,
+    machine: &Machine,
+) -> Result<ScratchDevice, DeviceError> {
+    let (_, id, file) = make_image(directory, size_bytes, undo)?;
     let mut snatches = 0;
     let index = loop {
         let free = machine.devices.free_loop();

@@ -1,6 +1,6 @@
 //! The only thing that mkfs, discard and raw writes are ever given.
 
-use super::{BlockFacts, Devices, FileId, FileKind};
+use super::{BlockFacts, Devices, FileId, FileKind, file_id};
 use crate::command::{CommandLine, CommandRunner, RunError};
 use std::{
     io,
@@ -13,8 +13,12 @@ use std::{
 pub enum Purpose {
     /// It is the loop device of an image that this run made.
     OwnImage(FileId),
+    /// It is an image file that this run made, for a guest.
+    OwnFile(FileId),
     /// It is a zram device that this run made.
     OwnZram,
+    /// It is the disk that a guest was given, and this is the agent in that guest: whatever is on it, the host put there.
+    GuestDisk,
     /// A person named it.
     Named {
         /// The paths that the person allowed to be destroyed.
@@ -53,8 +57,8 @@ pub enum Refusal {
         /// Serial number and size.
         identity: String,
     },
-    /// It was said to be our image's loop device, and is not.
-    #[error("{}: not the loop device of this run's image", .0.display())]
+    /// It was said to be our image or its loop device, and is not.
+    #[error("{}: not this run's image, nor its loop device", .0.display())]
     NotOurs(PathBuf),
     /// It cannot be written.
     #[error("{}: the device is read-only", .0.display())]
@@ -164,8 +168,14 @@ impl ScratchDevice {
         devices: &dyn Devices,
         runner: &dyn CommandRunner,
     ) -> Result<Self, Refusal> {
+        if let Purpose::OwnFile(id) = purpose {
+            return Self::claim_file(path, id, needed_bytes);
+        }
         let facts = examine(path, devices)?;
         judge(path, &facts, &purpose, needed_bytes)?;
+        if purpose == Purpose::GuestDisk {
+            return Ok(Self { path: facts.canonical, number: facts.number, size_bytes: facts.size_bytes, purpose });
+        }
         // Probing opens the device, so it comes after everything that a look at it can rule out.
         if let Some(signature) = signature(&facts.canonical, runner)? {
             return Err(Refusal::ForeignSignature { path: path.to_owned(), signature });
@@ -185,12 +195,29 @@ impl ScratchDevice {
         }
     }
 
+    /// An image of this run, which stands where it was made and was made empty.
+    fn claim_file(path: &Path, id: FileId, needed_bytes: u64) -> Result<Self, Refusal> {
+        let unexamined = |error: io::Error| Refusal::Unexamined { path: path.to_owned(), words: error.to_string() };
+        // Of the name itself: a symbolic link is none of ours.
+        let file = std::fs::symlink_metadata(path).map_err(unexamined)?;
+        if !file.is_file() || file_id(&file) != id {
+            return Err(Refusal::NotOurs(path.to_owned()));
+        }
+        if file.len() < needed_bytes.max(1) {
+            return Err(Refusal::TooSmall { path: path.to_owned(), size_bytes: file.len(), needed_bytes });
+        }
+        Ok(Self { path: path.to_owned(), number: id.device, size_bytes: file.len(), purpose: Purpose::OwnFile(id) })
+    }
+
     /// Examines it again, right before it is written: still the same device, still used by nobody. What is on it now
     /// is what this run put there, since it has been ours in between.
     ///
     /// # Errors
     /// What has changed.
     pub fn recheck(&self, devices: &dyn Devices) -> Result<(), Refusal> {
+        if let Purpose::OwnFile(id) = self.purpose {
+            return Self::claim_file(&self.path, id, self.size_bytes).map(drop);
+        }
         let facts = examine(&self.path, devices)?;
         if (facts.number, &facts.canonical, facts.size_bytes) != (self.number, &self.path, self.size_bytes) {
             return Err(Refusal::Changed(self.path.clone()));
@@ -252,7 +279,9 @@ fn judge(path: &Path, facts: &BlockFacts, purpose: &Purpose, needed_bytes: u64) 
     }
     match purpose {
         Purpose::OwnImage(image) if facts.backing != Some(*image) => return Err(Refusal::NotOurs(owned())),
-        Purpose::OwnImage(_) | Purpose::OwnZram => {}
+        Purpose::OwnFile(_) => return Err(Refusal::NotOurs(owned())),
+        Purpose::GuestDisk if !fstone_sandbox::agent::is_agent() => return Err(Refusal::NotOurs(owned())),
+        Purpose::OwnImage(_) | Purpose::OwnZram | Purpose::GuestDisk => {}
         // The path has to be the very one that was allowed: a link that leads to the same device was not named.
         Purpose::Named { allowed } if allowed.iter().any(|allowed| allowed == path || *allowed == facts.canonical) => {}
         Purpose::Named { .. } => {

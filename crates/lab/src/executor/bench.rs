@@ -2,6 +2,7 @@
 
 use super::{
     ExecutorError, HostExecutor, Job,
+    guest::{BOOT_LIMIT, GuestBench, STUCK_GRACE},
     host::{DEVICE, Halt, Record, nanoseconds},
     measure::measured,
     watchdog::Watch,
@@ -19,7 +20,7 @@ use fstone_model::{
     metric::Figure,
     outcome::Reason,
     result::{CommandRecord, Effective},
-    study::DeviceSpec,
+    study::{DeviceSpec, KernelSpec},
     units::format_bytes,
 };
 use std::{
@@ -49,6 +50,8 @@ pub(super) struct Bench<'a, 'm> {
     pub(super) mounted: Option<u64>,
     /// The journal's entry of a named device.
     pub(super) scratch: Option<u64>,
+    /// The guest that takes the running kernel's place.
+    pub(super) guest: Option<GuestBench>,
     pub(super) record: Record,
 }
 
@@ -72,6 +75,7 @@ impl<'a, 'm> Bench<'a, 'm> {
             place,
             mounted: None,
             scratch: None,
+            guest: None,
             record: Record::default(),
         }
     }
@@ -90,11 +94,16 @@ impl<'a, 'm> Bench<'a, 'm> {
                 self.warn(format!("{}: left out: a directory is not fstone's to make, mount or check", step.name));
                 continue;
             }
+            if self.needs_boot(step) {
+                self.watched("boot", BOOT_LIMIT, space.as_deref(), Self::boot)?;
+            }
             job.sink.event(&Event::StepStarted { step: &step.name, number: index + 1, of: job.cell.steps.len() });
             let started = Instant::now();
             let started_ns = nanoseconds(self.clock.elapsed());
             let mut report = StepReport::default();
-            let ended = self.watched(&step.name, step.limit, space.as_deref(), |bench| bench.step(step, &mut report));
+            let in_guest = self.is_for_guest(step);
+            let limit = if in_guest { step.limit + STUCK_GRACE } else { step.limit };
+            let ended = self.watched(&step.name, limit, space.as_deref(), |bench| bench.step(step, &mut report));
             self.record.steps.push(StepResult {
                 step: step.name.clone(),
                 started_ns,
@@ -104,7 +113,9 @@ impl<'a, 'm> Bench<'a, 'm> {
                 load: report.load,
             });
             ended?;
-            self.after(step);
+            if !in_guest {
+                self.after(step);
+            }
         }
         let last = job.cell.steps.last().map_or(DEVICE, |step| step.name.as_str());
         self.watched(last, DEVICE_LIMIT, None, |bench| bench.flush(last))
@@ -164,6 +175,10 @@ impl<'a, 'm> Bench<'a, 'm> {
         };
         self.filesystem = Some(filesystem);
         self.make_place(Entry::Directory { path: self.place.clone() })?;
+        if job.cell.kernel != KernelSpec::Host {
+            self.device = Some(self.set_up_guest(filesystem)?);
+            return Ok(());
+        }
         let wanted = Wanted {
             spec: &job.cell.device,
             queue: &job.cell.queue,
@@ -282,6 +297,6 @@ pub(super) fn failed(step: &Step, words: String) -> Halt {
     Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words)))
 }
 
-fn skipped(step: &str, words: String) -> Halt {
+pub(super) fn skipped(step: &str, words: String) -> Halt {
     Halt::Outcome(Outcome::Skipped(Reason::new(step, words)))
 }

@@ -1,6 +1,6 @@
 //! The running kernel as executor.
 
-use super::{Executor, ExecutorError, Job, TrialEnd, bench::Bench, preflight};
+use super::{Executor, ExecutorError, GuestOptions, Job, TrialEnd, bench::Bench, preflight};
 use crate::{
     device::DeviceError,
     machine::Machine,
@@ -10,6 +10,7 @@ use crate::{
 };
 use fstone_model::{
     Outcome, Trial,
+    metric::catalog,
     outcome::Reason,
     result::{Effective, StepResult},
     study::KernelSpec,
@@ -18,10 +19,11 @@ use fstone_model::{
 use std::{
     path::PathBuf,
     sync::atomic::AtomicBool,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// Carries trials out on the running kernel. What devices and mounts need is root; a directory needs nothing.
+/// Carries trials out on the running kernel, or under another one in a guest. What devices and mounts need is root; a
+/// directory or a guest needs nothing.
 pub struct HostExecutor<'m> {
     pub(super) machine: &'m Machine,
     pub(super) work: &'m WorkDirectory,
@@ -29,6 +31,7 @@ pub struct HostExecutor<'m> {
     pub(super) allow_destroy: Vec<PathBuf>,
     pub(super) measure_null: bool,
     pub(super) cancel: &'m AtomicBool,
+    pub(super) guests: Option<&'m GuestOptions>,
 }
 
 /// How a trial's steps ended, before its release.
@@ -79,7 +82,14 @@ impl<'m> HostExecutor<'m> {
         cancel: &'m AtomicBool,
     ) -> Result<Self, JournalError> {
         let undo = Undo::begin(work.path(), machine)?;
-        Ok(Self { machine, work, undo, allow_destroy, measure_null, cancel })
+        Ok(Self { machine, work, undo, allow_destroy, measure_null, cancel, guests: None })
+    }
+
+    /// The same, with guests for cells that ask for another kernel.
+    #[must_use]
+    pub const fn with_guests(mut self, guests: Option<&'m GuestOptions>) -> Self {
+        self.guests = guests;
+        self
     }
 
     /// Ends it. Whatever could not be undone stays in the journal.
@@ -90,21 +100,19 @@ impl<'m> HostExecutor<'m> {
 
 impl Executor for HostExecutor<'_> {
     fn run(&mut self, job: &Job<'_>) -> Result<TrialEnd, ExecutorError> {
-        match &job.cell.kernel {
-            KernelSpec::Host => {}
-            KernelSpec::Uml(kernel) | KernelSpec::Qemu(kernel) => {
-                return Err(ExecutorError::Kernel { kernel: kernel.clone() });
-            }
+        if job.cell.kernel != KernelSpec::Host && self.guests.is_none() {
+            return Err(ExecutorError::Kernel { kernel: job.cell.kernel.written() });
         }
         let clock = Instant::now();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.machine.stop.clear();
 
-        let (ended, record) = match preflight(job.cell, self.machine) {
+        let (ended, mut record) = match preflight(job.cell, self.machine) {
             Some(obstacle) => (Err(Halt::Outcome(obstacle.outcome())), Record::default()),
             None => {
                 let mut bench = Bench::new(self, job, clock);
                 let ended = bench.carry_out();
+                let ended = bench.end_guest(ended);
                 (ended, bench.into_record())
             }
         };
@@ -146,11 +154,13 @@ impl Executor for HostExecutor<'_> {
                 });
             }
         };
+        let duration_ns = nanoseconds(clock.elapsed());
+        record.add_guest(duration_ns);
         let trial = Box::new(Trial {
             id: job.id,
             position: job.position,
             started_unix_ns: nanoseconds(started),
-            duration_ns: nanoseconds(clock.elapsed()),
+            duration_ns,
             seed: job.seed,
             outcome,
             steps: record.steps,
@@ -167,9 +177,34 @@ pub(super) struct Record {
     pub(super) steps: Vec<StepResult>,
     pub(super) effective: Effective,
     pub(super) warnings: Vec<String>,
+    /// How long the guest took to boot, when there was one.
+    pub(super) boot_time: Option<Duration>,
+}
+
+/// The step under whose name what a guest cost is recorded.
+const GUEST: &str = "guest";
+
+impl Record {
+    /// Adds what having a guest cost, in a trial of this length.
+    fn add_guest(&mut self, duration_ns: u64) {
+        let Some(boot_time) = self.boot_time else { return };
+        let of_steps: u64 = self.steps.iter().map(|step| step.duration_ns).sum();
+        let overhead = Duration::from_nanos(duration_ns.saturating_sub(of_steps));
+        self.steps.push(StepResult {
+            step: GUEST.to_owned(),
+            started_ns: 0,
+            duration_ns: nanoseconds(overhead),
+            commands: Vec::new(),
+            figures: vec![
+                catalog::BOOT_TIME.figure(boot_time.as_secs_f64()),
+                catalog::TRIAL_OVERHEAD.figure(overhead.as_secs_f64()),
+            ],
+            load: None,
+        });
+    }
 }
 
 /// A duration as the records have it.
-pub(super) fn nanoseconds(duration: std::time::Duration) -> u64 {
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,11 +1,12 @@
 //! Executors: what carries out one trial.
 //!
-//! [`HostExecutor`] does so on the running kernel; [`FakeExecutor`] gives scripted outcomes to test what is above. The
+//! [`HostExecutor`] does so on the running kernel, or in a guest that it boots for a trial; [`FakeExecutor`] gives scripted outcomes to test what is above. The
 //! order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made
 //! is undone at its end. How it went is data ([`fstone_model::Outcome`]); `Err` means that the lab itself failed.
 
 mod bench;
 mod fake;
+mod guest;
 mod host;
 mod load;
 mod measure;
@@ -14,6 +15,8 @@ mod steps;
 mod watchdog;
 
 pub use fake::FakeExecutor;
+pub(crate) use guest::is_for_guest;
+pub use guest::{Flavour, GuestOptions, agent_main, default_kernel, is_agent};
 pub use host::HostExecutor;
 pub use load::{EngineLoader, FakeLoader, LoadFailure, LoadRequest, Loader, load_figures};
 pub use preflight::{Obstacle, preflight};
@@ -23,13 +26,11 @@ use crate::{
     events::ProgressSink,
     undo::{JournalError, UndoError},
 };
-use fstone_model::{Cell, Plan, Trial, result::TrialId};
+use fstone_model::{Cell, Trial, result::TrialId};
 use std::{io, path::PathBuf};
 
 /// A trial to carry out.
 pub struct Job<'a> {
-    /// The plan it is of.
-    pub plan: &'a Plan,
     /// Its cell.
     pub cell: &'a Cell,
     /// Which trial.

@@ -8,7 +8,7 @@ use crate::{
 use fstone_model::{
     Cell, Outcome,
     outcome::Reason,
-    study::{DeviceSpec, StepAction},
+    study::{DeviceSpec, KernelSpec, StepAction},
     units::format_bytes,
 };
 
@@ -58,6 +58,11 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             _ => None,
         })
     };
+    let in_guest = cell.kernel != KernelSpec::Host;
+    if in_guest && !matches!(cell.device, DeviceSpec::Loop { .. }) {
+        let words = format!("a guest's disk is an image, and cannot be {}", cell.device.describe());
+        return Some(Obstacle::skipped("device", words).with_cure("device = { loop = { size = \"…\" } }"));
+    }
     if matches!(cell.device, DeviceSpec::Directory { .. }) {
         return missing_program(cell);
     }
@@ -68,7 +73,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
     if let Some(why) = filesystem.unusable() {
         return Some(Obstacle::skipped("mkfs", why));
     }
-    if !machine.privileged {
+    if !in_guest && !machine.privileged {
         return Some(
             Obstacle::skipped("mount", "making and mounting filesystems needs root").with_cure("run it with sudo"),
         );
@@ -78,7 +83,8 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         .or_else(|| too_small(cell, filesystem))
         .or_else(|| {
             let name = filesystem.kernel_name();
-            (!machine.mounter.kernel_has(name))
+            // What a guest's kernel has, it says itself.
+            (!in_guest && !machine.mounter.kernel_has(name))
                 .then(|| Obstacle::skipped("mount", format!("the running kernel has no {name}")))
         })
         .or_else(|| missing_program(cell))

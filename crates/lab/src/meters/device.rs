@@ -3,6 +3,7 @@
 //! The counters go on over the device's whole life (a loop device's over several images), so only differences mean
 //! anything. Sectors are 512 bytes there, whatever the device's own are.
 
+use fstone_sandbox::vhost::MARK_PREFIX;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,16 @@ impl DeviceNumber {
     #[must_use]
     pub fn from_raw(raw: u64) -> Self {
         Self { major: rustix::fs::major(raw), minor: rustix::fs::minor(raw) }
+    }
+
+    /// In a guest, sets a mark on the host's side of the disk, which remembers what it has counted until then.
+    pub(super) fn mark(self) -> Option<u64> {
+        if !fstone_sandbox::agent::is_agent() {
+            return None;
+        }
+        // Every read of it asks the disk anew.
+        let name = fs::read_to_string(self.sysfs()?.join("serial")).ok()?;
+        name.trim_matches(|c: char| c.is_whitespace() || c == '\0').strip_prefix(MARK_PREFIX)?.parse().ok()
     }
 
     /// Its directory in sysfs; `None` when sysfs does not know it.

@@ -16,9 +16,17 @@ pub use cpu::CpuTimes;
 pub use device::{DeviceCounters, DeviceNumber};
 pub use process::ProcessTimes;
 
-use fstone_model::metric::{Figure, catalog};
+use fstone_model::{
+    Better, Unit,
+    metric::{Figure, catalog},
+};
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// Figures that only travel from a guest to its host, which puts what its disk counted between them in their place.
+pub(crate) const MARK_BEGIN: &str = "disk mark at the begin";
+/// See [`MARK_BEGIN`].
+pub(crate) const MARK_END: &str = "disk mark at the end";
 
 /// Meters that are running.
 #[derive(Debug)]
@@ -28,6 +36,7 @@ pub struct Meters {
     threads: Option<threads::KernelThreads>,
     process: Option<ProcessTimes>,
     device_counters: Option<DeviceCounters>,
+    mark: Option<u64>,
     cpu: Option<CpuTimes>,
     started: Instant,
 }
@@ -47,6 +56,8 @@ pub struct Readings {
     pub device: Option<DeviceCounters>,
     /// Largest amount of dirty page cache of the whole machine seen, in bytes.
     pub peak_dirty_bytes: Option<u64>,
+    /// In a guest: the marks that were set on the host's side of the disk when it began and ended.
+    pub marks: Option<(u64, u64)>,
 }
 
 impl Meters {
@@ -58,8 +69,9 @@ impl Meters {
         let device = device.and_then(DeviceNumber::of);
         let process = ProcessTimes::now();
         let device_counters = device.and_then(DeviceCounters::read);
+        let mark = device.and_then(DeviceNumber::mark);
         let cpu = CpuTimes::read();
-        Self { device, dirty, threads, process, device_counters, cpu, started: Instant::now() }
+        Self { device, dirty, threads, process, device_counters, mark, cpu, started: Instant::now() }
     }
 
     /// Stops, and tells the difference.
@@ -67,6 +79,7 @@ impl Meters {
     pub fn end(self) -> Readings {
         let elapsed = self.started.elapsed();
         let cpu = CpuTimes::read();
+        let mark = self.device.and_then(DeviceNumber::mark);
         let device_counters = self.device.and_then(DeviceCounters::read);
         let process = ProcessTimes::now();
         let threads = threads::KernelThreads::read();
@@ -77,6 +90,7 @@ impl Meters {
             process: self.process.zip(process).map(|(begin, end)| end.since(&begin)),
             device: self.device_counters.zip(device_counters).and_then(|(begin, end)| end.since(&begin)),
             peak_dirty_bytes: self.dirty.stop(),
+            marks: self.mark.zip(mark),
         }
     }
 }
@@ -122,6 +136,15 @@ impl Readings {
             figures.extend(device.discarded_bytes.map(|bytes| catalog::DEVICE_DISCARDED_BYTES.figure(bytes as f64)));
         }
         figures.extend(self.peak_dirty_bytes.map(|bytes| catalog::PEAK_DIRTY_BYTES.figure(bytes as f64)));
+        if let Some((begin, end)) = self.marks {
+            let mark = |metric: &str, number: u64| Figure {
+                metric: metric.to_owned(),
+                value: number as f64,
+                unit: Unit::Count,
+                better: Better::Neither,
+            };
+            figures.extend([mark(MARK_BEGIN, begin), mark(MARK_END, end)]);
+        }
         figures
     }
 
@@ -165,6 +188,7 @@ mod tests {
                 ..DeviceCounters::default()
             }),
             peak_dirty_bytes: Some(4096),
+            marks: None,
         };
         let figures = readings.figures();
         for (metric, expected) in [

@@ -11,6 +11,8 @@ use std::{
 
 /// The name of an image in its directory.
 pub(crate) const IMAGE_NAME: &str = "fstone-scratch.img";
+/// The name of a guest's directory in the work directory.
+pub(crate) const GUEST_NAME: &str = "guest";
 /// How the names of directories begin that loads work in.
 pub(crate) const TREE_PREFIX: &str = "fstone-load-";
 /// How many processes are named.
@@ -43,6 +45,13 @@ pub enum Entry {
     Processes {
         /// What they, and only they, have in their environment.
         mark: String,
+    },
+    /// A guest: a directory with its sockets, its console's log and its control files, and the processes that run in it.
+    Guest {
+        /// Where.
+        path: PathBuf,
+        /// What runs there.
+        program: PathBuf,
     },
     /// A loop device.
     Loop {
@@ -120,6 +129,7 @@ impl Entry {
             Self::Tree { path, .. } => format!("directory {} with all that is in it", path.display()),
             Self::Image { path, .. } => format!("image {}", path.display()),
             Self::Processes { .. } => "processes that commands of it started".to_owned(),
+            Self::Guest { path, .. } => format!("guest in {}", path.display()),
             Self::Loop { index, .. } => format!("loop device /dev/loop{index}"),
             Self::ZramToCome { .. } => "zram device just made".to_owned(),
             Self::Zram { index, .. } => format!("zram device /dev/zram{index}"),
@@ -143,6 +153,9 @@ impl Entry {
             Self::Directory { path } | Self::Mount { target: path, .. } => {
                 plain(path) && path.starts_with(work_directory) && path != work_directory
             }
+            Self::Guest { path, program } => {
+                plain(path) && path.parent() == Some(work_directory) && name(path) == GUEST_NAME && plain(program)
+            }
             Self::Tree { path, .. } => plain(path) && name(path).starts_with(TREE_PREFIX),
             Self::Image { path, .. } => plain(path) && name(path) == IMAGE_NAME,
             Self::Processes { mark } => is_mark(mark),
@@ -162,7 +175,11 @@ impl Entry {
     /// Whether it is on a disk, and so still there after a reboot.
     pub(super) const fn outlives_a_boot(&self) -> bool {
         match self {
-            Self::Directory { .. } | Self::Tree { .. } | Self::Image { .. } | Self::Scratch { .. } => true,
+            Self::Directory { .. }
+            | Self::Tree { .. }
+            | Self::Image { .. }
+            | Self::Guest { .. }
+            | Self::Scratch { .. } => true,
             Self::Loop { .. }
             | Self::ZramToCome { .. }
             | Self::Zram { .. }
@@ -187,7 +204,7 @@ impl Entry {
     /// Whether there is something to undo. Changes nothing.
     pub(super) fn is_there(&self, machine: &Machine) -> Result<bool, UndoError> {
         let found = match self {
-            Self::Directory { path } => look(path).map(|found| found.is_some_and(|facts| facts.is_dir())),
+            Self::Directory { path } | Self::Guest { path, .. } => look(path).map(|found| found.is_some_and(|facts| facts.is_dir())),
             Self::Tree { path, id: None } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir()) && is_empty_directory(path))
             }
@@ -238,6 +255,7 @@ impl Entry {
             Self::Image { path, .. } => fs::remove_file(path),
             Self::Processes { mark } => machine.runner.end_marked(mark),
             Self::Loop { index, image } => machine.devices.detach_loop(*index, *image),
+            Self::Guest { path, program } => remove_guest(machine, path, program),
             Self::ZramToCome { existing } => match new_zram(machine, existing) {
                 Ok(Some(index)) => remove_zram(machine, index),
                 Ok(None) => Ok(()),
@@ -268,6 +286,17 @@ fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
 /// Whether it is the file that was made. Its device's number is not compared: a reboot may change it.
 fn is_same(facts: &fs::Metadata, id: FileId) -> bool {
     facts.ino() == id.inode
+}
+
+/// Kills what is left of a guest, and removes its directory, in which only fstone and the guest's own kernel have made
+/// anything; never across a mount.
+fn remove_guest(machine: &Machine, path: &Path, program: &Path) -> io::Result<()> {
+    super::processes::end_in(path, program)?;
+    if machine.mounter.mounts()?.iter().any(|mount| mount.target.starts_with(path)) {
+        return Err(io::Error::other("something is mounted in it"));
+    }
+    // Follows no symbolic link.
+    fs::remove_dir_all(path)
 }
 
 fn is_empty_directory(path: &Path) -> bool {

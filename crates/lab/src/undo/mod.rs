@@ -11,9 +11,10 @@
 mod clean;
 mod entry;
 mod journal;
+mod processes;
 mod tree;
 
 pub use clean::{CleanError, Leftover, clean};
 pub use entry::{Entry, UndoError};
-pub(crate) use entry::{IMAGE_NAME, TREE_PREFIX};
+pub(crate) use entry::{GUEST_NAME, IMAGE_NAME, TREE_PREFIX};
 pub use journal::{JournalError, Undo};

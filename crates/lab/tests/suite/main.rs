@@ -3,6 +3,7 @@
 mod clean;
 mod errors;
 mod faults;
+mod guests;
 mod host;
 mod integrity;
 mod killed;

@@ -14,7 +14,7 @@ pub(crate) fn scratch_directory() -> TempDir {
 }
 
 pub(crate) fn options(work: &Path) -> LabOptions {
-    LabOptions { work_directory: work.join("work"), allow_destroy: Vec::new(), measure_null: false }
+    LabOptions { work_directory: work.join("work"), allow_destroy: Vec::new(), measure_null: false, guests: None }
 }
 
 pub(crate) fn step(name: &str, action: StepAction) -> Step {

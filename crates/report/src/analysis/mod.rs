@@ -19,6 +19,7 @@ pub use notes::{Footnote, FootnoteRow, Warning};
 pub use published::{Published, PublishedEntry};
 pub(crate) use sentences::{amount, in_words};
 pub use structure::{Panel, Structure, Sweep, Varied};
+pub(crate) use structure::{executors, of_executor};
 
 use crate::{number::Scale, text};
 use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog, study::FILESYSTEM_FACTOR};

@@ -2,7 +2,7 @@
 
 use super::{ColumnComparison, ColumnView, Drifting, Row, drift};
 use crate::text;
-use fstone_model::Outcome;
+use fstone_model::{Trial, result::DROPS_FLUSHES};
 use std::collections::HashMap;
 
 /// Why trials did not complete, in the words of whoever refused. One per distinct reason.
@@ -83,7 +83,7 @@ pub(super) fn footnotes(rows: &mut [Row<'_>]) -> Vec<Footnote> {
     let mut footnotes: Vec<Footnote> = Vec::new();
     for (index, row) in rows.iter_mut().enumerate() {
         for trial in &row.trials {
-            let Some((word, step, words, cure)) = reason(&trial.outcome) else { continue };
+            let Some((word, step, words, cure)) = reason(trial) else { continue };
             let known = footnotes.iter().position(|note| {
                 note.word == word
                     && note.step == step
@@ -114,10 +114,14 @@ pub(super) fn footnotes(rows: &mut [Row<'_>]) -> Vec<Footnote> {
     footnotes
 }
 
-fn reason(outcome: &Outcome) -> Option<(&'static str, String, String, Option<String>)> {
-    let reason = outcome.reason()?;
+fn reason(trial: &Trial) -> Option<(&'static str, String, String, Option<String>)> {
+    let Some(reason) = trial.outcome.reason() else {
+        // It completed, and the table has to say beside its figures that they mean less than they seem to.
+        let dropped = trial.warnings.iter().any(|warning| warning == DROPS_FLUSHES);
+        return dropped.then(|| ("untrustworthy", String::new(), DROPS_FLUSHES.to_owned(), None));
+    };
     let cure = reason.cure.as_deref().map(text::line);
-    Some((outcome.word(), text::line(&reason.step), text::block(&reason.words), cure))
+    Some((trial.outcome.word(), text::line(&reason.step), text::block(&reason.words), cure))
 }
 
 /// What trials and loads warned of, each once, followed by what the statistics have to say.
@@ -140,7 +144,8 @@ pub(super) fn warnings(
                 .filter(|(step, warning)| !trial.warnings.contains(&format!("{}: {warning}", step.step)))
                 .map(|(_, warning)| warning);
             let mut said = Vec::new();
-            for warning in trial.warnings.iter().chain(of_loads) {
+            let of_trial = trial.warnings.iter().filter(|warning| *warning != DROPS_FLUSHES);
+            for warning in of_trial.chain(of_loads) {
                 let at = *known.entry(without_numbers(warning)).or_insert_with(|| {
                     warnings.push(Warning { text: text::line(warning), rows: Vec::new(), trials: 0 });
                     warnings.len() - 1

@@ -1,7 +1,7 @@
 //! What was varied: which factor is compared, which one is an axis, and which rows stand side by side.
 
 use crate::text;
-use fstone_model::{Cell, Plan, study::FILESYSTEM_FACTOR};
+use fstone_model::{Cell, Plan, kernels::KERNEL_FACTOR, study::FILESYSTEM_FACTOR};
 
 /// The factors of a plan as a report sees them.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,11 +135,17 @@ impl Structure {
     }
 
     fn fill_panels(&mut self, plan: &Plan) {
-        let mut keys: Vec<Vec<u32>> = Vec::new();
+        let by_kernel =
+            executors(plan).len() > 1 && self.subject.is_some_and(|subject| self.varied[subject].name == KERNEL_FACTOR);
+        let mut keys: Vec<(Vec<u32>, &'static str)> = Vec::new();
         for (row, cell) in plan.cells.iter().enumerate() {
-            let key = self.key(cell);
+            // Figures of different executors are never compared.
+            let key = (self.key(cell), cell.kernel.executor());
             let panel = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
-                self.panels.push(Panel { title: self.title(&key), rows: Vec::new(), baseline: None });
+                let executor = by_kernel.then(|| of_executor(key.1).to_owned());
+                let parts = [Some(self.title(&key.0)).filter(|title| !title.is_empty()), executor];
+                let title = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+                self.panels.push(Panel { title, rows: Vec::new(), baseline: None });
                 keys.push(key);
                 keys.len() - 1
             });
@@ -214,6 +220,26 @@ impl Structure {
                 level.cloned().unwrap_or_else(|| "?".to_owned())
             })
             .collect()
+    }
+}
+
+/// What the cells of a plan are carried out by, each once.
+pub(crate) fn executors(plan: &Plan) -> Vec<&'static str> {
+    let mut executors = Vec::new();
+    for executor in plan.cells.iter().map(|cell| cell.kernel.executor()) {
+        if !executors.contains(&executor) {
+            executors.push(executor);
+        }
+    }
+    executors
+}
+
+/// An executor in words.
+pub(crate) fn of_executor(executor: &str) -> &str {
+    match executor {
+        "uml" => "user-mode Linux",
+        "qemu" => "QEMU",
+        _ => "the running kernel",
     }
 }
 

@@ -11,6 +11,12 @@ pub const MODULES: &str = "FSTONE_MODULES";
 /// Modules to load before hello, comma separated, in this order, dependencies understood.
 pub const LOAD: &str = "FSTONE_LOAD";
 
+/// Where programs are looked for in a guest.
+const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where they may write: in memory.
+const TMPDIR: &str = "TMPDIR=/run/tmp";
+
 /// The agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -35,7 +41,7 @@ impl Settings {
 
     /// The words for a kernel's command line. Whether they can be spoken is for the caller to check.
     pub(crate) fn words(&self) -> Vec<String> {
-        let mut words = vec![format!("{CHANNEL}={}", self.channel)];
+        let mut words = vec![format!("{CHANNEL}={}", self.channel), PATH.to_owned(), TMPDIR.to_owned()];
         if let Some(modules) = &self.modules {
             words.push(format!("{MODULES}={}", modules.display()));
         }

@@ -20,6 +20,7 @@ use ending::Evidence;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -90,6 +91,8 @@ pub enum JobEnd {
     Failed(String),
     /// The guest is gone; every further job ends the same way.
     GuestEnded(Ending),
+    /// The caller wanted it to stop; the guest was killed for it.
+    Stopped,
 }
 
 /// What is known of a guest when it is over.
@@ -121,6 +124,9 @@ pub(crate) struct Started {
 
 /// After a panic, how long the kernel gets to print the rest of its trace.
 const PANIC_TIME: Duration = Duration::from_millis(500);
+
+/// For those who do not want it to stop.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 enum Arrival {
@@ -242,6 +248,18 @@ impl Guest {
     /// Has the guest's handler do a job, for at most `limit`. A job that is overdue costs the guest its life, after
     /// the kernel has printed where its tasks are stuck.
     pub fn run(&mut self, kind: &str, body: &[u8], limit: Duration, on_event: &mut dyn FnMut(Event)) -> JobEnd {
+        self.run_until(kind, body, limit, &NEVER, on_event)
+    }
+
+    /// The same, unless `stop` becomes true meanwhile: then the guest is killed.
+    pub fn run_until(
+        &mut self,
+        kind: &str,
+        body: &[u8],
+        limit: Duration,
+        stop: &AtomicBool,
+        on_event: &mut dyn FnMut(Event),
+    ) -> JobEnd {
         if let Some(ending) = &self.ending {
             return JobEnd::GuestEnded(ending.clone());
         }
@@ -258,7 +276,7 @@ impl Guest {
             return end;
         }
         loop {
-            match self.await_message(since, limit, Waiting::Job, self.watch.silence_limit) {
+            match self.await_message_until(since, limit, Waiting::Job, self.watch.silence_limit, stop) {
                 Ok(Message::Result { id: of, status, body }) if of == id => {
                     return match status {
                         JobStatus::Done => JobEnd::Done(body),
@@ -273,6 +291,7 @@ impl Guest {
                     self.garbled = Some(format!("{:?} came while job {id} was running", other.kind()));
                     return JobEnd::GuestEnded(self.end(None));
                 }
+                Err(_) if stop.load(Ordering::Acquire) => return JobEnd::Stopped,
                 Err(ending) => return JobEnd::GuestEnded(ending),
             }
         }
@@ -362,6 +381,18 @@ impl Guest {
         waiting: Waiting,
         silence_limit: Duration,
     ) -> Result<Message, Ending> {
+        self.await_message_until(since, limit, waiting, silence_limit, &NEVER)
+    }
+
+    /// The same, unless the caller has enough of it; then the guest is killed.
+    fn await_message_until(
+        &mut self,
+        since: Instant,
+        limit: Duration,
+        waiting: Waiting,
+        silence_limit: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Message, Ending> {
         let mut quiet = Duration::ZERO;
         let mut stamp = self.activity.stamp();
         let mut looked = Instant::now();
@@ -382,6 +413,10 @@ impl Guest {
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.end(None)),
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            if stop.load(Ordering::Acquire) {
+                self.process.kill();
+                return Err(self.end(None));
             }
             // A host that was stopped itself must not blame the guest: a tick counts as at most two.
             let now = Instant::now();

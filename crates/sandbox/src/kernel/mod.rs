@@ -220,8 +220,7 @@ impl Store {
             let wanted = if flavour == "uml" { Flavour::Uml } else { Flavour::Qemu };
             return if kernel.flavour == wanted { Ok(kernel) } else { Err(StoreError::NoKernel(path.into())) };
         }
-        let mut kernels = unpacked::installed().into_iter().collect::<Vec<_>>();
-        kernels.extend(self.list()?);
+        let kernels = self.all()?;
         if let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(name)) {
             return Ok(kernel.clone());
         }
@@ -232,6 +231,23 @@ impl Store {
             format!("there are {}", names.join(", "))
         };
         Err(StoreError::Unknown { wanted: name.to_owned(), known })
+    }
+
+    /// All kernels, with the user-mode Linux that is installed.
+    pub fn all(&self) -> Result<Vec<Kernel>, StoreError> {
+        let mut kernels: Vec<Kernel> = unpacked::installed().into_iter().collect();
+        kernels.extend(self.list()?);
+        Ok(kernels)
+    }
+
+    /// The kernel to use when none is named: the installed user-mode Linux, else the newest that there is.
+    #[must_use]
+    pub fn default(&self, flavour: Flavour) -> Option<Kernel> {
+        let number = |part: &str| part.parse::<u64>().unwrap_or(0);
+        let age = |kernel: &Kernel| kernel.release.split(['.', '-', '+']).map(number).collect::<Vec<_>>();
+        let added =
+            || self.list().unwrap_or_default().into_iter().filter(|kernel| kernel.flavour == flavour).max_by_key(age);
+        unpacked::installed().filter(|kernel| kernel.flavour == flavour).or_else(added)
     }
 
     fn path(&self) -> PathBuf {

@@ -93,6 +93,7 @@ mod tests {
              socket,id=disk0,path=disk.sock -device vhost-user-blk-pci,chardev=disk0,num-queues=1 -append \
              console=ttyS0 quiet panic=-1 rdinit=/init mitigations=off nokaslr no_timer_check cryptomgr.notests \
              random.trust_cpu=on initcall_blacklist=raid6_select_algo FSTONE_CHANNEL=virtio:fstone \
+             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TMPDIR=/run/tmp \
              FSTONE_MODULES=/lib/modules/fstone FSTONE_LOAD=virtio_pci,virtio_console,virtio_blk,pvpanic_pci,ext4 \
              -kernel /c/vmlinux -initrd /c/i"
         );

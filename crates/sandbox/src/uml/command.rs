@@ -116,7 +116,8 @@ mod tests {
             "/k/linux.uml mem=262144K root=/dev/root rootfstype=hostfs rootflags=/ ro quiet noreboot \
              random.trust_cpu=on con=null con0=null,fd:1 ssl=null ssl0=fd:3,fd:4 pty.legacy_count=0 uml_dir=uml \
              umid=guest init=/usr/bin/fstone virtio_uml.device=disk.sock:2 ubd0=/tmp/i.img \
-             FSTONE_CHANNEL=/dev/ttyS0 FSTONE_MODULES=/k/modules/6.1.0 FSTONE_LOAD=virtio_blk,f2fs -- agent"
+             FSTONE_CHANNEL=/dev/ttyS0 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+             TMPDIR=/run/tmp FSTONE_MODULES=/k/modules/6.1.0 FSTONE_LOAD=virtio_blk,f2fs -- agent"
         );
     }
 

@@ -90,3 +90,50 @@ impl DiskCounters {
         }
     }
 }
+
+/// Marks older than this many are forgotten. A trial has two for each of its steps.
+const KEPT_MARKS: usize = 4096;
+
+/// The counts as they were each time that the guest asked for the disk's name. The answer names the mark, so a guest
+/// can tell between which two of its requests an interval began or ended, however late the host hears of it.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    /// How many there were before the first one kept.
+    forgotten: u64,
+    kept: std::collections::VecDeque<DiskCounters>,
+}
+
+impl Marks {
+    /// Sets one and gives its number.
+    pub(crate) fn set(&mut self, counters: DiskCounters) -> u64 {
+        if self.kept.len() == KEPT_MARKS {
+            self.kept.pop_front();
+            self.forgotten += 1;
+        }
+        self.kept.push_back(counters);
+        self.forgotten + self.kept.len() as u64 - 1
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<DiskCounters> {
+        let index = usize::try_from(number.checked_sub(self.forgotten)?).ok()?;
+        self.kept.get(index).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_marks_are_forgotten_and_numbers_go_on() {
+        let mut marks = Marks::default();
+        let counters = |reads| DiskCounters { reads, ..DiskCounters::default() };
+        for number in 0..KEPT_MARKS as u64 + 2 {
+            assert_eq!(marks.set(counters(number)), number);
+        }
+        assert_eq!(marks.get(1), None);
+        assert_eq!(marks.get(2), Some(counters(2)));
+        assert_eq!(marks.get(KEPT_MARKS as u64 + 1), Some(counters(KEPT_MARKS as u64 + 1)));
+        assert_eq!(marks.get(KEPT_MARKS as u64 + 2), None);
+    }
+}

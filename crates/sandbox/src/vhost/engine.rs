@@ -1,10 +1,10 @@
 //! The disk itself: takes requests off a queue in the guest's memory, has them done, and completes each when due.
 
-use super::DiskSpec;
-use super::counters::DiskCounters;
+use super::counters::{DiskCounters, Marks};
 use super::fault::{Effect, Faults, Operation};
 use super::request::{MAX_RANGE_SECTORS, MAX_RANGES, Request, SECTOR_BYTES, Status, What};
 use super::speed::{Due, Pacer, Work};
+use super::{DiskSpec, MARK_PREFIX};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
@@ -50,6 +50,7 @@ pub(crate) struct Engine {
     pacer: Pacer,
     faults: Faults,
     counters: Arc<Mutex<DiskCounters>>,
+    marks: Arc<Mutex<Marks>>,
     buffer: Vec<u8>,
     /// (due, arrival number) of what waits, earliest first.
     order: BinaryHeap<Reverse<(u64, u64)>>,
@@ -60,7 +61,12 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(spec: &DiskSpec, image: File, counters: Arc<Mutex<DiskCounters>>) -> io::Result<Self> {
+    pub(crate) fn new(
+        spec: &DiskSpec,
+        image: File,
+        counters: Arc<Mutex<DiskCounters>>,
+        marks: Arc<Mutex<Marks>>,
+    ) -> io::Result<Self> {
         Ok(Self {
             sectors: image.metadata()?.len() / SECTOR_BYTES,
             image,
@@ -70,6 +76,7 @@ impl Engine {
             pacer: Pacer::new(spec.speed),
             faults: Faults::new(spec.faults.clone()),
             counters,
+            marks,
             buffer: Vec::new(),
             order: BinaryHeap::new(),
             waiting: HashMap::new(),
@@ -203,7 +210,13 @@ impl Engine {
         readable: &mut impl io::Read,
         writable: &mut impl io::Write,
     ) -> (Status, u32) {
-        match request.carry_out(&self.image, &mut self.buffer, readable, writable, self.write_through) {
+        let name = if request.what == What::Name {
+            let mark = self.marks.lock().unwrap_or_else(PoisonError::into_inner).set(self.counters().clone());
+            format!("{MARK_PREFIX}{mark}")
+        } else {
+            String::new()
+        };
+        match request.carry_out(&self.image, &name, &mut self.buffer, readable, writable, self.write_through) {
             Ok(bytes) => (Status::Done, u32::try_from(bytes).unwrap_or(u32::MAX - 1)),
             Err(error) => {
                 let mut counters = self.counters();

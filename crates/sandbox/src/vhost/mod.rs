@@ -19,15 +19,20 @@ pub use counters::DiskCounters;
 pub use fault::{Effect, Fault, Operation, Trigger};
 pub use speed::Speed;
 
+use counters::Marks;
 use engine::Engine;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+/// What the disk's name, in a guest the file `serial` of its directory in sysfs, begins with. The number of a
+/// [mark](Disk::mark) follows: asking for the name sets one.
+pub const MARK_PREFIX: &str = "fstone-mark-";
 
 /// A disk to be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,12 +85,13 @@ pub enum DiskError {
 pub struct Disk {
     socket: PathBuf,
     counters: Arc<Mutex<DiskCounters>>,
+    marks: Arc<Mutex<Marks>>,
     stop: Option<OwnedFd>,
     server: Option<thread::JoinHandle<()>>,
 }
 
 impl Disk {
-    /// Serves a disk at a socket made at this path, of at most 107 bytes.
+    /// Serves a disk at a socket made at this path.
     pub fn serve(spec: &DiskSpec, socket: &Path) -> Result<Self, DiskError> {
         if !matches!(spec.sector_bytes, 512 | 4096) {
             return Err(DiskError::SectorSize(spec.sector_bytes));
@@ -99,16 +105,17 @@ impl Disk {
             return Err(image_error(io::Error::new(io::ErrorKind::InvalidInput, problem)));
         }
         let counters = Arc::new(Mutex::new(DiskCounters::default()));
-        let mut engine = Engine::new(spec, image, Arc::clone(&counters)).map_err(image_error)?;
+        let marks = Arc::new(Mutex::new(Marks::default()));
+        let mut engine = Engine::new(spec, image, Arc::clone(&counters), Arc::clone(&marks)).map_err(image_error)?;
         let _ = std::fs::remove_file(socket);
-        let listener = UnixListener::bind(socket).map_err(host_error("make the disk's socket"))?;
+        let listener = bind(socket).map_err(host_error("make the disk's socket"))?;
         let (stopped, stop) =
             pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(host_error("make a pipe"))?;
         let server = thread::Builder::new()
             .name("disk".to_owned())
             .spawn(move || server::serve(&listener, &stopped, &mut engine))
             .map_err(host_error("start a thread"))?;
-        Ok(Self { socket: socket.to_owned(), counters, stop: Some(stop), server: Some(server) })
+        Ok(Self { socket: socket.to_owned(), counters, marks, stop: Some(stop), server: Some(server) })
     }
 
     /// Where it is served.
@@ -121,6 +128,12 @@ impl Disk {
     #[must_use]
     pub fn counters(&self) -> DiskCounters {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What it had been asked to do when the guest set a mark: every request before that one, and none after it.
+    #[must_use]
+    pub fn mark(&self, number: u64) -> Option<DiskCounters> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).get(number)
     }
 
     /// Stops serving and gives the final counts. For when the guest is gone.
@@ -143,4 +156,14 @@ impl Drop for Disk {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Listens at a path of any length: the address of a socket has but 107 bytes, so it goes by its directory's descriptor.
+fn bind(socket: &Path) -> io::Result<UnixListener> {
+    let (Some(parent), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no name"));
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let directory = File::open(parent)?;
+    UnixListener::bind(Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name))
 }

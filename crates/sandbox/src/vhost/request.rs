@@ -18,9 +18,6 @@ pub(crate) const SECTOR_BYTES: u64 = 512;
 /// Bytes moved at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What the disk tells who asks for its name.
-const DISK_ID: &[u8] = b"fstone";
-
 /// Most ranges a guest may name in one discard or write-zeroes request; the configuration space says 1.
 pub(crate) const MAX_RANGES: usize = 1;
 
@@ -125,10 +122,11 @@ impl Request {
         }
     }
 
-    /// Does it. Gives how many bytes went to the guest.
+    /// Does it. Gives how many bytes went to the guest. `name` is what the disk tells who asks for its name.
     pub(crate) fn carry_out(
         &self,
         image: &File,
+        name: &str,
         buffer: &mut Vec<u8>,
         readable: &mut impl Read,
         writable: &mut impl Write,
@@ -174,10 +172,12 @@ impl Request {
                 }
             }
             What::Name => {
-                let mut name = [0u8; VIRTIO_BLK_ID_BYTES as usize];
-                name[..DISK_ID.len()].copy_from_slice(DISK_ID);
-                writable.write_all(&name)?;
-                return Ok(name.len() as u64);
+                let mut field = [0u8; VIRTIO_BLK_ID_BYTES as usize];
+                for (byte, of_name) in field.iter_mut().zip(name.bytes()) {
+                    *byte = of_name;
+                }
+                writable.write_all(&field)?;
+                return Ok(field.len() as u64);
             }
         }
         Ok(0)
@@ -231,17 +231,17 @@ mod tests {
         let mut buffer = Vec::new();
         let data: Vec<u8> = (0..4096u32).map(|n| n as u8).collect();
         let write = Request { what: What::Operation(Operation::Write), sectors: 8..16 };
-        write.carry_out(&image, &mut buffer, &mut data.as_slice(), &mut io::sink(), false).unwrap();
+        write.carry_out(&image, "", &mut buffer, &mut data.as_slice(), &mut io::sink(), false).unwrap();
         let read = Request { what: What::Operation(Operation::Read), sectors: 8..16 };
         let mut back = Vec::new();
-        assert_eq!(read.carry_out(&image, &mut buffer, &mut io::empty(), &mut back, false).unwrap(), 4096);
+        assert_eq!(read.carry_out(&image, "", &mut buffer, &mut io::empty(), &mut back, false).unwrap(), 4096);
         assert_eq!(back, data);
         for what in [What::Operation(Operation::Discard), What::WriteZeroes { may_unmap: false }] {
             let zero = Request { what, sectors: 8..12 };
-            zero.carry_out(&image, &mut buffer, &mut io::empty(), &mut io::sink(), true).unwrap();
+            zero.carry_out(&image, "", &mut buffer, &mut io::empty(), &mut io::sink(), true).unwrap();
         }
         back.clear();
-        read.carry_out(&image, &mut buffer, &mut io::empty(), &mut back, false).unwrap();
+        read.carry_out(&image, "", &mut buffer, &mut io::empty(), &mut back, false).unwrap();
         assert!(back[..2048].iter().all(|&byte| byte == 0));
         assert_eq!(back[2048..], data[2048..]);
     }

@@ -171,6 +171,7 @@ impl Bench<'_, '_> {
     }
 
     pub(super) fn fsck(&mut self, step: &Step, mode: FsckMode, report: &mut StepReport) -> Result<(), Halt> {
+        self.unmount_in_guest(step, report)?;
         if self.mounted.is_some() {
             self.unmount(step, report)?;
         }

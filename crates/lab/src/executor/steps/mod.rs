@@ -11,6 +11,9 @@ use fstone_model::{Step, study::StepAction};
 
 impl Bench<'_, '_> {
     pub(super) fn step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+        if self.is_for_guest(step) {
+            return self.guest_step(step, report);
+        }
         match &step.action {
             StepAction::Mkfs => self.mkfs(step, report),
             StepAction::Mount => {

@@ -1,0 +1,128 @@
+//! What carries a study's trials out, as far as the command line and this machine decide it.
+
+use crate::{
+    args::{ExecutorChoice, RunArguments},
+    commands::Context,
+    exit::Exit,
+    is_root, paths,
+    terminal::Failure,
+};
+use fstone_lab::{
+    executor::{Flavour, GuestOptions, default_kernel},
+    filesystem,
+};
+use fstone_model::{
+    Cell, Dataset, Plan,
+    metric::catalog,
+    study::{DeviceSpec, KernelSpec},
+    units::format_duration,
+};
+use std::time::Duration;
+
+/// What a study becomes.
+pub(crate) enum Chosen {
+    /// This plan.
+    Plan(Box<Plan>),
+    /// The workload alone, on the filesystem that is there.
+    Directory,
+}
+
+/// Decides by the command line; tells on standard error what a person would not expect.
+pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
+    if !arguments.kernel.is_empty() {
+        return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| arguments.kernel.clone()))));
+    }
+    let default = |flavour| default_kernel(&context.kernels, flavour);
+    let all_under = |kernel: KernelSpec| {
+        let under = plan.under_kernels(|cell| match cell.kernel {
+            KernelSpec::Host => vec![kernel.clone()],
+            _ => vec![cell.kernel.clone()],
+        });
+        Ok(Chosen::Plan(Box::new(under)))
+    };
+    let missing = |words: &str| Err(Failure::new(Exit::CannotHere, words.to_owned()));
+    match arguments.executor {
+        ExecutorChoice::Host => Ok(Chosen::Plan(Box::new(plan.clone()))),
+        ExecutorChoice::Directory => Ok(Chosen::Directory),
+        ExecutorChoice::Uml => match default(Flavour::Uml) {
+            Some(kernel) => all_under(kernel),
+            None => missing(
+                "there is no user-mode Linux on this machine; get one with `fstone kernel add uml:6.1` (no root), or \
+                 `apt-get install user-mode-linux`",
+            ),
+        },
+        ExecutorChoice::Qemu => match default(Flavour::Qemu) {
+            Some(kernel) => all_under(kernel),
+            None => missing("there is no kernel for QEMU on this machine; get one with `fstone kernel add qemu:6.12`"),
+        },
+        ExecutorChoice::Auto => Ok(automatic(context, plan, default(Flavour::Uml))),
+    }
+}
+
+/// The running kernel for what it can do, user-mode Linux for the rest, a directory where there is neither.
+fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen {
+    let root = is_root();
+    let cannot = |cell: &Cell| {
+        let unknown = || {
+            filesystem::find(&cell.filesystem.kind).is_some_and(|known| !filesystem::kernel_has(known.kernel_name()))
+        };
+        // What is on a device of the machine, or in a directory, is the machine's alone.
+        cell.kernel == KernelSpec::Host && matches!(cell.device, DeviceSpec::Loop { .. }) && (!root || unknown())
+    };
+    if !plan.cells.iter().any(&cannot) {
+        return Chosen::Plan(Box::new(plan.clone()));
+    }
+    let Some(uml) = uml else {
+        if root {
+            return Chosen::Plan(Box::new(plan.clone()));
+        }
+        eprintln!(
+            "Not root: running the workload on the filesystem of {} as it is, as one row.\n\
+             A fresh filesystem for each row of the study needs root, or user-mode Linux: fstone kernel add uml:6.1",
+            context.work_directory.display()
+        );
+        return Chosen::Directory;
+    };
+    if root {
+        let mut kinds: Vec<&str> =
+            plan.cells.iter().filter(|cell| cannot(cell)).map(|cell| cell.filesystem.kind.as_str()).collect();
+        kinds.dedup();
+        eprintln!(
+            "The running kernel has no {}: these rows run in user-mode Linux ({}), and are not compared with the others.",
+            kinds.join(", "),
+            uml.written()
+        );
+    } else {
+        eprintln!(
+            "Not root: running the study in user-mode Linux ({}). Its figures compare with each other, and with no others.",
+            uml.written()
+        );
+    }
+    Chosen::Plan(Box::new(
+        plan.under_kernels(|cell| vec![if cannot(cell) { uml.clone() } else { cell.kernel.clone() }]),
+    ))
+}
+
+/// How guests are made.
+pub(crate) fn guests(context: &Context, arguments: &RunArguments) -> GuestOptions {
+    let options = GuestOptions::new(context.kernels.clone(), &paths::default_cache());
+    GuestOptions { memory_bytes: arguments.guest_memory.unwrap_or(options.memory_bytes), ..options }
+}
+
+/// What guests cost beside what was measured, in one line; nothing where there were none.
+pub(crate) fn overhead(dataset: &Dataset) -> Option<String> {
+    let median = |metric: &str| {
+        let figures = dataset.trials.iter().flat_map(|trial| &trial.steps).filter_map(|step| step.figure(metric));
+        let mut values: Vec<f64> = figures.map(|figure| figure.value).collect();
+        values.sort_by(f64::total_cmp);
+        let middle = Duration::try_from_secs_f64(*values.get(values.len() / 2)?).ok()?;
+        Some((values.len(), Duration::from_millis(u64::try_from(middle.as_millis()).unwrap_or(0))))
+    };
+    let (guests, boot) = median(catalog::BOOT_TIME.name)?;
+    let (_, overhead) = median(catalog::TRIAL_OVERHEAD.name)?;
+    Some(format!(
+        "{guests} guests: booted in {} (median); a trial took {} beside its steps, that included.",
+        format_duration(boot),
+        format_duration(overhead)
+    ))
+}

@@ -1,0 +1,82 @@
+//! Trials in guests, as an ordinary user meets them.
+
+use crate::support::{self, Bench};
+use std::path::Path;
+
+/// Whether there is a kernel to boot; says why not.
+fn has_uml() -> bool {
+    let there = support::tool("linux.uml");
+    if !there {
+        eprintln!("skipped: linux.uml is not installed (apt-get install user-mode-linux)");
+    }
+    there
+}
+
+fn study(bench: &Bench, filesystems: &str) {
+    bench.tiny_study(filesystems);
+    let text = std::fs::read_to_string(bench.path("tiny.toml")).expect("written").replace("64 MiB", "320 MiB");
+    bench.write("tiny.toml", &text.replace("repeats = 2", "repeats = 1"));
+}
+
+#[test]
+fn an_ordinary_user_gets_every_row_without_asking() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    study(
+        &bench,
+        "\"ext4\" = { type = \"ext4\" }\n\"jfs\" = { type = \"jfs\" }\n\"gone\" = { type = \"ext4\", mount = \"nomballoc\" }",
+    );
+    let (code, out, err) = bench.run_unprivileged(&["run", "./tiny.toml"]);
+    assert_eq!(code, 0, "{out}{err}");
+    if !support::is_root() || !err.is_empty() {
+        assert!(err.contains("Not root: running the study in user-mode Linux"), "{err}");
+    }
+    assert!(out.contains("ext4: Unknown parameter 'nomballoc'"), "the guest kernel's words: {out}");
+    assert!(out.contains("guests: booted in") && out.contains("Measured in user-mode Linux"), "{out}");
+    let json = bench.json();
+    for trial in support::trials(&json) {
+        let words = trial.to_string();
+        assert!(words.contains("completed") || words.contains("nomballoc"), "{words}");
+    }
+    let csv = bench.succeed(&["report", "--format", "csv"]);
+    for metric in ["device flushes", "CPU system", "boot time", "trial overhead"] {
+        assert!(csv.contains(metric), "{metric} in {csv}");
+    }
+    assert_eq!(std::fs::read_dir(bench.work()).map_or(0, Iterator::count), 0, "the work directory is empty again");
+}
+
+#[test]
+fn kernels_are_rows_of_one_table_and_ubd_is_marked_in_it() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }");
+    let kernels = ["--kernel", "uml:6.1", "--kernel", "uml:6.1+ubd", "--kernel", "uml:2.4"];
+    let (code, out, err) = bench.run_unprivileged(&[&["run", "./tiny.toml"], &kernels[..]].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("uml:6.1+ubd [1]") && out.contains("[1] untrustworthy: the disk is user-mode"), "{out}");
+    assert!(out.contains("skipped at boot: there is no kernel uml:2.4"), "{out}");
+    assert!(out.contains("cure: fstone kernel add uml:2.4"), "{out}");
+}
+
+#[test]
+fn kernels_are_named_by_path_and_listed() {
+    let bench = Bench::new();
+    let kernels = bench.path("kernels");
+    let with = |arguments: &[&str]| bench.run_with(arguments, &[("FSTONE_KERNELS", kernels.to_str().expect("plain"))]);
+    let (code, out, _) = with(&["kernel", "list"]);
+    assert!(code == 0 && (out.contains("fstone kernel add uml:6.1") || out.contains("installed")), "{out}");
+    let (code, _, err) = with(&["kernel", "add", "/nowhere/linux"]);
+    assert!(code == 3 && err.contains("/nowhere/linux"), "{err}");
+    let Some(installed) = Some(Path::new("/usr/bin/linux.uml")).filter(|path| path.exists()) else {
+        eprintln!("skipped: linux.uml is not installed (apt-get install user-mode-linux)");
+        return;
+    };
+    let (code, out, err) = with(&["kernel", "add", &installed.display().to_string()]);
+    assert!(code == 0 && out.starts_with("uml:"), "{out}{err}");
+    let (_, out, _) = with(&["kernel", "list"]);
+    assert!(out.contains("/usr/bin/linux.uml"), "{out}");
+}

@@ -1,0 +1,436 @@
+//! The host's end: makes the image, boots the guest, hands steps over, and tells how it ended.
+
+use super::{
+    GuestOptions,
+    kept::keep,
+    kernels::{Attachment, find},
+    wire::{PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, decode, encode},
+};
+use crate::{
+    device::{DeviceError, Purpose, ScratchDevice, make_image},
+    events::Event,
+    executor::{
+        ExecutorError,
+        bench::{Bench, StepReport, failed, skipped},
+        host::{DEVICE, Halt},
+    },
+    filesystem::Filesystem,
+    meters::{MARK_BEGIN, MARK_END},
+    undo::{Entry, GUEST_NAME},
+};
+use fstone_model::{
+    Cell, LoadReport, Outcome, Step,
+    metric::{Figure, catalog},
+    outcome::Reason,
+    result::DROPS_FLUSHES,
+    study::{DeviceSpec, StepAction},
+};
+use fstone_sandbox::{
+    guest::{BootError, Ending, Event as GuestEvent, Guest, GuestReport, IncidentKind, JobEnd},
+    kernel::{Flavour, Kernel},
+    qemu::{QemuError, QemuSpec},
+    uml::{UmlDisk, UmlSpec},
+    vhost::{Disk, DiskCounters, DiskError, DiskSpec},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// The step that starting a guest counts as.
+const BOOT: &str = "boot";
+/// How long a guest may take to find its disk and load a filesystem's modules.
+const PREPARE_LIMIT: Duration = Duration::from_secs(120);
+/// How long a boot may take in all; the guest's own watch ends earlier.
+pub(in crate::executor) const BOOT_LIMIT: Duration = Duration::from_secs(600);
+/// How much longer than a step's limit the host waits: at the limit, the guest's kernel is first asked where it is stuck.
+pub(in crate::executor) const STUCK_GRACE: Duration = Duration::from_secs(30);
+/// Filesystems whose tools refuse to work for an ordinary user while any loop device of the host is mounted (they look
+/// behind each, which takes root), or open block devices only: they run in the guest, always, so that their times can be
+/// compared.
+const TOOLS_IN_GUEST: [&str; 2] = ["btrfs", "nilfs2"];
+
+/// A guest and its disk, for one trial.
+pub(in crate::executor) struct GuestBench {
+    kernel: Kernel,
+    attachment: Attachment,
+    /// Its own: sockets, console, control files.
+    directory: PathBuf,
+    image: PathBuf,
+    disk: Option<Disk>,
+    guest: Option<Guest>,
+    /// Whether the filesystem is mounted in it.
+    mounted: bool,
+    boot_time: Option<Duration>,
+    /// The console's log when it did not come up.
+    stillborn: Option<PathBuf>,
+}
+
+impl GuestBench {
+    /// Where in the guest its disk is.
+    const fn device(&self) -> &'static str {
+        match self.attachment {
+            Attachment::Vhost => "/dev/vda",
+            Attachment::Ubd => "/dev/ubda",
+        }
+    }
+}
+
+/// Whether a step of a cell with another kernel is made in its guest: all but what the host's tools do on the image.
+pub(crate) fn is_for_guest(cell: &Cell, step: &Step) -> bool {
+    match step.action {
+        StepAction::Mkfs | StepAction::Fsck { .. } => TOOLS_IN_GUEST.contains(&cell.filesystem.kind.as_str()),
+        _ => true,
+    }
+}
+
+impl Bench<'_, '_> {
+    /// The image, and a kernel to boot. The guest itself is started when the first step needs it.
+    pub(in crate::executor) fn set_up_guest(&mut self, filesystem: &dyn Filesystem) -> Result<ScratchDevice, Halt> {
+        let job = self.job;
+        let options = self.options()?;
+        let found = find(&job.cell.kernel, &options.kernels);
+        let (kernel, attachment) = found.map_err(|error| {
+            let cure = format!("fstone kernel add {}", job.cell.kernel.written());
+            Halt::Outcome(Outcome::Skipped(Reason::new(BOOT, error.to_string()).with_cure(cure)))
+        })?;
+        let DeviceSpec::Loop { size_bytes, direct_io, directory, .. } = &job.cell.device else {
+            return Err(skipped(DEVICE, "a guest's disk is an image: device = { loop = … }".into()));
+        };
+        if *direct_io {
+            self.warn("direct-io: a guest's image is always written through the host's page cache".into());
+        }
+        let work = self.host.work.path();
+        let place = directory.as_ref().map_or_else(|| work.to_owned(), PathBuf::from);
+        let guest_directory = work.join(GUEST_NAME);
+        let (image, id, _) = make_image(&place, *size_bytes, &mut self.host.undo)?;
+        let machine = self.host.machine;
+        let purpose = Purpose::OwnFile(id);
+        let minimum = filesystem.minimum_bytes();
+        let device = ScratchDevice::claim(&image, purpose, minimum, &*machine.devices, &*machine.runner)
+            .map_err(DeviceError::from)?;
+        let program = match kernel.flavour {
+            Flavour::Uml => kernel.binary.clone(),
+            Flavour::Qemu => fstone_sandbox::qemu::emulator().unwrap_or_else(|| kernel.binary.clone()),
+        };
+        let program = fs::canonicalize(&program).unwrap_or(program);
+        self.make_guest_directory(&guest_directory, program)?;
+        self.guest = Some(GuestBench {
+            kernel,
+            attachment,
+            directory: guest_directory,
+            image,
+            disk: None,
+            guest: None,
+            mounted: false,
+            boot_time: None,
+            stillborn: None,
+        });
+        Ok(device)
+    }
+
+    fn options(&self) -> Result<&GuestOptions, Halt> {
+        let kernel = || ExecutorError::Kernel { kernel: self.job.cell.kernel.written() };
+        Ok(self.host.guests.ok_or_else(kernel)?)
+    }
+
+    fn make_guest_directory(&mut self, path: &Path, program: PathBuf) -> Result<(), Halt> {
+        let entry = self.host.undo.record(Entry::Guest { path: path.to_owned(), program })?;
+        fs::create_dir(path).map_err(|source| {
+            // What stands there is not ours.
+            self.host.undo.forget(entry);
+            ExecutorError::Work { path: path.to_owned(), source }.into()
+        })
+    }
+
+    /// Whether a step of this trial is made in a guest.
+    pub(in crate::executor) fn is_for_guest(&self, step: &Step) -> bool {
+        self.guest.is_some() && is_for_guest(self.job.cell, step)
+    }
+
+    /// Whether it is to be started before this step.
+    pub(in crate::executor) fn needs_boot(&self, step: &Step) -> bool {
+        self.is_for_guest(step) && self.guest.as_ref().is_some_and(|seat| seat.guest.is_none())
+    }
+
+    /// Starts the guest and has it find its disk.
+    pub(in crate::executor) fn boot(&mut self) -> Result<(), Halt> {
+        let options = self.options()?.clone();
+        let mut guest = self.start(&options)?;
+        let mut seat = self.guest.take().expect("asked for with a guest only");
+        if seat.attachment == Attachment::Vhost && !guest.hello().disks.iter().any(|(name, _)| name == "vda") {
+            // A kernel without that driver, as its own complaint says.
+            let complaints = guest.hello().complaints.join("; ");
+            drop(guest.finish());
+            seat.attachment = Attachment::Ubd;
+            self.guest = Some(seat);
+            self.warn(format!("this kernel cannot have fstone's own disk ({complaints})"));
+            guest = self.start(&options)?;
+            seat = self.guest.take().expect("put back");
+        }
+        if seat.attachment == Attachment::Ubd {
+            self.warn(DROPS_FLUSHES.to_owned());
+        }
+        let prepare = Prepare {
+            device: seat.device().to_owned(),
+            filesystem: self.job.cell.filesystem.clone(),
+            queue: self.job.cell.queue.clone(),
+            seed: self.job.seed,
+            measure_null: self.host.measure_null,
+        };
+        let stop = self.host.machine.stop.flag();
+        let end = guest.run_until(PREPARE, &encode(&prepare), PREPARE_LIMIT, stop, &mut |_| ());
+        seat.boot_time = Some(guest.boot_time());
+        seat.guest = Some(guest);
+        self.guest = Some(seat);
+        let not = |words: String| Err(Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words))));
+        match end {
+            JobEnd::Done(body) => match decode(&body) {
+                Ok(Prepared::Ready) => Ok(()),
+                Ok(Prepared::Not(outcome)) => Err(Halt::Outcome(outcome)),
+                Err(words) => not(words),
+            },
+            JobEnd::Failed(words) => not(words),
+            JobEnd::GuestEnded(ending) => Err(Halt::Outcome(ending.outcome(BOOT))),
+            JobEnd::Stopped => Err(Halt::Stopped(BOOT.to_owned())),
+        }
+    }
+
+    fn start(&mut self, options: &GuestOptions) -> Result<Guest, Halt> {
+        let DeviceSpec::Loop { sector_bytes, .. } = self.job.cell.device else {
+            return Err(skipped(DEVICE, "a guest's disk is an image".into()));
+        };
+        let programs = self.programs();
+        let filesystem = self.filesystem.map(Filesystem::kernel_name).unwrap_or_default();
+        let seat = self.guest.as_mut().expect("asked for with a guest only");
+        let disks = match seat.attachment {
+            Attachment::Ubd => vec![UmlDisk::Ubd(seat.image.clone())],
+            Attachment::Vhost => {
+                let spec = DiskSpec {
+                    sector_bytes,
+                    speed: options.speed,
+                    faults: options.faults.clone(),
+                    ..DiskSpec::new(&seat.image)
+                };
+                let disk = Disk::serve(&spec, &seat.directory.join("disk.sock")).map_err(|error| {
+                    let reason = Reason::new(DEVICE, error.to_string());
+                    Halt::Outcome(match error {
+                        DiskError::SectorSize(_) => Outcome::Refused(reason),
+                        _ => Outcome::Failed(reason),
+                    })
+                })?;
+                let socket = disk.socket().to_owned();
+                seat.disk = Some(disk);
+                vec![UmlDisk::VhostUser(socket)]
+            }
+        };
+        let booted = match seat.kernel.as_uml() {
+            Some(kernel) => {
+                let mut spec = UmlSpec::new(kernel, &options.agent, &seat.directory);
+                spec.memory_bytes = options.memory_bytes;
+                spec.disks = disks;
+                spec.watch = options.watch.unwrap_or(spec.watch);
+                spec.boot().map_err(QemuError::Boot)
+            }
+            None => {
+                let mut spec = QemuSpec::new(seat.kernel.clone(), &options.agent, &seat.directory, &options.cache);
+                spec.memory_bytes = options.memory_bytes;
+                spec.disks = seat.disk.iter().map(|disk| disk.socket().to_owned()).collect();
+                spec.watch = options.watch.unwrap_or(spec.watch);
+                spec.modules = vec![filesystem.to_owned()];
+                spec.programs = programs;
+                spec.boot()
+            }
+        };
+        booted.map_err(|error| {
+            let words = format!("failed to boot a guest: {error}");
+            Halt::Outcome(match error {
+                QemuError::NoEmulator => Outcome::Skipped(
+                    Reason::new(BOOT, "qemu-system-x86_64 is not installed")
+                        .with_cure("apt-get install --no-install-recommends qemu-system-x86"),
+                ),
+                QemuError::NoModule { .. } => Outcome::Skipped(Reason::new("mount", error.to_string())),
+                QemuError::Boot(BootError::NotUp { ending, console_log }) => {
+                    seat.stillborn = Some(console_log);
+                    ending.outcome(BOOT)
+                }
+                _ => Outcome::Failed(Reason::new(BOOT, words)),
+            })
+        })
+    }
+
+    /// What a guest without the host's files has to bring along: the programs that its commands name.
+    fn programs(&self) -> Vec<PathBuf> {
+        let runner = &*self.host.machine.runner;
+        let mut names: Vec<&str> = Vec::new();
+        for step in &self.job.cell.steps {
+            match &step.action {
+                StepAction::Command { argv, shell: false, .. } => names.extend(argv.first().map(String::as_str)),
+                StepAction::Command { argv, .. } => {
+                    names.push("sh");
+                    let words = argv
+                        .iter()
+                        .flat_map(|script| script.split(|c: char| c.is_whitespace() || ";|&()`".contains(c)));
+                    names.extend(words.filter(|word| !word.is_empty()));
+                }
+                _ => {}
+            }
+        }
+        if TOOLS_IN_GUEST.contains(&self.job.cell.filesystem.kind.as_str()) {
+            names.extend(self.filesystem.map(Filesystem::tools).unwrap_or_default());
+        }
+        let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();
+        programs.sort();
+        programs.dedup();
+        programs
+    }
+
+    /// Has the guest make a step.
+    pub(in crate::executor) fn guest_step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+        let (sink, stop) = (self.job.sink, self.host.machine.stop.flag());
+        let seat = self.guest.as_mut().expect("asked for with a guest only");
+        if let (StepAction::CopyIn { .. }, Flavour::Qemu) = (&step.action, seat.kernel.flavour) {
+            return Err(skipped(&step.name, "a guest in QEMU does not see the host's files".into()));
+        }
+        let Some(guest) = &mut seat.guest else { return Err(failed(step, "the guest is not running".into())) };
+        let end = guest.run_until(STEP, &encode(step), step.limit, stop, &mut |event| {
+            if let GuestEvent::Progress(text) = event
+                && let Ok(progress) = decode::<Progress>(text.as_bytes())
+            {
+                sink.event(&Event::Load(progress.into()));
+            }
+        });
+        let ended = match end {
+            JobEnd::Done(body) => match decode::<StepReply>(&body) {
+                Ok(reply) => self.take_over(step, reply, report),
+                Err(words) => Err(failed(step, words)),
+            },
+            JobEnd::Failed(words) => Err(failed(step, words)),
+            JobEnd::GuestEnded(ending) => Err(Halt::Outcome(ending.outcome(&step.name))),
+            JobEnd::Stopped => Err(Halt::Stopped(step.name.clone())),
+        };
+        ended.map_err(|halt| self.blame_host(step, halt))
+    }
+
+    /// Before the host may check a filesystem, the guest has to let go of it.
+    pub(in crate::executor) fn unmount_in_guest(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+        if self.guest.as_ref().is_some_and(|seat| seat.mounted) {
+            let unmount = Step { action: StepAction::Unmount, ..step.clone() };
+            self.guest_step(&unmount, report)?;
+            report.figures.clear();
+        }
+        Ok(())
+    }
+
+    fn take_over(&mut self, step: &Step, reply: StepReply, report: &mut StepReport) -> Result<(), Halt> {
+        let seat = self.guest.as_mut().expect("it just replied");
+        seat.mounted = reply.mounted;
+        report.commands.extend(reply.commands);
+        report.figures = exact(reply.figures, reply.load.as_deref(), seat.disk.as_ref());
+        report.load = reply.load;
+        for warning in reply.warnings {
+            self.warn(warning);
+        }
+        let effective = &mut self.record.effective;
+        if effective.mount.is_none() {
+            effective.mount = reply.effective.mount;
+        }
+        if effective.superblock.is_empty() {
+            effective.superblock = reply.effective.superblock;
+        }
+        match reply.end {
+            StepEnd::Done => Ok(()),
+            StepEnd::Outcome(outcome) => Err(Halt::Outcome(outcome)),
+            StepEnd::Lab(words) => Err(failed(step, words)),
+        }
+    }
+
+    /// What the host could not give the guest's disk is not the filesystem's fault.
+    fn blame_host(&self, step: &Step, halt: Halt) -> Halt {
+        let counters = self.guest.as_ref().and_then(|seat| seat.disk.as_ref()).map(Disk::counters);
+        match (halt, counters.and_then(|counters| counters.host_error)) {
+            (Halt::Outcome(_), Some(error)) => {
+                let words = format!("the host could not read or write the image of the guest's disk: {error}");
+                let reason = Reason::new(&step.name, words);
+                Halt::Outcome(Outcome::Failed(
+                    reason.with_cure("name a work directory with more room, or make the study's device smaller"),
+                ))
+            }
+            (halt, _) => halt,
+        }
+    }
+
+    /// Has the guest power off, and adds what is only known then. A guest that does not go in peace is a result too.
+    pub(in crate::executor) fn end_guest(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
+        let Some(mut seat) = self.guest.take() else { return ended };
+        self.record.boot_time = seat.boot_time;
+        let stopped = self.host.machine.stop.is_requested();
+        let report = seat.guest.take().map(|guest| if stopped { guest.kill() } else { guest.finish() });
+        drop(seat.disk.take().map(Disk::finish));
+        let mut ended = ended;
+        if let Some(report) = &report {
+            if ended.is_ok() && report.ending != Ending::Bye {
+                ended = Err(Halt::Outcome(report.ending.outcome("power-off")));
+            }
+            for warning in warnings(report, ended.is_ok()) {
+                self.warn(warning);
+            }
+        }
+        let log = report.map(|report| report.console_log).or(seat.stillborn);
+        let sick = matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_) | Outcome::Crashed(_))))
+            || matches!(&ended, Err(Halt::Outcome(Outcome::Failed(reason))) if reason.step == BOOT)
+            || stopped && !self.host.cancel.load(std::sync::atomic::Ordering::Acquire);
+        if let (true, Some(log), Some(options)) = (sick, log, self.host.guests) {
+            let cell = self.job.cell;
+            let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
+            self.warn(keep(&options.kept, &name, &log, &seat.image));
+        }
+        ended
+    }
+}
+
+/// What a reader has to know of a guest's life. What led to a bad end is in the outcome already.
+fn warnings(report: &GuestReport, well: bool) -> Vec<String> {
+    let mut warnings = report.clock.warnings();
+    if well {
+        let kinds = [IncidentKind::Oops, IncidentKind::Stuck, IncidentKind::Filesystem];
+        let incident = kinds.iter().find_map(|kind| report.console.first(*kind));
+        let line = incident.and_then(|incident| incident.lines.first());
+        warnings.extend(line.map(|line| format!("the guest's kernel said: {line}")));
+    }
+    warnings
+}
+
+/// The figures with what our disk counted in place of what the guest's kernel did: every request, and flushes for certain.
+fn exact(mut figures: Vec<Figure>, load: Option<&LoadReport>, disk: Option<&Disk>) -> Vec<Figure> {
+    let mark = |name: &str| {
+        let figure = figures.iter().find(|figure| figure.metric == name)?;
+        disk?.mark(figure.value as u64)
+    };
+    let counted = mark(MARK_END).zip(mark(MARK_BEGIN)).map(|(end, begin)| end.since(&begin));
+    figures.retain(|figure| figure.metric != MARK_BEGIN && figure.metric != MARK_END);
+    let Some(counted) = counted else { return figures };
+    for figure in counted_figures(&counted, load.map(LoadReport::written_bytes)) {
+        match figures.iter_mut().find(|known| known.metric == figure.metric) {
+            Some(known) => *known = figure,
+            None => figures.push(figure),
+        }
+    }
+    figures
+}
+
+fn counted_figures(counted: &DiskCounters, asked_bytes: Option<u64>) -> Vec<Figure> {
+    let mut figures = vec![
+        catalog::DEVICE_READ_BYTES.figure(counted.read_bytes as f64),
+        catalog::DEVICE_WRITTEN_BYTES.figure(counted.write_bytes as f64),
+        catalog::DEVICE_READS.figure(counted.reads as f64),
+        catalog::DEVICE_WRITES.figure(counted.writes as f64),
+        catalog::DEVICE_FLUSHES.figure(counted.flushes as f64),
+        catalog::DEVICE_DISCARDED_BYTES.figure(counted.discard_bytes as f64),
+    ];
+    if let Some(asked) = asked_bytes.filter(|bytes| *bytes > 0) {
+        figures.push(catalog::WRITE_AMPLIFICATION.figure(counted.write_bytes as f64 / asked as f64));
+    }
+    figures
+}

@@ -1,0 +1,402 @@
+//! Trials in real guests, none of which needs root: sound ones, and each way for a guest to end badly. Whatever happens to
+//! a trial, its outcome says what, the study goes on with a fresh guest, and nothing is left.
+
+use crate::support::{Memory, cell, command, options, plan, scratch_directory, shell, step};
+use fstone_lab::{
+    carry_out::{LabOptions, RunEnd, carry_out},
+    command::find_program,
+    events::Silent,
+    executor::{Flavour, GuestOptions, default_kernel},
+    machine::Machine,
+    undo::clean,
+};
+use fstone_model::{
+    Cell, Outcome, Plan, Step, Trial,
+    result::DROPS_FLUSHES,
+    study::{DeviceSpec, FsckMode, KernelSpec, StepAction},
+};
+use fstone_sandbox::{
+    guest::Watch,
+    vhost::{Effect, Fault, Operation, Trigger},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// Guests one at a time: each wants a CPU of its own.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Long enough on any machine.
+const AMPLE: Duration = Duration::from_secs(120);
+
+/// Where a run in a process of its own finds its work directory.
+const VICTIM: &str = "FSTONE_LAB_TEST_GUEST_VICTIM";
+
+struct Lab {
+    directory: TempDir,
+    options: LabOptions,
+    kernel: KernelSpec,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// The example that is process 1. `cargo test` builds it; `cargo test --test suite` alone does not.
+fn agent() -> PathBuf {
+    let test = std::env::current_exe().expect("this test");
+    let agent = test.parent().and_then(Path::parent).expect("in target").join("examples/guest_agent");
+    assert!(agent.is_file(), "{} is missing: cargo test builds it", agent.display());
+    agent
+}
+
+fn guests(directory: &Path) -> GuestOptions {
+    let own = GuestOptions::new(directory.join("kernels"), &directory.join("cache"));
+    let watch = Watch { hello_limit: AMPLE, silence_limit: Duration::from_secs(30), farewell_limit: AMPLE };
+    GuestOptions { agent: agent(), memory_bytes: 192 << 20, watch: Some(watch), ..own }
+}
+
+impl Lab {
+    /// `None` where there is no user-mode Linux or a tool is missing, having said so.
+    fn new(tools: &[&str]) -> Option<Self> {
+        let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let directory = scratch_directory();
+        let Some(kernel) = default_kernel(&directory.path().join("kernels"), Flavour::Uml) else {
+            eprintln!("skipped: linux.uml is not installed (apt-get install user-mode-linux)");
+            return None;
+        };
+        if let Some(tool) = tools.iter().find(|tool| find_program(tool).is_none()) {
+            eprintln!("skipped: {tool} is not installed");
+            return None;
+        }
+        let options = LabOptions { guests: Some(guests(directory.path())), ..options(directory.path()) };
+        Some(Self { directory, options, kernel, _turn: turn })
+    }
+
+    fn guests(&mut self) -> &mut GuestOptions {
+        self.options.guests.as_mut().expect("they were given")
+    }
+
+    fn cell(&self, kind: &str, steps: Vec<Step>) -> Cell {
+        Cell { kernel: self.kernel.clone(), ..cell(kind, "", "", steps) }
+    }
+
+    /// Carries a plan out; whatever became of its trials, all of them have one, and nothing is left.
+    fn run(&self, plan: &Plan) -> Vec<Trial> {
+        let mut memory = Memory::default();
+        let end = carry_out(plan, &self.options, &[], &mut memory, &Silent, &AtomicBool::new(false));
+        assert_eq!(end.expect("carried out"), RunEnd::Completed);
+        self.assert_nothing_left();
+        memory.trials
+    }
+
+    /// A trial of a cell that goes wrong, and one of a sound cell: in both orders, for the order is drawn.
+    fn run_beside_a_sound_one(&self, bad: Cell) -> Outcome {
+        let sound = self.cell("ext2", vec![shell("look", "ls > seen")]);
+        let trials = self.run(&plan(vec![bad, sound], 1));
+        assert_eq!(trials.len(), 2);
+        let of = |cell: u32| trials.iter().find(|trial| trial.id.cell == cell).expect("there is one of each");
+        assert_eq!(of(1).outcome, Outcome::Completed, "the other trial is not touched: {:#?}", of(1));
+        let trial = of(0);
+        let is_kept = trial.warnings.iter().any(|warning| warning.starts_with("kept to be looked at"));
+        let is_sick = matches!(trial.outcome, Outcome::Hung(_) | Outcome::Crashed(_));
+        assert_eq!(is_kept, is_sick, "{trial:#?}");
+        if is_sick {
+            let kept = self.directory.path().join("cache/kept");
+            let first = fs::read_dir(kept).expect("kept").flatten().next().expect("one").path();
+            assert!(first.join("console.log").exists() && first.join("disk.img").exists());
+        }
+        trial.outcome.clone()
+    }
+
+    fn work(&self) -> &Path {
+        &self.options.work_directory
+    }
+
+    #[track_caller]
+    fn assert_nothing_left(&self) {
+        assert_eq!(processes(self.directory.path()), [] as [i32; 0]);
+        assert!(!self.work().exists(), "the work directory, made for the run, is gone with it");
+    }
+}
+
+/// Processes at work below a directory.
+fn processes(directory: &Path) -> Vec<i32> {
+    let directory = directory.canonicalize().expect("there");
+    let at = |pid: &i32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&directory));
+    let pids = fs::read_dir("/proc").expect("proc").flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(at).collect()
+}
+
+/// The guest's kernel as the host sees it, once it is there.
+fn kernel_process(directory: &Path) -> i32 {
+    let since = Instant::now();
+    loop {
+        let is_kernel =
+            |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("linux"));
+        let mut found: Vec<i32> = processes(directory).into_iter().filter(is_kernel).collect();
+        found.sort_unstable();
+        if let Some(first) = found.first() {
+            return *first;
+        }
+        assert!(since.elapsed() < AMPLE, "no guest was started");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn limited(mut step: Step, seconds: u64) -> Step {
+    step.limit = Duration::from_secs(seconds);
+    step
+}
+
+fn words(outcome: &Outcome) -> &str {
+    outcome.reason().map_or("", |reason| &reason.words)
+}
+
+fn figure(trial: &Trial, step: &str, metric: &str) -> f64 {
+    trial.figure(step, metric).unwrap_or_else(|| panic!("{step}: {metric}: {trial:#?}")).value
+}
+
+#[test]
+fn a_trial_in_a_guest_is_one_as_on_the_host_with_flushes_counted() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "e2fsck", "dumpe2fs", "mkfs.xfs", "mkfs.btrfs"]) else { return };
+    let steps = || {
+        vec![
+            shell("write", "for i in 1 2 3 4 5 6 7 8 9 10; do head -c 100000 /dev/urandom > file$i; sync file$i; done"),
+            step("remount", StepAction::Remount),
+            command("read", &["tar", "cf", "/dev/zero", "{mount}"]),
+            step("trim", StepAction::Trim),
+            step("fragmentation", StepAction::Fragmentation),
+            step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly }),
+            step("mount again", StepAction::Mount),
+        ]
+    };
+    let mut odd = lab.cell("ext4", Vec::new());
+    odd.filesystem.mount = "nomballoc".into();
+    let mut queue = lab.cell("ext4", Vec::new());
+    queue.queue = vec![("read_ahead_kb".into(), "4096".into()), ("scheduler".into(), "cfq".into())];
+    let cells = vec![lab.cell("ext4", steps()), lab.cell("btrfs", steps()), odd, queue];
+    let trials = lab.run(&plan(cells, 1));
+    let of = |cell: u32| trials.iter().find(|trial| trial.id.cell == cell).expect("there is one of each");
+    for trial in [of(0), of(1)] {
+        assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+        for name in ["mkfs", "mount", "write", "read", "fsck", "mount again"] {
+            assert!(figure(trial, name, "time") > 0.0, "{name}");
+        }
+        // Each of ten files was made durable by itself, and the disk has seen that.
+        assert!(figure(trial, "write", "device flushes") >= 10.0, "{trial:#?}");
+        assert!(figure(trial, "write", "device written bytes") >= 1e6);
+        assert!(figure(trial, "read", "device read bytes") >= 1e6, "read again after the remount");
+        assert_eq!(figure(trial, "read", "device flushes"), 0.0, "{trial:#?}");
+        assert!(figure(trial, "guest", "boot time") > 0.0);
+        assert!(figure(trial, "guest", "trial overhead") > figure(trial, "guest", "boot time"));
+        assert!(trial.effective.superblock.iter().any(|(name, _)| name == "features"), "{trial:#?}");
+        let leaked = trial.steps.iter().flat_map(|step| &step.figures).find(|figure| figure.metric.contains("mark"));
+        assert_eq!(leaked, None);
+    }
+    assert!(figure(of(0), "fsck", "files used") >= 20.0, "the host's check sees what the guest wrote");
+    assert!(of(0).effective.mount.as_deref().is_some_and(|mount| mount.contains("relatime")), "{:#?}", of(0).effective);
+    assert!(matches!(&of(2).outcome, Outcome::Refused(_)), "{:?}", of(2).outcome);
+    assert_eq!(words(&of(2).outcome), "ext4: Unknown parameter 'nomballoc'");
+    assert!(matches!(&of(3).outcome, Outcome::Refused(reason) if reason.words.contains("cfq")), "{:?}", of(3).outcome);
+}
+
+#[test]
+fn what_a_guest_or_this_machine_lacks_is_skipped_with_its_cure() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "e2fsck", "mkfs.vfat"]) else { return };
+    let mut unknown = lab.cell("ext4", Vec::new());
+    unknown.kernel = KernelSpec::Uml("2.4".into());
+    let mut zram = lab.cell("ext4", Vec::new());
+    zram.device = DeviceSpec::Zram { size_bytes: 64 << 20 };
+    let mut ubd = lab.cell("ext4", Vec::new());
+    ubd.kernel = KernelSpec::Uml(format!("{}+ubd", lab.kernel.written().trim_start_matches("uml:")));
+    let trials = lab.run(&plan(vec![unknown, zram, ubd], 1));
+    let of = |cell: u32| trials.iter().find(|trial| trial.id.cell == cell).expect("there is one of each");
+    let cure = of(0).outcome.reason().and_then(|reason| reason.cure.as_deref());
+    assert!(matches!(of(0).outcome, Outcome::Skipped(_)) && cure == Some("fstone kernel add uml:2.4"), "{:#?}", of(0));
+    assert!(matches!(of(1).outcome, Outcome::Skipped(_)) && words(&of(1).outcome).contains("zram"), "{:#?}", of(1));
+    assert!(of(2).outcome.is_completed() && of(2).warnings.contains(&DROPS_FLUSHES.to_owned()), "{:#?}", of(2));
+}
+
+#[test]
+fn a_panic_is_a_crash_in_the_kernels_words() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![shell("fall", "echo c > /proc/sysrq-trigger")]));
+    assert!(matches!(&outcome, Outcome::Crashed(reason) if reason.step == "fall"), "{outcome:?}");
+    assert!(words(&outcome).contains("sysrq triggered crash") && words(&outcome).contains("Call Trace"), "{outcome:?}");
+}
+
+#[test]
+fn a_kernel_that_stands_still_is_hung() {
+    let Some(mut lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs", "chrt"]) else { return };
+    lab.guests().watch.as_mut().expect("set").silence_limit = Duration::from_secs(4);
+    // Not even the heartbeat gets the processor any more, and the console is as silent.
+    let spin = "echo -1 > /proc/sys/kernel/sched_rt_runtime_us; exec chrt -f 99 sh -c 'while :; do :; done'";
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![shell("spin", spin)]));
+    assert!(matches!(&outcome, Outcome::Hung(reason) if reason.step == "spin"), "{outcome:?}");
+    assert!(words(&outcome).contains("no sign of life"), "{outcome:?}");
+}
+
+#[test]
+fn a_step_that_hangs_in_the_kernel_ends_with_the_stack_it_hangs_in() {
+    let Some(mut lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    // The first guest's disk stops answering; that of the sound cell writes less than that.
+    let trigger = Trigger::From(200);
+    lab.guests().faults = vec![Fault { operation: Some(Operation::Write), trigger, effect: Effect::Stall }];
+    let write = shell("write", "i=0; while [ $i -lt 1000 ]; do echo $i > file; sync file; i=$((i+1)); done");
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![limited(write, 6)]));
+    assert!(matches!(&outcome, Outcome::Hung(reason) if reason.step == "write"), "{outcome:?}");
+    assert!(words(&outcome).contains("Show Blocked State"), "{outcome:?}");
+    assert!(words(&outcome).contains("jbd2") || words(&outcome).contains("sync"), "{outcome:?}");
+}
+
+#[test]
+fn a_guest_killed_from_outside_fails() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    let ready = lab.directory.path().join("ready");
+    let (directory, flag) = (lab.directory.path().to_owned(), ready.clone());
+    let ended = std::sync::Arc::new(AtomicBool::new(false));
+    let over = std::sync::Arc::clone(&ended);
+    let killer = std::thread::spawn(move || {
+        // Of the cell that sleeps: only there does the step take longer than this.
+        let mut seen = (0, Instant::now());
+        while !over.load(Ordering::Acquire) {
+            let kernel = kernel_process(&directory);
+            if kernel != seen.0 {
+                seen = (kernel, Instant::now());
+            } else if seen.1.elapsed() > Duration::from_secs(4) {
+                fs::write(&flag, "").expect("written");
+                let killed = Command::new("kill").args(["-9", &kernel.to_string()]).status().expect("kill starts");
+                return killed.success();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    });
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![command("sleep", &["sleep", "100"])]));
+    ended.store(true, Ordering::Release);
+    assert!(killer.join().expect("it ends") && ready.exists());
+    assert!(matches!(&outcome, Outcome::Failed(reason) if reason.step == "sleep"), "{outcome:?}");
+    assert!(words(&outcome).contains("killed by signal 9"), "{outcome:?}");
+}
+
+#[test]
+fn the_agents_death_fails_the_trial_and_is_not_called_a_crash() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    // Its own code is overwritten: process 1 is shielded from every signal but those of its own making.
+    let stab = "text=$(sed -n '/r-xp/{s/-.*//p;q}' /proc/1/maps); \
+                dd if=/dev/zero of=/proc/1/mem bs=4096 seek=$((0x$text / 4096)) count=20000 conv=notrunc 2>/dev/null; sleep 60";
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![shell("stab", stab)]));
+    assert!(matches!(&outcome, Outcome::Failed(reason) if reason.step == "stab"), "{outcome:?}");
+    assert!(words(&outcome).contains("the agent, process 1 of the guest, died"), "{outcome:?}");
+}
+
+#[test]
+fn a_storm_of_disk_errors_fails_the_step_and_not_the_guest() {
+    let Some(mut lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    let trigger = Trigger::From(200);
+    lab.guests().faults = vec![Fault { operation: Some(Operation::Write), trigger, effect: Effect::Error }];
+    let write = "i=0; while [ $i -lt 1000 ]; do echo $i > file; sync file || exit 1; i=$((i+1)); done";
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![shell("write", write)]));
+    assert!(matches!(&outcome, Outcome::Failed(reason) if reason.step == "write"), "{outcome:?}");
+    assert!(words(&outcome).contains("Input/output error") || words(&outcome).contains("Read-only"), "{outcome:?}");
+}
+
+#[test]
+fn a_flooded_console_drowns_neither_the_host_nor_the_panic_behind_it() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    let flood = "yes 'flood flood flood flood flood flood flood flood flood' | head -c 104857600 > /dev/console; sleep 1; \
+                 echo c > /proc/sysrq-trigger";
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![shell("flood", flood)]));
+    assert!(matches!(&outcome, Outcome::Crashed(_)), "{outcome:?}");
+    assert!(words(&outcome).contains("sysrq triggered crash") && words(&outcome).len() < 8192, "{outcome:?}");
+    let kept = fs::read_dir(lab.directory.path().join("cache/kept")).expect("kept").flatten().next().expect("one");
+    let log = fs::metadata(kept.path().join("console.log")).expect("a log").len();
+    assert!((1 << 20..2 << 20).contains(&log), "{log}");
+}
+
+#[test]
+fn a_host_out_of_disk_is_blamed_itself() {
+    let Some(mut lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    let small = lab.directory.path().join("small");
+    fs::create_dir(&small).expect("made");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(&small).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: mounting a small tmpfs takes root");
+        return;
+    }
+    lab.options.work_directory = small.join("work");
+    let result = std::panic::catch_unwind(|| {
+        lab.run_beside_a_sound_one(
+            lab.cell("ext4", vec![shell("fill", "dd if=/dev/urandom of=big bs=1M count=200; sync")]),
+        )
+    });
+    assert!(Command::new("umount").arg(&small).status().expect("umount starts").success());
+    let outcome = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    assert!(matches!(&outcome, Outcome::Failed(reason) if reason.step == "fill"), "{outcome:?}");
+    let said = words(&outcome);
+    assert!(said.contains("No space left") || said.contains("work directory has only"), "{outcome:?}");
+    assert!(outcome.reason().and_then(|reason| reason.cure.as_deref()).is_some_and(|cure| cure.contains("more room")));
+}
+
+#[test]
+fn a_cancelled_run_leaves_no_guest() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "e2fsck", "dumpe2fs"]) else { return };
+    let cancel = std::sync::Arc::new(AtomicBool::new(false));
+    let (directory, flag) = (lab.directory.path().to_owned(), std::sync::Arc::clone(&cancel));
+    let canceller = std::thread::spawn(move || {
+        kernel_process(&directory);
+        std::thread::sleep(Duration::from_secs(1));
+        flag.store(true, Ordering::Release);
+    });
+    let plan = plan(vec![lab.cell("ext4", vec![command("sleep", &["sleep", "100"])])], 1);
+    let end = carry_out(&plan, &lab.options, &[], &mut Memory::default(), &Silent, &cancel);
+    canceller.join().expect("it ends");
+    assert_eq!(end.expect("carried out"), RunEnd::Cancelled);
+    lab.assert_nothing_left();
+}
+
+/// The run that is killed; only when it is asked for by the test below.
+#[test]
+fn victim() {
+    let Some(directory) = std::env::var_os(VICTIM).map(PathBuf::from) else { return };
+    let guests = guests(&directory);
+    let kernel = default_kernel(&guests.kernels, Flavour::Uml).expect("the caller has seen one");
+    let sleeping = Cell { kernel, ..cell("ext4", "", "", vec![command("sleep", &["sleep", "100"])]) };
+    let options = LabOptions { guests: Some(guests), ..options(&directory) };
+    let plan = plan(vec![sleeping], 1);
+    drop(carry_out(&plan, &options, &[], &mut Memory::default(), &Silent, &AtomicBool::new(false)));
+}
+
+#[test]
+fn a_guest_dies_with_its_run_and_clean_removes_what_that_left() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "e2fsck", "dumpe2fs"]) else { return };
+    let directory = lab.directory.path();
+    let mut run = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "guests::victim", "--nocapture"])
+        .env(VICTIM, directory)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    kernel_process(directory);
+    std::thread::sleep(Duration::from_secs(1));
+    run.kill().expect("killed");
+    run.wait().expect("reaped");
+    let found = clean(lab.work(), false, &Machine::host()).expect("cleans");
+    let found: Vec<String> = found
+        .into_iter()
+        .map(|leftover| {
+            assert!(leftover.error.is_none(), "{leftover:?}");
+            leftover.what
+        })
+        .collect();
+    assert!(found.iter().any(|what| what.starts_with("guest in ")), "{found:?}");
+    assert!(found.iter().any(|what| what.starts_with("image ")), "{found:?}");
+    lab.assert_nothing_left();
+}
