@@ -7,6 +7,7 @@ pub(crate) use results::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fstone_model::{study::KernelSpec, units};
+use fstone_sandbox::vhost::Speed;
 use std::{path::PathBuf, time::Duration};
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
@@ -148,6 +149,9 @@ pub(crate) struct RunArguments {
     /// Memory of a guest. Default: 512 MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) guest_memory: Option<u64>,
+    /// Slow the disks of guests down to a known speed: iops=N, bandwidth=SIZE (a second), latency=TIME, with commas between
+    #[arg(long, value_name = "SPEED", value_parser = parse_speed)]
+    pub(crate) guest_disk: Option<Speed>,
     /// Only these levels of a factor; `*` matches anything. May be given several times
     #[arg(long, value_name = "FACTOR=LEVEL", value_parser = parse_only)]
     pub(crate) only: Vec<(String, String)>,
@@ -175,7 +179,7 @@ pub(crate) struct RunArguments {
 /// What carries trials out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExecutorChoice {
-    /// The running kernel where one is root and it has the filesystem, else user-mode Linux, else a directory
+    /// The running kernel for root, where it has any of the filesystems; else user-mode Linux; else a directory
     Auto,
     /// The running kernel
     Host,
@@ -316,6 +320,24 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// "iops=500,latency=1ms".
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    let mut speed = Speed::default();
+    for part in text.split(',') {
+        let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?}: write NAME=VALUE, like iops=500"))?;
+        match name.trim() {
+            "iops" => speed.iops = Some(value.trim().parse().map_err(|_| format!("{value:?} is not a whole number"))?),
+            "bandwidth" => speed.bytes_per_second = Some(parse_bytes(value.trim().trim_end_matches("/s"))?),
+            "latency" => speed.latency = Some(parse_duration(value.trim())?),
+            other => return Err(format!("{other:?} is none of iops, bandwidth, latency")),
+        }
+    }
+    if speed.iops == Some(0) || speed.bytes_per_second == Some(0) {
+        return Err("a disk that does nothing in a second would never be done".into());
+    }
+    Ok(speed)
+}
+
 fn parse_kernel(text: &str) -> Result<KernelSpec, String> {
     text.parse()
 }
@@ -354,6 +376,16 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_disks_speed_has_names() {
+        let speed = parse_speed("iops=500, bandwidth=20MB/s,latency=1ms").expect("a speed");
+        assert_eq!((speed.iops, speed.bytes_per_second), (Some(500), Some(20 << 20)));
+        assert_eq!(speed.latency, Some(Duration::from_millis(1)));
+        for wrong in ["", "500", "iops=x", "iops=0", "colour=red"] {
+            assert!(parse_speed(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

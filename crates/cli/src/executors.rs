@@ -59,21 +59,23 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
     }
 }
 
-/// The running kernel for what it can do, user-mode Linux for the rest, a directory where there is neither.
+/// The running kernel for root, where it has any of the study's filesystems; else user-mode Linux; else a directory. The
+/// whole study goes the same way: rows of different executors could not be compared.
 fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen {
-    let root = is_root();
-    let cannot = |cell: &Cell| {
-        let unknown = || {
-            filesystem::find(&cell.filesystem.kind).is_some_and(|known| !filesystem::kernel_has(known.kernel_name()))
-        };
+    let is_asked_about = |cell: &&Cell| {
         // What is on a device of the machine, or in a directory, is the machine's alone.
-        cell.kernel == KernelSpec::Host && matches!(cell.device, DeviceSpec::Loop { .. }) && (!root || unknown())
+        cell.kernel == KernelSpec::Host && matches!(cell.device, DeviceSpec::Loop { .. })
     };
-    if !plan.cells.iter().any(&cannot) {
+    let has = |cell: &Cell| {
+        let known = filesystem::find(&cell.filesystem.kind);
+        known.is_none_or(|known| filesystem::kernel_has(known.kernel_name()))
+    };
+    let mut asked = plan.cells.iter().filter(is_asked_about).peekable();
+    if asked.peek().is_none() || (is_root() && asked.any(has)) {
         return Chosen::Plan(Box::new(plan.clone()));
     }
     let Some(uml) = uml else {
-        if root {
+        if is_root() {
             return Chosen::Plan(Box::new(plan.clone()));
         }
         eprintln!(
@@ -83,30 +85,24 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
         );
         return Chosen::Directory;
     };
-    if root {
-        let mut kinds: Vec<&str> =
-            plan.cells.iter().filter(|cell| cannot(cell)).map(|cell| cell.filesystem.kind.as_str()).collect();
-        kinds.dedup();
-        eprintln!(
-            "The running kernel has no {}: these rows run in user-mode Linux ({}), and are not compared with the others.",
-            kinds.join(", "),
-            uml.written()
-        );
-    } else {
-        eprintln!(
-            "Not root: running the study in user-mode Linux ({}). Its figures compare with each other, and with no others.",
-            uml.written()
-        );
-    }
+    let why = if is_root() { "The running kernel has none of these filesystems" } else { "Not root" };
+    eprintln!(
+        "{why}: running the study in user-mode Linux ({}). Its figures compare with each other, and with no others.",
+        uml.written()
+    );
     Chosen::Plan(Box::new(
-        plan.under_kernels(|cell| vec![if cannot(cell) { uml.clone() } else { cell.kernel.clone() }]),
+        plan.under_kernels(|cell| vec![if is_asked_about(&cell) { uml.clone() } else { cell.kernel.clone() }]),
     ))
 }
 
 /// How guests are made.
 pub(crate) fn guests(context: &Context, arguments: &RunArguments) -> GuestOptions {
     let options = GuestOptions::new(context.kernels.clone(), &paths::default_cache());
-    GuestOptions { memory_bytes: arguments.guest_memory.unwrap_or(options.memory_bytes), ..options }
+    GuestOptions {
+        memory_bytes: arguments.guest_memory.unwrap_or(options.memory_bytes),
+        speed: arguments.guest_disk.unwrap_or_default(),
+        ..options
+    }
 }
 
 /// What guests cost beside what was measured, in one line; nothing where there were none.

@@ -198,6 +198,7 @@ impl QemuSpec {
                 return Err(QemuError::NoModule { kernel: self.kernel.name(), modules: missing });
             }
             initramfs::write(&initramfs, &self.agent, &self.programs, &set)?;
+            forget_old(&cache);
         }
         Ok((vmlinux, initramfs))
     }
@@ -261,6 +262,24 @@ pub fn emulator() -> Option<PathBuf> {
         .map(PathBuf::from)
         .into_iter()
         .find(|path| path.is_file())
+}
+
+/// How many initramfs are kept: each has the whole agent in it, and there is a new one for every build of that.
+const INITRAMFS_KEPT: usize = 8;
+
+/// Removes all but the newest initramfs. One that another run is just starting from stays open there.
+fn forget_old(cache: &Path) {
+    let entries = fs::read_dir(cache).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("initramfs-"))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    found.sort();
+    let surplus = found.len().saturating_sub(INITRAMFS_KEPT);
+    for (_, path) in &found[..surplus] {
+        // It can stay; the next one tries again.
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// A number that changes with any of these files' path, size or modification time.

@@ -16,6 +16,7 @@ use crate::{
     },
     filesystem::Filesystem,
     meters::{MARK_BEGIN, MARK_END},
+    stop::StopReason,
     undo::{Entry, GUEST_NAME},
 };
 use fstone_model::{
@@ -24,13 +25,14 @@ use fstone_model::{
     outcome::Reason,
     result::DROPS_FLUSHES,
     study::{DeviceSpec, StepAction},
+    units::format_duration,
 };
 use fstone_sandbox::{
     guest::{BootError, Ending, Event as GuestEvent, Guest, GuestReport, IncidentKind, JobEnd},
     kernel::{Flavour, Kernel},
     qemu::{QemuError, QemuSpec},
     uml::{UmlDisk, UmlSpec},
-    vhost::{Disk, DiskCounters, DiskError, DiskSpec},
+    vhost::{Disk, DiskCounters, DiskError, DiskSpec, Speed},
 };
 use std::{
     fs,
@@ -171,6 +173,9 @@ impl Bench<'_, '_> {
         }
         if seat.attachment == Attachment::Ubd {
             self.warn(DROPS_FLUSHES.to_owned());
+        }
+        if !options.speed.is_unlimited() && seat.attachment == Attachment::Vhost {
+            self.warn(format!("the disk was slowed down to {}", in_words(&options.speed)));
         }
         let prepare = Prepare {
             device: seat.device().to_owned(),
@@ -380,7 +385,7 @@ impl Bench<'_, '_> {
         let log = report.map(|report| report.console_log).or(seat.stillborn);
         let sick = matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_) | Outcome::Crashed(_))))
             || matches!(&ended, Err(Halt::Outcome(Outcome::Failed(reason))) if reason.step == BOOT)
-            || stopped && !self.host.cancel.load(std::sync::atomic::Ordering::Acquire);
+            || matches!(self.host.machine.stop.reason(), Some(StopReason::Limit(_)));
         if let (true, Some(log), Some(options)) = (sick, log, self.host.guests) {
             let cell = self.job.cell;
             let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
@@ -388,6 +393,17 @@ impl Bench<'_, '_> {
         }
         ended
     }
+}
+
+/// "500 requests a second, 1 ms a request".
+fn in_words(speed: &Speed) -> String {
+    let parts = [
+        speed.iops.map(|iops| format!("{iops} requests a second")),
+        speed.bytes_per_second.map(|bytes| format!("{bytes} bytes a second")),
+        speed.latency.map(|latency| format!("{} a request", format_duration(latency))),
+        speed.flush_latency.map(|latency| format!("{} a flush", format_duration(latency))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What a reader has to know of a guest's life. What led to a bad end is in the outcome already.
