@@ -116,6 +116,7 @@ mod tests {
                 kind: filesystems[filesystem].into(),
                 mkfs: Vec::new(),
                 mount: String::new(),
+                tree: None,
             },
             device: DeviceSpec::Zram { size_bytes: 1 << 30 },
             kernel: kernel.map_or(KernelSpec::Host, |kernel| kernels[kernel].parse().expect("a kernel")),
