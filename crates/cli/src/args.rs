@@ -177,9 +177,10 @@ pub(crate) struct RunArguments {
 }
 
 /// What carries trials out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExecutorChoice {
     /// The running kernel for root, where it has any of the filesystems; else user-mode Linux; else a directory
+    #[default]
     Auto,
     /// The running kernel
     Host,

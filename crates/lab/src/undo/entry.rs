@@ -204,7 +204,9 @@ impl Entry {
     /// Whether there is something to undo. Changes nothing.
     pub(super) fn is_there(&self, machine: &Machine) -> Result<bool, UndoError> {
         let found = match self {
-            Self::Directory { path } | Self::Guest { path, .. } => look(path).map(|found| found.is_some_and(|facts| facts.is_dir())),
+            Self::Directory { path } | Self::Guest { path, .. } => {
+                look(path).map(|found| found.is_some_and(|facts| facts.is_dir()))
+            }
             Self::Tree { path, id: None } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir()) && is_empty_directory(path))
             }
