@@ -30,9 +30,10 @@ compare: build ## beside the real sysbench (Debian's) and, with FFSB=/path/to/ff
 	@FSTONE=$(FSTONE) bench/compare-ffsb.sh
 
 .PHONY: calibrate
-calibrate: ## coverage of the intervals, false alarms and power of the tests, by simulation
+calibrate: build ## coverage, false alarms and power: simulated, then with real trials (root, about half an hour)
 	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_intervals
 	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_tests
+	@FSTONE=$(FSTONE) bench/calibrate.sh
 
 .PHONY: fuzz
 fuzz: ## every parser for SECONDS (default 60) each; needs the nightly toolchain

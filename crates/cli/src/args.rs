@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Check a run or a bundle: hashes, and every figure worked out again from the raw data
     Verify(VerifyArguments),
+    /// Show the store in a browser of this machine: runs, live progress, reports, two compared by clicking
+    Serve(ServeArguments),
     /// Do what a bundle's run did again on this machine, and compare the two
     Rerun(RerunArguments),
     /// List the built-in studies, and the runs in the store

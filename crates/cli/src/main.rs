@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => commands::bundles::export(&context, &arguments),
         Command::Import(arguments) => commands::bundles::import(&context, &arguments),
         Command::Verify(arguments) => commands::bundles::verify(&context, &arguments),
+        Command::Serve(arguments) => commands::serve::serve(&context, &arguments),
         Command::Rerun(arguments) => commands::rerun::rerun(&context, &arguments),
         Command::List(arguments) => commands::list::list(&context, &arguments),
         Command::Check => commands::check::check(&context),

@@ -156,6 +156,15 @@ impl Store {
         )
     }
 
+    /// The label of a cell; `None` when there is no such run or cell.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn cell_label(&self, run: u64, cell: u32) -> Result<Option<String>, ReadError> {
+        let sql = "SELECT label FROM cells WHERE run = ?1 AND cell = ?2";
+        Ok(self.connection.query_row(sql, (run.cast_signed(), cell), |row| row.get(0)).optional()?)
+    }
+
     /// A read transaction: every query in it sees the store as it was at the first.
     fn snapshot(&self) -> rusqlite::Result<rusqlite::Transaction<'_>> {
         self.connection.unchecked_transaction()

@@ -166,3 +166,11 @@ pub(crate) struct RerunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone serve")]
+pub(crate) struct ServeArguments {
+    /// The port on 127.0.0.1; 0 takes any that is free
+    #[arg(long, value_name = "N", default_value_t = 4080)]
+    pub(crate) port: u16,
+}

@@ -5,6 +5,7 @@
 //! script and JSON made here go in as they are, and a content security policy forbids the page to load anything.
 
 mod audit;
+mod board;
 mod data;
 mod differences;
 mod figures;
@@ -17,6 +18,7 @@ mod published;
 mod table;
 mod trials;
 
+pub use board::{BoardRun, Live, board, message};
 pub use index::{IndexEntry, index};
 
 use crate::{Analysis, Options, analysis::Loads, svg, text::line, when};

@@ -1,0 +1,198 @@
+//! `fstone serve`: the store in a browser of this machine. Reads only.
+
+mod http;
+
+use super::{Context, compare::open, history};
+use crate::{
+    args::ServeArguments,
+    exit::Exit,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_report::{
+    Analysis, Options,
+    compare::{self, CompareOptions, RunComparison},
+    html::{BoardRun, Live, board, message},
+};
+use fstone_store::{ReadError, RunSummary, Store};
+use http::{Answer, Request};
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Pages of runs that are kept; a page is a megabyte at most.
+const KEPT_PAGES: usize = 16;
+
+pub(crate) fn serve(context: &Context, arguments: &ServeArguments) -> CommandResult {
+    // Before anything is listened to: a store that cannot be read is told here and not in a browser.
+    drop(open(context)?);
+    let (listener, address) = http::listen(arguments.port)
+        .with_context(|| format!("cannot listen on port {} of this machine; name another with --port", arguments.port))
+        .or_exit(Exit::CannotHere)?;
+    terminal::print(&format!(
+        "{} is at http://{address}/ for browsers of this machine; Ctrl-C ends it.\n",
+        context.store.display()
+    ));
+    let server = Server { store: context.store.clone(), pages: Mutex::default() };
+    http::serve(&listener, address, move |request| server.answer(request));
+    Ok(Exit::Success)
+}
+
+/// A run's page, and how many trials it is of.
+type Page = (u64, (u64, bool), String);
+
+struct Server {
+    store: PathBuf,
+    pages: Mutex<Vec<Page>>,
+}
+
+/// Why there is no page: status and words.
+type Refusal = (u16, String);
+
+impl Server {
+    fn answer(&self, request: &Request) -> Answer {
+        let answered = match request.path.as_str() {
+            "/" => self.board(),
+            "/live.json" => self.live(),
+            "/compare" => self.compare(request),
+            "/history" => self.history(request),
+            path => match path.strip_prefix("/run/").map(str::parse::<u64>) {
+                Some(Ok(run)) => self.run(run),
+                _ => Err((404, format!("there is no page {path}"))),
+            },
+        };
+        answered.unwrap_or_else(|(status, words)| Answer::html(status, message(&words, None)))
+    }
+
+    fn open(&self) -> Result<Store, Refusal> {
+        Store::open_read_only(&self.store).map_err(|error| (500, format!("failed to {error}")))
+    }
+
+    fn board(&self) -> Result<Answer, Refusal> {
+        let store = self.open()?;
+        let mut runs = Vec::new();
+        for run in store.runs().map_err(|error| failed(&error))? {
+            let live = live(&store, &run)?;
+            runs.push(BoardRun {
+                id: run.id,
+                study: run.study,
+                title: run.title,
+                quick: run.quick,
+                started_unix_ns: run.started_unix_ns,
+                finished_unix_ns: run.finished_unix_ns,
+                host: run.host,
+                kernel: run.kernel,
+                outcomes: run.outcomes,
+                live,
+            });
+        }
+        Ok(Answer::html(200, board(&runs)))
+    }
+
+    fn live(&self) -> Result<Answer, Refusal> {
+        let store = self.open()?;
+        let mut all = Vec::new();
+        for run in store.runs().map_err(|error| failed(&error))? {
+            all.extend(live(&store, &run)?);
+        }
+        let json = serde_json::to_string(&all).map_err(|error| (500, error.to_string()))?;
+        Ok(Answer::json(json))
+    }
+
+    fn run(&self, id: u64) -> Result<Answer, Refusal> {
+        let store = self.open()?;
+        let runs = store.runs().map_err(|error| failed(&error))?;
+        let run = runs.iter().find(|run| run.id == id).ok_or_else(|| (404, format!("there is no run {id}")))?;
+        let state = (run.trials, run.finished_unix_ns.is_some());
+        let known = {
+            let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+            pages.iter().find(|(of, at, _)| *of == id && *at == state).map(|(_, _, page)| page.clone())
+        };
+        if let Some(page) = known {
+            return Ok(Answer::html(200, page));
+        }
+        let dataset = store.dataset(id).map_err(|error| failed(&error))?;
+        let page = fstone_report::html(&dataset, &Options { published: dataset.run.plan.published.is_some() });
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.retain(|(of, ..)| *of != id);
+        if pages.len() == KEPT_PAGES {
+            pages.remove(0);
+        }
+        pages.push((id, state, page.clone()));
+        Ok(Answer::html(200, page))
+    }
+
+    fn compare(&self, request: &Request) -> Result<Answer, Refusal> {
+        let number = |name: &str| {
+            let value = request.value(name).and_then(|value| value.parse::<u64>().ok());
+            value.ok_or_else(|| (400, "choose two runs: one before, one after".to_owned()))
+        };
+        let (before, after) = (number("before")?, number("after")?);
+        if before == after {
+            return Err((400, "these are one and the same run; choose two".to_owned()));
+        }
+        let store = self.open()?;
+        let (first, second) = (
+            store.figures(before).map_err(|error| failed(&error))?,
+            store.figures(after).map_err(|error| failed(&error))?,
+        );
+        let mismatches = compare::mismatches(&first, &second);
+        if !mismatches.is_empty() && request.value("across").is_none() {
+            let told: Vec<String> = mismatches
+                .iter()
+                .map(|one| {
+                    format!(
+                        "different {}: {}, then {}; {}",
+                        one.setting.word(),
+                        one.baseline,
+                        one.other,
+                        one.setting.why()
+                    )
+                })
+                .collect();
+            let words = format!("Run {after} is not compared with run {before}: {}.", told.join("; "));
+            let anyway = format!("/compare?before={before}&after={after}&across=1");
+            return Ok(Answer::html(409, message(&words, Some((&anyway, "Compare them all the same")))));
+        }
+        let (first, second) = (Analysis::of(&first), Analysis::of(&second));
+        let names = (format!("run {before}"), format!("run {after}"));
+        let comparison = RunComparison::of((&first, &names.0), (&second, &names.1), &CompareOptions::default());
+        Ok(Answer::html(200, compare::html(&comparison, Some("/"))))
+    }
+
+    fn history(&self, request: &Request) -> Result<Answer, Refusal> {
+        let store = self.open()?;
+        let found = history::find(&store, request.value("study"), request.value("row"), request.value("column"));
+        let history = found.map_err(|Failure { error, .. }| (404, error.to_string()))?;
+        Ok(Answer::html(200, fstone_report::history::html(&history, Some("/"))))
+    }
+}
+
+fn failed(error: &ReadError) -> Refusal {
+    let status = if matches!(error, ReadError::NoSuchRun { .. }) { 404 } else { 500 };
+    (status, format!("failed to {error}"))
+}
+
+/// How a run goes that has no end; `None` for others.
+fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
+    if run.finished_unix_ns.is_some() {
+        return Ok(None);
+    }
+    let current = store.unfinished(run.id).map_err(|error| failed(&error))?.pop();
+    let label = match &current {
+        Some(attempt) => store.cell_label(run.id, attempt.id.cell).map_err(|error| failed(&error))?,
+        None => None,
+    };
+    let now = super::now_unix_ns();
+    let ago = |since: u64| Duration::from_nanos(now.saturating_sub(since));
+    Ok(Some(Live {
+        run: run.id,
+        trials: run.trials,
+        planned: run.planned_minimum,
+        current: label,
+        since_seconds: current.map(|attempt| ago(attempt.started_unix_ns).as_secs()),
+        running_seconds: ago(run.started_unix_ns).as_secs(),
+    }))
+}
