@@ -170,6 +170,9 @@ pub(crate) struct RunArguments {
     /// Go on with the last unfinished run of this study: finished trials stay, the plan is the one it had
     #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set", "executor", "kernel"])]
     pub(crate) resume: bool,
+    /// With --resume: go on although the kernel, a tool or fstone is another than before; each trial made so says it
+    #[arg(long, requires = "resume")]
+    pub(crate) changed_machine: bool,
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,

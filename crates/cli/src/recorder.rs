@@ -9,6 +9,8 @@ use fstone_store::Store;
 pub(crate) struct StoreRecorder<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) run: u64,
+    /// What a reader of each trial has to know.
+    pub(crate) warning: Option<String>,
 }
 
 impl Recorder for StoreRecorder<'_> {
@@ -17,6 +19,13 @@ impl Recorder for StoreRecorder<'_> {
     }
 
     fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
-        Ok(self.store.record_trial(self.run, trial)?)
+        match &self.warning {
+            None => Ok(self.store.record_trial(self.run, trial)?),
+            Some(warning) => {
+                let mut trial = trial.clone();
+                trial.warnings.push(warning.clone());
+                Ok(self.store.record_trial(self.run, &trial)?)
+            }
+        }
     }
 }

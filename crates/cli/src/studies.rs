@@ -37,6 +37,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// A study by its built-in name, or by its path when the name has a slash or a dot in it.
 pub(crate) fn find(name: &str) -> Result<Study, FindError> {
+    // It goes into tables, file names and onto terminals.
+    if name.chars().any(char::is_control) {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "its name has control characters");
+        return Err(FindError::Read { path: name.escape_debug().to_string().into(), error });
+    }
     if !name.contains(['/', '.']) {
         let file = format!("{name}.toml");
         return match built_in::FILES.iter().find(|(known, _)| *known == file) {
@@ -86,15 +91,16 @@ impl Study {
 
 /// Reads a text file, refusing what is too large or not UTF-8 before it is all in memory.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs::File::open(path)?.take(FILE_LIMIT_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_LIMIT_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            "it is larger than 16 MiB, which no study or profile is",
-        ));
+    let too_large =
+        || io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB, which no study or profile is");
+    let file = fs::File::open(path)?;
+    // Pipes and the like have no size to go by.
+    if file.metadata()?.len() > FILE_LIMIT_BYTES {
+        return Err(too_large());
     }
-    Ok(text)
+    let mut text = String::new();
+    file.take(FILE_LIMIT_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_LIMIT_BYTES { Err(too_large()) } else { Ok(text) }
 }
 
 /// Why a study cannot be had.

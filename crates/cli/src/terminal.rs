@@ -61,6 +61,11 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// The same for text that may have several lines.
+fn harmless_lines(text: &str) -> String {
+    text.lines().map(harmless).collect::<Vec<_>>().join("\n")
+}
+
 /// Prints an error with everything that led to it, one cause a line.
 pub(crate) fn print_failure(failure: &Failure) {
     let mut causes = failure.error.chain();
@@ -68,8 +73,8 @@ pub(crate) fn print_failure(failure: &Failure) {
     // Diagnostics of a file come with their own "error:" heads.
     let text = if first.starts_with("error") { first } else { format!("fstone: {first}") };
     let mut err = stderr().lock();
-    let _ = writeln!(err, "{}", text.trim_end());
+    let _ = writeln!(err, "{}", harmless_lines(text.trim_end()));
     for cause in causes {
-        let _ = writeln!(err, "  because {cause}");
+        let _ = writeln!(err, "  because {}", harmless_lines(&cause.to_string()));
     }
 }

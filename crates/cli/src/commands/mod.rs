@@ -13,6 +13,7 @@ pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod rerun;
 pub(crate) mod run;
+mod sacrifice;
 pub(crate) mod serve;
 pub(crate) mod sysbench;
 

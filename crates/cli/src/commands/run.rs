@@ -1,10 +1,11 @@
 //! `fstone run`: study → plan → trials → store → report.
 
-use super::{Context, cancel_on_signals, fresh_seed, now_unix_ns, repeats, report};
+use super::{Context, cancel_on_signals, fresh_seed, now_unix_ns, repeats, report, sacrifice};
 use crate::{
     args::RunArguments,
     executors::{self, Chosen},
     exit::Exit,
+    paths,
     progress::{Expected, RunProgress},
     recorder::StoreRecorder,
     sources,
@@ -65,6 +66,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         }
         return Ok(Exit::Success);
     }
+    sacrifice::confirm(&plans, &arguments.allow_destroy)?;
     let mut exit = Exit::Success;
     let mut agenda = Agenda::of(&plans);
     for plan in plans {
@@ -184,7 +186,7 @@ pub(super) fn carry_out(
     };
     let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
     let begun = Dataset { run: Run { id, ..run }, trials: Vec::new() };
-    trials(context, arguments, &mut store, &begun, expected, &cancel)
+    trials(context, arguments, &mut store, &begun, expected, None, &cancel)
 }
 
 /// Goes on with the last run of a study that has no end.
@@ -218,18 +220,20 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
             .map(|(tool, version)| format!("{tool}: {version} then")),
     )
     .collect();
-    if !changed.is_empty() {
+    let changed = changed.join("; ");
+    if !changed.is_empty() && !arguments.changed_machine {
         return Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {} cannot go on here, the machine has changed ({}); start a new run",
-                last.id,
-                changed.join("; ")
+                "run {} cannot go on here, the machine has changed ({changed}); start a new run, or add --changed-machine",
+                last.id
             ),
         ));
     }
+    sacrifice::confirm([&dataset.run.plan], &arguments.allow_destroy)?;
     eprintln!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len());
-    trials(context, arguments, &mut store, &dataset, Expected::default(), &cancel)
+    let warning = (!changed.is_empty()).then(|| format!("made on another machine than the run began on: {changed}"));
+    trials(context, arguments, &mut store, &dataset, Expected::default(), warning, &cancel)
 }
 
 /// Carries out what a run still lacks, and shows it.
@@ -239,12 +243,19 @@ fn trials(
     store: &mut Store,
     begun: &Dataset,
     expected: Expected,
+    warning: Option<String>,
     cancel: &AtomicBool,
 ) -> CommandResult {
     let id = begun.run.id;
+    // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
+    if let Some(parent) = context.work_directory.parent() {
+        paths::create_directory(parent)
+            .with_context(|| format!("cannot make {}; name another with --work-directory", parent.display()))
+            .or_exit(Exit::LabFailed)?;
+    }
     let options = lab_options(context, arguments);
     let progress = RunProgress::new(expected);
-    let mut recorder = StoreRecorder { store, run: id };
+    let mut recorder = StoreRecorder { store, run: id, warning };
     let end =
         fstone_lab::carry_out::carry_out(&begun.run.plan, &options, &begun.trials, &mut recorder, &progress, cancel);
     progress.finish();

@@ -1,12 +1,15 @@
 //! kill -9 of a run at random moments, then `clean`, then `--resume`: no finished trial is lost, nothing is left.
 
-use crate::support::{Bench, is_root, tool};
+use super::{
+    disk::{Disk, READ_AHEAD},
+    may_use_devices,
+};
+use crate::support::Bench;
 use fstone_lab::schedule::block_order;
 use fstone_model::{Dataset, Outcome, Trial, result::TrialId};
 use fstone_store::{OpenError, Store};
 use std::{
     fs,
-    path::Path,
     process::{Child, Command},
     time::Duration,
 };
@@ -16,8 +19,6 @@ const KILLS: &str = "FSTONE_TEST_KILLS";
 const REPEATS: u32 = 3;
 /// Within which the kills fall, from the start of a run: about as long as one takes.
 const SPAN: Duration = Duration::from_secs(8);
-/// What a named disk's read-ahead is before and after, whatever was killed in between; the study sets another.
-const READ_AHEAD: &str = "96";
 
 /// Images and a named disk, a setting of their queues, a load, and a command whose children outlive it.
 fn study(disk: &str) -> String {
@@ -75,31 +76,6 @@ threads = 2
 weight = 1
 write = { size = "4 KiB", block = "4 KiB", pattern = "random" }
 "#;
-
-/// A loop device that stands in for a disk, outside the work directory; detached in the end.
-struct Disk(String);
-
-impl Disk {
-    fn new(bench: &Bench) -> Self {
-        let image = bench.path("disk.img");
-        fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("an image");
-        let output = Command::new("losetup").args(["-f", "--show"]).arg(&image).output().expect("losetup starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let disk = Self(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-        fs::write(disk.read_ahead(), READ_AHEAD).expect("a queue of its own");
-        disk
-    }
-
-    fn read_ahead(&self) -> String {
-        format!("/sys/block/{}/queue/read_ahead_kb", self.0.trim_start_matches("/dev/"))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.0]).status();
-    }
-}
 
 /// The last run, when there is one.
 fn last_run(bench: &Bench) -> Option<Dataset> {
@@ -190,8 +166,7 @@ fn assert_kept(before: &[Trial], after: &[Trial]) {
 
 #[test]
 fn killed_at_any_moment_nothing_is_lost_and_nothing_is_left() {
-    if !is_root() || !Path::new("/dev/loop-control").exists() || !tool("mkfs.ext4") {
-        eprintln!("skipped: making filesystems needs root, loop devices and e2fsprogs");
+    if !may_use_devices() {
         return;
     }
     let kills: u32 = std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(5);

@@ -1,3 +1,20 @@
 //! What docs/safety.md promises, tried on the binary: as root on loop images, skipped with a reason elsewhere.
 
+mod disk;
+mod documented;
+mod hostile;
 mod killed;
+mod named;
+mod together;
+
+use crate::support::is_root;
+use std::path::Path;
+
+/// Whether loop devices may be made; says why not.
+fn may_use_devices() -> bool {
+    let may = is_root() && Path::new("/dev/loop-control").exists();
+    if !may {
+        eprintln!("skipped: making filesystems needs root and loop devices");
+    }
+    may
+}

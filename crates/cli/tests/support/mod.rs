@@ -101,6 +101,15 @@ impl Bench {
         command
     }
 
+    /// The binary with arguments, as a shell needs them; none of them has quotes.
+    pub(crate) fn typed(&self, arguments: &[&str]) -> Vec<String> {
+        let program = assert_cmd::cargo::cargo_bin!("fstone").display().to_string();
+        std::iter::once(program)
+            .chain(arguments.iter().map(|word| (*word).to_owned()))
+            .map(|word| format!("'{word}'"))
+            .collect()
+    }
+
     /// Exit status, standard output, standard error.
     pub(crate) fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         self.run_with(arguments, &[])

@@ -192,6 +192,10 @@ impl Devices for FakeDevices {
         }
     }
 
+    fn hold(&self, path: &Path, number: (u32, u32)) -> Result<DeviceLock, Refusal> {
+        self.lock(path, number)
+    }
+
     fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String> {
         let key = (device, name.to_owned());
         self.call()?.queue.get(&key).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())

@@ -61,6 +61,10 @@ impl Devices for KernelDevices {
         DeviceLock::take(path, number)
     }
 
+    fn hold(&self, path: &Path, number: (u32, u32)) -> Result<DeviceLock, Refusal> {
+        DeviceLock::hold(path, number)
+    }
+
     fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String> {
         let text = fs::read_to_string(setting(device, name)?)?;
         let text = text.trim();

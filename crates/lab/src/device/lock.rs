@@ -31,6 +31,18 @@ impl DeviceLock {
         Self { _node: None }
     }
 
+    /// An exclusive open instead of a lock: the kernel keeps everybody else who opens it so, and every mount, away.
+    pub(super) fn hold(path: &Path, number: (u32, u32)) -> Result<Self, Refusal> {
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let node = open(path, flags, Mode::empty())
+            .map_err(|errno| Refusal::InUse { path: path.to_owned(), errno: errno.raw_os_error() })?;
+        let node = File::from(node);
+        match node.metadata() {
+            Ok(facts) if super::split_number(facts.rdev()) == number => Ok(Self { _node: Some(node) }),
+            _ => Err(Refusal::Changed(path.to_owned())),
+        }
+    }
+
     pub(super) fn take(path: &Path, number: (u32, u32)) -> Result<Self, Refusal> {
         let unexamined = |errno: Errno| Refusal::Unexamined {
             path: path.to_owned(),

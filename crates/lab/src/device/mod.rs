@@ -112,6 +112,12 @@ pub trait Devices: Send + Sync {
     /// an open gives.
     fn lock(&self, path: &Path, number: (u32, u32)) -> Result<DeviceLock, Refusal>;
 
+    /// Opens a device exclusively, so that nothing else can until this is dropped: no mount, no swap, no other mkfs.
+    ///
+    /// # Errors
+    /// [`Refusal::InUse`]; [`Refusal::Changed`] when the path leads to a device of another number.
+    fn hold(&self, path: &Path, number: (u32, u32)) -> Result<DeviceLock, Refusal>;
+
     /// A setting of a device's queue ("scheduler"), as it can be written back.
     ///
     /// # Errors

@@ -30,6 +30,10 @@ impl Filesystem for Erofs {
         made_of(options, device, ".")
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        false
+    }
+
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
         Some(made_of(options, device, tree))
     }

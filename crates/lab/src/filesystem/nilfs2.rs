@@ -29,6 +29,10 @@ impl Filesystem for Nilfs2 {
         mkfs_command("mkfs.nilfs2", &["-q", "-f"], options, device)
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        false
+    }
+
     fn fsck(&self, _mode: FsckMode, _device: &str) -> Option<CommandLine> {
         None
     }

@@ -8,5 +8,6 @@ mod host;
 mod integrity;
 mod killed;
 mod load;
+mod long;
 mod named;
 mod support;

@@ -475,3 +475,31 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
     assert!(claim(&disk.path).is_ok(), "ours is gone");
     fs::remove_dir(&work_directory).expect("nothing is left in it");
 }
+
+/// What is mounted between the last look at a device and mkfs is not formatted: mkfs opens the device exclusively, or the
+/// lab does for it.
+#[test]
+fn no_mkfs_writes_to_a_device_that_is_held() {
+    if !may_use_devices(TOOLS) {
+        return;
+    }
+    let directory = scratch_directory();
+    for filesystem in fstone_lab::filesystem::all() {
+        if filesystem.unusable().is_some() || !filesystem.mkfs_is_exclusive() {
+            continue;
+        }
+        let disk = Disk::new(directory.path(), filesystem.minimum_bytes().max(64 << 20));
+        let _held = KernelDevices.hold(&disk.path, disk.number()).expect("free");
+        assert!(matches!(KernelDevices.hold(&disk.path, disk.number()), Err(Refusal::InUse { .. })));
+        let command = filesystem.mkfs(&[], disk.name()).in_directory(directory.path());
+        match runner().run(&command, Duration::from_secs(60)) {
+            Ok(output) => assert_ne!(output.status, 0, "{}", command.typed()),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                continue;
+            }
+        }
+        let written = fs::metadata(&disk.image).expect("there").blocks();
+        assert_eq!(written, 0, "{} wrote to it", command.typed());
+    }
+}

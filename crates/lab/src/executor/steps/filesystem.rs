@@ -4,6 +4,7 @@ use crate::{
     command::CommandOutput,
     device::filesystem_uuid,
     executor::{
+        ExecutorError,
         bench::{Bench, StepReport, failed},
         host::{Halt, nanoseconds},
     },
@@ -31,7 +32,14 @@ impl Bench<'_, '_> {
         };
         // In an empty directory, so that no word of a study's options can be the name of a file.
         let command = command.in_directory(&self.place);
+        // Most open it exclusively themselves, which they could not if we had it open so.
+        let held = match filesystem.mkfs_is_exclusive() {
+            true => None,
+            false => Some(self.host.machine.devices.hold(device.path(), device.number())),
+        };
+        let held = held.transpose().map_err(|refusal| Halt::Lab(ExecutorError::Device(refusal.into())))?;
         let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
+        drop(held);
         let output = output?;
         report.figures = figures;
         if output.status != 0 {

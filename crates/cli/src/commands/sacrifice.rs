@@ -1,0 +1,125 @@
+//! Before a named disk is formatted: everything that can be known about it is looked at, and a person is asked.
+
+use crate::{
+    exit::Exit,
+    is_root,
+    terminal::{Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_lab::{
+    device::{BlockFacts, Purpose, ScratchDevice},
+    machine::Machine,
+};
+use fstone_model::{Plan, study::DeviceSpec, units::format_bytes};
+use std::{
+    collections::BTreeSet,
+    io::{IsTerminal, Read, Write, stderr, stdin},
+    path::{Path, PathBuf},
+};
+
+/// Longest answer that is read.
+const ANSWER_BYTES: u64 = 256;
+
+/// Refuses plans that name a disk which may not be formatted, before anything is made or recorded; and where a person
+/// sits at the terminal, has the serial number of each disk typed back. What is allowed on the command line of a script
+/// is allowed: `--allow-destroy` names the disk a second time.
+///
+/// The lab examines each disk again before every trial; this is so that a mistake is found at once, and by a person.
+pub(super) fn confirm<'p>(plans: impl IntoIterator<Item = &'p Plan>, allowed: &[PathBuf]) -> Result<(), Failure> {
+    if !is_root() {
+        return Ok(());
+    }
+    let machine = Machine::host();
+    let cells = plans.into_iter().flat_map(|plan| &plan.cells);
+    let disks: BTreeSet<&Path> = cells
+        .filter_map(|cell| match &cell.device {
+            DeviceSpec::Block { path } => Some(Path::new(path)),
+            _ => None,
+        })
+        .collect();
+    let mut asked = BTreeSet::new();
+    for disk in disks {
+        let purpose = Purpose::Named { allowed: allowed.to_vec() };
+        let claimed = ScratchDevice::claim(disk, purpose, 0, &*machine.devices, &*machine.runner)
+            .context("refused")
+            .or_exit(Exit::CannotHere)?;
+        let interactive = stdin().is_terminal() && stderr().is_terminal();
+        if interactive && asked.insert(claimed.number()) {
+            let facts = machine.devices.facts(claimed.path()).or_exit(Exit::CannotHere)?;
+            ask(claimed.path(), &facts)?;
+        }
+    }
+    Ok(())
+}
+
+fn ask(path: &Path, facts: &BlockFacts) -> Result<(), Failure> {
+    let (question, answer) = question(path, facts);
+    let mut err = stderr().lock();
+    let asked = write!(err, "{question}").and_then(|()| err.flush());
+    drop(err);
+    let mut typed = Vec::new();
+    let mut input = stdin().lock().take(ANSWER_BYTES).bytes();
+    while let Some(Ok(byte)) = input.next()
+        && byte != b'\n'
+    {
+        typed.push(byte);
+    }
+    if asked.is_ok() && String::from_utf8_lossy(&typed).trim() == answer {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::CannotHere, format!("that is not {answer}; {} was not touched", path.display())))
+}
+
+/// What a person is shown, and what has to be typed back: the number that is printed on the disk, so that it is the disk
+/// that is compared and not once more a name in /dev that may have gone to another since yesterday.
+fn question(path: &Path, facts: &BlockFacts) -> (String, String) {
+    let identity = facts.identity.as_ref().map(|identity| format!("{identity}, ")).unwrap_or_default();
+    let serial = facts.identity.as_ref().and_then(|identity| identity.serial.clone());
+    let (what, answer) = match serial {
+        Some(serial) => ("its serial number", serial),
+        None => ("its path, since it has no serial number,", path.display().to_string()),
+    };
+    let size = format_bytes(facts.size_bytes);
+    let question = format!(
+        "{} ({identity}{size}) will be formatted, and all that is on it lost.\nType {what} to go on: ",
+        path.display()
+    );
+    (question, answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_lab::device::{FileKind, Identity};
+
+    #[test]
+    fn the_number_on_the_disk_is_asked_for_and_the_path_where_it_has_none() {
+        let mut facts = BlockFacts {
+            kind: FileKind::Block,
+            canonical: "/dev/sdz".into(),
+            number: (8, 400),
+            size_bytes: 1 << 40,
+            read_only: false,
+            partitions: Vec::new(),
+            holders: Vec::new(),
+            swap: false,
+            mounted_at: Vec::new(),
+            exclusive: Ok(()),
+            backing: None,
+            replaceable: None,
+            identity: Some(Identity { model: Some("Disk 9000".into()), serial: Some("S4EVNX0".into()) }),
+        };
+        let disk = Path::new("/dev/sdz");
+        let (asked, answer) = question(disk, &facts);
+        assert_eq!(
+            asked,
+            "/dev/sdz (Disk 9000, serial number S4EVNX0, 1 TiB) will be formatted, and all that is on it lost.\n\
+             Type its serial number to go on: "
+        );
+        assert_eq!(answer, "S4EVNX0");
+        facts.identity = None;
+        let (asked, answer) = question(disk, &facts);
+        assert!(asked.starts_with("/dev/sdz (1 TiB) will") && asked.contains("Type its path"), "{asked}");
+        assert_eq!(answer, "/dev/sdz");
+    }
+}

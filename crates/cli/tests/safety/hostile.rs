@@ -1,0 +1,95 @@
+//! Files that mean harm: refused in clear words, and nothing of them reaches a terminal or a page.
+
+use crate::support::Bench;
+use std::fs;
+
+fn has_escapes(text: &str) -> bool {
+    text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+#[test]
+fn a_file_of_ten_gigabytes_is_refused_by_its_size() {
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    for (file, arguments) in [
+        ("tiny.ffsb", &["run", "./tiny.toml"][..]),
+        ("huge.ffsb", &["ffsb", "huge.ffsb"]),
+        ("huge.ffsb", &["load", "huge.ffsb", "--directory", "."]),
+        ("huge.toml", &["run", "./huge.toml"]),
+    ] {
+        let huge = fs::File::create(bench.path(file)).expect("made");
+        huge.set_len(10 << 30).expect("sparse");
+        let (code, _, err) = bench.run(arguments);
+        assert!(code == 2 && err.contains("larger than 16 MiB"), "{arguments:?}: {code}: {err}");
+    }
+}
+
+#[test]
+fn escapes_in_names_do_not_reach_the_terminal() {
+    let bench = Bench::new();
+    bench.tiny_study("\"bad\\u001b[2J\" = { type = \"ext4\" }");
+    let (code, out, err) = bench.run(&["run", "./tiny.toml"]);
+    assert!(code == 2 && !has_escapes(&out) && !has_escapes(&err), "{code}: {out:?} {err:?}");
+    for title in ["\"\\u001b]0;owned\\u0007\"", "\"\\u009b31m\""] {
+        bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+        let study = fs::read_to_string(bench.path("tiny.toml")).expect("written").replace("\"Tiny\"", title);
+        bench.write("tiny.toml", &study);
+        for arguments in [&["run", "./tiny.toml", "--dry-run"][..], &["run", "./tiny.toml", "--device", "directory"]] {
+            let (_, out, err) = bench.run(arguments);
+            assert!(!has_escapes(&out) && !has_escapes(&err), "{title}: {out:?} {err:?}");
+        }
+    }
+    // A file's own name, and a word on the command line.
+    bench.write("x\u{1b}[2J.toml", "");
+    for arguments in
+        [&["run", "./x\u{1b}[2J.toml"][..], &["run", "no\u{1b}[2Jsuch"], &["report", "--output", "\u{1b}/x"]]
+    {
+        let (code, out, err) = bench.run(arguments);
+        assert!(code == 2 && !has_escapes(&out) && !has_escapes(&err), "{code}: {out:?} {err:?}");
+    }
+    // What a command prints.
+    bench.write(
+        "loud.toml",
+        "title = \"Loud\"\nrepeats = 1\ndevice = { directory = \".\" }\nfactor.filesystem = { \"a\" = { type = \"ext4\" } }\n[[step]]\n\
+         command = { shell = true, run = \"printf '\\\\033[2J\\\\233\\\\007words' >&2; exit 1\" }\nshow = \"time\"\n",
+    );
+    let (code, out, err) = bench.run(&["run", "./loud.toml"]);
+    assert_eq!(code, 4, "{out}{err}");
+    assert!(out.contains("words") && !has_escapes(&out) && !has_escapes(&err), "{out:?} {err:?}");
+}
+
+#[test]
+fn markup_in_names_is_text_on_the_page() {
+    let bench = Bench::new();
+    bench.tiny_study("\"<script>alert(1)</script>\" = { type = \"ext4\" }\n\"</title><img src=x onerror=alert(2)>\" = { type = \"ext4\" }");
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory"]);
+    let study = fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    bench.write("tiny.toml", &study.replace("\"Tiny\"", "\"</script><script>alert(3)</script>\""));
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory"]);
+    for format in ["html", "markdown"] {
+        let page = bench.succeed(&["report", "--format", format]);
+        assert!(page.contains("alert(3)"), "{format}");
+        for markup in ["<script>alert", "<img src=x"] {
+            assert!(!page.contains(markup), "{format}: {markup}");
+        }
+    }
+}
+
+#[test]
+fn a_study_reaches_no_file_but_those_beside_it() {
+    let bench = Bench::new();
+    for path in ["/etc/passwd", "../tiny.ffsb", "a/../../tiny.ffsb"] {
+        bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+        let study = fs::read_to_string(bench.path("tiny.toml")).expect("written").replace("tiny.ffsb", path);
+        bench.write("tiny.toml", &study);
+        let (code, _, err) = bench.run(&["run", "./tiny.toml", "--dry-run"]);
+        assert!(code == 2 && err.contains("tiny.toml:"), "{path}: {code}: {err}");
+    }
+    // Nor a device besides the scratch device: refused in every cell, before anything is made.
+    for options in ["-J device=/dev/null", "-d name=/dev/null", "-E offset=0 /dev/null"] {
+        bench.tiny_study(&format!("\"ext4\" = {{ type = \"ext4\", mkfs = \"{options}\" }}"));
+        let (code, out, err) = bench.run(&["run", "./tiny.toml", "--dry-run"]);
+        let said = format!("{out}{err}");
+        assert!(code == 2 || said.contains("never lets be written") || said.contains("may not"), "{options}: {said}");
+    }
+}

@@ -1,0 +1,114 @@
+//! A block device that is named on the command line.
+
+use super::{disk::Disk, may_use_devices};
+use crate::support::{Bench, interrupt};
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+/// The same command on a terminal, with somebody who types this; what is on the screen, and the exit status.
+fn on_a_terminal(bench: &Bench, arguments: &[&str], typed: &str) -> (String, i32) {
+    let words: Vec<String> = bench.typed(arguments);
+    let mut child = Command::new("script")
+        .args(["-qec", &words.join(" "), "/dev/null"])
+        .env("FSTONE_STORE", bench.store())
+        .env("FSTONE_WORK_DIRECTORY", bench.work())
+        .env_remove("SUDO_UID")
+        .current_dir(bench.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script starts");
+    child.stdin.take().expect("piped").write_all(typed.as_bytes()).expect("typed");
+    let output = child.wait_with_output().expect("it ends");
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code().unwrap_or(-1))
+}
+
+#[test]
+fn a_disk_is_formatted_only_when_it_was_named_twice_and_its_number_typed_back() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let named = ["run", "./tiny.toml", "--device", &disk.0];
+    let allowed = [&named[..], &["--allow-destroy", &disk.0]].concat();
+
+    // A script that does not name it twice, or names another.
+    for arguments in [named.to_vec(), [&named[..], &["--allow-destroy", "/dev/loop-control"]].concat()] {
+        let (code, _, err) = bench.run(&arguments);
+        assert_eq!(code, 3, "{err}");
+        assert!(err.contains(&format!("--allow-destroy {}", disk.0)), "{err}");
+    }
+    assert!(!bench.store().exists() && !bench.work().exists(), "nothing is begun");
+
+    // A person who types something else, or nothing.
+    for typed in ["yes\n", "\n"] {
+        let (screen, code) = on_a_terminal(&bench, &allowed, typed);
+        assert_eq!(code, 3, "{screen}");
+        assert!(screen.contains("will be formatted") && screen.contains("no serial number"), "{screen}");
+        assert!(screen.contains("was not touched"), "{screen}");
+    }
+    assert!(!bench.store().exists());
+    let (screen, code) = on_a_terminal(&bench, &named, &format!("{}\n", disk.0));
+    assert_eq!(code, 3, "the flag is needed on a terminal as well: {screen}");
+
+    let (screen, code) = on_a_terminal(&bench, &allowed, &format!("{}\n", disk.0));
+    assert_eq!(code, 0, "{screen}");
+    // A script may go on without a question.
+    bench.succeed(&allowed);
+    let content = fs::read(bench.path("disk.img")).expect("readable");
+    assert!(content[..1 << 20].iter().all(|byte| *byte == 0), "it is left blank");
+    bench.assert_clean();
+
+    // What is on it now is somebody's.
+    assert!(Command::new("mkfs.ext4").args(["-q", "-L", "home", &disk.0]).status().expect("starts").success());
+    let (code, _, err) = bench.run(&allowed);
+    assert!(code == 3 && err.contains("holds ext4 labelled \"home\""), "{code}: {err}");
+}
+
+#[test]
+fn a_second_run_on_a_disk_or_a_work_directory_is_refused_with_the_holder_named() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let arguments = ["run", "./tiny.toml", "--repeats", "50", "--device", &disk.0, "--allow-destroy", &disk.0];
+    let first = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let journal = bench.work().join("fstone.journal");
+    for _ in 0..1000 {
+        if journal.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let holder = format!("process {} (", first.id());
+    let (code, _, in_directory) = bench.run(&["run", "./tiny.toml"]);
+    let cleaning = bench.run(&["clean"]);
+    let elsewhere = bench.path("other");
+    let mut second = arguments.to_vec();
+    let elsewhere = elsewhere.display().to_string();
+    second.extend(["--work-directory", &elsewhere]);
+    // While a trial is under way the disk is in use; between two trials it is only locked.
+    let mut on_disk = Vec::new();
+    for _ in 0..5 {
+        on_disk.push(bench.run(&second));
+    }
+    interrupt(&first);
+    first.wait_with_output().expect("it ends");
+    assert_ne!(code, 0);
+    assert!(in_directory.contains(&holder) && in_directory.contains("in use by"), "{in_directory}");
+    assert!(cleaning.0 != 0 && cleaning.2.contains(&holder), "{cleaning:?}");
+    for (code, out, err) in on_disk {
+        assert_ne!(code, 0, "{out}{err}");
+        let said = ["in use", "mounted on", "holds ext4"].iter().any(|words| err.contains(words));
+        assert!(said && err.contains(&disk.0), "{err}");
+    }
+    bench.assert_clean();
+}

@@ -1,0 +1,127 @@
+//! Runs that share a store, a run on a machine that changed, a store that runs full, and sudo.
+
+use super::may_use_devices;
+use crate::support::{Bench, is_root};
+use fstone_store::Store;
+use std::{fs, os::unix::fs::MetadataExt, path::Path, process::Command};
+
+#[test]
+fn two_runs_and_a_reader_share_a_store() {
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let run = |work: &str| {
+        let work = bench.path(work);
+        fs::create_dir(&work).expect("made");
+        let arguments = [
+            "run",
+            "./tiny.toml",
+            "--device",
+            "directory",
+            "--repeats",
+            "3",
+            "--work-directory",
+            work.to_str().expect("UTF-8"),
+        ];
+        bench.command(&arguments).spawn().expect("it starts")
+    };
+    let mut runs = [run("one"), run("two")];
+    while runs.iter_mut().any(|run| run.try_wait().expect("waits").is_none()) {
+        let (code, out, err) = bench.run(&["list", "runs"]);
+        assert!(code == 0 || !bench.store().exists() || err.contains("there is none yet"), "{code}: {out}{err}");
+    }
+    for run in runs {
+        let output = run.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let store = Store::open_read_only(&bench.store()).expect("whole");
+    let counts: Vec<u64> = store.runs().expect("readable").iter().map(|run| run.trials).collect();
+    assert_eq!(counts, [3, 3]);
+}
+
+#[test]
+fn a_run_goes_on_on_another_machine_only_when_told() {
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let arguments = ["run", "./tiny.toml", "--device", "directory"];
+    bench.succeed(&[&arguments[..], &["--repeats", "1"]].concat());
+    // As a run that was killed before its second repetition, on a machine with another kernel.
+    let mut dataset = Store::open_read_only(&bench.store()).expect("whole").dataset(1).expect("readable");
+    fs::remove_file(bench.store()).expect("removed");
+    dataset.run.plan.repeats.min = 2;
+    dataset.run.plan.repeats.max = 2;
+    "Linux 2.6.27".clone_into(&mut dataset.run.inventory.kernel);
+    let mut store = Store::open(&bench.store()).expect("made");
+    let run = store.begin_run(&dataset.run).expect("recorded");
+    store.record_trial(run, &dataset.trials[0]).expect("recorded");
+    drop(store);
+
+    let (code, _, err) = bench.run(&["run", "./tiny.toml", "--resume"]);
+    assert_eq!(code, 3, "{err}");
+    assert!(err.contains("kernel: Linux 2.6.27 then, ") && err.contains("--changed-machine"), "{err}");
+    bench.succeed(&["run", "./tiny.toml", "--resume", "--changed-machine"]);
+    let after = Store::open_read_only(&bench.store()).expect("whole").dataset(run).expect("readable");
+    assert_eq!(after.trials.len(), 2);
+    assert_eq!(after.trials[0], dataset.trials[0]);
+    assert!(after.trials[1].warnings.iter().any(|words| words.contains("Linux 2.6.27 then")), "{:?}", after.trials[1]);
+}
+
+/// Where a work directory fills up the trial ends and the store does not; where the store does, the run ends, and goes
+/// on when there is room.
+#[test]
+fn a_full_store_ends_the_run_and_keeps_what_is_recorded() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let small = bench.mount_tmpfs("size=2m");
+    let store = small.path().join("fstone.db");
+    let with_store = [("FSTONE_STORE", store.to_str().expect("UTF-8"))];
+    let (code, _, err) = bench.run_with(&["run", "./tiny.toml", "--repeats", "1"], &with_store);
+    assert_eq!(code, 0, "{err}");
+    let filler = small.path().join("filler");
+    let filled = Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(&filler).output().expect("starts");
+    assert!(!filled.status.success(), "it is full now");
+    let (code, out, err) = bench.run_with(&["run", "./tiny.toml", "--repeats", "2"], &with_store);
+    assert!(code == 5 && err.contains("free some space on the store's filesystem"), "{code}: {out}{err}");
+    bench.assert_clean();
+    fs::remove_file(&filler).expect("removed");
+    let kept = Store::open_read_only(&store).expect("whole").dataset(1).expect("readable");
+    assert_eq!(kept.trials.len(), 1);
+    let (code, _, err) = bench.run_with(&["run", "./tiny.toml", "--repeats", "1"], &with_store);
+    assert_eq!(code, 0, "{err}");
+}
+
+#[test]
+fn with_sudo_what_a_run_leaves_belongs_to_the_caller() {
+    if !is_root() {
+        eprintln!("skipped: only root can give files away");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let home = bench.path("home");
+    fs::create_dir(&home).expect("made");
+    std::os::unix::fs::chown(&home, Some(12345), Some(54321)).expect("given away");
+    let (data, cache) = (home.join(".local/share/fstone"), home.join(".cache/fstone/work"));
+    let store = data.join("fstone.db");
+    let environment = [
+        ("SUDO_UID", "12345"),
+        ("SUDO_GID", "54321"),
+        ("FSTONE_STORE", store.to_str().expect("UTF-8")),
+        ("FSTONE_WORK_DIRECTORY", cache.to_str().expect("UTF-8")),
+    ];
+    let (code, out, err) = bench.run_with(&["run", "./tiny.toml", "--device", "directory"], &environment);
+    assert_eq!(code, 0, "{out}{err}");
+    fn walk(path: &Path, seen: &mut usize) {
+        let facts = fs::symlink_metadata(path).expect("there");
+        assert_eq!((facts.uid(), facts.gid()), (12345, 54321), "{}", path.display());
+        *seen += 1;
+        if facts.is_dir() {
+            fs::read_dir(path).expect("readable").flatten().for_each(|entry| walk(&entry.path(), seen));
+        }
+    }
+    let mut seen = 0;
+    walk(&home, &mut seen);
+    assert!(seen > 6 && !cache.exists() && home.join(".cache/fstone").is_dir(), "{seen}");
+}
