@@ -62,7 +62,7 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 /// The same for text that may have several lines.
-fn harmless_lines(text: &str) -> String {
+pub(crate) fn harmless_lines(text: &str) -> String {
     text.lines().map(harmless).collect::<Vec<_>>().join("\n")
 }
 

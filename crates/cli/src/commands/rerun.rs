@@ -8,6 +8,7 @@ use super::{
     Context,
     compare::{open, without_loads},
     run::{self, carry_out},
+    sacrifice,
 };
 use crate::{
     args::{Arguments, Command, RerunArguments, RunArguments},
@@ -37,9 +38,11 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     refuse_commands(&plan, arguments)?;
     announce(&recorded, &plan);
     if options.dry_run {
-        terminal::print(&fstone_lab::describe::describe(&plan, &context.work_directory).to_string());
+        let plan = fstone_lab::describe::describe(&plan, &context.work_directory).to_string();
+        terminal::print(&(terminal::harmless_lines(&plan) + "\n"));
         return Ok(Exit::Success);
     }
+    sacrifice::confirm([&plan], &options.allow_destroy)?;
     let study = plan.study.clone();
     let exit = carry_out(context, &options, plan, Expected::default())?;
     if exit != Exit::Success {

@@ -54,15 +54,16 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
     if arguments.dry_run {
         for plan in &mut plans {
             sources::provide(plan, arguments.source.as_deref(), sources::Missing::Name)?;
-            terminal::print(&format!(
+            let head = format!(
                 "{}: {}\n{} cells, {} trials each, seed {}\n\n",
                 plan.study,
                 plan.title,
                 plan.cells.len(),
                 repeats(plan.repeats),
                 plan.seed
-            ));
-            terminal::print(&fstone_lab::describe::describe(plan, &context.work_directory).to_string());
+            );
+            let plan = fstone_lab::describe::describe(plan, &context.work_directory);
+            terminal::print(&(terminal::harmless_lines(&format!("{head}{plan}")) + "\n"));
         }
         return Ok(Exit::Success);
     }

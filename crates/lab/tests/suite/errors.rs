@@ -128,7 +128,9 @@ fn a_device_that_fails_is_told_by_every_step() {
     let source = scratch_directory();
     fs::write(source.path().join("big"), vec![1; 8 << 20]).expect("written");
     // Each step meets a filesystem with dirty data, or with nothing of it in memory, whose device has just failed.
-    let dirty = || shell("dirty", "head -c 8M /dev/zero > dirty");
+    // Made dirty after the failure: another test's sync(2) cannot make it durable before.
+    let made = || shell("make", "touch dirty && sync");
+    let dirty = || shell("dirty", "head -c 8M /dev/zero >> dirty");
     let cold = || {
         vec![
             shell("cold", "mkdir -p d/e; touch d/e/f; head -c 8M /dev/zero > d/e/g"),
@@ -148,10 +150,10 @@ fn a_device_that_fails_is_told_by_every_step() {
         ),
         // cp(1) does not sync; what it wrote is looked at when the trial ends.
         after(Vec::new(), vec![copies(&source.path().join("big"))]),
-        after(vec![dirty()], vec![step("sync", StepAction::Sync)]),
-        after(vec![dirty()], vec![step("remount", StepAction::Remount)]),
-        after(vec![dirty()], vec![step("unmount", StepAction::Unmount)]),
-        after(vec![dirty()], vec![step("drop-caches", StepAction::DropCaches)]),
+        after(vec![made()], vec![dirty(), step("sync", StepAction::Sync)]),
+        after(vec![made()], vec![dirty(), step("remount", StepAction::Remount)]),
+        after(vec![made()], vec![dirty(), step("unmount", StepAction::Unmount)]),
+        after(vec![made()], vec![dirty(), step("drop-caches", StepAction::DropCaches)]),
         after(cold(), vec![step("fragmentation", StepAction::Fragmentation)]),
     ];
     let told = outcomes(work.path(), cells);
@@ -316,8 +318,10 @@ fn a_disk_that_runs_full_or_fails_below_is_told() {
     };
     let unmount = || step("unmount", StepAction::Unmount);
     let stack = Stack::new("100m");
-    let dirty = shell("dirty", "head -c 8M /dev/zero > dirty");
-    let told = stack.told(vec![dirty, fails(&stack), step("sync", StepAction::Sync)]);
+    // Made dirty after the failure: another test's sync(2) cannot make it durable before.
+    let made = shell("make", "touch dirty && sync");
+    let dirty = shell("dirty", "head -c 8M /dev/zero >> dirty");
+    let told = stack.told(vec![made, fails(&stack), dirty, step("sync", StepAction::Sync)]);
     assert_told(&told, "sync", "sync ", "/mnt", error);
     drop(stack);
     let stack = Stack::new("100m");
