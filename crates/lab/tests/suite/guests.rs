@@ -50,7 +50,7 @@ struct Lab {
 /// The example that is process 1. `cargo test` builds it; `cargo test --test suite` alone does not.
 fn agent() -> PathBuf {
     let test = std::env::current_exe().expect("this test");
-    let agent = test.parent().and_then(Path::parent).expect("in target").join("examples/guest_agent");
+    let agent = test.parent().and_then(Path::parent).expect("in target").join("examples/trial_agent");
     assert!(agent.is_file(), "{} is missing: cargo test builds it", agent.display());
     agent
 }
