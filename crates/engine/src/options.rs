@@ -52,8 +52,8 @@ pub struct Progress {
 pub struct RunOptions<'a> {
     /// The seed that every random stream is derived from.
     pub seed: u64,
-    /// Set to true from outside, it ends the load within one operation of each thread, with
-    /// [`crate::LoadError::Interrupted`].
+    /// Set to true from outside, it ends the load within 20 ms and one operation of each thread,
+    /// with [`crate::LoadError::Interrupted`].
     pub cancel: &'a AtomicBool,
     /// Is told what happens.
     pub observer: &'a dyn Observer,
