@@ -3,7 +3,8 @@
 use std::{env, fmt::Write as _, fs, path::Path, process::Command};
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked for when it runs: a target directory may serve checkouts in several places.
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     println!("cargo::rustc-env=FSTONE_COMMIT={}", commit(&root).unwrap_or_else(|| "unknown".into()));
 
     let studies = root.join("studies");
