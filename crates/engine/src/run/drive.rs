@@ -118,16 +118,12 @@ impl<E: Io> Worker<'_, E> {
             let index = match self.next(&mut choice) {
                 Next::Action(index) => index,
                 Next::Fsync(file) => {
-                    let counts = self.group.spec.fsync.counted;
-                    self.fsync_of_series(file, (counts && paced).then_some(begun));
-                    // One that does not count leaves what was claimed to the operation that comes after it.
-                    claimed = !counts;
-                    now = clock.now();
+                    now = self.fsync_between(file, paced.then_some(begun), start, point);
+                    claimed = !self.group.spec.fsync.counted;
                     if !paced {
                         begun = now;
                     }
                     last_end = now;
-                    self.account(point, start, now);
                     continue;
                 }
                 Next::End => break,
@@ -356,9 +352,19 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Fsyncs one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
+    /// An fsync of the series between two operations; the time when it is done. One that counts takes the place of an
+    /// operation that was claimed, and its latency counts from when that was `intended`, if it was. One that does not
+    /// leaves what was claimed to the operation after it.
     #[inline(never)]
-    pub(super) fn fsync_of_series(&mut self, file: u64, intended: Option<u64>) {
+    pub(super) fn fsync_between(&mut self, file: u64, intended: Option<u64>, start: u64, point: &mut Point) -> u64 {
+        self.fsync_of_series(file, intended.filter(|_| self.group.spec.fsync.counted));
+        let now = self.load.clock.now();
+        self.account(point, start, now);
+        now
+    }
+
+    /// Fsyncs one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
+    fn fsync_of_series(&mut self, file: u64, intended: Option<u64>) {
         let mut file = file;
         for fileset in &self.group.filesets {
             let table = &self.load.files[*fileset].table;

@@ -119,15 +119,12 @@ impl<E: Io> Worker<'_, E> {
                 let index = match self.next(&mut choice) {
                     Next::Action(index) => index,
                     Next::Fsync(file) => {
-                        let counts = self.group.spec.fsync.counted;
-                        self.fsync_of_series(file, (counts && paced).then_some(begun));
-                        claimed = !counts;
-                        now = clock.now();
+                        now = self.fsync_between(file, paced.then_some(begun), start, point);
+                        claimed = !self.group.spec.fsync.counted;
                         if !paced {
                             begun = now;
                         }
                         queue.last_end = now;
-                        self.account(point, start, now);
                         going = now < deadline && !self.told_to_stop();
                         continue;
                     }

@@ -8,11 +8,13 @@
 //! What it is told comes through the environment, which the kernel fills from its command line: see [`settings`].
 
 mod channel;
+mod disk;
 mod modules;
 pub mod settings;
 mod setup;
 mod tsc;
 
+pub use disk::time_of_a_read;
 pub use modules::{LoadError, Modules};
 
 use crate::frames::{FrameReader, FrameWriter, Heartbeat, JobStatus, Message, ReadError};

@@ -75,6 +75,37 @@ pub(crate) fn facts() -> TscFacts {
     }
 }
 
+/// Tells time without a system call where the counter is sound, so that what is timed is not what a clock read costs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stopwatch {
+    ticks_per_second: Option<u64>,
+    start: u64,
+}
+
+impl Stopwatch {
+    /// The counter may be wrong by so much before the kernel's clock is used instead.
+    const TOLERATED_PPM: u32 = 2000;
+
+    pub(crate) fn new(facts: TscFacts) -> Self {
+        let sound = facts.present && facts.invariant && facts.disagreement_ppm <= Self::TOLERATED_PPM;
+        let ticks_per_second = sound.then_some(facts.ticks_per_second).filter(|&ticks| ticks > 0);
+        Self { ticks_per_second, start: 0 }.started()
+    }
+
+    /// Starts over.
+    pub(crate) fn started(self) -> Self {
+        let start = if self.ticks_per_second.is_some() { read() } else { monotonic_ns() };
+        Self { start, ..self }
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        Duration::from_nanos(match self.ticks_per_second {
+            Some(rate) => (u128::from(read().saturating_sub(self.start)) * 1_000_000_000 / u128::from(rate)) as u64,
+            None => monotonic_ns().saturating_sub(self.start),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,6 +69,14 @@ impl Kernel {
         })
     }
 
+    /// The same kernel with each of its paths as this function gives it.
+    fn with_paths(mut self, change: impl Fn(&Path) -> PathBuf) -> Self {
+        self.binary = change(&self.binary);
+        self.modules = self.modules.as_deref().map(&change);
+        self.libraries = self.libraries.as_deref().map(&change);
+        self
+    }
+
     /// Whether "uml:6.1" means it: the version may be shortened at its dots. "6.1" is not 6.12.
     fn answers_to(&self, name: &str) -> bool {
         let whole = self.name();
@@ -155,6 +163,7 @@ impl Source {
     }
 }
 
+/// What lies in the store is written down relative to it, so that the store can be moved.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Registry {
@@ -201,7 +210,7 @@ impl Store {
         let mut registry = self.read()?;
         registry.kernels.retain(|other| other.name() != kernel.name());
         registry.kernels.push(kernel.clone());
-        self.write(&registry)?;
+        self.write(registry)?;
         Ok(kernel)
     }
 
@@ -258,7 +267,11 @@ impl Store {
         let path = self.path();
         match fs::read(&path) {
             Ok(text) => {
-                serde_json::from_slice(&text).map_err(|error| StoreError::Registry { path, problem: error.to_string() })
+                let registry: Registry = serde_json::from_slice(&text)
+                    .map_err(|error| StoreError::Registry { path, problem: error.to_string() })?;
+                let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+                let here = |path: &Path| directory.join(path);
+                Ok(Registry { kernels: registry.kernels.into_iter().map(|kernel| kernel.with_paths(here)).collect() })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Registry::default()),
             Err(source) => Err(StoreError::File { path, source }),
@@ -266,9 +279,12 @@ impl Store {
     }
 
     /// Replaced in one step: a reader sees the old or the new registry.
-    fn write(&self, registry: &Registry) -> Result<(), StoreError> {
+    fn write(&self, registry: Registry) -> Result<(), StoreError> {
         let (path, new) = (self.path(), self.directory.join("kernels.json.new"));
-        let text = serde_json::to_vec_pretty(registry)
+        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let inside = |path: &Path| path.strip_prefix(&directory).unwrap_or(path).to_owned();
+        let kernels = registry.kernels.into_iter().map(|kernel| kernel.with_paths(inside)).collect();
+        let text = serde_json::to_vec_pretty(&Registry { kernels })
             .map_err(|error| StoreError::Registry { path: path.clone(), problem: error.to_string() })?;
         fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(file_error(&path))
     }
@@ -315,10 +331,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::new(directory.path());
         assert_eq!(store.list().unwrap(), []);
-        let both = vec![kernel(Flavour::Uml, "5.10.46"), kernel(Flavour::Qemu, "6.12.1")];
-        store.write(&Registry { kernels: both.clone() }).unwrap();
+        let mut inside = kernel(Flavour::Uml, "5.10.46");
+        inside.binary = fs::canonicalize(directory.path()).unwrap().join("5.10/linux.uml");
+        let both = vec![inside, kernel(Flavour::Qemu, "6.12.1")];
+        store.write(Registry { kernels: both.clone() }).unwrap();
         assert_eq!(store.list().unwrap(), both);
         assert_eq!(store.find("qemu:6.12").unwrap(), both[1]);
+        let text = fs::read_to_string(directory.path().join("kernels.json")).unwrap();
+        assert!(text.contains("\"binary\": \"5.10/linux.uml\"") && text.contains("\"/k\""), "{text}");
         let error = store.find("qemu:2.6").unwrap_err().to_string();
         assert!(error.contains("no kernel qemu:2.6") && error.contains("uml:5.10.46"), "{error}");
         fs::write(directory.path().join("kernels.json"), "{").unwrap();

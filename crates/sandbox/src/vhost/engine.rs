@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use virtio_bindings::virtio_blk::{
@@ -51,6 +52,8 @@ pub(crate) struct Engine {
     faults: Faults,
     counters: Arc<Mutex<DiskCounters>>,
     marks: Arc<Mutex<Marks>>,
+    /// Nanoseconds to take off the latencies; whoever serves the disk may change it at any time.
+    transport: Arc<AtomicU64>,
     buffer: Vec<u8>,
     /// (due, arrival number) of what waits, earliest first.
     order: BinaryHeap<Reverse<(u64, u64)>>,
@@ -66,6 +69,7 @@ impl Engine {
         image: File,
         counters: Arc<Mutex<DiskCounters>>,
         marks: Arc<Mutex<Marks>>,
+        transport: Arc<AtomicU64>,
     ) -> io::Result<Self> {
         Ok(Self {
             sectors: image.metadata()?.len() / SECTOR_BYTES,
@@ -77,6 +81,7 @@ impl Engine {
             faults: Faults::new(spec.faults.clone()),
             counters,
             marks,
+            transport,
             buffer: Vec::new(),
             order: BinaryHeap::new(),
             waiting: HashMap::new(),
@@ -200,6 +205,7 @@ impl Engine {
                 }
             };
         let _ = status_byte.write_all(&[status.byte()]);
+        self.pacer.set_transport(Duration::from_nanos(self.transport.load(Ordering::Relaxed)));
         let due = self.pacer.admit(arrived_ns, work);
         self.wait(Waiting { due, arrived_ns, head, bytes: bytes + 1, operation });
     }

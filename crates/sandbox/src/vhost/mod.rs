@@ -27,8 +27,10 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// What the disk's name, in a guest the file `serial` of its directory in sysfs, begins with. The number of a
 /// [mark](Disk::mark) follows: asking for the name sets one.
@@ -86,6 +88,7 @@ pub struct Disk {
     socket: PathBuf,
     counters: Arc<Mutex<DiskCounters>>,
     marks: Arc<Mutex<Marks>>,
+    transport: Arc<AtomicU64>,
     stop: Option<OwnedFd>,
     server: Option<thread::JoinHandle<()>>,
 }
@@ -106,7 +109,9 @@ impl Disk {
         }
         let counters = Arc::new(Mutex::new(DiskCounters::default()));
         let marks = Arc::new(Mutex::new(Marks::default()));
-        let mut engine = Engine::new(spec, image, Arc::clone(&counters), Arc::clone(&marks)).map_err(image_error)?;
+        let transport = Arc::new(AtomicU64::new(0));
+        let mut engine = Engine::new(spec, image, Arc::clone(&counters), Arc::clone(&marks), Arc::clone(&transport))
+            .map_err(image_error)?;
         let _ = std::fs::remove_file(socket);
         let listener = bind(socket).map_err(host_error("make the disk's socket"))?;
         let (stopped, stop) =
@@ -115,7 +120,7 @@ impl Disk {
             .name("disk".to_owned())
             .spawn(move || server::serve(&listener, &stopped, &mut engine))
             .map_err(host_error("start a thread"))?;
-        Ok(Self { socket: socket.to_owned(), counters, marks, stop: Some(stop), server: Some(server) })
+        Ok(Self { socket: socket.to_owned(), counters, marks, transport, stop: Some(stop), server: Some(server) })
     }
 
     /// Where it is served.
@@ -134,6 +139,13 @@ impl Disk {
     #[must_use]
     pub fn mark(&self, number: u64) -> Option<DiskCounters> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner).get(number)
+    }
+
+    /// From now on, takes what a request spends between the guest's block layer and this device, both ways, off the
+    /// latencies of its speed, so that the guest sees those as asked for. To be measured by the guest, one request at a
+    /// time, on this very device: what it costs to wake a guest up depends on how long it slept.
+    pub fn take_off(&self, transport: Duration) {
+        self.transport.store(u64::try_from(transport.as_nanos()).unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Stops serving and gives the final counts. For when the guest is gone.

@@ -24,9 +24,6 @@ pub struct Speed {
     pub iops: Option<u32>,
     /// Bytes read and written per second.
     pub bytes_per_second: Option<u64>,
-    /// What a request spends between the guest's block layer and the device, both ways, taken off the latencies so
-    /// that the guest sees them as asked for. Measured by a guest at queue depth 1 on a device without latency.
-    pub transport: Duration,
 }
 
 impl Speed {
@@ -34,6 +31,20 @@ impl Speed {
     #[must_use]
     pub const fn is_unlimited(&self) -> bool {
         self.latency.is_none() && self.flush_latency.is_none() && self.iops.is_none() && self.bytes_per_second.is_none()
+    }
+
+    /// The latency, when it is what decides about small requests one at a time, and not a rate.
+    #[must_use]
+    pub fn deciding_latency(&self) -> Option<Duration> {
+        self.latency.filter(|latency| latency.as_nanos() > self.cost_ns(4096).unwrap_or(0))
+    }
+
+    /// What the rates ask for a request of so many bytes; `None` without a rate.
+    fn cost_ns(&self, bytes: u64) -> Option<u128> {
+        const SECOND: u128 = 1_000_000_000;
+        let by_count = self.iops.map(|iops| SECOND / u128::from(iops.max(1)));
+        let by_bytes = self.bytes_per_second.map(|rate| u128::from(bytes) * SECOND / u128::from(rate.max(1)));
+        by_count.into_iter().chain(by_bytes).max()
     }
 }
 
@@ -65,6 +76,8 @@ pub(crate) struct Due {
 #[derive(Debug)]
 pub(crate) struct Pacer {
     speed: Speed,
+    /// Taken off the latencies.
+    transport: Duration,
     /// When the device is free again, by the rates. `None` before the first request.
     next_ns: Option<u64>,
     /// How late completions are on average: timers fire late.
@@ -75,7 +88,13 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     pub(crate) const fn new(speed: Speed) -> Self {
-        Self { speed, next_ns: None, lead_ns: 0, excused_ns: 0 }
+        Self { speed, transport: Duration::ZERO, next_ns: None, lead_ns: 0, excused_ns: 0 }
+    }
+
+    /// What a request spends on its way to the device and back is taken off the latencies, so that the guest sees them as
+    /// asked for.
+    pub(crate) const fn set_transport(&mut self, transport: Duration) {
+        self.transport = transport;
     }
 
     /// A request arrived.
@@ -89,7 +108,7 @@ impl Pacer {
             Work::Transfer(bytes) => self.by_rate(now_ns, bytes),
             Work::Flush | Work::Free => now_ns,
         };
-        let by_latency = latency.map(|latency| now_ns + latency.saturating_sub(self.speed.transport).as_nanos() as u64);
+        let by_latency = latency.map(|latency| now_ns + latency.saturating_sub(self.transport).as_nanos() as u64);
         match by_latency {
             Some(wanted) if wanted >= by_rate => {
                 let at_ns = wanted.saturating_sub(self.lead_ns.max(0) as u64).max(now_ns);
@@ -100,10 +119,7 @@ impl Pacer {
     }
 
     fn by_rate(&mut self, now_ns: u64, bytes: u64) -> u64 {
-        const SECOND: u128 = 1_000_000_000;
-        let by_count = self.speed.iops.map(|iops| SECOND / u128::from(iops.max(1)));
-        let by_bytes = self.speed.bytes_per_second.map(|rate| u128::from(bytes) * SECOND / u128::from(rate.max(1)));
-        let Some(cost) = by_count.into_iter().chain(by_bytes).max() else { return now_ns };
+        let Some(cost) = self.speed.cost_ns(bytes) else { return now_ns };
         let earliest = now_ns.saturating_sub(SAVED_NS + self.excused_ns);
         let free = self.next_ns.unwrap_or(now_ns).max(earliest);
         let next = free.saturating_add(u64::try_from(cost).unwrap_or(u64::MAX));
@@ -132,7 +148,10 @@ mod tests {
 
     /// Requests one at a time; the client needs `think_ns` between two, the timer is late by `late_ns`.
     fn closed_loop(speed: Speed, bytes: u64, requests: u64, think_ns: u64, late_ns: u64) -> u64 {
-        let mut pacer = Pacer::new(speed);
+        closed_loop_of(&mut Pacer::new(speed), bytes, requests, think_ns, late_ns)
+    }
+
+    fn closed_loop_of(pacer: &mut Pacer, bytes: u64, requests: u64, think_ns: u64, late_ns: u64) -> u64 {
         let mut now = 5_000_000_000;
         let start = now;
         for _ in 0..requests {
@@ -163,9 +182,20 @@ mod tests {
         let speed = Speed { latency: Some(Duration::from_millis(1)), ..Speed::default() };
         let took = closed_loop(speed, 4096, 10_000, 0, 70_000);
         assert!((took as f64 / 10e9 - 1.0).abs() < 0.002, "{took}");
-        let with_transport = Speed { transport: Duration::from_micros(90), ..speed };
-        let took = closed_loop(with_transport, 4096, 10_000, 90_000, 70_000);
+        let mut with_transport = Pacer::new(speed);
+        with_transport.set_transport(Duration::from_micros(90));
+        let took = closed_loop_of(&mut with_transport, 4096, 10_000, 90_000, 70_000);
         assert!((took as f64 / 10e9 - 1.0).abs() < 0.002, "{took}");
+    }
+
+    #[test]
+    fn latency_decides_where_no_rate_is_slower() {
+        let latency = Some(Duration::from_millis(1));
+        assert_eq!(Speed { latency, ..Speed::default() }.deciding_latency(), latency);
+        assert_eq!(Speed { latency, iops: Some(4000), ..Speed::default() }.deciding_latency(), latency);
+        assert_eq!(Speed { latency, iops: Some(500), ..Speed::default() }.deciding_latency(), None);
+        assert_eq!(Speed { latency, bytes_per_second: Some(1 << 20), ..Speed::default() }.deciding_latency(), None);
+        assert_eq!(Speed::default().deciding_latency(), None);
     }
 
     #[test]

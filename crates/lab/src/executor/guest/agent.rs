@@ -19,7 +19,7 @@ use fstone_model::{
     result::TrialId,
     study::{DeviceSpec, KernelSpec},
 };
-use fstone_sandbox::agent::{Context, Handler, LoadError};
+use fstone_sandbox::agent::{Context, Handler, LoadError, time_of_a_read};
 use std::{
     fs,
     path::Path,
@@ -77,10 +77,13 @@ impl Handler for StepHandler {
     fn run(&mut self, kind: &str, body: &[u8], context: &Context<'_>) -> Result<Vec<u8>, String> {
         match kind {
             PREPARE => {
-                let prepared = match Seat::prepare(decode(body)?, context)? {
+                let prepare: Prepare = decode(body)?;
+                let device = prepare.time_disk.then(|| prepare.device.clone());
+                let prepared = match Seat::prepare(prepare, context)? {
                     Ok(seat) => {
                         self.seat = Some(seat);
-                        Prepared::Ready
+                        // A disk that fails here will fail its trial, too, and say more there.
+                        Prepared::Ready(device.and_then(|device| time_of_a_read(Path::new(&device)).ok()))
                     }
                     Err(outcome) => Prepared::Not(outcome),
                 };

@@ -182,6 +182,7 @@ impl Bench<'_, '_> {
             filesystem: self.job.cell.filesystem.clone(),
             queue: self.job.cell.queue.clone(),
             seed: self.job.seed,
+            time_disk: seat.disk.is_some() && options.speed.deciding_latency().is_some(),
             measure_null: self.host.measure_null,
         };
         let stop = self.host.machine.stop.flag();
@@ -192,13 +193,28 @@ impl Bench<'_, '_> {
         let not = |words: String| Err(Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words))));
         match end {
             JobEnd::Done(body) => match decode(&body) {
-                Ok(Prepared::Ready) => Ok(()),
+                Ok(Prepared::Ready(time_of_a_read)) => {
+                    self.settle(&options.speed, time_of_a_read);
+                    Ok(())
+                }
                 Ok(Prepared::Not(outcome)) => Err(Halt::Outcome(outcome)),
                 Err(words) => not(words),
             },
             JobEnd::Failed(words) => not(words),
             JobEnd::GuestEnded(ending) => Err(Halt::Outcome(ending.outcome(BOOT))),
             JobEnd::Stopped => Err(Halt::Stopped(BOOT.to_owned())),
+        }
+    }
+
+    /// Makes a disk of known latency exact, by what the guest saw of it so far.
+    fn settle(&mut self, speed: &Speed, time_of_a_read: Option<Duration>) {
+        let disk = self.guest.as_ref().and_then(|seat| seat.disk.as_ref());
+        let (Some(disk), Some(latency), Some(seen)) = (disk, speed.deciding_latency(), time_of_a_read) else { return };
+        let transport = seen.saturating_sub(latency);
+        disk.take_off(transport);
+        if transport > latency {
+            let (wanted, least) = (format_duration(latency), format_duration(transport));
+            self.warn(format!("the disk cannot be as quick as {wanted}: the way there and back alone takes {least}"));
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Prepare {
     pub(super) queue: Vec<(String, String)>,
     /// The seed of the load's random streams.
     pub(super) seed: u64,
+    /// Whether to time the disk.
+    pub(super) time_disk: bool,
     /// Whether loads measure the engine's own cost.
     pub(super) measure_null: bool,
 }
@@ -34,8 +36,8 @@ pub(super) struct Prepare {
 /// Whether the trial can be made here.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Prepared {
-    /// It can.
-    Ready,
+    /// It can. The mean time of a read off its disk, if that was asked for.
+    Ready(Option<Duration>),
     /// It cannot, and this is its outcome.
     Not(Outcome),
 }
