@@ -15,7 +15,7 @@ use fstone_model::{
     Cell, Dataset, Plan,
     metric::catalog,
     study::{DeviceSpec, KernelSpec},
-    units::format_duration,
+    units::{format_bytes, format_duration},
 };
 use std::time::Duration;
 
@@ -103,6 +103,18 @@ pub(crate) fn guests(context: &Context, arguments: &RunArguments) -> GuestOption
         speed: arguments.guest_disk.unwrap_or_default(),
         ..options
     }
+}
+
+/// What guests are made of, for the list of settings that bear on the figures; nothing where there are none.
+pub(crate) fn guest_settings(context: &Context, arguments: &RunArguments, plan: &Plan) -> Vec<(String, String)> {
+    if plan.cells.iter().all(|cell| cell.kernel == KernelSpec::Host) {
+        return Vec::new();
+    }
+    let options = guests(context, arguments);
+    vec![
+        ("guest memory".to_owned(), format_bytes(options.memory_bytes)),
+        ("guest disk".to_owned(), options.speed.to_string()),
+    ]
 }
 
 /// What guests cost beside what was measured, in one line; nothing where there were none.

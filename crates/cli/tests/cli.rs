@@ -87,9 +87,9 @@ fn a_report_without_a_run_says_how_to_make_one() {
 
 #[test]
 fn without_root_the_workload_runs_on_the_directory_as_it_is() {
-    let bench = Bench::new();
+    let bench = Bench::of_nobody();
     bench.tiny_study("\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
-    let (code, out, err) = bench.run_unprivileged(&["run", "./tiny.toml", "--executor", "directory"]);
+    let (code, out, err) = bench.run(&["run", "./tiny.toml", "--executor", "directory"]);
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("as it is"), "{out}{err}");
     let json = bench.json();

@@ -182,7 +182,7 @@ pub(super) fn carry_out(
         started_unix_ns: now_unix_ns(),
         finished_unix_ns: None,
         command: std::env::args().collect(),
-        inventory: take_inventory(context, &plan),
+        inventory: take_inventory(context, arguments, &plan),
         plan,
     };
     let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
@@ -204,7 +204,7 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
         ));
     };
     let dataset = store.dataset(last.id).or_exit(Exit::LabFailed)?;
-    let (then, now) = (&dataset.run.inventory, take_inventory(context, &dataset.run.plan));
+    let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan));
     // Figures of two machines in one table would compare the machines.
     let changed: Vec<String> = [
         ("kernel", &then.kernel, &now.kernel),
@@ -219,6 +219,13 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
             .iter()
             .filter(|tool| !now.tools.contains(tool))
             .map(|(tool, version)| format!("{tool}: {version} then")),
+    )
+    .chain(
+        then.settings
+            .iter()
+            .filter(|(name, _)| !inventory::STATES.contains(&name.as_str()))
+            .filter(|setting| !now.settings.contains(setting))
+            .map(|(name, value)| format!("{name}: {value} then")),
     )
     .collect();
     let changed = changed.join("; ");
@@ -280,7 +287,7 @@ fn trials(
 }
 
 /// The machine as it is before the run, its raw read speed included.
-fn take_inventory(context: &Context, plan: &Plan) -> Inventory {
+fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Inventory {
     let inventory_context = InventoryContext {
         plan,
         work_directory: &context.work_directory,
@@ -288,6 +295,7 @@ fn take_inventory(context: &Context, plan: &Plan) -> Inventory {
         fstone_commit: env!("FSTONE_COMMIT"),
     };
     let mut inventory = inventory::take(&inventory_context, &*Machine::host().runner);
+    inventory.settings.extend(executors::guest_settings(context, arguments, plan));
     let device = inventory::named_device(plan);
     match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
         Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),

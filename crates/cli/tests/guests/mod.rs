@@ -1,16 +1,7 @@
 //! Trials in guests, as an ordinary user meets them.
 
-use crate::support::{self, Bench};
+use crate::support::{self, Bench, has_uml};
 use std::path::Path;
-
-/// Whether there is a kernel to boot; says why not.
-fn has_uml() -> bool {
-    let there = support::tool("linux.uml");
-    if !there {
-        eprintln!("skipped: linux.uml is not installed (apt-get install user-mode-linux)");
-    }
-    there
-}
 
 fn study(bench: &Bench, filesystems: &str) {
     bench.tiny_study(filesystems);
@@ -23,12 +14,12 @@ fn an_ordinary_user_gets_every_row_without_asking() {
     if !has_uml() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::of_nobody();
     study(
         &bench,
         "\"ext4\" = { type = \"ext4\" }\n\"jfs\" = { type = \"jfs\" }\n\"gone\" = { type = \"ext4\", mount = \"nomballoc\" }",
     );
-    let (code, out, err) = bench.run_unprivileged(&["run", "./tiny.toml"]);
+    let (code, out, err) = bench.run(&["run", "./tiny.toml"]);
     assert_eq!(code, 0, "{out}{err}");
     if !support::is_root() || !err.is_empty() {
         assert!(err.contains("Not root: running the study in user-mode Linux"), "{err}");
@@ -52,10 +43,10 @@ fn kernels_are_rows_of_one_table_and_ubd_is_marked_in_it() {
     if !has_uml() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::of_nobody();
     study(&bench, "\"ext4\" = { type = \"ext4\" }");
     let kernels = ["--kernel", "uml:6.1", "--kernel", "uml:6.1+ubd", "--kernel", "uml:2.4"];
-    let (code, out, err) = bench.run_unprivileged(&[&["run", "./tiny.toml"], &kernels[..]].concat());
+    let (code, out, err) = bench.run(&[&["run", "./tiny.toml"], &kernels[..]].concat());
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("uml:6.1+ubd [1]") && out.contains("[1] untrustworthy: the disk is user-mode"), "{out}");
     assert!(out.contains("skipped at boot: there is no kernel uml:2.4"), "{out}");

@@ -4,7 +4,7 @@ use super::{
     disk::{Disk, READ_AHEAD},
     may_use_devices,
 };
-use crate::support::Bench;
+use crate::support::{Bench, has_uml};
 use fstone_lab::schedule::block_order;
 use fstone_model::{Dataset, Outcome, Trial, result::TrialId};
 use fstone_store::{OpenError, Store};
@@ -14,20 +14,16 @@ use std::{
     time::Duration,
 };
 
-/// How many times the run is killed; set higher by `make kill-nine`.
+/// How many times a run is killed, in guests a fifth of it; set higher by `make kill-nine`.
 const KILLS: &str = "FSTONE_TEST_KILLS";
 const REPEATS: u32 = 3;
 /// Within which the kills fall, from the start of a run: about as long as one takes.
 const SPAN: Duration = Duration::from_secs(8);
 
-/// Images and a named disk, a setting of their queues, a load, and a command whose children outlive it.
-fn study(disk: &str) -> String {
+/// Images and a named disk, and a setting of their queues.
+fn on_devices(disk: &str) -> String {
     format!(
         r#"
-title   = "Killed"
-repeats = {REPEATS}
-seed    = 7
-
 [factor.filesystem]
 "ext4" = {{ type = "ext4" }}
 
@@ -37,7 +33,27 @@ seed    = 7
 
 [factor]
 read-ahead = ["256 KiB"]
+"#
+    )
+}
 
+/// One filesystem whose tools run on the host, and one whose tools run in the guest, which has to be booted for them.
+const IN_GUESTS: &str = r#"
+device = { loop = { size = "256 MiB" } }
+
+[factor.filesystem]
+"ext4"  = { type = "ext4" }
+"btrfs" = { type = "btrfs" }
+"#;
+
+/// Two rows of these, a load, and a command whose children outlive it.
+fn study(rows: &str) -> String {
+    format!(
+        r#"
+title   = "Killed"
+repeats = {REPEATS}
+seed    = 7
+{rows}
 [[step]]
 load = {{ workload = "short.toml" }}
 show = "throughput"
@@ -105,22 +121,27 @@ fn assert_complete(dataset: &Dataset) {
         assert_eq!(trial.position, position);
         assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
         let cell = &dataset.run.plan.cells[trial.id.cell as usize];
-        assert_eq!(trial.steps.len(), cell.steps.len());
+        let made: Vec<&str> =
+            trial.steps.iter().map(|step| step.step.as_str()).filter(|name| *name != "guest").collect();
+        assert_eq!(made, cell.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>());
         for column in &dataset.run.plan.columns {
             assert!(trial.figure(&column.step, &column.metric).is_some(), "{}: {}", column.step, column.metric);
         }
     }
 }
 
-/// Processes that were started, however indirectly, by a run of this bench: they have its environment.
+/// Processes that were started, however indirectly, by a run of this bench: they have its environment, or as guests its
+/// paths in their command lines.
 fn processes(bench: &Bench) -> Vec<String> {
-    let mark = format!("FSTONE_STORE={}", bench.store().display());
+    let (store, work) = (format!("FSTONE_STORE={}", bench.store().display()), bench.work().display().to_string());
     fs::read_dir("/proc")
         .expect("readable")
         .flatten()
         .filter(|entry| {
-            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
+            let read = |name: &str| {
+                String::from_utf8_lossy(&fs::read(entry.path().join(name)).unwrap_or_default()).into_owned()
+            };
+            read("environ").split('\0').any(|word| word == store) || read("cmdline").contains(&work)
         })
         .map(|entry| {
             let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -135,7 +156,7 @@ fn kill(mut run: Child) {
 }
 
 /// Cleans up after a kill; how many things were left, and how many of them had to be settled by hand.
-fn clean(bench: &Bench, disk: &Disk) -> (usize, usize) {
+fn clean(bench: &Bench, disk: Option<&Disk>) -> (usize, usize) {
     let listed = bench.succeed(&["clean", "--dry-run"]);
     let things: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
     let (code, out, err) = bench.run(&["clean"]);
@@ -145,6 +166,7 @@ fn clean(bench: &Bench, disk: &Disk) -> (usize, usize) {
     if code != 0 {
         // A filesystem whose making was interrupted on a disk of the user's has no name yet by which it could be told
         // from somebody else's: that is for a person to decide, and the message says how.
+        let disk = disk.unwrap_or_else(|| panic!("{out}{err}"));
         let cure = format!("wipefs -a {}", disk.0);
         assert!(left.len() == 1 && left[0].contains(&cure), "{out}{err}");
         assert!(Command::new("wipefs").args(["-q", "-a", &disk.0]).status().expect("starts").success());
@@ -153,7 +175,10 @@ fn clean(bench: &Bench, disk: &Disk) -> (usize, usize) {
     assert!(bench.succeed(&["clean"]).starts_with("Nothing is left over"), "a second clean has nothing to do");
     assert_eq!(processes(bench), [""; 0]);
     bench.assert_clean();
-    assert_eq!(fs::read_to_string(disk.read_ahead()).expect("there").trim(), READ_AHEAD, "a setting was not put back");
+    if let Some(disk) = disk {
+        let read_ahead = fs::read_to_string(disk.read_ahead()).expect("there");
+        assert_eq!(read_ahead.trim(), READ_AHEAD, "a setting was not put back");
+    }
     (things.len(), left.len())
 }
 
@@ -164,26 +189,44 @@ fn assert_kept(before: &[Trial], after: &[Trial]) {
     }
 }
 
+fn kills() -> u32 {
+    std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(5)
+}
+
 #[test]
 fn killed_at_any_moment_nothing_is_lost_and_nothing_is_left() {
     if !may_use_devices() {
         return;
     }
-    let kills: u32 = std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let bench = Bench::new();
     let disk = Disk::new(&bench);
-    bench.write("killed.toml", &study(&disk.0));
+    bench.write("killed.toml", &study(&on_devices(&disk.0)));
+    kill_again_and_again(&bench, &["run", "./killed.toml", "--allow-destroy", &disk.0], Some(&disk), kills());
+}
+
+#[test]
+fn killed_at_any_moment_no_guest_is_left() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::of_nobody();
+    bench.write("killed.toml", &study(IN_GUESTS));
+    kill_again_and_again(&bench, &["run", "./killed.toml", "--executor", "uml"], None, kills().div_ceil(5).max(2));
+}
+
+fn kill_again_and_again(bench: &Bench, first: &[&str], disk: Option<&Disk>, kills: u32) {
     bench.write("short.toml", SHORT);
-    let first = ["run", "./killed.toml", "--allow-destroy", &disk.0];
-    let resumed = [&first[..], &["--resume"]].concat();
+    // The plan, and with it the kernel, is the one it had.
+    let resumed: Vec<&str> =
+        first.iter().copied().filter(|word| !["--executor", "uml"].contains(word)).chain(["--resume"]).collect();
 
     let (mut attempts, mut killed, mut left, mut by_hand, mut runs) = (0_u32, 0, 0, 0, 0);
     while killed < kills {
         let mut finished: Vec<Trial> = Vec::new();
-        let before = last_run(&bench).map(|run| run.run.id);
+        let before = last_run(bench).map(|run| run.run.id);
         loop {
-            let begun = last_run(&bench).filter(|run| Some(run.run.id) != before);
-            let arguments = if begun.is_some() { &resumed[..] } else { &first[..] };
+            let begun = last_run(bench).filter(|run| Some(run.run.id) != before);
+            let arguments = if begun.is_some() { &resumed[..] } else { first };
             let mut run = bench.command(arguments).spawn().expect("it starts");
             // Moments spread evenly over a run by a low-discrepancy sequence: no two kills fall on the same.
             let moment = (f64::from(attempts) * 0.618_033_988_749_895).fract();
@@ -196,10 +239,10 @@ fn killed_at_any_moment_nothing_is_lost_and_nothing_is_left() {
             }
             kill(run);
             killed += 1;
-            let (things, hand) = clean(&bench, &disk);
+            let (things, hand) = clean(bench, disk);
             left += things;
             by_hand += hand;
-            let now = last_run(&bench).filter(|run| Some(run.run.id) != before).map(|run| run.trials);
+            let now = last_run(bench).filter(|run| Some(run.run.id) != before).map(|run| run.trials);
             let now = now.unwrap_or_default();
             assert_kept(&finished, &now);
             finished = now;
@@ -208,13 +251,13 @@ fn killed_at_any_moment_nothing_is_lost_and_nothing_is_left() {
             }
         }
         // To the end, without a kill.
-        let dataset = last_run(&bench).filter(|run| Some(run.run.id) != before);
+        let dataset = last_run(bench).filter(|run| Some(run.run.id) != before);
         match &dataset {
             Some(dataset) if dataset.run.finished_unix_ns.is_some() => {}
             Some(_) => drop(bench.succeed(&resumed)),
-            None => drop(bench.succeed(&first)),
+            None => drop(bench.succeed(first)),
         }
-        let dataset = last_run(&bench).expect("recorded");
+        let dataset = last_run(bench).expect("recorded");
         assert_kept(&finished, &dataset.trials);
         assert_complete(&dataset);
         bench.assert_clean();

@@ -1,6 +1,7 @@
 //! A directory of its own for each test of the binary, with a store and a work directory in it.
 
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -15,6 +16,15 @@ pub(crate) fn is_root() -> bool {
 /// Whether a program is installed.
 pub(crate) fn tool(name: &str) -> bool {
     ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|directory| Path::new(directory).join(name).exists())
+}
+
+/// Whether there is a kernel to boot; says why not.
+pub(crate) fn has_uml() -> bool {
+    let there = tool("linux.uml");
+    if !there {
+        eprintln!("skipped: linux.uml is not installed (apt-get install user-mode-linux)");
+    }
+    there
 }
 
 /// Sends Ctrl-C's signal to a process.
@@ -32,6 +42,8 @@ pub(crate) fn trials(report: &serde_json::Value) -> Vec<serde_json::Value> {
 /// A place to run the binary in.
 pub(crate) struct Bench {
     directory: tempfile::TempDir,
+    /// The binary, and what runs it as somebody else.
+    program: Vec<OsString>,
 }
 
 /// A small filesystem, unmounted when dropped.
@@ -52,7 +64,22 @@ impl Drop for Mounted {
 impl Bench {
     pub(crate) fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("fstone-test-").tempdir().expect("a temporary directory");
-        Self { directory }
+        Self { directory, program: vec![assert_cmd::cargo::cargo_bin!("fstone").into()] }
+    }
+
+    /// One whose binary is run by nobody, when this is root; otherwise by whoever this is.
+    pub(crate) fn of_nobody() -> Self {
+        let mut bench = Self::new();
+        if is_root() {
+            fs::set_permissions(bench.directory.path(), fs::Permissions::from_mode(0o777)).expect("ours");
+            // The binary may be in a directory that nobody cannot enter.
+            let copy = bench.path("fstone");
+            fs::copy(assert_cmd::cargo::cargo_bin!("fstone"), &copy).expect("it can be copied");
+            let home = format!("HOME={}", bench.directory.path().display());
+            let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", &home];
+            bench.program = nobody.into_iter().map(OsString::from).chain([copy.into()]).collect();
+        }
+        bench
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -88,8 +115,9 @@ impl Bench {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("fstone"));
+        let mut command = Command::new(&self.program[0]);
         command
+            .args(&self.program[1..])
             .args(arguments)
             .current_dir(self.directory.path())
             .env("FSTONE_STORE", self.store())
@@ -123,27 +151,6 @@ impl Bench {
         let (code, out, err) = self.run(arguments);
         assert_eq!(code, 0, "{arguments:?}\n{out}\n{err}");
         out
-    }
-
-    /// As nobody, when this is root; otherwise as whoever this is.
-    pub(crate) fn run_unprivileged(&self, arguments: &[&str]) -> (i32, String, String) {
-        if !is_root() {
-            return self.run(arguments);
-        }
-        fs::set_permissions(self.directory.path(), fs::Permissions::from_mode(0o777)).expect("ours");
-        // The binary may be in a directory that nobody cannot enter.
-        let copy = self.path("fstone");
-        fs::copy(assert_cmd::cargo::cargo_bin!("fstone"), &copy).expect("it can be copied");
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-            .arg(copy)
-            .args(arguments)
-            .current_dir(self.directory.path())
-            .env("FSTONE_STORE", self.store())
-            .env("FSTONE_WORK_DIRECTORY", self.work())
-            .env("HOME", self.directory.path());
-        finish(&mut command)
     }
 
     /// On a machine that lacks a tool: in a mount namespace of its own, where something that is no program hides it.

@@ -14,6 +14,7 @@ mod tools;
 
 pub use check::{Ability, Check, FilesystemCheck, ProgramCheck, check};
 pub use raw_read::{RawRead, RawReadError, raw_read};
+pub use settings::STATES;
 pub use tools::tool_version;
 
 use crate::command::CommandRunner;

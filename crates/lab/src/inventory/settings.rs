@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+/// Not settings of anybody's: they change by themselves.
+pub const STATES: [&str; 2] = ["kernel.tainted", "load average at the start"];
+
 /// Files with one value: (name in the record, path).
 const FILES: [(&str, &str); 24] = [
     ("vm.dirty_ratio", "/proc/sys/vm/dirty_ratio"),

@@ -21,7 +21,8 @@ use std::{
     time::Duration,
 };
 
-const TOOLS: &[&str] = &["mkfs.ext4", "e2fsck", "dumpe2fs", "mkfs.btrfs", "btrfs", "mkfs.xfs", "blkid", "losetup", "truncate"];
+const TOOLS: &[&str] =
+    &["mkfs.ext4", "e2fsck", "dumpe2fs", "mkfs.btrfs", "btrfs", "mkfs.xfs", "blkid", "losetup", "truncate"];
 const SMALL: u64 = 24 << 20;
 
 /// A load that needs more than [`SMALL`].
@@ -163,7 +164,10 @@ fn a_device_that_fails_is_told_by_every_step() {
         after(vec![made()], vec![dirty(), step("drop-caches", StepAction::DropCaches)]),
         after(cold(), vec![step("fragmentation", StepAction::Fragmentation)]),
         // ext4 keeps such an error to itself.
-        Cell { device: image(320 << 20), ..cell("xfs", "", "", vec![fails_from_here(), step("trim", StepAction::Trim)]) },
+        Cell {
+            device: image(320 << 20),
+            ..cell("xfs", "", "", vec![fails_from_here(), step("trim", StepAction::Trim)])
+        },
     ];
     let told = outcomes(work.path(), cells);
     let (place, input_output) = ("/mnt", "Input/output error");

@@ -1,5 +1,7 @@
 //! A device of known speed: when a request may complete. Pure arithmetic on nanoseconds.
 
+use fstone_model::units::format_duration;
+use std::fmt;
 use std::time::Duration;
 
 /// What a device does not use it may save up for this long. It has to cover the guest's time between two requests
@@ -45,6 +47,21 @@ impl Speed {
         let by_count = self.iops.map(|iops| SECOND / u128::from(iops.max(1)));
         let by_bytes = self.bytes_per_second.map(|rate| u128::from(bytes) * SECOND / u128::from(rate.max(1)));
         by_count.into_iter().chain(by_bytes).max()
+    }
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unlimited() {
+            return f.write_str("as fast as the host");
+        }
+        let parts = [
+            self.iops.map(|iops| format!("{iops} requests a second")),
+            self.bytes_per_second.map(|bytes| format!("{bytes} bytes a second")),
+            self.latency.map(|latency| format!("{} a request", format_duration(latency))),
+            self.flush_latency.map(|latency| format!("{} a flush", format_duration(latency))),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -196,6 +213,10 @@ mod tests {
         assert_eq!(Speed { latency, iops: Some(500), ..Speed::default() }.deciding_latency(), None);
         assert_eq!(Speed { latency, bytes_per_second: Some(1 << 20), ..Speed::default() }.deciding_latency(), None);
         assert_eq!(Speed::default().deciding_latency(), None);
+        assert_eq!(
+            Speed { latency, iops: Some(500), ..Speed::default() }.to_string(),
+            "500 requests a second, 1 ms a request"
+        );
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Bench<'_, '_> {
             self.warn(DROPS_FLUSHES.to_owned());
         }
         if !options.speed.is_unlimited() && seat.attachment == Attachment::Vhost {
-            self.warn(format!("the disk was slowed down to {}", in_words(&options.speed)));
+            self.warn(format!("the disk was slowed down to {}", options.speed));
         }
         let prepare = Prepare {
             device: seat.device().to_owned(),
@@ -412,16 +412,6 @@ impl Bench<'_, '_> {
 }
 
 /// "500 requests a second, 1 ms a request".
-fn in_words(speed: &Speed) -> String {
-    let parts = [
-        speed.iops.map(|iops| format!("{iops} requests a second")),
-        speed.bytes_per_second.map(|bytes| format!("{bytes} bytes a second")),
-        speed.latency.map(|latency| format!("{} a request", format_duration(latency))),
-        speed.flush_latency.map(|latency| format!("{} a flush", format_duration(latency))),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
 /// What a reader has to know of a guest's life. What led to a bad end is in the outcome already.
 fn warnings(report: &GuestReport, well: bool) -> Vec<String> {
     let mut warnings = report.clock.warnings();
