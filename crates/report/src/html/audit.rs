@@ -10,10 +10,15 @@ use fstone_model::{
     load::{Audit, Expected},
 };
 
+/// Of more rows than this, those are listed whose loads cost most.
+const MAX_ROWS: usize = 60;
+
 pub(super) struct Audits {
     /// (what, of what), for what any row has.
     pub(super) heads: Vec<(&'static str, &'static str)>,
     pub(super) rows: Vec<AuditRow>,
+    /// How many rows there are, when not all of them are listed.
+    pub(super) of: Option<usize>,
 }
 
 pub(super) struct AuditRow {
@@ -35,12 +40,19 @@ const HEADS: [(&str, &str); 7] = [
 ];
 
 pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Audits {
-    let all: Vec<(&str, &LoadRow<'_>, [String; 7])> = loads
+    let mut all: Vec<(&str, &LoadRow<'_>, [String; 7])> = loads
         .steps
         .iter()
         .flat_map(|step| step.rows.iter().map(|of_row| (step.step.as_str(), of_row, values(of_row))))
         .filter(|(.., values)| values.iter().any(|value| value != NOTHING))
         .collect();
+    let of = (all.len() > MAX_ROWS).then_some(all.len());
+    if of.is_some() {
+        let share =
+            |row: &LoadRow<'_>| row.reports.iter().filter_map(|report| report.audit.overhead_share).fold(0.0, f64::max);
+        all.sort_by(|(_, a, _), (_, b, _)| share(b).total_cmp(&share(a)));
+        all.truncate(MAX_ROWS);
+    }
     let told: Vec<usize> =
         (0..HEADS.len()).filter(|head| all.iter().any(|(.., values)| values[*head] != NOTHING)).collect();
     let rows = all.iter().map(|(step, of_row, values)| AuditRow {
@@ -49,7 +61,7 @@ pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Audits {
         step: (*step).to_owned(),
         values: told.iter().map(|head| values[*head].clone()).collect(),
     });
-    Audits { heads: told.iter().map(|head| HEADS[*head]).collect(), rows: rows.collect() }
+    Audits { heads: told.iter().map(|head| HEADS[*head]).collect(), rows: rows.collect(), of }
 }
 
 const NOTHING: &str = "–";

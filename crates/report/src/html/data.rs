@@ -92,7 +92,7 @@ fn cell<'a>(analysis: &'a Analysis<'a>, index: usize) -> CellData<'a> {
     let completed: Vec<usize> =
         (0..row.trials.len()).filter(|trial| row.trials[*trial].outcome.is_completed()).collect();
     let levels = levels(analysis, index);
-    let many = analysis.dataset.trials.len() > super::figures::MANY_TRIALS;
+    let many = analysis.dataset.trials.len() > crate::svg::MANY_TRIALS;
     CellData {
         label: &row.label,
         // The subject is the last label column.

@@ -7,9 +7,6 @@ use crate::{
     svg::{self, Chapter, Figure, NARROW, WIDE},
 };
 
-/// Runs with more trials than this get one drawing per figure: four would make the file too large.
-pub(super) const MANY_TRIALS: usize = 3000;
-
 /// A section with figures.
 pub(super) struct ChapterView {
     pub(super) id: &'static str,

@@ -1,6 +1,6 @@
-//! Every trial: a table of them, or, when there are very many, their figures row by row.
+//! Every trial: a table of them; when there are many, their figures row by row; when there are very many, where to get them.
 
-use crate::{Analysis, number::grouped};
+use crate::{Analysis, number::grouped, svg::MANY_TRIALS};
 
 /// More trials than this are listed row by row.
 const MAX_TABLE: usize = 600;
@@ -12,6 +12,8 @@ pub(super) struct Trials {
     pub(super) rows: Vec<TrialRow>,
     /// A line per row and column.
     pub(super) lists: String,
+    /// There are too many for either.
+    pub(super) too_many: bool,
 }
 
 pub(super) struct TrialRow {
@@ -27,6 +29,9 @@ pub(super) struct TrialRow {
 }
 
 pub(super) fn trials(analysis: &Analysis<'_>) -> Trials {
+    if analysis.dataset.trials.len() > MANY_TRIALS {
+        return Trials { too_many: true, ..Trials::default() };
+    }
     if analysis.dataset.trials.len() > MAX_TABLE {
         return Trials { lists: lists(analysis), ..Trials::default() };
     }
@@ -53,7 +58,7 @@ pub(super) fn trials(analysis: &Analysis<'_>) -> Trials {
     }
     rows.sort_by_key(|row| row.number);
     let heads = analysis.columns.iter().map(|column| (column.header.clone(), column.unit_line())).collect();
-    Trials { heads, rows, lists: String::new() }
+    Trials { heads, rows, ..Trials::default() }
 }
 
 fn lists(analysis: &Analysis<'_>) -> String {

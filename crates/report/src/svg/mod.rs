@@ -43,6 +43,8 @@ pub(crate) const WIDE: f64 = 720.0;
 pub(crate) const NARROW: f64 = 352.0;
 /// No figure shows more rows than this; the table has all.
 const MAX_ROWS: usize = 200;
+/// A page of more trials than this is drawn and listed sparingly: it has to stay below 2 MB.
+pub(crate) const MANY_TRIALS: usize = 3000;
 
 /// How to draw a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]

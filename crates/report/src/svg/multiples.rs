@@ -1,7 +1,7 @@
 //! Small multiples: a panel per row of the table, all with the same axes.
 
 use super::{
-    Look,
+    Look, MANY_TRIALS,
     canvas::{Anchor, Canvas, Px},
     measure::{BOLD, wrap_to},
     rows::ranked,
@@ -9,7 +9,9 @@ use super::{
 use crate::Analysis;
 
 /// No figure has more panels than this.
-pub(super) const MAX_PANELS: usize = 24;
+const MAX_PANELS: usize = 24;
+/// In a page of very many trials, none more than this.
+const MAX_PANELS_OF_MANY: usize = 10;
 const TITLE: f64 = 12.0;
 const LINE: f64 = 15.0;
 const GAP: f64 = 16.0;
@@ -64,7 +66,7 @@ impl Panels {
 pub(super) fn shown(analysis: &Analysis<'_>, present: &dyn Fn(usize) -> bool) -> (Vec<usize>, String) {
     let mut rows: Vec<usize> = ranked(analysis).into_iter().filter(|row| present(*row)).collect();
     let all = rows.len();
-    rows.truncate(MAX_PANELS);
+    rows.truncate(if analysis.dataset.trials.len() > MANY_TRIALS { MAX_PANELS_OF_MANY } else { MAX_PANELS });
     let note = if all > rows.len() { format!(" The first {} of {all} rows.", rows.len()) } else { String::new() };
     (rows, note)
 }

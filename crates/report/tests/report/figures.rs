@@ -27,7 +27,7 @@ pub(crate) fn datasets() -> Vec<(&'static str, Dataset)> {
         ("alike", fixture::alike(10)),
         ("single", fixture::small_file(1)),
         ("hostile", hostile::dataset()),
-        ("many", fixture::many(60, 12)),
+        ("many", fixture::many(60, 12, false)),
     ]
 }
 

@@ -546,8 +546,8 @@ pub(crate) fn alike(repeats: u32) -> Dataset {
     dataset
 }
 
-/// `cells` rows × `repeats` trials without loads, for time and size.
-pub(crate) fn many(cells: usize, repeats: u32) -> Dataset {
+/// `cells` rows × `repeats` trials for time and size, each with the same report of a minute's load when there are to be any.
+pub(crate) fn many(cells: usize, repeats: u32, with_loads: bool) -> Dataset {
     let mut plan = plan(
         "many",
         "Very many trials",
@@ -565,7 +565,9 @@ pub(crate) fn many(cells: usize, repeats: u32) -> Dataset {
         let rate = 10_000.0 + 37.0 * f64::from(cell.index);
         Some(Nature { figures: vec![(rate, 0.02), (50.0, 0.05), (1.5, 0.05)] })
     };
-    complete(&mut dataset, repeats, &mut Random::new(9), &nature, &|_, _, _| None);
+    let mut random = Random::new(9);
+    let load = with_loads.then(|| load_report(&mut random, 10_000.0, 60));
+    complete(&mut dataset, repeats, &mut random, &nature, &|_, _, _| load.clone());
     dataset
 }
 

@@ -39,7 +39,7 @@ fn terminal_of_a_phone() {
 
 #[test]
 fn terminal_lines_fit_any_width() {
-    let datasets = [fixture::small_file(3), fixture::large_file(5), fixture::sweep(2), fixture::many(60, 1)];
+    let datasets = [fixture::small_file(3), fixture::large_file(5), fixture::sweep(2), fixture::many(60, 1, false)];
     for width in [40, 57, 80, 120, 200] {
         for dataset in &datasets {
             let options = TerminalOptions { options: WITH_PUBLISHED, ..plain(width) };

@@ -114,12 +114,13 @@ fn figures_of_the_page_are_those_of_the_table() {
 
 #[test]
 fn ten_thousand_trials_are_below_two_megabytes() {
-    for (cells, repeats) in [(1000, 10), (100, 100), (17, 30)] {
-        let dataset = fixture::many(cells, repeats);
+    for (cells, repeats, with_loads) in [(1000, 10, false), (1000, 10, true), (100, 100, true), (17, 30, false)] {
+        let dataset = fixture::many(cells, repeats, with_loads);
         let start = Instant::now();
         let page = html(&dataset, &ALL);
         // Told, not asserted: how long it takes is the machine's.
-        eprintln!("{cells} rows × {repeats}: {} bytes in {:?}", page.len(), start.elapsed());
+        let loads = if with_loads { ", with loads" } else { "" };
+        eprintln!("{cells} rows × {repeats}{loads}: {} bytes in {:?}", page.len(), start.elapsed());
         fs::write(figures::gallery().join(format!("many-{cells}.html")), &page).expect("the gallery can be written");
         assert!(page.len() < 2_000_000, "{cells} rows: {} bytes", page.len());
     }

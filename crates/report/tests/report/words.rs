@@ -80,7 +80,7 @@ fn groups_are_told() {
     assert_snapshot!(answer(&fixture::small_file(10)));
     assert_snapshot!("two_factors", answer(&fixture::large_file(10)));
     assert_snapshot!("two_factors_few_trials", answer(&fixture::large_file(3)));
-    assert_snapshot!("many_rows", answer(&fixture::many(100, 3)));
+    assert_snapshot!("many_rows", answer(&fixture::many(100, 3, false)));
 }
 
 #[test]
