@@ -17,6 +17,10 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     let found = look(true)?;
     let mut text = String::new();
     if found.is_empty() {
+        if !arguments.dry_run {
+            // A journal may name what was never made, or is gone already: it goes, too.
+            look(false)?;
+        }
         let _ = writeln!(text, "Nothing is left over in {}.", context.work_directory.display());
         terminal::print(&text);
         return Ok(Exit::Success);

@@ -10,6 +10,7 @@ use fstone_model::{Dataset, Outcome, Trial, result::TrialId};
 use fstone_store::{OpenError, Store};
 use std::{
     fs,
+    os::unix::fs::DirBuilderExt,
     process::{Child, Command},
     time::Duration,
 };
@@ -271,4 +272,20 @@ fn kill_again_and_again(bench: &Bench, first: &[&str], disk: Option<&Disk>, kill
         2 * REPEATS,
         attempts - killed
     );
+}
+
+#[test]
+fn a_journal_of_what_was_never_made_holds_nobody_up() {
+    let bench = Bench::new();
+    let work = bench.work();
+    fs::DirBuilder::new().mode(0o700).create(&work).expect("made");
+    // As when the run was killed between the line and the deed.
+    let image = work.join("fstone-scratch.img");
+    let line =
+        format!("{{\"made\":{{\"id\":0,\"entry\":{{\"image\":{{\"path\":\"{}\",\"id\":null}}}}}}}}\n", image.display());
+    let journal = work.join("fstone.journal");
+    fs::write(&journal, line).expect("written");
+    assert!(bench.succeed(&["clean", "--dry-run"]).starts_with("Nothing is left over") && journal.exists());
+    assert!(bench.succeed(&["clean"]).starts_with("Nothing is left over") && !journal.exists());
+    bench.assert_clean();
 }

@@ -1,6 +1,6 @@
 //! What the page's script works with, as JSON that is safe inside a script element.
 
-use crate::Analysis;
+use crate::{Analysis, svg::MANY_TRIALS};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn cell<'a>(analysis: &'a Analysis<'a>, index: usize) -> CellData<'a> {
     let completed: Vec<usize> =
         (0..row.trials.len()).filter(|trial| row.trials[*trial].outcome.is_completed()).collect();
     let levels = levels(analysis, index);
-    let many = analysis.dataset.trials.len() > crate::svg::MANY_TRIALS;
+    let many = analysis.dataset.trials.len() > MANY_TRIALS;
     CellData {
         label: &row.label,
         // The subject is the last label column.

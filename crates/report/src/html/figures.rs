@@ -4,7 +4,7 @@ use super::published::{PublishedView, published_view};
 use crate::{
     Analysis, Options,
     analysis::Loads,
-    svg::{self, Chapter, Figure, NARROW, WIDE},
+    svg::{self, Chapter, Figure, MANY_TRIALS, NARROW, WIDE},
 };
 
 /// A section with figures.
