@@ -278,14 +278,25 @@ fn kill_again_and_again(bench: &Bench, first: &[&str], disk: Option<&Disk>, kill
 fn a_journal_of_what_was_never_made_holds_nobody_up() {
     let bench = Bench::new();
     let work = bench.work();
-    fs::DirBuilder::new().mode(0o700).create(&work).expect("made");
+    let (image, journal) = (work.join("fstone-scratch.img"), work.join("fstone.journal"));
     // As when the run was killed between the line and the deed.
-    let image = work.join("fstone-scratch.img");
-    let line =
-        format!("{{\"made\":{{\"id\":0,\"entry\":{{\"image\":{{\"path\":\"{}\",\"id\":null}}}}}}}}\n", image.display());
-    let journal = work.join("fstone.journal");
-    fs::write(&journal, line).expect("written");
+    let line = |id: u32| {
+        format!(
+            "{{\"made\":{{\"id\":{id},\"entry\":{{\"image\":{{\"path\":\"{}\",\"id\":null}}}}}}}}\n",
+            image.display()
+        )
+    };
+    fs::DirBuilder::new().mode(0o700).create(&work).expect("made");
+    fs::write(&journal, line(0)).expect("written");
     assert!(bench.succeed(&["clean", "--dry-run"]).starts_with("Nothing is left over") && journal.exists());
     assert!(bench.succeed(&["clean"]).starts_with("Nothing is left over") && !journal.exists());
+    bench.assert_clean();
+
+    // As when it was killed between two lines on the same thing.
+    fs::DirBuilder::new().mode(0o700).recursive(true).create(&work).expect("made");
+    fs::write(&journal, line(0) + &line(1)).expect("written");
+    fs::write(&image, "").expect("written");
+    let out = bench.succeed(&["clean"]);
+    assert_eq!(out.matches(&image.display().to_string()).count(), 2, "listed once, undone once: {out}");
     bench.assert_clean();
 }
