@@ -26,7 +26,8 @@ complete() {
   return 1
 }
 
-for study in same:10 slower:5; do
+# STUDIES: how many runs of which.
+for study in ${STUDIES:-same:10 slower:5}; do
   have=0
   [ ! -e "$FSTONE_STORE" ] || have=$("$fstone" list runs | grep -cE " ${study%:*} +finished " || true)
   for seed in $(seq $((have + 1)) "${study#*:}"); do

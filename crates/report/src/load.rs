@@ -27,8 +27,11 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
         time(report.running_ns),
         time(report.sync_ns)
     );
-    let _ =
-        writeln!(out, "  {:<20} {:>12} {:>9} {:>9} {:>9} {:>9}", "operation", "completed", "mean", "p50", "p99", "max");
+    let _ = writeln!(
+        out,
+        "  {:<16} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "operation", "completed", "mean", "p50", "p99", "p99.99", "max"
+    );
     for operation in report.operations.iter().filter(|operation| operation.invocations + operation.errors > 0) {
         row(&mut out, &operation.name, operation.invocations, &operation.latency);
     }
@@ -89,11 +92,12 @@ fn row(out: &mut String, name: &str, count: u64, latency: &Histogram) {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), nanoseconds);
     let _ = writeln!(
         out,
-        "  {:<20} {count:>12} {:>9} {:>9} {:>9} {:>9}",
+        "  {:<16} {count:>11} {:>9} {:>9} {:>9} {:>9} {:>9}",
         text::line(name),
         cell(latency.mean_ns()),
         cell(latency.percentile_ns(50.0)),
         cell(latency.percentile_ns(99.0)),
+        cell(latency.percentile_ns(99.99)),
         cell((latency.count > 0).then_some(latency.max_ns as f64))
     );
 }

@@ -51,6 +51,9 @@ fn a_run_goes_on_on_another_machine_only_when_told() {
     dataset.run.plan.repeats.min = 2;
     dataset.run.plan.repeats.max = 2;
     "Linux 2.6.27".clone_into(&mut dataset.run.inventory.kernel);
+    // A setting, and a state that is none.
+    let settings = [("guest disk", "1 ms a request"), ("load average at the start", "9.99")];
+    dataset.run.inventory.settings.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let mut store = Store::open(&bench.store()).expect("made");
     let run = store.begin_run(&dataset.run).expect("recorded");
     store.record_trial(run, &dataset.trials[0]).expect("recorded");
@@ -58,7 +61,10 @@ fn a_run_goes_on_on_another_machine_only_when_told() {
 
     let (code, _, err) = bench.run(&["run", "./tiny.toml", "--resume"]);
     assert_eq!(code, 3, "{err}");
-    assert!(err.contains("kernel: Linux 2.6.27 then, ") && err.contains("--changed-machine"), "{err}");
+    for words in ["kernel: Linux 2.6.27 then, ", "guest disk: 1 ms a request then", "--changed-machine"] {
+        assert!(err.contains(words), "{words}: {err}");
+    }
+    assert!(!err.contains("load average"), "{err}");
     bench.succeed(&["run", "./tiny.toml", "--resume", "--changed-machine"]);
     let after = Store::open_read_only(&bench.store()).expect("whole").dataset(run).expect("readable");
     assert_eq!(after.trials.len(), 2);
