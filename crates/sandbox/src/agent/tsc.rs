@@ -86,7 +86,7 @@ impl Stopwatch {
     /// The counter may be wrong by so much before the kernel's clock is used instead.
     const TOLERATED_PPM: u32 = 2000;
 
-    pub(crate) fn new(facts: TscFacts) -> Self {
+    pub(crate) fn new(facts: &TscFacts) -> Self {
         let sound = facts.present && facts.invariant && facts.disagreement_ppm <= Self::TOLERATED_PPM;
         let ticks_per_second = sound.then_some(facts.ticks_per_second).filter(|&ticks| ticks > 0);
         Self { ticks_per_second, start: 0 }.started()
