@@ -54,7 +54,7 @@ format: ## put all source in the house's format
 
 .PHONY: lint
 lint: ## clippy, warnings as errors
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features fstone/parquet --locked -- -D warnings
 
 .PHONY: install
 install: build ## install the binary to $(PREFIX)/bin (default /usr/local)

@@ -156,7 +156,7 @@ fn text(value: &str) -> String {
 }
 
 /// The unit's name as JSON and the store have it.
-const fn unit(unit: Unit) -> &'static str {
+pub(crate) const fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Seconds => "seconds",
         Unit::Nanoseconds => "nanoseconds",
@@ -169,7 +169,7 @@ const fn unit(unit: Unit) -> &'static str {
     }
 }
 
-const fn better(better: Better) -> &'static str {
+pub(crate) const fn better(better: Better) -> &'static str {
     match better {
         Better::Higher => "higher",
         Better::Lower => "lower",

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`analysis`] works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
-//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
+//! [`csv_summary`], `parquet` (a feature), [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
 //! [`history`] one figure of many.
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
@@ -19,6 +19,8 @@ mod legend;
 mod load;
 mod markdown;
 mod number;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod svg;
 mod terminal;
 mod text;
@@ -31,6 +33,8 @@ pub use json::json;
 pub use load::{live_line, load_summary};
 pub use markdown::markdown;
 pub use number::Scale;
+#[cfg(feature = "parquet")]
+pub use parquet::parquet;
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};
 

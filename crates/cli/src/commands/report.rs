@@ -30,6 +30,8 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
         Format::Markdown => fstone_report::markdown(&dataset, &options),
         Format::Html => fstone_report::html(&dataset, &options),
         Format::Csv => fstone_report::csv(&dataset),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => return write_parquet(&dataset, arguments.output.as_deref()),
         Format::Json => fstone_report::json(&dataset, &options),
         Format::Svg => return write_svg(&dataset, &options, arguments.output.as_deref()),
     };
@@ -66,11 +68,11 @@ pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failu
 }
 
 /// Writes a report file, its directory included.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent
         .map_or(Ok(()), paths::create_directory)
-        .and_then(|()| paths::write_file(path, text.as_bytes()))
+        .and_then(|()| paths::write_file(path, content.as_ref()))
         .with_context(|| format!("cannot write {}", path.display()))
         .or_exit(Exit::LabFailed)
 }
@@ -96,8 +98,18 @@ pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<PathBuf, Fa
         }
     }
     let index = directory.join("index.html");
-    write(&index, &fstone_report::html::index(&entries))?;
+    write(&index, fstone_report::html::index(&entries))?;
     Ok(index)
+}
+
+#[cfg(feature = "parquet")]
+fn write_parquet(dataset: &Dataset, path: Option<&Path>) -> CommandResult {
+    let Some(path) = path else {
+        return Err(Failure::new(Exit::BadInput, "parquet is not for terminals: name a file with --output FILE"));
+    };
+    let bytes = fstone_report::parquet(dataset).context("cannot encode the figures").or_exit(Exit::LabFailed)?;
+    write(path, &bytes)?;
+    Ok(Exit::Success)
 }
 
 fn write_svg(dataset: &Dataset, options: &fstone_report::Options, directory: Option<&Path>) -> CommandResult {
@@ -107,7 +119,7 @@ fn write_svg(dataset: &Dataset, options: &fstone_report::Options, directory: Opt
     let mut listing = String::new();
     for (name, svg) in fstone_report::svg_files(dataset, options) {
         let path = directory.join(name);
-        write(&path, &svg)?;
+        write(&path, svg)?;
         listing.push_str(&format!("{}\n", path.display()));
     }
     terminal::print(&listing);

@@ -318,7 +318,7 @@ fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Da
     let directory =
         arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
     let page = directory.join(report::page_name(&dataset.run.plan.study, dataset.run.id));
-    report::write(&page, &fstone_report::html(dataset, &options))?;
+    report::write(&page, fstone_report::html(dataset, &options))?;
     report::write_index(store, &directory)?;
     Ok(page)
 }

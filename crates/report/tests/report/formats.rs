@@ -204,3 +204,41 @@ fn the_same_dataset_gives_the_same_bytes() {
     assert_eq!(terminal(&dataset, &plain(80)), terminal(&dataset, &plain(80)));
     assert_eq!(json(&dataset, &WITH_PUBLISHED), json(&dataset, &WITH_PUBLISHED));
 }
+
+/// Read back by the library's reader, and held to the CSV.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_the_figures_of_the_csv() {
+    use parquet::{
+        file::reader::{FileReader, SerializedFileReader},
+        record::Field,
+    };
+    use std::fs::{self, File};
+    let dataset = crate::fixture::large_file(3);
+    let path = crate::figures::gallery().join("large-file.parquet");
+    fs::write(&path, fstone_report::parquet(&dataset).expect("encoded")).expect("written");
+    let reader = SerializedFileReader::new(File::open(path).expect("there")).expect("a Parquet file");
+    let table = csv(&dataset);
+    let mut lines = table.lines();
+    let heads: Vec<&str> = lines.next().expect("a head").split(',').collect();
+    let mut rows = 0;
+    for (row, expected) in reader.get_row_iter(None).expect("rows").zip(lines) {
+        let row = row.expect("readable");
+        let names: Vec<&String> = row.get_column_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, heads);
+        // No field of this run has a comma.
+        for ((name, field), text) in row.get_column_iter().zip(expected.split(',')) {
+            match field {
+                Field::Null => assert_eq!(text, "", "{name}"),
+                Field::Str(value) => assert_eq!(value, text.trim_matches('"'), "{name}"),
+                Field::Double(value) => assert_eq!(text.parse(), Ok(*value), "{name}"),
+                Field::ULong(value) => assert_eq!(text.parse(), Ok(*value), "{name}"),
+                // The reader gives a moment as its number.
+                Field::Long(_) | Field::TimestampMicros(_) | Field::TimestampMillis(_) => assert_eq!(name, "started"),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+        rows += 1;
+    }
+    assert_eq!(rows, table.lines().count() - 1);
+}
