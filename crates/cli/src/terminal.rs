@@ -66,6 +66,11 @@ pub(crate) fn harmless_lines(text: &str) -> String {
     text.lines().map(harmless).collect::<Vec<_>>().join("\n")
 }
 
+/// Prints text of others, a line at least.
+pub(crate) fn print_lines(text: &str) {
+    print(&(harmless_lines(text) + "\n"));
+}
+
 /// Prints an error with everything that led to it, one cause a line.
 pub(crate) fn print_failure(failure: &Failure) {
     let mut causes = failure.error.chain();

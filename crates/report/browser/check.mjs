@@ -1,23 +1,14 @@
 // Opens the gallery that the tests write in Chromium and checks what only a browser can tell. See README.md.
-import { chromium } from "playwright-core";
-import { createRequire } from "node:module";
-import { mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { axe, called, launch } from "./common.mjs";
+import { readdirSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [gallery, screenshots] = process.argv.slice(2);
-if (!gallery) {
-  console.error("usage: node check.mjs GALLERY [SCREENSHOTS]");
-  process.exit(2);
-}
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const [gallery, screenshots] = called("check.mjs GALLERY");
 const problems = [];
 const problem = (where, what) => { problems.push(`${where}: ${what}`); console.log(`FAILED ${where}: ${what}`); };
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage"],
-});
+const browser = await launch();
 
 // Opens a page in a context of its own, runs the checks, and closes it.
 async function look(file, options, checks) {
@@ -67,7 +58,6 @@ const files = readdirSync(gallery).map((name) => resolve(gallery, name));
 const pages = files.filter((file) => file.endsWith(".html"));
 const drawings = files.filter((file) => file.endsWith(".svg"));
 if (pages.length === 0) problem(gallery, "there is no page; run cargo test -p fstone-report first");
-if (screenshots) mkdirSync(screenshots, { recursive: true });
 
 for (const file of drawings) {
   await look(file, {}, async (page, check) => {

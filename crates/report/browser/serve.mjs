@@ -1,24 +1,13 @@
 // Looks at `fstone serve` in Chromium as a reader would: the list, a report, two runs compared by clicking, a history, the
 // progress of a run that goes on, and what is refused. See README.md.
-import { chromium } from "playwright-core";
-import { createRequire } from "node:module";
-import { mkdirSync, readFileSync } from "node:fs";
+import { axe, called, launch } from "./common.mjs";
 import { resolve } from "node:path";
 
-const [url, screenshots] = process.argv.slice(2);
-if (!url) {
-  console.error("usage: node serve.mjs URL [SCREENSHOTS]");
-  process.exit(2);
-}
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const [url, screenshots] = called("serve.mjs URL");
 const problems = [];
 const check = (what, holds) => { if (!holds) { problems.push(what); console.log(`FAILED ${what}`); } };
-if (screenshots) mkdirSync(screenshots, { recursive: true });
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage"],
-});
+const browser = await launch();
 const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
 page.on("console", (message) => message.type() === "error" && check(`console: ${message.text()}`, false));
 page.on("pageerror", (error) => check(`page: ${error.message}`, false));

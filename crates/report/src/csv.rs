@@ -4,7 +4,7 @@
 //! spreadsheet would take for a formula gets an apostrophe in front.
 
 use crate::{Analysis, number::exact, text::line, when};
-use fstone_model::{Better, Dataset, Trial, Unit};
+use fstone_model::{Better, Dataset, Trial, Unit, metric::Figure, result::StepResult};
 
 /// Every figure of every trial, in the order they ran: one row each.
 ///
@@ -36,27 +36,32 @@ pub fn csv(dataset: &Dataset) -> String {
     record(&head.iter().map(|name| text(name)).collect::<Vec<_>>(), &mut output);
     for trial in &dataset.trials {
         let about = about(dataset, trial);
-        let figures = trial.steps.iter().flat_map(|step| step.figures.iter().map(move |figure| (step, figure)));
-        let mut any = false;
-        for (step, figure) in figures {
-            any = true;
+        for figure in figures_of(trial) {
             let mut fields = about.clone();
-            fields.extend([
-                text(&step.step),
-                text(&figure.metric),
-                exact(figure.value),
-                unit(figure.unit).to_owned(),
-                better(figure.better).to_owned(),
-            ]);
-            record(&fields, &mut output);
-        }
-        if !any {
-            let mut fields = about;
-            fields.extend(std::iter::repeat_n(String::new(), 5));
+            fields.extend(match figure {
+                Some((step, figure)) => [
+                    text(&step.step),
+                    text(&figure.metric),
+                    exact(figure.value),
+                    unit(figure.unit).to_owned(),
+                    better(figure.better).to_owned(),
+                ],
+                None => Default::default(),
+            });
             record(&fields, &mut output);
         }
     }
     output
+}
+
+/// The rows of a trial, here and in Parquet: its figures, or none once.
+pub(crate) fn figures_of(trial: &Trial) -> Vec<Option<(&StepResult, &Figure)>> {
+    let figures = trial.steps.iter().flat_map(|step| step.figures.iter().map(move |figure| Some((step, figure))));
+    let mut rows: Vec<_> = figures.collect();
+    if rows.is_empty() {
+        rows.push(None);
+    }
+    rows
 }
 
 /// What stands before every figure of a trial.

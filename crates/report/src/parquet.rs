@@ -1,7 +1,7 @@
 //! Parquet: the rows of [`csv`](crate::csv()) with types, for data frames and DuckDB.
 
 use crate::{
-    csv::{better, unit},
+    csv::{better, figures_of, unit},
     text::line,
 };
 use fstone_model::{Dataset, Trial, metric::Figure, result::StepResult};
@@ -87,6 +87,7 @@ fn field(name: &str, values: &Values) -> Result<Type, ParquetError> {
 
 fn columns(dataset: &Dataset) -> Vec<(String, Values)> {
     let plan = &dataset.run.plan;
+    let rows_of = |trial| figures_of(trial).into_iter().map(move |figure| Row { trial, figure });
     let rows: Vec<Row<'_>> = dataset.trials.iter().flat_map(rows_of).collect();
     let text = |of: &dyn Fn(&Row<'_>) -> Option<String>| Values::Text(rows.iter().map(of).collect());
     let natural = |of: &dyn Fn(&Row<'_>) -> u64| Values::Natural(rows.iter().map(|row| Some(of(row))).collect());
@@ -126,13 +127,4 @@ fn columns(dataset: &Dataset) -> Vec<(String, Values)> {
         .map(|(name, values)| (name.to_owned(), values)),
     );
     columns
-}
-
-fn rows_of(trial: &Trial) -> Vec<Row<'_>> {
-    let figures = trial.steps.iter().flat_map(|step| step.figures.iter().map(move |figure| (step, figure)));
-    let mut rows: Vec<Row<'_>> = figures.map(|figure| Row { trial, figure: Some(figure) }).collect();
-    if rows.is_empty() {
-        rows.push(Row { trial, figure: None });
-    }
-    rows
 }

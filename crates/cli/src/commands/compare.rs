@@ -192,13 +192,7 @@ fn setting(across: Across) -> Setting {
 fn refusal(baseline: &str, other: &str, refused: &[Mismatch]) -> String {
     let mut text = format!("{other} is not compared with {baseline}:\n");
     for mismatch in refused {
-        text.push_str(&format!(
-            "  different {}: {}, then {}; {}\n",
-            mismatch.setting.word(),
-            mismatch.baseline,
-            mismatch.other,
-            mismatch.setting.why()
-        ));
+        text.push_str(&format!("  {mismatch}\n"));
     }
     let words: Vec<&str> = refused.iter().map(|mismatch| mismatch.setting.word()).collect();
     text.push_str(&format!("If that is what you want to see, say so: --across {}", words.join(",")));

@@ -93,7 +93,7 @@ pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<PathBuf, Fa
     for run in runs {
         let page = page_name(&run.study, run.id);
         if entries.len() < INDEX_RUNS && directory.join(&page).is_file() {
-            let dataset = store.dataset(run.id).or_exit(Exit::LabFailed)?;
+            let dataset = store.figures(run.id).or_exit(Exit::LabFailed)?;
             entries.push(fstone_report::html::IndexEntry::of(&dataset, &page));
         }
     }

@@ -39,7 +39,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     announce(&recorded, &plan);
     if options.dry_run {
         let plan = fstone_lab::describe::describe(&plan, &context.work_directory).to_string();
-        terminal::print(&(terminal::harmless_lines(&plan) + "\n"));
+        terminal::print_lines(&plan);
         return Ok(Exit::Success);
     }
     sacrifice::confirm([&plan], &options.allow_destroy)?;

@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
                 plan.seed
             );
             let plan = fstone_lab::describe::describe(plan, &context.work_directory);
-            terminal::print(&(terminal::harmless_lines(&format!("{head}{plan}")) + "\n"));
+            terminal::print_lines(&format!("{head}{plan}"));
         }
         return Ok(Exit::Success);
     }

@@ -95,19 +95,9 @@ mod tests {
     #[test]
     fn the_number_on_the_disk_is_asked_for_and_the_path_where_it_has_none() {
         let mut facts = BlockFacts {
-            kind: FileKind::Block,
-            canonical: "/dev/sdz".into(),
-            number: (8, 400),
             size_bytes: 1 << 40,
-            read_only: false,
-            partitions: Vec::new(),
-            holders: Vec::new(),
-            swap: false,
-            mounted_at: Vec::new(),
-            exclusive: Ok(()),
-            backing: None,
-            replaceable: None,
             identity: Some(Identity { model: Some("Disk 9000".into()), serial: Some("S4EVNX0".into()) }),
+            ..BlockFacts::of_kind(FileKind::Block, "/dev/sdz".into())
         };
         let disk = Path::new("/dev/sdz");
         let (asked, answer) = question(disk, &facts);

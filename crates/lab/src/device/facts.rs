@@ -74,8 +74,9 @@ impl std::fmt::Display for Identity {
 }
 
 impl BlockFacts {
-    /// Facts about something that is not a block device.
-    fn of_kind(kind: FileKind, canonical: PathBuf) -> Self {
+    /// Of something of this kind nothing else is known; of a block device: nothing is wrong with it.
+    #[must_use]
+    pub const fn of_kind(kind: FileKind, canonical: PathBuf) -> Self {
         Self {
             kind,
             canonical,

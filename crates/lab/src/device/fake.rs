@@ -100,21 +100,7 @@ impl FakeDevices {
 
 /// Facts of a block device that nothing is wrong with.
 pub(super) fn blank(path: &Path, number: (u32, u32), size_bytes: u64) -> BlockFacts {
-    BlockFacts {
-        kind: FileKind::Block,
-        canonical: path.to_owned(),
-        number,
-        size_bytes,
-        read_only: false,
-        partitions: Vec::new(),
-        holders: Vec::new(),
-        swap: false,
-        mounted_at: Vec::new(),
-        exclusive: Ok(()),
-        backing: None,
-        replaceable: None,
-        identity: None,
-    }
+    BlockFacts { number, size_bytes, ..BlockFacts::of_kind(FileKind::Block, path.to_owned()) }
 }
 
 impl Devices for FakeDevices {

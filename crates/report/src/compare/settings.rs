@@ -59,6 +59,14 @@ pub struct Mismatch {
     pub other: String,
 }
 
+/// In words: "different device: A, then B; the difference would be the devices'…".
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { setting, baseline, other } = self;
+        write!(formatter, "different {}: {baseline}, then {other}; {}", setting.word(), setting.why())
+    }
+}
+
 /// Something else that was different: possibly what the comparison is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {

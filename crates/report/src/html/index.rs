@@ -33,7 +33,7 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// The entry of a run whose page is at `href`.
+    /// The entry of a run whose page is at `href`. The load engine's reports do not matter for it.
     #[must_use]
     pub fn of(dataset: &Dataset, href: &str) -> Self {
         let analysis = Analysis::of(dataset);

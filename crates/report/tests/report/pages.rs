@@ -127,6 +127,16 @@ fn ten_thousand_trials_are_below_two_megabytes() {
 }
 
 #[test]
+fn an_entry_of_the_index_is_the_same_without_the_loads_reports() {
+    let whole = fixture::small_file(10);
+    let mut lean = whole.clone();
+    let steps = lean.trials.iter_mut().flat_map(|trial| &mut trial.steps);
+    let loads = steps.filter_map(|step| step.load.take()).count();
+    assert!(loads > 0);
+    assert_eq!(IndexEntry::of(&whole, "run-3.html"), IndexEntry::of(&lean, "run-3.html"));
+}
+
+#[test]
 fn an_index_lists_the_newest_first() {
     let mut newer = fixture::small_file(3);
     newer.run.id = 9;

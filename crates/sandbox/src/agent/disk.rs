@@ -25,7 +25,7 @@ pub fn time_of_a_read(device: &Path) -> io::Result<Duration> {
     let pages = file.seek(SeekFrom::End(0))? / 4096;
     let mut page = Box::new(Page([0; 4096]));
     let mut times = Vec::with_capacity(READS);
-    let watch = Stopwatch::new(&facts());
+    let watch = Stopwatch::new(facts());
     let begin = watch.started();
     for index in 0..READS as u64 {
         let start = watch.started();

@@ -102,7 +102,7 @@ pub(crate) fn hello(complaints: Vec<String>) -> Hello {
         booted_ns: tsc::since_boot_ns(),
         filesystems: filesystems(),
         disks: disks(),
-        tsc: tsc::facts(),
+        tsc: tsc::facts().clone(),
         complaints,
     }
 }

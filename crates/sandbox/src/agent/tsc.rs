@@ -6,6 +6,7 @@
 
 use crate::frames::TscFacts;
 use rustix::time::{ClockId, clock_gettime};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Half of the time spent measuring the rate at start.
@@ -44,8 +45,14 @@ fn is_invariant() -> bool {
     false
 }
 
+/// What is known of the counter; found out once, at the start.
+pub(crate) fn facts() -> &'static TscFacts {
+    static FOUND: OnceLock<TscFacts> = OnceLock::new();
+    FOUND.get_or_init(measured)
+}
+
 /// Measures the counter against the monotonic clock, twice.
-pub(crate) fn facts() -> TscFacts {
+fn measured() -> TscFacts {
     let mut reads: Vec<u64> = (0..9)
         .map(|_| {
             let before = monotonic_ns();

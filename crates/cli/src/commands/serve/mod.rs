@@ -140,18 +140,7 @@ impl Server {
         );
         let mismatches = compare::mismatches(&first, &second);
         if !mismatches.is_empty() && request.value("across").is_none() {
-            let told: Vec<String> = mismatches
-                .iter()
-                .map(|one| {
-                    format!(
-                        "different {}: {}, then {}; {}",
-                        one.setting.word(),
-                        one.baseline,
-                        one.other,
-                        one.setting.why()
-                    )
-                })
-                .collect();
+            let told: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
             let words = format!("Run {after} is not compared with run {before}: {}.", told.join("; "));
             let anyway = format!("/compare?before={before}&after={after}&across=1");
             return Ok(Answer::html(409, message(&words, Some((&anyway, "Compare them all the same")))));

@@ -411,7 +411,6 @@ impl Bench<'_, '_> {
     }
 }
 
-/// "500 requests a second, 1 ms a request".
 /// What a reader has to know of a guest's life. What led to a bad end is in the outcome already.
 fn warnings(report: &GuestReport, well: bool) -> Vec<String> {
     let mut warnings = report.clock.warnings();
