@@ -1,14 +1,25 @@
+#![expect(unsafe_code, reason = "hands memory to the kernel through a ring")]
 //! Bare loops: nothing but the calls, and one look at the clock for every few hundred of them.
 
 use crate::side::{Measured, Trouble};
+use io_uring::{IoUring, opcode, types};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Calls between two looks at the clock.
 const STRIDE: u32 = 512;
+
+/// xorshift64*: the cheapest generator whose high bits are good. Gives a number below `bound`.
+fn draw(state: &mut u64, bound: u64) -> u64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    let random = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
+}
 
 /// Random 4 KiB reads of a file by some threads; per second.
 pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration) -> Measured {
@@ -20,13 +31,8 @@ pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration)
         let mut reads = 0u64;
         loop {
             for _ in 0..STRIDE {
-                // xorshift64*: the cheapest generator whose high bits are good.
-                state ^= state >> 12;
-                state ^= state << 25;
-                state ^= state >> 27;
-                let random = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
-                let block = ((u128::from(random) * u128::from(size / 4096)) >> 64) as u64;
-                let got = rustix::io::pread(&file, buffer.as_mut_slice(), block * 4096).map_err(Trouble::failed)?;
+                let offset = draw(&mut state, size / 4096) * 4096;
+                let got = rustix::io::pread(&file, buffer.as_mut_slice(), offset).map_err(Trouble::failed)?;
                 if got != buffer.len() {
                     return Err(Trouble::failed("short read"));
                 }
@@ -42,6 +48,40 @@ pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration)
         let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
         threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))?).sum()
     })
+}
+
+/// The same by one thread through a ring, always `depth` at once: registered memory and file, one issuer; per second.
+pub(crate) fn ring_reads(file: &Path, size: u64, depth: u32, time: Duration) -> Measured {
+    let file = File::open(file).map_err(Trouble::failed)?;
+    let mut memory = vec![0u8; depth as usize * 4096];
+    let mut ring: IoUring =
+        IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth).map_err(Trouble::failed)?;
+    let region = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() };
+    // SAFETY: `memory` is declared before `ring`, outlives it, and is not resized.
+    unsafe { ring.submitter().register_buffers(&[region]) }.map_err(Trouble::failed)?;
+    ring.submitter().register_files(&[file.as_raw_fd()]).map_err(Trouble::failed)?;
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let start = Instant::now();
+    let mut reads = 0u64;
+    loop {
+        for _ in 0..STRIDE.div_ceil(depth) {
+            for slot in memory.chunks_exact_mut(4096) {
+                let offset = draw(&mut state, size / 4096) * 4096;
+                let read = opcode::ReadFixed::new(types::Fixed(0), slot.as_mut_ptr(), 4096, 0).offset(offset).build();
+                // SAFETY: the slot's memory outlives the ring, and nobody looks at it.
+                unsafe { ring.submission().push(&read) }.map_err(Trouble::failed)?;
+            }
+            ring.submit_and_wait(depth as usize).map_err(Trouble::failed)?;
+            if ring.completion().any(|done| done.result() != 4096) {
+                return Err(Trouble::failed("short read"));
+            }
+            reads += u64::from(depth);
+        }
+        let elapsed = start.elapsed();
+        if elapsed >= time {
+            return Ok(reads as f64 / elapsed.as_secs_f64());
+        }
+    }
 }
 
 /// Nothing but arithmetic in registers by some threads, in rounds per second: what two of the machine's processors can

@@ -20,7 +20,8 @@ pub(crate) fn fio_cpu_per_read(directory: &Path, arguments: &[&str]) -> Measured
 }
 
 fn fio_job(directory: &Path, arguments: &[&str]) -> Result<serde_json::Value, Trouble> {
-    let mut all = vec!["--name=job", "--thread", "--group_reporting", "--output-format=json"];
+    // What is cached stays so: by itself fio drops a file's pages first, and would read them from the disk.
+    let mut all = vec!["--name=job", "--thread", "--group_reporting", "--output-format=json", "--invalidate=0"];
     all.extend(arguments);
     let output = command_in(directory, "fio", &all)?;
     // Warnings may stand before the braces.

@@ -60,6 +60,40 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
     }
 }
 
+/// Whether an action is a read that is aimed, and so most of the time nothing but one read.
+pub(crate) fn is_aimed_read<E: Io>(worker: &Worker<'_, E>, index: usize) -> bool {
+    let Operation::Read(transfer) = &worker.group.actions[index].operation else { return false };
+    !transfer.fsync && worker.states[index].aim.is_some()
+}
+
+/// Performs an action that [`is_aimed_read`].
+#[inline(always)]
+pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+    match aim::next(worker, index) {
+        Some(target) => transfer::read_target(worker, target),
+        None => perform_apart(worker, index),
+    }
+}
+
+#[inline(never)]
+fn perform_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+    perform(worker, index)
+}
+
+/// Begins an action that [`is_aimed_read`], in a slot of the queue.
+#[inline(always)]
+pub(crate) fn queue_aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
+    match aim::next(worker, index) {
+        Some(target) => transfer::push(worker, slot, Direction::Read, &target, target.length),
+        None => queue_apart(worker, index, slot),
+    }
+}
+
+#[inline(never)]
+fn queue_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
+    queue(worker, index, slot)
+}
+
 /// Begins an action that is one transfer, in a slot of the queue.
 #[inline]
 pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {

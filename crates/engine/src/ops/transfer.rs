@@ -29,7 +29,7 @@ pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &T
 
 /// Reads one block, nearly always by one call.
 #[inline(always)]
-fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> Outcome<()> {
+pub(super) fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> Outcome<()> {
     let Target { picked, fd, offset, length } = target;
     match worker.io.read(fd, &mut worker.buffer.bytes_mut()[..length], offset) {
         Ok(got) if got == length => {
@@ -39,7 +39,7 @@ fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> Outcome<()>
         Ok(0) => Err(Halt::fault(Call::Read, Errno::NODATA)),
         Err(errno) => Err(Halt::fault(Call::Read, errno)),
         Ok(got) => {
-            worker.done.calls = 1;
+            worker.done = Done { calls: 1, ..Done::default() };
             read_all(worker, &picked, fd, got, length, offset)
         }
     }
@@ -132,7 +132,7 @@ fn queue_block<E: Io>(
 
 /// Puts a block into the queue; of a read, `asked` bytes are asked for.
 #[inline(always)]
-fn push<E: Io>(
+pub(super) fn push<E: Io>(
     worker: &mut Worker<'_, E>,
     slot: u32,
     direction: Direction,
@@ -413,7 +413,7 @@ fn next_unit<E: Io>(worker: &mut Worker<'_, E>, index: usize, shared: bool) -> u
 }
 
 /// Reads a block whole, of which there are `have` bytes already.
-#[inline]
+#[inline(never)]
 fn read_all<E: Io>(
     worker: &mut Worker<'_, E>,
     picked: &Picked,

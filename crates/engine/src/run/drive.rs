@@ -72,7 +72,12 @@ impl<E: Io> Worker<'_, E> {
         let start = self.load.start.load(Ordering::Relaxed);
         let mut point =
             Point { index: 0, end: start.saturating_add(self.load.point_ticks.min(clock.ticks(MAX_POINT))) };
-        let mut last_end = if self.queues() { self.drive_queue(&mut point) } else { self.drive_alone(&mut point) };
+        let mut last_end = match (self.queues(), self.is_plain_reads()) {
+            (false, false) => self.drive_alone::<false>(&mut point),
+            (false, true) => self.drive_alone::<true>(&mut point),
+            (true, false) => self.drive_queue::<false>(&mut point),
+            (true, true) => self.drive_queue::<true>(&mut point),
+        };
         if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
             self.fsync_every_file();
             last_end = clock.now();
@@ -82,8 +87,19 @@ impl<E: Io> Worker<'_, E> {
         Ended { at: last_end, cpu_ns, report: self.sum.report(&self.group.spec.name) }
     }
 
+    /// Whether all that the thread does is aimed reads, with nothing to ask in between but the time and whether to stop.
+    ///
+    /// These are the fastest operations that there are, and the load by which engines are compared: the loops exist once
+    /// more for them (`READS`), without all that others need.
+    fn is_plain_reads(&self) -> bool {
+        let spec = &self.group.spec;
+        let asks = spec.rate_per_second.is_some() || self.counted.0 || self.group.thread_quota.is_some();
+        let pauses = !spec.think_time.is_zero() || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
+        matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !asks && !pauses
+    }
+
     /// One operation after the other; gives the end of the last.
-    fn drive_alone(&mut self, point: &mut Point) -> u64 {
+    fn drive_alone<const READS: bool>(&mut self, point: &mut Point) -> u64 {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
@@ -94,12 +110,11 @@ impl<E: Io> Worker<'_, E> {
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
         let mut last_end = now;
-        let paced = self.group.spec.rate_per_second.is_some();
+        let paced = !READS && self.group.spec.rate_per_second.is_some();
         let think = clock.ticks(self.group.spec.think_time);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
-        let pauses = think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. });
-        // Nothing to ask before an operation but the time and whether to stop, as in most loads.
-        let plain = !paced && !self.counted.0 && self.group.thread_quota.is_none();
+        let pauses = !READS && (think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
+        let plain = READS || (!paced && !self.counted.0 && self.group.thread_quota.is_none());
         while now < deadline && !self.told_to_stop() {
             if plain {
                 begun = now;
@@ -115,7 +130,7 @@ impl<E: Io> Worker<'_, E> {
                     }
                 }
             }
-            let index = match self.next(&mut choice) {
+            let index = match if READS { Next::Action(0) } else { self.next(&mut choice) } {
                 Next::Action(index) => index,
                 Next::Fsync(file) => {
                     now = self.fsync_between(file, paced.then_some(begun), start, point);
@@ -131,9 +146,13 @@ impl<E: Io> Worker<'_, E> {
             claimed = false;
             // The first call of an operation counts from the operation's start, and the operation's end is that of its
             // last call: where nothing was waited for, no more readings of the clock than calls.
-            self.mark = if paced { 0 } else { now };
-            let outcome = ops::perform(self, index);
-            let end = if self.mark != 0 && self.mark != now { self.mark } else { clock.now() };
+            let (outcome, end) = if READS {
+                (ops::aimed_read(self, index), clock.now())
+            } else {
+                self.mark = if paced { 0 } else { now };
+                let outcome = ops::perform(self, index);
+                (outcome, if self.mark != 0 && self.mark != now { self.mark } else { clock.now() })
+            };
             last_end = end;
             performed += 1;
             self.account(point, start, end);

@@ -26,7 +26,7 @@ use crate::measure::collect::GroupNames;
 use crate::measure::{Clock, Collector};
 use crate::options::{Progress, RunOptions};
 use fstone_model::load::ErrorReport;
-use fstone_model::workload::{Actions, Amount, Existing, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
+use fstone_model::workload::{Actions, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
 use fstone_model::{LoadReport, Workload};
 use phase::{PhaseEnd, Watch};
 use plan::PhasePlan;
@@ -62,7 +62,7 @@ pub fn run(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> R
     let mut null_ns = None;
     let ended = running.phases();
     if ended.is_ok() && options.measure_null && workload.io.engine != IoEngineKind::Null {
-        null_ns = null::cost_per_operation(workload, &running.files, options)?;
+        null_ns = null::cost_per_operation(workload, running.pretended.take(), options)?;
     }
     ended?;
     Ok(running.report(null_ns))
@@ -109,7 +109,8 @@ struct Running<'a> {
     built: Vec<bool>,
     collector: Collector,
     touched: Touched,
-    touched_ready: bool,
+    /// The filesets as the first measured phase found them, for the null engine; `None` before it.
+    pretended: Option<Vec<Fileset>>,
     halted: AtomicBool,
     verified_bytes: AtomicU64,
     indirect: AtomicU64,
@@ -157,7 +158,7 @@ impl<'a> Running<'a> {
             depot: Depot::new(workload.data, largest.min(build::MAX_BLOCK_BYTES) as usize, options.seed),
             built: vec![false; files.len()],
             touched: Touched::nothing(files.len()),
-            touched_ready: false,
+            pretended: None,
             files,
             collector: phase::collector_of(&measured),
             halted: AtomicBool::new(false),
@@ -237,10 +238,10 @@ impl<'a> Running<'a> {
         for (number, phase) in self.workload.phases.iter().enumerate() {
             let used = filesets_of(phase, self.files.len());
             self.build(&|index| phase.measured || used.contains(&index))?;
-            if phase.measured && !self.touched_ready {
+            if phase.measured && self.pretended.is_none() {
                 self.callout()?;
                 self.touched = Touched::new(self.workload, &self.files);
-                self.touched_ready = true;
+                self.pretended = Some(null::pretended(self.workload, &self.files));
             }
             let last = last_measured == Some(number);
             if phase.measured {
@@ -484,19 +485,4 @@ fn uses_metadata(workload: &Workload, fileset: usize) -> bool {
 /// User and system time of the process, in nanoseconds.
 fn usage() -> (u64, u64) {
     crate::measure::clock::process_cpu_ns()
-}
-
-/// The workload's filesets as they are now, to be pretended on another engine.
-fn as_they_are(workload: &Workload, files: &[Files], most: u64) -> Vec<fstone_model::workload::Fileset> {
-    workload
-        .filesets
-        .iter()
-        .zip(files)
-        .map(|(spec, files)| fstone_model::workload::Fileset {
-            amount: Amount::Files(files.table.live().clamp(1, most)),
-            preallocated: 1.0,
-            existing: Existing::Rebuild,
-            ..spec.clone()
-        })
-        .collect()
 }

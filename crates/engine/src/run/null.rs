@@ -1,11 +1,11 @@
 //! The engine's own cost: the same workload where every call succeeds at once.
 
-use super::{Running, as_they_are};
+use super::Running;
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::options::{RunOptions, Unobserved};
 use fstone_model::Workload;
-use fstone_model::workload::{ErrorPolicy, FinalSync, IoEngineKind};
+use fstone_model::workload::{Amount, ErrorPolicy, Existing, Fileset, FinalSync, IoEngineKind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,14 +14,29 @@ const TIME: Duration = Duration::from_millis(200);
 /// Files of the pretended filesets: beyond, more of them cost memory and change nothing.
 const MOST_FILES: u64 = 1 << 20;
 
-/// CPU time of the threads per operation, in nanoseconds; `None` when there was no operation.
+/// The workload's filesets as they are now: with as many names, and files for the same share of these.
+pub(super) fn pretended(workload: &Workload, files: &[Files]) -> Vec<Fileset> {
+    let specs = workload.filesets.iter().zip(files);
+    let pretend = |(spec, files): (&Fileset, &Files)| {
+        let (live, names) = (files.table.live(), files.table.names().max(1));
+        Fileset {
+            amount: Amount::Files(names.min(MOST_FILES)),
+            preallocated: live as f64 / names as f64,
+            existing: Existing::Rebuild,
+            ..spec.clone()
+        }
+    };
+    specs.map(pretend).collect()
+}
+
+/// CPU time of the threads per operation, in nanoseconds; `None` when there was no operation, or nothing is measured.
 pub(super) fn cost_per_operation(
     workload: &Workload,
-    files: &[Files],
+    filesets: Option<Vec<Fileset>>,
     options: &RunOptions<'_>,
 ) -> Result<Option<f64>, LoadError> {
-    let mut null = workload.clone();
-    null.filesets = as_they_are(workload, files, MOST_FILES);
+    let Some(filesets) = filesets else { return Ok(None) };
+    let mut null = Workload { filesets, ..workload.clone() };
     null.phases.retain(|phase| phase.measured);
     null.io.engine = IoEngineKind::Null;
     null.on_error = ErrorPolicy::Continue;

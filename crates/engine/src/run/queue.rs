@@ -75,13 +75,13 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Keeps the queue full until the end; gives the end of the last operation.
-    pub(super) fn drive_queue(&mut self, point: &mut Point) -> u64 {
+    pub(super) fn drive_queue<const READS: bool>(&mut self, point: &mut Point) -> u64 {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let depth = self.load.io.queue_depth;
         let single: Vec<bool> = self.group.actions.iter().map(is_one_transfer).collect();
-        let paced = self.group.spec.rate_per_second.is_some();
+        let paced = !READS && self.group.spec.rate_per_second.is_some();
         let at_once = if self.load.io.direct { 1 } else { depth };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
         let (mut granted, mut performed) = ((0, 0), 0u64);
@@ -101,7 +101,9 @@ impl<E: Io> Worker<'_, E> {
         while going || queue.flying() > 0 {
             going = going && now < deadline && !self.told_to_stop();
             while going && alone.is_none() && !queue.free.is_empty() {
-                if !claimed {
+                if READS {
+                    begun = now;
+                } else if !claimed {
                     let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
                     if over || !self.granted(&mut granted) {
                         going = false;
@@ -116,7 +118,7 @@ impl<E: Io> Worker<'_, E> {
                         }
                     }
                 }
-                let index = match self.next(&mut choice) {
+                let index = match if READS { Next::Action(0) } else { self.next(&mut choice) } {
                     Next::Action(index) => index,
                     Next::Fsync(file) => {
                         now = self.fsync_between(file, paced.then_some(begun), start, point);
@@ -135,8 +137,8 @@ impl<E: Io> Worker<'_, E> {
                 };
                 claimed = false;
                 performed += 1;
-                if single[index] {
-                    going = self.begin(index, begun, &mut queue, point);
+                if READS || single[index] {
+                    going = self.begin::<READS>(index, begun, &mut queue, point);
                 } else {
                     alone = Some((index, begun));
                 }
@@ -163,10 +165,10 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Begins an operation in a free slot; `false` when there are to be no more.
-    #[inline]
-    fn begin(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> bool {
+    #[inline(always)]
+    fn begin<const READS: bool>(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> bool {
         let Some(slot) = queue.free.pop() else { return true };
-        match ops::queue(self, index, slot) {
+        match if READS { ops::queue_aimed_read(self, index, slot) } else { ops::queue(self, index, slot) } {
             Ok(Queued::Pushed(flight)) => {
                 queue.slots[slot as usize] = Some((index, begun, flight));
                 return true;
@@ -200,12 +202,13 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Counts an operation that was not queued and ended just now.
+    #[inline(never)]
     fn ended(&mut self, index: usize, outcome: Result<Done>, begun: u64, queue: &mut Queue, point: &mut Point) {
         queue.last_end = self.load.clock.now();
         self.settle(index, outcome, begun, queue.last_end, point);
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, index: usize, outcome: Result<Done>, begun: u64, end: u64, point: &mut Point) {
         let start = self.load.start.load(Ordering::Relaxed);
         self.account(point, start, end);
@@ -243,7 +246,7 @@ impl<E: Io> Worker<'_, E> {
         queue.done = done;
     }
 
-    #[inline]
+    #[inline(always)]
     fn outcome(&mut self, flight: &Flight, completion: Completion) -> Result<Done> {
         let reading = flight.direction == Direction::Read;
         let errno = match completion.outcome {

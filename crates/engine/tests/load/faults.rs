@@ -46,6 +46,13 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
+        // A child that another test is starting has our descriptors until it runs its program.
+        for _ in 0..100 {
+            if command("umount", &[&self.point.to_string_lossy()]).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
         command("umount", &[&self.point.to_string_lossy()]).expect("nobody is in there");
     }
 }

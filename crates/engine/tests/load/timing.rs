@@ -1,7 +1,7 @@
 //! When a load ends, how it is paced, who is told, and what becomes of errors.
 
 use crate::support::*;
-use fstone_engine::{LoadError, Observer, Progress, RunOptions, cleanup, prepare, run};
+use fstone_engine::{LoadError, Observer, Progress, RunOptions, Unobserved, cleanup, prepare, run};
 use fstone_model::workload::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -273,5 +273,28 @@ fn attributes_and_reflinks_where_there_are_any() {
                 eprintln!("skipped: {}: {}", one.name, error.text);
             }
         }
+    }
+}
+
+/// Emptied or filled by then, they would be gone through in no time: the cost would be that of starting a thread.
+#[test]
+fn the_own_cost_is_taken_with_the_files_that_the_load_began_with() {
+    let cost = |operation: Operation, preallocated: f64| {
+        let directory = in_memory();
+        let files = Fileset { preallocated, ..fileset(20_000, 0) };
+        let round = Action { choice: FileChoice::RoundRobin, ..action(operation) };
+        let load = workload(files, group(1, mix(&[(1, round)])), once());
+        let cancel = AtomicBool::new(false);
+        let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: true };
+        let report = run(&load, directory.path(), &options).expect("the engine works");
+        assert_eq!(report.invocations(), 20_000);
+        report.audit.null_ns_per_operation.expect("it was asked for")
+    };
+    let stat = cost(Operation::Stat, 1.0);
+    for (operation, preallocated) in
+        [(Operation::Unlink, 1.0), (Operation::Create { block_bytes: 0, fsync: false }, 0.0)]
+    {
+        let own = cost(operation.clone(), preallocated);
+        assert!(own < 8.0 * stat, "{operation:?}: {own} ns, stat: {stat} ns");
     }
 }
