@@ -3,6 +3,7 @@
 CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 FSTONE = $(TARGET_DIR)/release/fstone
+MUSL = x86_64-unknown-linux-musl
 
 .PHONY: help
 help: ## list the commands
@@ -47,6 +48,12 @@ fuzz: ## every parser for SECONDS (default 60) each; needs the nightly toolchain
 .PHONY: build
 build: ## the release binary
 	$(CARGO) build --release --locked --package fstone
+
+.PHONY: static
+static: ## a release binary that needs no libraries, here and as the agent in guests (musl; rustup and musl-tools)
+	rustup target add $(MUSL)
+	CC_x86_64_unknown_linux_musl=musl-gcc $(CARGO) build --release --locked --package fstone --target $(MUSL)
+	@echo "$(TARGET_DIR)/$(MUSL)/release/fstone"
 
 .PHONY: format
 format: ## put all source in the house's format

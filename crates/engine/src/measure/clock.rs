@@ -99,6 +99,22 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)
 }
 
+/// The smallest step of [`thread_cpu_ns`]: a tick of up to 10 ms on kernels without a finer clock for it.
+pub(crate) fn thread_cpu_grain_ns() -> u64 {
+    static GRAIN: OnceLock<u64> = OnceLock::new();
+    let step = || {
+        let start = thread_cpu_ns();
+        loop {
+            let now = thread_cpu_ns();
+            if now > start {
+                break now - start;
+            }
+        }
+    };
+    // The first begins anywhere within one.
+    *GRAIN.get_or_init(|| (0..3).map(|_| step()).skip(1).min().unwrap_or(0))
+}
+
 /// User and system time of the process.
 pub(crate) fn process_cpu_ns() -> (u64, u64) {
     // SAFETY: an all-zero rusage is valid, and getrusage fills it in.

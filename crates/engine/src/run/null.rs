@@ -3,14 +3,17 @@
 use super::Running;
 use crate::error::LoadError;
 use crate::fileset::Files;
+use crate::measure::clock;
 use crate::options::{RunOptions, Unobserved};
 use fstone_model::Workload;
-use fstone_model::workload::{Amount, ErrorPolicy, Existing, Fileset, FinalSync, IoEngineKind};
+use fstone_model::workload::{Amount, ErrorPolicy, Existing, Fileset, FinalSync, IoEngineKind, Stop};
 use std::path::Path;
 use std::time::Duration;
 
 /// How long it is measured.
 const TIME: Duration = Duration::from_millis(200);
+/// So many grains of the CPU clock the time has to have: with fewer, the cost would be mostly the grain.
+const GRAINS: u64 = 10;
 /// Files of the pretended filesets: beyond, more of them cost memory and change nothing.
 const MOST_FILES: u64 = 1 << 20;
 
@@ -29,7 +32,8 @@ pub(super) fn pretended(workload: &Workload, files: &[Files]) -> Vec<Fileset> {
     specs.map(pretend).collect()
 }
 
-/// CPU time of the threads per operation, in nanoseconds; `None` when there was no operation, or nothing is measured.
+/// CPU time of the threads per operation, in nanoseconds; `None` when there was no operation, nothing is measured, or the
+/// kernel counts CPU time in grains too coarse to tell (user-mode Linux: its ticks).
 pub(super) fn cost_per_operation(
     workload: &Workload,
     filesets: Option<Vec<Fileset>>,
@@ -45,15 +49,26 @@ pub(super) fn cost_per_operation(
     let share = TIME / u32::try_from(null.phases.len()).unwrap_or(u32::MAX).max(1);
     for phase in &mut null.phases {
         phase.stop.time = Some(phase.stop.time.map_or(share, |time| time.min(share)));
-        phase.stop.utilization = None;
+        endless(&mut phase.stop);
         for group in &mut phase.groups {
             group.rate_per_second = None;
             group.think_time = Duration::ZERO;
-            group.stop.utilization = None;
+            endless(&mut group.stop);
         }
     }
     let options = RunOptions { observer: &Unobserved, measure_null: false, ..*options };
     let mut running = Running::new(&null, Path::new("."), &options)?;
     running.phases()?;
+    if running.cpu_ns < GRAINS * clock::thread_cpu_grain_ns() {
+        return Ok(None);
+    }
     Ok(running.report(None).audit.null_ns_per_operation)
+}
+
+/// Counts as before, but never to the end: a thousand operations that do nothing are over too soon to be timed.
+fn endless(stop: &mut Stop) {
+    for count in [&mut stop.operations, &mut stop.bytes].into_iter().flatten() {
+        *count = u64::MAX / 2;
+    }
+    stop.utilization = None;
 }

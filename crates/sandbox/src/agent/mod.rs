@@ -99,6 +99,7 @@ fn serve(handler: &mut dyn Handler) -> Result<(), String> {
     let settings = Settings::from_environment()?;
     let mut complaints = setup::mounts();
     complaints.extend(setup::kernel_settings());
+    complaints.extend(setup::randomness());
     complaints.extend(load(&settings));
     let line = channel::open(&settings.channel).map_err(|error| format!("{}: {error}", settings.channel))?;
     let incoming = line.try_clone().map_err(|error| error.to_string())?;

@@ -284,20 +284,7 @@ impl Bench<'_, '_> {
     /// What a guest without the host's files has to bring along: the programs that its commands name.
     fn programs(&self) -> Vec<PathBuf> {
         let runner = &*self.host.machine.runner;
-        let mut names: Vec<&str> = Vec::new();
-        for step in &self.job.cell.steps {
-            match &step.action {
-                StepAction::Command { argv, shell: false, .. } => names.extend(argv.first().map(String::as_str)),
-                StepAction::Command { argv, .. } => {
-                    names.push("sh");
-                    let words = argv
-                        .iter()
-                        .flat_map(|script| script.split(|c: char| c.is_whitespace() || ";|&()`".contains(c)));
-                    names.extend(words.filter(|word| !word.is_empty()));
-                }
-                _ => {}
-            }
-        }
+        let mut names = words(&self.job.cell.steps);
         if TOOLS_IN_GUEST.contains(&self.job.cell.filesystem.kind.as_str()) {
             names.extend(self.filesystem.map(Filesystem::tools).unwrap_or_default());
         }
@@ -411,6 +398,23 @@ impl Bench<'_, '_> {
     }
 }
 
+/// Everything in these steps' commands that may be the name of a program, for others run programs too: scripts,
+/// `timeout`, `env`.
+fn words(steps: &[Step]) -> Vec<&str> {
+    let mut words = Vec::new();
+    for step in steps {
+        let StepAction::Command { argv, shell, .. } = &step.action else { continue };
+        words.extend(shell.then_some("sh"));
+        for text in argv {
+            words.push(text.as_str());
+            words.extend(
+                text.split(|c: char| c.is_whitespace() || ";|&()`'\"".contains(c)).filter(|word| !word.is_empty()),
+            );
+        }
+    }
+    words
+}
+
 /// What a reader has to know of a guest's life. What led to a bad end is in the outcome already.
 fn warnings(report: &GuestReport, well: bool) -> Vec<String> {
     let mut warnings = report.clock.warnings();
@@ -454,4 +458,33 @@ fn counted_figures(counted: &DiskCounters, asked_bytes: Option<u64>) -> Vec<Figu
         figures.push(catalog::WRITE_AMPLIFICATION.figure(counted.write_bytes as f64 / asked as f64));
     }
     figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_wherever_a_command_names_them() {
+        let step = |argv: &[&str], shell| Step {
+            name: "command".into(),
+            action: StepAction::Command {
+                argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+                shell,
+                success: vec![0],
+            },
+            limit: std::time::Duration::from_secs(1),
+        };
+        let steps = [step(&["timeout", "5", "sync"], false), step(&["sh", "-c", "cd a; tar c . | 'gzip' >b"], false)];
+        let of_argv = words(&steps);
+        for name in ["timeout", "sync", "sh", "tar", "gzip"] {
+            assert!(of_argv.contains(&name), "{name}: {of_argv:?}");
+        }
+        let scripts = [step(&["x=$(cat y)&&rm y"], true)];
+        let of_script = words(&scripts);
+        for name in ["sh", "rm"] {
+            assert!(of_script.contains(&name), "{name}: {of_script:?}");
+        }
+        assert!(of_script.contains(&"cat"), "{of_script:?}");
+    }
 }
