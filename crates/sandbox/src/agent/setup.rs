@@ -89,9 +89,9 @@ pub(crate) fn show_blocked_tasks() {
 
 /// Gives the calling thread a first-in-first-out real-time priority, where the kernel grants it.
 pub(crate) fn real_time(priority: i32) {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: 0 is the calling thread; the parameters are valid for the call's duration.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    // By number, for musl's function of this name does nothing. The kernel's `struct sched_param` is the priority alone.
+    // SAFETY: 0 is the calling thread; the priority is valid for the call's duration.
+    let _ = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const priority) };
 }
 
 pub(crate) fn print_on_console(text: &str) {

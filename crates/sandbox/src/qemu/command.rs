@@ -47,6 +47,9 @@ pub(super) fn argv(
     // Emulated cmpxchg16b of QEMU 7.2 is not sound on every host: 6.12 died in kmalloc in 5 of 12 boots, with double
     // faults, and in none without it.
     add(&["-cpu", if kvm { "host" } else { "max,-cx16" }]);
+    // For a machine that can never have a second processor, emulation leaves the barriers out of locked instructions; but
+    // the disk's server runs beside it.
+    add(&["-smp", if kvm { "1" } else { "1,maxcpus=2" }]);
     // Shared, so that the disk's server sees the guest's memory.
     add(&["-machine", "q35,memory-backend=memory", "-m", &format!("{memory}M")]);
     add(&["-object", &format!("memory-backend-memfd,id=memory,size={memory}M,share=on")]);
@@ -57,7 +60,9 @@ pub(super) fn argv(
     for (index, socket) in spec.disks.iter().enumerate() {
         let socket = path_word("the disk's socket", socket.strip_prefix(&spec.directory).unwrap_or(socket))?;
         add(&["-chardev", &format!("socket,id=disk{index},path={socket}")]);
-        add(&["-device", &format!("vhost-user-blk-pci,chardev=disk{index},num-queues=1")]);
+        // By itself QEMU gives half as many places as the disk takes pieces of memory at once.
+        let places = crate::vhost::QUEUE_SIZE;
+        add(&["-device", &format!("vhost-user-blk-pci,chardev=disk{index},num-queues=1,queue-size={places}")]);
     }
     add(&["-append", &kernel]);
     argv.extend(["-kernel".into(), vmlinux.into(), "-initrd".into(), initrd.into()]);
@@ -86,11 +91,11 @@ mod tests {
         let text: Vec<&str> = argv.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(
             text.join(" "),
-            "/usr/bin/qemu -accel tcg -cpu max,-cx16 -machine q35,memory-backend=memory -m 256M -object \
+            "/usr/bin/qemu -accel tcg -cpu max,-cx16 -smp 1,maxcpus=2 -machine q35,memory-backend=memory -m 256M -object \
              memory-backend-memfd,id=memory,size=256M,share=on -nodefaults -no-user-config -display none -no-reboot \
              -serial stdio -device pvpanic-pci -action panic=exit-failure -chardev socket,id=channel,fd=3 -device \
              virtio-serial-pci -device virtserialport,chardev=channel,name=fstone -chardev \
-             socket,id=disk0,path=disk.sock -device vhost-user-blk-pci,chardev=disk0,num-queues=1 -append \
+             socket,id=disk0,path=disk.sock -device vhost-user-blk-pci,chardev=disk0,num-queues=1,queue-size=256 -append \
              console=ttyS0 quiet panic=-1 rdinit=/init mitigations=off nokaslr no_timer_check cryptomgr.notests \
              random.trust_cpu=on initcall_blacklist=raid6_select_algo FSTONE_CHANNEL=virtio:fstone \
              PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TMPDIR=/run/tmp \

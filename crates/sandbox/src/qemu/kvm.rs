@@ -9,14 +9,14 @@ use std::time::Duration;
 /// A million iterations take about a millisecond where KVM works.
 const LIMIT: Duration = Duration::from_millis(300);
 
-const CREATE_VM: u64 = 0xAE01;
-const GET_VCPU_MMAP_SIZE: u64 = 0xAE04;
-const CREATE_VCPU: u64 = 0xAE41;
-const SET_USER_MEMORY_REGION: u64 = 0x4020_AE46;
-const RUN: u64 = 0xAE80;
-const SET_REGS: u64 = 0x4090_AE82;
-const GET_SREGS: u64 = 0x8138_AE83;
-const SET_SREGS: u64 = 0x4138_AE84;
+const CREATE_VM: libc::Ioctl = 0xAE01;
+const GET_VCPU_MMAP_SIZE: libc::Ioctl = 0xAE04;
+const CREATE_VCPU: libc::Ioctl = 0xAE41;
+const SET_USER_MEMORY_REGION: libc::Ioctl = 0x4020_AE46;
+const RUN: libc::Ioctl = 0xAE80;
+const SET_REGS: libc::Ioctl = 0x4090_AE82;
+const GET_SREGS: libc::Ioctl = 0x8138_AE83u32 as libc::Ioctl;
+const SET_SREGS: libc::Ioctl = 0x4138_AE84;
 
 /// The exit reason of a halted processor.
 const EXIT_HLT: u32 = 5;

@@ -21,7 +21,8 @@ use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
 use virtio_queue::{DescriptorChain, Queue, QueueOwnedT, QueueT};
 use vm_memory::GuestMemoryMmap;
 
-/// Entries of the queue, at most.
+/// Entries of the queue. No fewer either: a request in as many pieces as are offered would never fit, and the guest would
+/// wait for ever.
 pub(crate) const QUEUE_SIZE: u16 = 256;
 
 /// Pieces of memory per request that the guest may send: the queue less head and status.

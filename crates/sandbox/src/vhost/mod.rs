@@ -21,6 +21,7 @@ pub use speed::Speed;
 
 use counters::Marks;
 use engine::Engine;
+pub(crate) use engine::QUEUE_SIZE;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::{File, OpenOptions};

@@ -167,9 +167,8 @@ impl Connection {
                 self.regions.clone_from(regions);
             }
             Call::SetRingSize { ring, entries } => {
-                let entries = u16::try_from(*entries).ok().filter(|entries| entries.is_power_of_two());
-                let entries = entries.filter(|&entries| entries <= QUEUE_SIZE);
-                let entries = entries.ok_or(ProtocolError::Refused("a ring of an impossible size"))?;
+                let entries = u16::try_from(*entries).ok().filter(|&entries| entries == QUEUE_SIZE);
+                let entries = entries.ok_or(ProtocolError::Refused("a ring of another size than 256"))?;
                 self.ring(*ring)?.set_size(entries);
             }
             Call::SetRingAddress { ring, descriptors, used, available } => {
@@ -200,6 +199,8 @@ impl Connection {
                 let call = message.files.pop().filter(|_| *with_file);
                 self.ring(*ring)?;
                 self.call = call;
+                // What was completed before this message was read went to the file before, where nobody may look any more.
+                self.tell_guest(self.is_running());
             }
             Call::EnableRing { ring, enable } => {
                 self.ring(*ring)?;

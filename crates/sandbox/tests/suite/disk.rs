@@ -13,6 +13,8 @@ use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
 use vmm_sys_util::eventfd::EventFd;
 
 const MEMORY: usize = 4 << 20;
+/// Entries of the ring.
+const RING: u16 = 256;
 const DESCRIPTORS: u64 = 0x1000;
 const AVAILABLE: u64 = 0x3000;
 const USED: u64 = 0x4000;
@@ -58,11 +60,11 @@ impl Driver {
         };
         frontend.set_mem_table(&[region]).unwrap();
         let (kick, call) = (EventFd::new(0).unwrap(), EventFd::new(0).unwrap());
-        frontend.set_vring_num(0, 16).unwrap();
+        frontend.set_vring_num(0, RING).unwrap();
         frontend.set_vring_base(0, 0).unwrap();
         let addresses = VringConfigData {
-            queue_max_size: 16,
-            queue_size: 16,
+            queue_max_size: RING,
+            queue_size: RING,
             flags: 0,
             desc_table_addr: USER + DESCRIPTORS,
             used_ring_addr: USER + USED,
@@ -95,7 +97,7 @@ impl Driver {
         self.descriptor(0, HEAD, 16, NEXT, if data_bytes == 0 { 2 } else { 1 });
         self.descriptor(1, DATA, data_bytes, NEXT | if kind == IN { WRITE } else { 0 }, 2);
         self.descriptor(2, STATUS, 1, WRITE, 0);
-        let slot = AVAILABLE + 4 + u64::from(self.available % 16) * 2;
+        let slot = AVAILABLE + 4 + u64::from(self.available % RING) * 2;
         self.memory.write_obj(0u16, GuestAddress(slot)).unwrap();
         self.available += 1;
         self.memory.write_obj(self.available, GuestAddress(AVAILABLE + 2)).unwrap();
@@ -200,7 +202,9 @@ fn a_hostile_frontend_is_disconnected_and_the_next_one_is_served() {
         header(5, 1, u32::MAX),
         [header(5, 1, 8), vec![0xff; 8]].concat(),
         header(200, 1, 0),
-        [header(8, 1, 8), [7u32, 16].map(u32::to_ne_bytes).concat()].concat(),
+        [header(8, 1, 8), [7u32, 256].map(u32::to_ne_bytes).concat()].concat(),
+        // Too small for a request in as many pieces as the disk offers to take.
+        [header(8, 1, 8), [0u32, 128].map(u32::to_ne_bytes).concat()].concat(),
         [header(9, 1, 40), vec![0x41; 40]].concat(),
         b"GET / HTTP/1.1\r\n\r\n".to_vec(),
     ] {
