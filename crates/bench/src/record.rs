@@ -110,7 +110,7 @@ fn machine() -> Machine {
     }
 }
 
-/// Writes `<date and time, UTC>-<machine>.json` and `.md`; gives their paths.
+/// Writes `<date and time, UTC>-<machine>.json` and `.md`, of one figure with its name; gives their paths.
 pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>, String> {
     let machine = machine();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%dT%H%M").to_string();
@@ -123,7 +123,8 @@ pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>
     let run = Run { date: date.clone(), smoke: options.smoke, seconds: options.seconds, machine, figures: records };
     let failed = |error: std::io::Error| format!("keep the results in {}: {error}", options.output.display());
     std::fs::create_dir_all(&options.output).map_err(failed)?;
-    let base = options.output.join(format!("{date}-{slug}"));
+    let of_one = options.only.as_ref().map(|name| format!("-{name}")).unwrap_or_default();
+    let base = options.output.join(format!("{date}-{slug}{of_one}"));
     let (json, markdown) = (base.with_extension("json"), base.with_extension("md"));
     let text = serde_json::to_string_pretty(&run).map_err(|error| format!("write the results: {error}"))?;
     std::fs::write(&json, text + "\n").map_err(failed)?;
