@@ -12,11 +12,16 @@ use std::time::{Duration, Instant};
 /// Calls between two looks at the clock.
 const STRIDE: u32 = 512;
 
-/// xorshift64*: the cheapest generator whose high bits are good. Gives a number below `bound`.
-fn draw(state: &mut u64, bound: u64) -> u64 {
+/// A step of xorshift64.
+fn step(state: &mut u64) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
     *state ^= *state >> 27;
+}
+
+/// xorshift64*: the cheapest generator whose high bits are good. Gives a number below `bound`.
+fn draw(state: &mut u64, bound: u64) -> u64 {
+    step(state);
     let random = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
     ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
@@ -93,9 +98,7 @@ pub(crate) fn arithmetic(threads: u64, time: Duration) -> Measured {
         let mut rounds = 0u64;
         loop {
             for _ in 0..STRIDE {
-                state ^= state >> 12;
-                state ^= state << 25;
-                state ^= state >> 27;
+                step(&mut state);
             }
             std::hint::black_box(state);
             rounds += u64::from(STRIDE);

@@ -92,10 +92,13 @@ impl<E: Io> Worker<'_, E> {
     /// These are the fastest operations that there are, and the load by which engines are compared: the loops exist once
     /// more for them (`READS`), without all that others need.
     fn is_plain_reads(&self) -> bool {
-        let spec = &self.group.spec;
-        let asks = spec.rate_per_second.is_some() || self.counted.0 || self.group.thread_quota.is_some();
-        let pauses = !spec.think_time.is_zero() || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
-        matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !asks && !pauses
+        let pauses = !self.group.spec.think_time.is_zero() || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
+        matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !self.asks() && !pauses
+    }
+
+    /// Whether a rate or a count has to be asked before each operation.
+    fn asks(&self) -> bool {
+        self.group.spec.rate_per_second.is_some() || self.counted.0 || self.group.thread_quota.is_some()
     }
 
     /// One operation after the other; gives the end of the last.
@@ -114,7 +117,7 @@ impl<E: Io> Worker<'_, E> {
         let think = clock.ticks(self.group.spec.think_time);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let pauses = !READS && (think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
-        let plain = READS || (!paced && !self.counted.0 && self.group.thread_quota.is_none());
+        let plain = READS || !self.asks();
         while now < deadline && !self.told_to_stop() {
             if plain {
                 begun = now;
