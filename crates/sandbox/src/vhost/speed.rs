@@ -4,9 +4,9 @@ use fstone_model::units::format_duration;
 use std::fmt;
 use std::time::Duration;
 
-/// What a device does not use it may save up for this long. It has to cover the guest's time between two requests
-/// and the host's scheduling delays, or the device would be slower than its name; and no more, or it would be faster
-/// after a pause. Twenty milliseconds of a run of ten seconds are 0.2 %; Linux' own throttle saves up for 100.
+/// The longest time between two requests that a client may make up for. It has to cover the guest's own work and the
+/// host's scheduling delays, or the device would be slower than its name. After a longer one the device was idle: it has
+/// saved up nothing, and what it was late before is forgotten, or a load would begin faster than the device is.
 const SAVED_NS: u64 = 20_000_000;
 
 /// What the device itself was late may be caught up beyond that, but not more than this at once.
@@ -81,8 +81,18 @@ pub(crate) enum Work {
 pub(crate) struct Due {
     /// When to complete it.
     pub(crate) at_ns: u64,
-    /// The completion time that its latency asks for; `None` when a rate decides.
-    wanted_ns: Option<u64>,
+    decided: Decided,
+}
+
+/// What decided when a request is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decided {
+    /// Nothing: it takes as long as it takes.
+    Host,
+    /// The rates.
+    Rate,
+    /// Its latency, which asks for this completion time.
+    Latency(u64),
 }
 
 /// Applies a speed to a stream of requests.
@@ -99,13 +109,16 @@ pub(crate) struct Pacer {
     next_ns: Option<u64>,
     /// How late completions are on average: timers fire late.
     lead_ns: i64,
-    /// What the device was late when a rate decided, and the client could not make up for yet.
+    /// What the device was late when a rate decided, and the client could not make up for yet. How long the host takes for a
+    /// flush is not among it: a rate says nothing of flushes.
     excused_ns: u64,
+    /// The last completion; lateness up to here is counted.
+    completed_ns: u64,
 }
 
 impl Pacer {
     pub(crate) const fn new(speed: Speed) -> Self {
-        Self { speed, transport: Duration::ZERO, next_ns: None, lead_ns: 0, excused_ns: 0 }
+        Self { speed, transport: Duration::ZERO, next_ns: None, lead_ns: 0, excused_ns: 0, completed_ns: 0 }
     }
 
     /// What a request spends on its way to the device and back is taken off the latencies, so that the guest sees them as
@@ -123,39 +136,50 @@ impl Pacer {
         };
         let by_rate = match work {
             Work::Transfer(bytes) => self.by_rate(now_ns, bytes),
-            Work::Flush | Work::Free => now_ns,
+            Work::Flush | Work::Free => None,
         };
         let by_latency = latency.map(|latency| now_ns + latency.saturating_sub(self.transport).as_nanos() as u64);
         match by_latency {
-            Some(wanted) if wanted >= by_rate => {
+            Some(wanted) if by_rate.is_none_or(|by_rate| wanted >= by_rate) => {
                 let at_ns = wanted.saturating_sub(self.lead_ns.max(0) as u64).max(now_ns);
-                Due { at_ns, wanted_ns: Some(wanted) }
+                Due { at_ns, decided: Decided::Latency(wanted) }
             }
-            _ => Due { at_ns: by_rate, wanted_ns: None },
+            _ => by_rate
+                .map_or(Due { at_ns: now_ns, decided: Decided::Host }, |at_ns| Due { at_ns, decided: Decided::Rate }),
         }
     }
 
-    fn by_rate(&mut self, now_ns: u64, bytes: u64) -> u64 {
-        let Some(cost) = self.speed.cost_ns(bytes) else { return now_ns };
-        let earliest = now_ns.saturating_sub(SAVED_NS + self.excused_ns);
-        let free = self.next_ns.unwrap_or(now_ns).max(earliest);
+    /// When a transfer is due by the rates; `None` without a rate.
+    fn by_rate(&mut self, now_ns: u64, bytes: u64) -> Option<u64> {
+        let cost = self.speed.cost_ns(bytes)?;
+        let free = match self.next_ns {
+            Some(next) if now_ns <= next.max(self.completed_ns).saturating_add(SAVED_NS) => {
+                next.max(now_ns.saturating_sub(SAVED_NS + self.excused_ns))
+            }
+            _ => now_ns,
+        };
         let next = free.saturating_add(u64::try_from(cost).unwrap_or(u64::MAX));
         self.next_ns = Some(next);
         self.excused_ns = self.excused_ns.min(now_ns.saturating_sub(next));
-        next.max(now_ns)
+        Some(next.max(now_ns))
     }
 
     /// It completed at this time.
     pub(crate) fn completed(&mut self, due: Due, now_ns: u64) {
-        if let Some(wanted) = due.wanted_ns {
-            let late = now_ns as i64 - wanted as i64;
-            // A single stall of the host must not make the next hundred requests early.
-            self.lead_ns = (self.lead_ns + late.clamp(-200_000, 200_000) / CORRECTION).clamp(0, 500_000);
-        } else {
-            // The device's own doing; a rate must not suffer from it.
-            let late = now_ns.saturating_sub(due.at_ns);
-            self.excused_ns = self.excused_ns.saturating_add(late).min(MAX_EXCUSED_NS);
+        match due.decided {
+            Decided::Latency(wanted) => {
+                let late = now_ns as i64 - wanted as i64;
+                // A single stall of the host must not make the next hundred requests early.
+                self.lead_ns = (self.lead_ns + late.clamp(-200_000, 200_000) / CORRECTION).clamp(0, 500_000);
+            }
+            Decided::Rate => {
+                // The device's own doing; a rate must not suffer from it. What is late together is late once.
+                let late = now_ns.saturating_sub(due.at_ns.max(self.completed_ns));
+                self.excused_ns = self.excused_ns.saturating_add(late).min(MAX_EXCUSED_NS);
+            }
+            Decided::Host => (),
         }
+        self.completed_ns = now_ns;
     }
 }
 
@@ -220,12 +244,35 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_earns_twenty_milliseconds_and_no_more() {
+    fn idle_time_earns_nothing() {
+        let immediate_after = |pause_ns: u64| {
+            let mut pacer = Pacer::new(Speed { iops: Some(1000), ..Speed::default() });
+            let first = pacer.admit(0, Work::Transfer(512));
+            assert_eq!(first.at_ns, 1_000_000);
+            pacer.completed(first, first.at_ns);
+            let later = first.at_ns + pause_ns;
+            (0..100).filter(|_| pacer.admit(later, Work::Transfer(512)).at_ns <= later).count()
+        };
+        assert_eq!(immediate_after(15_000_000), 15);
+        assert_eq!(immediate_after(21_000_000), 0);
+        assert_eq!(immediate_after(60_000_000_000), 0);
+    }
+
+    /// Before a load there are slow flushes, and bursts of which each request is late by the same stall.
+    #[test]
+    fn a_load_begins_at_its_rate_whatever_was_late_before() {
         let mut pacer = Pacer::new(Speed { iops: Some(1000), ..Speed::default() });
-        assert_eq!(pacer.admit(0, Work::Transfer(512)).at_ns, 1_000_000);
-        let later = 60_000_000_000;
-        let immediate = (0..100).filter(|_| pacer.admit(later, Work::Transfer(512)).at_ns <= later).count();
-        assert_eq!(immediate, 20);
+        let burst: Vec<Due> = (0..32).map(|_| pacer.admit(0, Work::Transfer(512))).collect();
+        burst.into_iter().for_each(|due| pacer.completed(due, 500_000_000));
+        for flush in 1..10 {
+            let arrived = 500_000_000 + flush * 10_000_000;
+            let due = pacer.admit(arrived, Work::Flush);
+            pacer.completed(due, arrived + 9_000_000);
+        }
+        assert_eq!(pacer.excused_ns, 499_000_000, "flushes are not excused");
+        let later = 2_000_000_000;
+        let last = (0..100).map(|_| pacer.admit(later, Work::Transfer(512)).at_ns).last();
+        assert_eq!(last, Some(later + 100_000_000));
     }
 
     /// The host stops the device for a second, once; a client that does its part still gets the rate.
