@@ -1,69 +1,12 @@
 //! How files and directories are called and where they are. All follows from a file's number: nothing is stored.
 
+use super::path::{PathBuffer, Prefix};
 use fstone_model::workload::{Directories, Fileset};
-use std::ffi::CStr;
-
-/// A path in a buffer that is used again and again.
-#[derive(Debug, Clone)]
-pub(crate) struct PathBuffer {
-    bytes: Vec<u8>,
-}
-
-impl Default for PathBuffer {
-    fn default() -> Self {
-        Self { bytes: Vec::with_capacity(256) }
-    }
-}
-
-impl PathBuffer {
-    pub(crate) fn clear(&mut self) -> &mut Self {
-        self.bytes.clear();
-        self
-    }
-
-    pub(crate) fn text(&mut self, text: &[u8]) -> &mut Self {
-        if self.bytes.last() == Some(&0) {
-            self.bytes.pop();
-        }
-        self.bytes.extend_from_slice(text);
-        self
-    }
-
-    pub(crate) fn number(&mut self, mut number: u64) -> &mut Self {
-        let mut digits = [0u8; 20];
-        let mut start = digits.len();
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                return self.text(&digits[start..]);
-            }
-        }
-    }
-
-    /// Ends the path, so that it can be handed to the kernel.
-    pub(crate) fn end(&mut self) {
-        if self.bytes.last() != Some(&0) {
-            self.bytes.push(0);
-        }
-    }
-
-    /// The path, which must have been ended.
-    #[inline]
-    pub(crate) fn as_c(&self) -> &CStr {
-        CStr::from_bytes_with_nul(&self.bytes).unwrap_or_default()
-    }
-
-    pub(crate) fn shown(&self) -> String {
-        String::from_utf8_lossy(self.bytes.strip_suffix(&[0]).unwrap_or(&self.bytes)).into_owned()
-    }
-}
 
 /// Where a fileset's files are, relative to its directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
-    file_prefix: Vec<u8>,
+    file_prefix: Prefix,
     directory_prefix: Vec<u8>,
     directories: Directories,
     /// Directories that hold files.
@@ -77,7 +20,7 @@ impl Layout {
             Directories::Tree { width, depth } => u64::from(width.max(1)).saturating_pow(depth).max(1),
         };
         Self {
-            file_prefix: spec.naming.file_prefix.clone().into_bytes(),
+            file_prefix: Prefix::new(&spec.naming.file_prefix),
             directory_prefix: spec.naming.directory_prefix.clone().into_bytes(),
             directories: spec.directories,
             holders,
@@ -109,6 +52,7 @@ impl Layout {
     }
 
     /// Appends the path of a directory that holds files, with a slash behind it; nothing for the fileset's own.
+    #[inline]
     pub(crate) fn push_holder(&self, path: &mut PathBuffer, holder: u64) {
         match self.directories {
             Directories::Flat { count, .. } => {
@@ -132,38 +76,36 @@ impl Layout {
     pub(crate) fn file(&self, path: &mut PathBuffer, file: u32, renamed: bool) {
         path.clear();
         self.push_holder(path, self.holder_of(file));
-        path.text(&self.file_prefix).number(u64::from(file));
+        path.name(&self.file_prefix, u64::from(file));
         if renamed {
             path.text(b".r");
         }
-        path.end();
     }
 
     /// The path of a link to a file: hard (`.l`) or symbolic (`.s`), in the file's directory.
     pub(crate) fn link(&self, path: &mut PathBuffer, file: u32, symbolic: bool, number: u64) {
         self.file(path, file, false);
-        path.text(if symbolic { b".s" } else { b".l" }).number(number).end();
+        path.text(if symbolic { b".s" } else { b".l" }).number(number);
     }
 
     /// What a symbolic link beside the file holds: its bare name.
     pub(crate) fn bare_name(&self, path: &mut PathBuffer, file: u32, renamed: bool) {
-        path.clear().text(&self.file_prefix).number(u64::from(file));
+        path.clear().name(&self.file_prefix, u64::from(file));
         if renamed {
             path.text(b".r");
         }
-        path.end();
     }
 
     /// The path of a directory that an operation makes.
     pub(crate) fn made_directory(&self, path: &mut PathBuffer, number: u64) {
-        path.clear().text(&self.directory_prefix).number(number).end();
+        path.clear().text(&self.directory_prefix).number(number);
     }
 
     /// The path of a holder to be opened: "." for the fileset's own directory.
     pub(crate) fn holder(&self, path: &mut PathBuffer, holder: u64) {
         path.clear();
         self.push_holder(path, holder);
-        path.text(b".").end();
+        path.text(b".");
     }
 
     /// Every directory, parents first, without the trailing slash.
@@ -187,13 +129,13 @@ impl Layout {
     /// Whether a directory entry's name is one that this fileset gives: a prefix, digits, and for links and renamed
     /// files a dot, a letter and digits.
     pub(crate) fn is_ours(&self, name: &[u8], directory: bool) -> bool {
-        let prefix = if directory { &self.directory_prefix } else { &self.file_prefix };
-        name.strip_prefix(prefix.as_slice()).is_some_and(|rest| is_number(rest, !directory))
+        let prefix = if directory { &*self.directory_prefix } else { self.file_prefix.text() };
+        name.strip_prefix(prefix).is_some_and(|rest| is_number(rest, !directory))
     }
 
     /// The number of the file with this name, or with this second name; `None` for links and what is not ours.
     pub(crate) fn number_of(&self, name: &[u8]) -> Option<u32> {
-        let rest = name.strip_prefix(self.file_prefix.as_slice())?;
+        let rest = name.strip_prefix(self.file_prefix.text())?;
         let digits = rest.strip_suffix(b".r").unwrap_or(rest);
         std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?.parse().ok()
     }
@@ -273,15 +215,5 @@ mod tests {
         assert!(layout.is_ours(b"dir7", true));
         assert!(!layout.is_ours(b"dir7.r", true));
         assert!(!layout.is_ours(b"file7", true));
-    }
-
-    #[test]
-    fn numbers_are_decimal() {
-        for number in [0, 9, 10, 1234567890, u64::MAX] {
-            let mut path = PathBuffer::default();
-            path.number(number).end();
-            assert_eq!(path.shown(), number.to_string());
-            assert_eq!(path.as_c().to_bytes(), number.to_string().as_bytes());
-        }
     }
 }

@@ -1,14 +1,16 @@
 //! The files a load works on: which there are, how they are called, how large they are, and how they came to be.
 //!
-//! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its path;
+//! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its [`path`];
 //! [`size`] draws sizes; [`build`] makes, checks and removes the real files.
 
 pub(crate) mod build;
 mod layout;
+mod path;
 mod size;
 mod table;
 
-pub(crate) use layout::{Layout, PathBuffer};
+pub(crate) use layout::Layout;
+pub(crate) use path::PathBuffer;
 pub(crate) use size::Sizes;
 pub(crate) use table::{Draw, FileTable, Hold};
 

@@ -9,11 +9,12 @@
 //! - `place`, its inverse.
 //!
 //! Drawing takes no lock: a stale place leads to a file whose word says that it is gone or busy, and the draw is
-//! repeated. Adding and removing files takes a mutex for a few instructions. Both permutations are stored XOR the
+//! repeated. Adding and removing files takes a mutex for a few instructions; not while one thread is at work alone,
+//! for locked instructions are a good part of what the engine itself costs. Both permutations are stored XOR the
 //! identity, so that a fresh table is all zeros and costs memory only where files were created or removed.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 const SHARERS: u64 = (1 << 12) - 1;
 const ALONE: u64 = 1 << 12;
@@ -101,6 +102,8 @@ pub(crate) struct FileTable {
     /// Names ever in use: 0..names.
     names: AtomicU64,
     structure: Mutex<()>,
+    /// Whether a single thread works with the table.
+    alone: AtomicBool,
 }
 
 impl FileTable {
@@ -114,7 +117,13 @@ impl FileTable {
             live: AtomicU64::new(0),
             names: AtomicU64::new(names),
             structure: Mutex::new(()),
+            alone: AtomicBool::new(false),
         }
+    }
+
+    /// Says whether a single thread will work with the table from now on.
+    pub(crate) fn set_alone(&self, alone: bool) {
+        self.alone.store(alone, Ordering::Relaxed);
     }
 
     /// Live files.
@@ -259,8 +268,10 @@ impl FileTable {
         self.live.store(last, Ordering::Release);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.structure.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Keeps other threads from adding and removing, if there are any.
+    #[inline]
+    fn lock(&self) -> Option<MutexGuard<'_, ()>> {
+        (!self.alone.load(Ordering::Relaxed)).then(|| self.structure.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Size as far as it is known.
@@ -309,7 +320,13 @@ impl FileTable {
     #[inline(always)]
     pub(crate) fn touch(&self, file: u32) {
         let word = self.word(file);
-        if word.load(Ordering::Relaxed) & TOUCHED == 0 {
+        let current = word.load(Ordering::Relaxed);
+        if current & TOUCHED != 0 {
+            return;
+        }
+        if self.alone.load(Ordering::Relaxed) {
+            word.store(current | TOUCHED, Ordering::Relaxed);
+        } else {
             word.fetch_or(TOUCHED, Ordering::Relaxed);
         }
     }

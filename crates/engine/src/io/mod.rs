@@ -10,6 +10,7 @@
 //! | io_uring | a ring, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
 
+mod descriptors;
 pub(crate) mod kernel;
 pub(crate) mod mapping;
 mod mmap;
@@ -17,6 +18,7 @@ mod null;
 mod psync;
 mod uring;
 
+pub(crate) use descriptors::OwnTable;
 pub(crate) use kernel::{Fd, Result};
 pub(crate) use mmap::Mmap;
 pub(crate) use null::Null;

@@ -55,7 +55,7 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<(
         if worker.told_to_stop() {
             return Err(Halt::Stopped);
         }
-        worker.path.clear().text(directory.to_bytes()).end();
+        worker.path.clear().text(directory.to_bytes());
         let mut names: Vec<(CString, Option<bool>)> = Vec::new();
         let listed = list(worker, files.directory(), |name, kind| names.push((name.to_owned(), kind)));
         match listed {
@@ -64,7 +64,7 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<(
             other => other?,
         }
         for (name, kind) in names {
-            worker.path.clear().text(directory.to_bytes()).text(b"/").text(name.to_bytes()).end();
+            worker.path.clear().text(directory.to_bytes()).text(b"/").text(name.to_bytes());
             let is_directory = worker.call(Call::Stat, |worker| {
                 if !E::CAPABILITIES.real {
                     return Ok(false);

@@ -26,7 +26,7 @@ pub(super) fn syncfs<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let directory = worker.files(fileset).directory();
-    worker.path.clear().text(b".").end();
+    worker.path.clear().text(b".");
     worker.call(Call::Syncfs, |worker| worker.io.syncfs(directory))?;
     Ok(())
 }

@@ -70,11 +70,18 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Waits for one file.
+    #[inline(always)]
     fn take(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Outcome<Picked> {
         let table = &self.load.files[fileset].table;
         if let Draw::File(file) = table.take(file, hold) {
             return Ok(Picked { fileset, file, hold, position });
         }
+        self.take_later(fileset, file, hold, position)
+    }
+
+    #[cold]
+    fn take_later(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Outcome<Picked> {
+        let table = &self.load.files[fileset].table;
         self.until_free(|_| match table.take(file, hold) {
             Draw::File(file) => Ok(Some(Picked { fileset, file, hold, position })),
             Draw::Again | Draw::None if table.is_live(file) => Ok(None),
@@ -88,7 +95,7 @@ impl<E: Io> Worker<'_, E> {
             return Err(self.no_file());
         };
         loop {
-            let turn = action.cursor.0.fetch_add(1, Ordering::Relaxed);
+            let turn = self.count_up(&action.cursor.0);
             // The first round, often the only one, needs no division.
             let (round, place) =
                 if turn < roster.len() { (0, turn) } else { (turn / roster.len(), turn % roster.len()) };

@@ -373,12 +373,16 @@ impl<'a> Running<'a> {
             expected: phase.stop.time,
             begin,
         };
-        match self.workload.io.engine {
+        let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));
+        set_alone(plan.alone);
+        let ended = match self.workload.io.engine {
             IoEngineKind::Null => phase::run::<Null>(&load, &watch),
             IoEngineKind::Psync => phase::run::<Psync>(&load, &watch),
             IoEngineKind::IoUring => phase::run::<Uring>(&load, &watch),
             IoEngineKind::Mmap => phase::run::<Mmap>(&load, &watch),
-        }
+        };
+        set_alone(false);
+        ended
     }
 
     fn callout(&self) -> Result<(), LoadError> {

@@ -6,7 +6,7 @@ use super::plan::{Descriptors, GroupPlan, changes_files, largest_block};
 use super::worker::{Load, Picked, Worker};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{Fd, Io, Setup, SetupError, kernel};
+use crate::io::{Fd, Io, OwnTable, Setup, SetupError, kernel};
 use crate::measure::Collector;
 use crate::options::{Observer, Progress};
 use fstone_model::load::ThreadReport;
@@ -128,6 +128,8 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
                 let (gate, ends, number) = (&gate, &ends, started);
                 let body = move || {
                     let _done = SayDone(gate);
+                    // Where threads share descriptors of files, they share their table.
+                    let _table = (E::CAPABILITIES.real && load.own_descriptors).then(OwnTable::new).flatten();
                     let mut worker = match ready::<E>(load, group, u64::from(thread)) {
                         Ok(worker) => worker,
                         Err(error) => {

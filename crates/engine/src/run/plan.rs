@@ -259,7 +259,9 @@ pub(crate) struct GroupPlan {
 pub(crate) struct PhasePlan {
     pub(crate) groups: Vec<GroupPlan>,
     pub(crate) limits: Limits,
-    /// Per fileset, whether some action of the phase needs a file for itself alone.
+    /// Whether one thread does all, one operation after the other.
+    pub(crate) alone: bool,
+    /// Per fileset, whether some action of the phase needs a file for itself alone, and there is anything to keep away.
     pub(crate) contended: Vec<bool>,
     /// Per fileset, its files at the start, where an action goes by them.
     pub(crate) rosters: Vec<Option<Roster>>,
@@ -295,8 +297,15 @@ impl PhasePlan {
                 filesets_of(action.fileset, files.len()).contains(&fileset) && test(group, action)
             })
         };
+        let threads = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
+        let alone = threads == 1 && manner.io.queue_depth <= 1;
         let contended: Vec<bool> = (0..files.len())
-            .map(|fileset| on(fileset, &|group, action| hold_of(&action.operation, group.open, manner) == Hold::Alone))
+            .map(|fileset| {
+                let needs = |group: &ThreadGroup, action: &Action| {
+                    hold_of(&action.operation, group.open, manner) == Hold::Alone
+                };
+                !alone && on(fileset, &needs)
+            })
             .collect();
         let rosters: Vec<Option<Roster>> = (0..files.len())
             .map(|fileset| {
@@ -304,7 +313,6 @@ impl PhasePlan {
                     .then(|| Roster::new(&files[fileset].table))
             })
             .collect();
-        let threads = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
         let groups = phase
             .groups
             .iter()
@@ -314,7 +322,7 @@ impl PhasePlan {
                 GroupPlan::new(group, first_group + index, files, &rosters, manner, once, clock)
             })
             .collect();
-        Self { groups, limits: Limits::new(&phase.stop, threads, clock), contended, rosters }
+        Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, rosters }
     }
 }
 
