@@ -30,6 +30,32 @@ fn every_file_once() {
     }
 }
 
+/// A thread that is alone takes no locks; the next phase's threads do.
+#[test]
+fn one_thread_and_many_by_turns() {
+    let directory = in_memory();
+    let churn = || {
+        mix(&[
+            (1, action(Operation::Create { block_bytes: 0, fsync: false })),
+            (1, action(Operation::Unlink)),
+            (1, action(Operation::Rename)),
+        ])
+    };
+    let mut load = workload(fileset(2000, 0), group(1, churn()), operations(1000));
+    for threads in [4, 1, 4] {
+        load.phases.push(phase(vec![group(threads, churn())], operations(3000)));
+    }
+    let report = flawless(&load, directory.path());
+    assert_eq!(report.invocations(), 10_000);
+    let of = |name: &str| -> u64 {
+        report.operations.iter().filter(|one| one.name == name).map(|one| one.invocations).sum()
+    };
+    let (created, removed) =
+        (of(&action(Operation::Create { block_bytes: 0, fsync: false }).name), of(&action(Operation::Unlink).name));
+    assert!(created > 3000 && removed > 3000, "{created} {removed}");
+    assert_eq!(files_below(directory.path()).len() as u64, 2000 + created - removed);
+}
+
 #[test]
 fn every_block_once() {
     let pattern = Pattern::Random { distribution: Distribution::Permutation, align_bytes: 4096 };
