@@ -236,6 +236,9 @@ pub(crate) struct ReportArguments {
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,
+    /// Compare rows by this factor (`kernel`, say), whatever the study says
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) by: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

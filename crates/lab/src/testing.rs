@@ -55,6 +55,7 @@ pub(crate) fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
         cells,
         columns: vec![Column { header: "mkfs".into(), step: "mkfs".into(), metric: "time".into() }],
         baseline: None,
+        compare: None,
         expected_duration: None,
         published: None,
     }

@@ -154,6 +154,7 @@ mod tests {
             cells,
             columns: Vec::new(),
             baseline: Some(last.index),
+            compare: None,
             expected_duration: None,
             published: Some(Published { source: String::new(), figures: vec![figure] }),
         }

@@ -36,6 +36,9 @@ pub struct Plan {
     pub columns: Vec<Column>,
     /// The cell that ratios refer to.
     pub baseline: Option<u32>,
+    /// The factor that rows are compared by, where it varies: filesystems unless given.
+    #[serde(default)]
+    pub compare: Option<String>,
     /// How long the study's author expects the whole run to take.
     pub expected_duration: Option<Duration>,
     /// Figures published elsewhere, to be printed beside.

@@ -13,7 +13,16 @@ use fstone_store::Store;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandResult {
-    let dataset = find(context, arguments.run)?;
+    let mut dataset = find(context, arguments.run)?;
+    if let Some(factor) = &arguments.by {
+        let plan = &mut dataset.run.plan;
+        let names: Vec<&str> = plan.factors.iter().map(|factor| factor.name.as_str()).collect();
+        if !names.contains(&factor.as_str()) {
+            let message = format!("--by {factor}: the run varied {}", names.join(", "));
+            return Err(Failure::new(Exit::BadInput, message));
+        }
+        plan.compare = Some(factor.clone());
+    }
     let options = fstone_report::Options { published: arguments.published };
     let text = match arguments.format {
         Format::Terminal => {

@@ -68,10 +68,10 @@ pub(crate) fn is_aimed_read<E: Io>(worker: &Worker<'_, E>, index: usize) -> bool
 
 /// Performs an action that [`is_aimed_read`].
 #[inline(always)]
-pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
     match aim::next(worker, index) {
         Some(target) => transfer::read_target(worker, target),
-        None => perform_apart(worker, index),
+        None => perform_apart(worker, index).map(|()| worker.done),
     }
 }
 

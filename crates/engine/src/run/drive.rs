@@ -153,14 +153,14 @@ impl<E: Io> Worker<'_, E> {
                 (ops::aimed_read(self, index), clock.now())
             } else {
                 self.mark = if paced { 0 } else { now };
-                let outcome = ops::perform(self, index);
+                let outcome = ops::perform(self, index).map(|()| self.done);
                 (outcome, if self.mark != 0 && self.mark != now { self.mark } else { clock.now() })
             };
             last_end = end;
             performed += 1;
             self.account(point, start, end);
             match outcome {
-                Ok(()) => self.completed(index, self.done, clock.between(begun, end)),
+                Ok(done) => self.completed(index, done, clock.between(begun, end)),
                 Err(Halt::Fault(fault)) => self.failed(index, fault),
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }

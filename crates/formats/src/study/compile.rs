@@ -18,6 +18,7 @@ use crate::{
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
     native::Parameter,
 };
+use fstone_model::kernels::KERNEL_FACTOR;
 use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, KernelSpec, Plan, Repeats};
 
 /// When repeats are a range and neither the study nor the command line says when it is enough.
@@ -99,6 +100,7 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
 
     let labels: Vec<String> = all.cells.iter().map(|cell| all.label(cell)).collect();
     let baseline = surface.baseline.as_ref().and_then(|field| baseline(field, &all, &combinations, report));
+    let compare = surface.compare.as_ref().and_then(|field| compared_factor(field, &all, report));
     let published =
         surface.published.as_ref().and_then(|field| published::published(&field.value, &labels, &columns, report));
     let published = published.map(|mut published| {
@@ -123,6 +125,7 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
         cells,
         columns,
         baseline,
+        compare,
         // The author's word is about the study as written.
         expected_duration: form.expected_duration.filter(|_| !overrides.change_the_time()),
         published,
@@ -258,6 +261,21 @@ fn baseline(field: &Field<Text>, all: &Combinations, planned: &Combinations, rep
         );
     }
     find(planned).map(|index| u32::try_from(index).expect("few cells"))
+}
+
+/// The factor that rows are compared by. The kernel may become one by `--kernel`.
+fn compared_factor(field: &Field<Text>, all: &Combinations, report: &mut Report) -> Option<String> {
+    let Text(wanted) = &field.value;
+    let names: Vec<&str> = all.factors.iter().map(|factor| factor.name).chain([KERNEL_FACTOR]).collect();
+    if names.contains(&wanted.as_str()) {
+        return Some(wanted.clone());
+    }
+    report.push(
+        Diagnostic::error(field.span, format!("no factor is called `{wanted}`"))
+            .label("no such factor")
+            .did_you_mean(wanted, names),
+    );
+    None
 }
 
 fn overridden_repeats(of_study: Repeats, overrides: &Overrides, report: &mut Report) -> Repeats {

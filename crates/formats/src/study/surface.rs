@@ -32,6 +32,8 @@ table! {
         "expected-duration" => expected_duration: Time;
         /// The row that ratios refer to: its label, or the level it is known by.
         "baseline" => baseline: Text;
+        /// The factor that rows are compared by, where it varies. `filesystem` unless given.
+        "compare" => compare: Text;
         /// What filesystems are made on.
         "device" => device: DeviceSurface;
         /// What is varied. Every combination of levels is a row; the last factor varies fastest.

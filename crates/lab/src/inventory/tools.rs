@@ -125,6 +125,7 @@ pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]])
         cells: (0..).zip(kinds).map(cell).collect(),
         columns: Vec::new(),
         baseline: None,
+        compare: None,
         expected_duration: None,
         published: None,
     }

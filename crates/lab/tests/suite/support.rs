@@ -75,6 +75,7 @@ pub(crate) fn plan(mut cells: Vec<Cell>, repeats: u32) -> Plan {
         cells,
         columns: vec![Column { header: "mkfs".into(), step: "mkfs".into(), metric: "time".into() }],
         baseline: None,
+        compare: None,
         expected_duration: None,
         published: None,
     }

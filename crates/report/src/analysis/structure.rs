@@ -78,10 +78,10 @@ impl Structure {
                 numbers: factor.numbers.clone().filter(|numbers| numbers.len() == factor.levels.len()),
             })
             .collect();
-        // Filesystems are what this is about; else the first thing that is not a number.
-        let subject = varied
-            .iter()
-            .position(|factor| factor.name == FILESYSTEM_FACTOR)
+        // What the study says; else filesystems, which are what this is about; else the first thing that is not a number.
+        let called = |name: &str| varied.iter().position(|factor| factor.name == text::line(name));
+        let subject = (plan.compare.as_deref().and_then(called))
+            .or_else(|| called(FILESYSTEM_FACTOR))
             .or_else(|| varied.iter().position(|factor| factor.numbers.is_none()))
             .or_else(|| (!varied.is_empty()).then_some(0));
         let mut structure = Self { varied, subject, sweeps: Vec::new(), panels: Vec::new(), panel_of: Vec::new() };
@@ -251,7 +251,8 @@ impl Varied {
         match counted {
             Some(one) if level == "1" => format!("1 {one}"),
             Some(_) => format!("{level} {}", self.name),
-            // "16 threads" and "128 MiB in all" say already of what.
+            // A filesystem's name says that it is one; "16 threads" and "128 MiB in all" say already of what.
+            None if self.name == FILESYSTEM_FACTOR => level.to_owned(),
             None if level.contains(self.name.trim_end_matches('s')) || level.split(' ').count() > 2 => level.to_owned(),
             None => format!("{} {level}", self.name),
         }

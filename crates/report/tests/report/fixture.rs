@@ -73,6 +73,7 @@ pub(crate) fn plan(study: &str, title: &str, repeats: u32, columns: &[(&str, &st
             })
             .collect(),
         baseline: None,
+        compare: None,
         expected_duration: Some(Duration::from_secs(180)),
         published: None,
     }

@@ -1,7 +1,7 @@
 //! The answer is never worded more strongly than the statistics allow.
 
 use crate::fixture::{self, Fs, Nature, Random};
-use fstone_model::{Dataset, Outcome, outcome::Reason};
+use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
 use fstone_report::Analysis;
 use insta::assert_snapshot;
 
@@ -176,4 +176,39 @@ fn letters_start_with_the_best_group() {
     assert!(letters(6, 2).starts_with('a') && !letters(0, 2).contains('a'));
     assert_eq!(analysis.rows[0].entries[0].ratio, None);
     assert!(analysis.rows[6].entries[0].ratio.is_some_and(|ratio| (1.5..1.7).contains(&ratio)));
+}
+
+#[test]
+fn a_study_says_what_is_compared() {
+    let kernels = ["uml:5.10", "uml:6.1"].map(str::to_owned);
+    let mut plan = fixture::plan("kernels", "Two kernels", 10, &[RATE]);
+    let filesystems = [Fs("ext4", "ext4", "", ""), Fs("xfs", "xfs", "", "")];
+    fixture::cross(&mut plan, &filesystems, &[("kernel", kernels.to_vec(), None)]);
+    plan.baseline = Some(0);
+    for cell in &mut plan.cells {
+        cell.kernel = KernelSpec::Uml(kernels[cell.levels[1] as usize].clone());
+    }
+    let mut dataset = fixture::dataset(plan);
+    let nature = |cell: &fstone_model::Cell| {
+        let mean = [1000.0, 1250.0][cell.levels[1] as usize] * [1.0, 2.0][cell.levels[0] as usize];
+        Some(Nature { figures: vec![(mean, 0.01)] })
+    };
+    fixture::complete(&mut dataset, 10, &mut Random::new(4), &nature, &|_, _, _| None);
+    assert_eq!(
+        answer(&dataset),
+        "In transactions per second, highest is xfs at kernel uml:5.10 and kernel uml:6.1.\n\
+         Against the baseline, ext4: xfs is higher in 2 of 2 (by 97–103 %)."
+    );
+    dataset.run.plan.compare = Some("kernel".into());
+    assert_eq!(
+        answer(&dataset),
+        "In transactions per second, highest is uml:6.1 at ext4 and xfs.\n\
+         Against the baseline, uml:5.10: uml:6.1 is higher in 2 of 2 (by 23–26 %)."
+    );
+    let analysis = Analysis::of(&dataset);
+    let titles: Vec<&str> = analysis.structure.panels.iter().map(|panel| panel.title.as_str()).collect();
+    assert_eq!(titles, ["ext4", "xfs"]);
+    // What does not vary cannot be compared by.
+    dataset.run.plan.compare = Some("scheduler".into());
+    assert!(answer(&dataset).contains("xfs"), "{}", answer(&dataset));
 }

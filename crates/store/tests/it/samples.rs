@@ -59,6 +59,7 @@ pub(crate) fn run() -> Run {
             cells: (0..CELLS).map(cell).collect(),
             columns: Vec::new(),
             baseline: Some(0),
+            compare: None,
             expected_duration: Some(Duration::from_millis(1500)),
             published: None,
         },
