@@ -9,4 +9,4 @@ pub(crate) mod tally;
 
 pub(crate) use clock::Clock;
 pub(crate) use collect::Collector;
-pub(crate) use tally::{Call, Done, ThreadSum, ThreadTally};
+pub(crate) use tally::{ActionTally, Call, Done, ThreadSum, ThreadTally};

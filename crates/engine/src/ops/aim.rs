@@ -9,6 +9,7 @@ use super::transfer::random_blocks;
 use crate::audit::Blocks;
 use crate::fileset::{FileTable, Hold};
 use crate::io::{Fd, Io};
+use crate::measure::Done;
 use crate::pattern::{block_bytes, distribution_of, positions};
 use crate::run::{Load, Picked, PlannedAction, Worker, transfer_of};
 use fstone_model::workload::{Distribution, FileChoice, OpenPolicy, Pattern};
@@ -62,6 +63,13 @@ impl<'a> Aim<'a> {
             length: block_bytes(transfer, size) as usize,
             measured: load.measured,
         })
+    }
+}
+
+impl Aim<'_> {
+    /// What a read of it does.
+    pub(crate) fn done(&self) -> Done {
+        Done::one_read(self.length)
     }
 }
 

@@ -66,12 +66,12 @@ pub(crate) fn is_aimed_read<E: Io>(worker: &Worker<'_, E>, index: usize) -> bool
     !transfer.fsync && worker.states[index].aim.is_some()
 }
 
-/// Performs an action that [`is_aimed_read`].
+/// Performs an action that [`is_aimed_read`]; gives what it did, unless that was what was [aimed](Aim::done) at.
 #[inline(always)]
-pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Done> {
+pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Option<Done>> {
     match aim::next(worker, index) {
         Some(target) => transfer::read_target(worker, target),
-        None => perform_apart(worker, index).map(|()| worker.done),
+        None => perform_apart(worker, index).map(|()| Some(worker.done)),
     }
 }
 

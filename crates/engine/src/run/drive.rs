@@ -4,10 +4,10 @@ use super::plan::{PeriodicFsyncs, Selector};
 use super::worker::{Fault, Halt, Picked, Worker};
 use crate::fileset::Hold;
 use crate::io::Io;
-use crate::measure::{Call, Done};
+use crate::measure::{ActionTally, Call, Done};
 use crate::ops;
 use fstone_model::load::ThreadReport;
-use fstone_model::workload::{ErrorPolicy, OpenPolicy, TransactionRule};
+use fstone_model::workload::{ErrorPolicy, OpenPolicy};
 use rustix::fs::OFlags;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -93,7 +93,8 @@ impl<E: Io> Worker<'_, E> {
     /// more for them (`READS`), without all that others need.
     fn is_plain_reads(&self) -> bool {
         let pauses = !self.group.spec.think_time.is_zero() || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
-        matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !self.asks() && !pauses
+        let asks = self.asks() || self.counted.1;
+        matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !asks && !pauses
     }
 
     /// Whether a rate or a count has to be asked before each operation.
@@ -118,6 +119,10 @@ impl<E: Io> Worker<'_, E> {
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let pauses = !READS && (think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
         let plain = READS || !self.asks();
+        if READS && let Some(aim) = &self.states[0].aim {
+            let done = aim.done();
+            self.tally.actions[0].expect(done, self.group.actions[0].transactions(done));
+        }
         while now < deadline && !self.told_to_stop() {
             if plain {
                 begun = now;
@@ -153,14 +158,15 @@ impl<E: Io> Worker<'_, E> {
                 (ops::aimed_read(self, index), clock.now())
             } else {
                 self.mark = if paced { 0 } else { now };
-                let outcome = ops::perform(self, index).map(|()| self.done);
+                let outcome = ops::perform(self, index).map(|()| Some(self.done));
                 (outcome, if self.mark != 0 && self.mark != now { self.mark } else { clock.now() })
             };
             last_end = end;
             performed += 1;
             self.account(point, start, end);
             match outcome {
-                Ok(done) => self.completed(index, done, clock.between(begun, end)),
+                Ok(None) => self.tally.actions[0].completed_as_usual(clock.between(begun, end)),
+                Ok(Some(done)) => self.completed(index, done, clock.between(begun, end)),
                 Err(Halt::Fault(fault)) => self.failed(index, fault),
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }
@@ -259,16 +265,10 @@ impl<E: Io> Worker<'_, E> {
     /// Counts a completed operation.
     #[inline(always)]
     pub(super) fn completed(&mut self, index: usize, done: Done, latency_ns: u64) {
-        let action = &self.group.actions[index];
-        let bytes = done.read_bytes + done.written_bytes;
-        let transactions = match action.rule {
-            TransactionRule::One => 1,
-            _ if bytes == 0 => 0,
-            TransactionRule::BlocksFloor => (bytes / action.block_bytes).max(1),
-            TransactionRule::BlocksCeil => bytes.div_ceil(action.block_bytes),
-        };
+        let transactions = self.group.actions[index].transactions(done);
         self.tally.actions[index].completed(done, transactions, latency_ns);
         if self.counted.1 {
+            let bytes = done.read_bytes + done.written_bytes;
             self.group.limits.moved(bytes);
             self.load.phase.limits.moved(bytes);
         }
@@ -307,6 +307,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     fn hand_over(&mut self, point: &Point) {
+        self.tally.actions.iter_mut().for_each(ActionTally::settle);
         self.sum.add(&self.tally, self.group.spec.fsync.counted);
         self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
     }

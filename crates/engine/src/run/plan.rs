@@ -2,7 +2,7 @@
 
 use super::series::Series;
 use crate::fileset::{Files, Hold};
-use crate::measure::Clock;
+use crate::measure::{Clock, Done};
 use crate::pattern::{Roster, Space, distribution_of, positions};
 use fstone_model::workload::{
     Action, Actions, Distribution, FileChoice, FsyncPolicy, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern,
@@ -106,6 +106,20 @@ pub(crate) struct PlannedAction {
     pub(crate) space: Option<Space>,
     /// Per file, how many blocks a permutation has given, when files are drawn.
     pub(crate) turns: Vec<AtomicU64>,
+}
+
+impl PlannedAction {
+    /// How many transactions an operation is that did this.
+    #[inline(always)]
+    pub(crate) fn transactions(&self, done: Done) -> u64 {
+        let bytes = done.read_bytes + done.written_bytes;
+        match self.rule {
+            TransactionRule::One => 1,
+            _ if bytes == 0 => 0,
+            TransactionRule::BlocksFloor => (bytes / self.block_bytes).max(1),
+            TransactionRule::BlocksCeil => bytes.div_ceil(self.block_bytes),
+        }
+    }
 }
 
 /// Data moved by the operation.
