@@ -30,6 +30,31 @@ fn every_file_once() {
     }
 }
 
+/// The fastest operations have a loop and a count of their own.
+#[test]
+fn plain_reads_are_counted_in_full() {
+    let directory = in_memory();
+    let mut one = action(Operation::Read(random_block()));
+    one.transactions = TransactionRule::BlocksCeil;
+    let mut reader = group(1, mix(&[(1, one)]));
+    reader.open = OpenPolicy::KeepOpen;
+    let limited = Stop { bytes: Some(1 << 20), ..Stop::default() };
+    for stop in [milliseconds(350), limited, operations(1000)] {
+        let report = flawless(&workload(fileset(1, 1 << 20), reader.clone(), stop), directory.path());
+        let read = &report.operations[0];
+        assert!(read.invocations >= 256, "{stop:?}");
+        let (calls, transactions, bytes) = (read.calls, read.transactions, read.read_bytes);
+        assert_eq!(
+            (calls, transactions, bytes),
+            (read.invocations, read.invocations, read.invocations * 4096),
+            "{stop:?}"
+        );
+        assert_eq!(report.series.iter().map(|point| point.read_bytes).sum::<u64>(), bytes, "{stop:?}");
+        assert!(stop.time.is_none() || report.series.len() > 1, "{stop:?}");
+        assert!(stop.bytes.is_none_or(|limit| limit == bytes), "{bytes}");
+    }
+}
+
 /// A thread that is alone takes no locks; the next phase's threads do.
 #[test]
 fn one_thread_and_many_by_turns() {
