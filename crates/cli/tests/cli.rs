@@ -304,6 +304,22 @@ fn two_runs(bench: &Bench, repeats: &str) {
 }
 
 #[test]
+fn a_run_is_looked_at_by_another_factor() {
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }\n[factor]\nthreads = [1, 2]\nfiles = [20, 30]");
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--duration", "100ms", "--repeats", "1"]);
+    // What is compared stands last.
+    for (by, order) in [("files", ["threads", "files"]), ("threads", ["files", "threads"])] {
+        let table = bench.succeed(&["report", "--by", by]);
+        let header = table.lines().find(|line| order.iter().all(|name| line.contains(name))).expect(&table);
+        assert!(header.find(order[0]) < header.find(order[1]), "{header}");
+    }
+    let (code, _, err) = bench.run(&["report", "--by", "kernel"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("run 1 did not vary that; it varied threads, files"), "{err}");
+}
+
+#[test]
 fn two_runs_are_compared_and_a_baseline_has_a_name() {
     let bench = Bench::new();
     two_runs(&bench, "2");

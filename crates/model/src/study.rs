@@ -308,6 +308,14 @@ pub struct PublishedFigure {
 }
 
 impl Plan {
+    /// Whether cells differ in this factor.
+    #[must_use]
+    pub fn varies(&self, factor: usize) -> bool {
+        let mut levels = self.cells.iter().map(|cell| cell.levels.get(factor));
+        let first = levels.next();
+        levels.any(|level| Some(level) != first)
+    }
+
     /// Every trial of a block: each cell once. The order within a block is the lab's schedule.
     pub fn block(&self, repetition: u32) -> impl Iterator<Item = TrialId> {
         self.cells.iter().map(move |cell| TrialId { cell: cell.index, repetition })

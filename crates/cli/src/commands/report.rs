@@ -16,9 +16,11 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
     let mut dataset = find(context, arguments.run)?;
     if let Some(factor) = &arguments.by {
         let plan = &mut dataset.run.plan;
-        let names: Vec<&str> = plan.factors.iter().map(|factor| factor.name.as_str()).collect();
-        if !names.contains(&factor.as_str()) {
-            let message = format!("--by {factor}: the run varied {}", names.join(", "));
+        let varied = plan.factors.iter().enumerate().filter(|(index, _)| plan.varies(*index));
+        let varied: Vec<&str> = varied.map(|(_, factor)| factor.name.as_str()).collect();
+        if !varied.contains(&factor.as_str()) {
+            let names = if varied.is_empty() { "nothing".to_owned() } else { varied.join(", ") };
+            let message = format!("--by {factor}: run {} did not vary that; it varied {names}", dataset.run.id);
             return Err(Failure::new(Exit::BadInput, message));
         }
         plan.compare = Some(factor.clone());

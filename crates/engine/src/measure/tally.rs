@@ -103,7 +103,7 @@ pub(crate) struct ActionTally {
     pub(crate) latency: Latencies,
     /// What an operation of this action usually does, and how many transactions it is.
     usual: (Done, u64),
-    /// How many did that and are not yet in the counts above: of the fastest operations, five additions each are seen.
+    /// How many did that and are not in the counts above yet: of the fastest operations five additions would be a tenth.
     usually: u64,
 }
 

@@ -64,9 +64,7 @@ impl<'a> Aim<'a> {
             measured: load.measured,
         })
     }
-}
 
-impl Aim<'_> {
     /// What a read of it does.
     pub(crate) fn done(&self) -> Done {
         Done::one_read(self.length)

@@ -66,11 +66,7 @@ impl Structure {
             .factors
             .iter()
             .enumerate()
-            .filter(|(factor, _)| {
-                let mut levels = plan.cells.iter().map(|cell| cell.levels.get(*factor));
-                let first = levels.next();
-                levels.any(|level| Some(level) != first)
-            })
+            .filter(|(factor, _)| plan.varies(*factor))
             .map(|(index, factor)| Varied {
                 factor: index,
                 name: text::line(&factor.name),
