@@ -409,7 +409,7 @@ fn random_block<E: Io>(
 fn next_unit<E: Io>(worker: &mut Worker<'_, E>, index: usize, shared: bool) -> u64 {
     let group = worker.group;
     if shared {
-        return worker.count_up(&group.actions[index].cursor.0);
+        return worker.load.phase.count_up(&group.actions[index].cursor.0);
     }
     let cursor = &mut worker.states[index].cursor;
     *cursor += 1;

@@ -95,7 +95,7 @@ impl<E: Io> Worker<'_, E> {
             return Err(self.no_file());
         };
         loop {
-            let turn = self.count_up(&action.cursor.0);
+            let turn = self.load.phase.count_up(&action.cursor.0);
             // The first round, often the only one, needs no division.
             let (round, place) =
                 if turn < roster.len() { (0, turn) } else { (turn / roster.len(), turn % roster.len()) };
@@ -129,7 +129,8 @@ impl<E: Io> Worker<'_, E> {
         let transfer = transfer_of(&action.operation);
         let walking = transfer.is_none_or(|transfer| distribution_of(transfer).is_none());
         let once = self.group.until_walked;
-        let roster = self.load.phase.rosters[fileset].as_ref();
+        let phase = self.load.phase;
+        let roster = phase.rosters[fileset].as_ref();
         let state = &mut self.states[index];
         let space = if own { state.space.as_ref() } else { action.space.as_ref() };
         let (Some(space), Some(roster)) = (space, roster) else { return self.draw(fileset, hold) };
@@ -140,7 +141,7 @@ impl<E: Io> Worker<'_, E> {
         let shared = !own && transfer.and_then(cursor_of) != Some(false);
         let mut turn = || {
             if shared {
-                return action.cursor.0.fetch_add(1, Ordering::Relaxed);
+                return phase.count_up(&action.cursor.0);
             }
             state.cursor += 1;
             state.cursor - 1

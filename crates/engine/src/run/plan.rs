@@ -338,6 +338,17 @@ impl PhasePlan {
             .collect();
         Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, rosters }
     }
+
+    /// The counter's value, counting it up: without a locked instruction where no other thread can.
+    #[inline(always)]
+    pub(crate) fn count_up(&self, counter: &AtomicU64) -> u64 {
+        if !self.alone {
+            return counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let value = counter.load(Ordering::Relaxed);
+        counter.store(value + 1, Ordering::Relaxed);
+        value
+    }
 }
 
 impl GroupPlan {

@@ -214,17 +214,6 @@ impl<'a, E: Io> Worker<'a, E> {
         &self.load.files[fileset]
     }
 
-    /// The counter's value, counting it up: without a locked instruction where no other thread can.
-    #[inline(always)]
-    pub(crate) fn count_up(&self, counter: &AtomicU64) -> u64 {
-        if !self.load.phase.alone {
-            return counter.fetch_add(1, Ordering::Relaxed);
-        }
-        let value = counter.load(Ordering::Relaxed);
-        counter.store(value + 1, Ordering::Relaxed);
-        value
-    }
-
     /// Whether the thread should end now, whatever it is doing. Reads the clock.
     #[cold]
     pub(crate) fn should_stop(&self) -> bool {

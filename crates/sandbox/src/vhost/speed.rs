@@ -139,13 +139,13 @@ impl Pacer {
             Work::Flush | Work::Free => None,
         };
         let by_latency = latency.map(|latency| now_ns + latency.saturating_sub(self.transport).as_nanos() as u64);
-        match by_latency {
-            Some(wanted) if by_rate.is_none_or(|by_rate| wanted >= by_rate) => {
+        match (by_latency, by_rate) {
+            (Some(wanted), rate) if rate.is_none_or(|at_ns| wanted >= at_ns) => {
                 let at_ns = wanted.saturating_sub(self.lead_ns.max(0) as u64).max(now_ns);
                 Due { at_ns, decided: Decided::Latency(wanted) }
             }
-            _ => by_rate
-                .map_or(Due { at_ns: now_ns, decided: Decided::Host }, |at_ns| Due { at_ns, decided: Decided::Rate }),
+            (_, Some(at_ns)) => Due { at_ns, decided: Decided::Rate },
+            (_, None) => Due { at_ns: now_ns, decided: Decided::Host },
         }
     }
 
