@@ -15,14 +15,15 @@ fn root() -> PathBuf {
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
+    ("analysis", &["model", "stats"]),
     ("engine", &["model"]),
     ("formats", &["model"]),
     ("sandbox", &["model"]),
     ("store", &["model"]),
-    ("report", &["model", "stats"]),
+    ("report", &["model", "stats", "analysis"]),
     ("lab", &["model", "engine", "stats", "sandbox"]),
     ("bench", &["model", "engine", "stats"]),
-    ("cli", &["model", "engine", "formats", "stats", "lab", "store", "report", "sandbox"]),
+    ("cli", &["model", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox"]),
 ];
 
 #[test]

@@ -1,7 +1,7 @@
 //! The report: from a [`fstone_model::Dataset`] to something a person reads or a program takes in.
 //!
-//! Reading order: [`analysis`] works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
-//! every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
+//! Reading order: `fstone-analysis` works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
+//! here every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
 //! [`csv_summary`], `parquet` (a feature), [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
 //! [`history`] one figure of many.
 //!
@@ -9,7 +9,6 @@
 //! derived from the run's. The same dataset gives the same bytes. This crate must not see a connection, a file or a
 //! command, and no format may compute a figure of its own: what two formats print has to agree.
 
-pub mod analysis;
 pub mod compare;
 mod csv;
 pub mod history;
@@ -18,7 +17,6 @@ pub mod json;
 mod legend;
 mod load;
 mod markdown;
-mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod svg;
@@ -26,17 +24,17 @@ mod terminal;
 mod text;
 mod when;
 
-pub use analysis::Analysis;
 pub use csv::{csv, csv_summary};
 pub use html::html;
 pub use json::json;
 pub use load::{live_line, load_summary};
 pub use markdown::markdown;
-pub use number::Scale;
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};
+
+use fstone_analysis::{self as analysis, Analysis, number};
 
 /// What a report shows beyond the run itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,47 +1,7 @@
-//! User text made harmless and made to fit.
-//!
-//! Study files, kernels and tools all put text into a report. [`line`] and [`block`] are applied once, when the
-//! analysis is built, so that no format can let a terminal escape or a text-direction override through; each format
-//! then escapes what is special to itself.
+//! Text made to fit. What makes it harmless is in `fstone_analysis::text`.
 
+pub(crate) use fstone_analysis::text::{block, counted, line, listing};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-/// One line: control characters become their Unicode pictures, runs of white space one space.
-pub(crate) fn line(text: &str) -> String {
-    let visible: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { visible(c) }).collect();
-    visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// Several lines: line feeds stay, tabs become four spaces, trailing white space goes.
-pub(crate) fn block(text: &str) -> String {
-    let mut cleaned = String::with_capacity(text.len());
-    for line in text.lines() {
-        let start = cleaned.len();
-        for c in line.chars() {
-            if c == '\t' { cleaned.push_str("    ") } else { cleaned.push(visible(c)) }
-        }
-        cleaned.truncate(start + cleaned[start..].trim_end().len());
-        cleaned.push('\n');
-    }
-    cleaned.truncate(cleaned.trim_end().len());
-    cleaned
-}
-
-/// The character itself, or a visible one in place of one that acts on a terminal or on the order of text.
-fn visible(c: char) -> char {
-    match c {
-        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).expect("control pictures are assigned"),
-        '\u{7f}' => '\u{2421}',
-        // C1 controls, bidirectional overrides and isolates, line and paragraph separators, the byte order mark.
-        '\u{80}'..='\u{9f}'
-        | '\u{200e}'
-        | '\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{feff}' => '\u{fffd}',
-        other => other,
-    }
-}
 
 /// Columns the text takes in a terminal.
 pub(crate) fn width(text: &str) -> usize {
@@ -119,23 +79,6 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     format!("{}…", short.trim_end())
 }
 
-/// "a", "a and b", "a, b and c".
-pub(crate) fn listing<S: AsRef<str>>(items: &[S]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.as_ref().to_owned(),
-        [head @ .., last] => {
-            let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
-            format!("{} and {}", head.join(", "), last.as_ref())
-        }
-    }
-}
-
-/// "1 trial", "3 trials".
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", crate::number::grouped(count as f64, 0)) }
-}
-
 /// For text nodes and attribute values of SVG. HTML pages are escaped by askama.
 pub(crate) fn xml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -160,14 +103,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn controls_are_made_visible() {
-        assert_eq!(line("a\x1b[31mred\x07\x7f\u{9b}x"), "a␛[31mred␇␡\u{fffd}x");
-        assert_eq!(line("  one\r\n\ttwo  "), "one two");
-        assert_eq!(line("abc\u{202e}def"), "abc\u{fffd}def");
-        assert_eq!(block("a\tb  \nc\x1b\n\n"), "a    b\nc␛");
-    }
-
-    #[test]
     fn long_options_break_after_commas() {
         let lines = wrap("ext4 -O uninit_bg,flex_bg data=writeback,nomballoc,nodelalloc", 24);
         assert_eq!(lines, ["ext4 -O", "uninit_bg,flex_bg", "data=writeback,", "nomballoc,nodelalloc"]);
@@ -179,8 +114,6 @@ mod tests {
     fn short_forms() {
         assert_eq!(shorten("abcdef", 4), "abc…");
         assert_eq!(shorten("abcd", 4), "abcd");
-        assert_eq!(listing(&["a", "b", "c"]), "a, b and c");
-        assert_eq!(counted(1, "trial"), "1 trial");
         assert_eq!(xml("<a b='\"&'>"), "&lt;a b=&#39;&quot;&amp;&#39;&gt;");
     }
 
@@ -192,12 +125,6 @@ mod tests {
             let kept: String = lines.concat().split(' ').collect();
             let given: String = text.split(' ').collect();
             prop_assert_eq!(kept, given);
-        }
-
-        #[test]
-        fn no_control_character_survives(text in any::<String>()) {
-            prop_assert!(!line(&text).chars().any(char::is_control));
-            prop_assert!(!block(&text).chars().any(|c| c.is_control() && c != '\n'));
         }
     }
 }

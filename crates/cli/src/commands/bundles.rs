@@ -10,9 +10,9 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::Analysis;
 use fstone_lab::executor::load_figures;
 use fstone_model::{Dataset, LoadReport, StepResult, Trial, histogram::BUCKETS, metric::catalog, units};
-use fstone_report::analysis;
 use fstone_store::{ReadError, bundle};
 use std::path::Path;
 
@@ -126,7 +126,7 @@ impl Verified {
                 }
             }
         }
-        let table = analysis::Analysis::of(dataset);
+        let table = Analysis::of(dataset);
         verified.table = (table.rows.len(), table.columns.len());
         verified
     }

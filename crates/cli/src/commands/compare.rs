@@ -6,11 +6,9 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::Analysis;
 use fstone_model::Dataset;
-use fstone_report::{
-    Analysis,
-    compare::{self, CompareOptions, Mismatch, RunComparison, Setting},
-};
+use fstone_report::compare::{self, CompareOptions, Mismatch, RunComparison, Setting};
 use fstone_store::{ReadError, Store};
 use std::path::Path;
 

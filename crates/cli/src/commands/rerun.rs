@@ -18,15 +18,13 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use clap::Parser as _;
+use fstone_analysis::Analysis;
 use fstone_model::{
     Dataset, Plan,
     study::{DeviceSpec, StepAction},
     units,
 };
-use fstone_report::{
-    Analysis,
-    compare::{self, CompareOptions, RunComparison},
-};
+use fstone_report::compare::{self, CompareOptions, RunComparison};
 use fstone_store::bundle;
 use std::time::Duration;
 

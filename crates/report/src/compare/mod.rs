@@ -26,8 +26,8 @@ pub use settings::{Change, Mismatch, Setting, changes, mismatches};
 pub use terminal::terminal;
 
 use crate::{
-    Analysis, Scale,
-    analysis::{ALPHA, ColumnView, Entry},
+    Analysis,
+    analysis::{ALPHA, ColumnView, Entry, Scale},
     text::line,
 };
 use fstone_model::{Better, Unit};

@@ -149,7 +149,7 @@ pub fn changes(baseline: &Dataset, other: &Dataset) -> Vec<Change> {
     if let (Some(before), Some(after)) = (a.raw_read_bytes_per_second, b.raw_read_bytes_per_second)
         && (after / before - 1.0).abs() > RAW_READ_SLACK
     {
-        let scale = crate::Scale::of_one(fstone_model::Unit::BytesPerSecond, before);
+        let scale = crate::number::Scale::of_one(fstone_model::Unit::BytesPerSecond, before);
         differ("device's raw read before the run", scale.with_unit(before), scale.with_unit(after));
     }
     for cell in &baseline.run.plan.cells {

@@ -13,8 +13,8 @@ pub use json::json;
 pub use terminal::terminal;
 
 use crate::{
-    Analysis, Scale,
-    analysis::Entry,
+    Analysis,
+    analysis::{Entry, Scale},
     compare::{Setting, mismatches},
     number::grouped,
     text::{counted, line},

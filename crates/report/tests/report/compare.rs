@@ -6,11 +6,9 @@ use crate::{
     hostile,
     pages::check_html,
 };
+use fstone_analysis::Analysis;
 use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
-use fstone_report::{
-    Analysis,
-    compare::{self, CompareOptions, RunComparison, Setting, Turn, Verdict},
-};
+use fstone_report::compare::{self, CompareOptions, RunComparison, Setting, Turn, Verdict};
 use insta::assert_snapshot;
 use std::fs;
 

@@ -106,7 +106,7 @@ fn figures_of_the_page_are_those_of_the_table() {
     for value in ["66,175", "41,018", "0.333", "71.7"] {
         assert!(page.contains(&format!(">{value}<")) && terminal.contains(value), "{value}");
     }
-    for sentence in fstone_report::Analysis::of(&dataset).sentences() {
+    for sentence in fstone_analysis::Analysis::of(&dataset).sentences() {
         assert!(page.contains(&sentence), "{sentence}");
     }
     assert!(!page.contains("Published, and today"), "only when asked for");

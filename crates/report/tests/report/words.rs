@@ -1,8 +1,8 @@
 //! The answer is never worded more strongly than the statistics allow.
 
 use crate::fixture::{self, Fs, Nature, Random};
+use fstone_analysis::Analysis;
 use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
-use fstone_report::Analysis;
 use insta::assert_snapshot;
 
 fn answer(dataset: &Dataset) -> String {

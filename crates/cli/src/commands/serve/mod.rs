@@ -9,8 +9,9 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_analysis::Analysis;
 use fstone_report::{
-    Analysis, Options,
+    Options,
     compare::{self, CompareOptions, RunComparison},
     html::{BoardRun, Live, board, message},
 };

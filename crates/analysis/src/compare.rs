@@ -1,12 +1,18 @@
 //! Which rows differ, and which cannot be told apart.
 
-use super::{ALPHA, ColumnView, Entry, Row, Structure};
+use crate::{
+    structure::Structure,
+    table::{ColumnView, Entry, Row},
+};
 use fstone_model::{Better, Dataset, study::Order};
 use fstone_stats::{
     Blocking, Comparison, Sample,
     compare::{Pairwise, PowerNote},
     compare_all,
 };
+
+/// The share of tables in which any pair of rows at all may be called different by mistake.
+pub const ALPHA: f64 = 0.05;
 
 /// A panel with more rows than this is not compared pair by pair: the correction for so many pairs leaves little to
 /// be found, nobody reads so many letters, and the work grows with the square.

@@ -1,15 +1,11 @@
 //! Did the figures depend on when they were measured, and does one lie far from the others?
 
-use super::{ColumnView, Row, Warning};
 use crate::{
-    number::{grouped, p_value},
-    text::listing,
+    compare::ALPHA,
+    number::grouped,
+    table::{ColumnView, Row},
 };
-use fstone_stats::{
-    Sample,
-    drift::{Drift, RunPoint, drift_of_run},
-    outliers::outliers,
-};
+use fstone_stats::drift::{Drift, RunPoint, drift_of_run};
 
 /// Below this many figures a drift is more likely chance than clock.
 const MIN_FIGURES: usize = 8;
@@ -33,30 +29,6 @@ impl Drifting {
     }
 }
 
-/// One warning for all columns that drifted.
-pub(super) fn warning(drifts: &[Drifting], columns: &[ColumnView]) -> Option<Warning> {
-    if drifts.is_empty() {
-        return None;
-    }
-    let told: Vec<String> = drifts
-        .iter()
-        .map(|drift| {
-            let p = p_value(drift.drift.p);
-            let p = if p.starts_with('<') { p } else { format!("= {p}") };
-            format!("{} {} (p {p})", columns[drift.column].header, drift.change())
-        })
-        .collect();
-    Some(Warning {
-        text: format!(
-            "Drift from the first trial to the last (Mann–Kendall): {}; the shuffled order keeps it out of the \
-             comparison, but it widens the intervals",
-            listing(&told),
-        ),
-        rows: Vec::new(),
-        trials: 0,
-    })
-}
-
 /// The columns in which run order shows. The level is shared between the columns (Bonferroni).
 pub(super) fn drifts(columns: &[ColumnView], rows: &[Row<'_>]) -> Vec<Drifting> {
     let directed: Vec<usize> =
@@ -65,7 +37,7 @@ pub(super) fn drifts(columns: &[ColumnView], rows: &[Row<'_>]) -> Vec<Drifting> 
         .iter()
         .filter_map(|&column| {
             let drift = drift_of_run(&points(rows, column))?;
-            let surely = drift.n >= MIN_FIGURES && drift.p * directed.len() as f64 <= super::ALPHA;
+            let surely = drift.n >= MIN_FIGURES && drift.p * directed.len() as f64 <= ALPHA;
             (surely && drift.relative_change.is_some()).then_some(Drifting { column, drift })
         })
         .collect()
@@ -82,9 +54,4 @@ fn points(rows: &[Row<'_>], column: usize) -> Vec<RunPoint> {
             })
         })
         .collect()
-}
-
-/// Places in the sample of values far from the others.
-pub(super) fn outlying(sample: &Sample) -> Vec<usize> {
-    outliers(sample).into_iter().map(|outlier| outlier.index).collect()
 }

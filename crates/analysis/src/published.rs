@@ -1,8 +1,9 @@
 //! Figures published elsewhere, beside today's.
 
-use super::{ColumnView, Row, Structure};
 use crate::{
     number::{self, Scale},
+    structure::Structure,
+    table::{ColumnView, Row},
     text,
 };
 use fstone_model::Dataset;

@@ -1,11 +1,11 @@
 //! The answer where rows are compared in several places: at each number of threads, say.
 
 use super::{
-    MAX_NAMES, Teller,
+    teller::{MAX_NAMES, Teller},
     words::{quoted, span},
 };
 use crate::{
-    analysis::PanelComparison,
+    compare::PanelComparison,
     text::{counted, listing},
 };
 use fstone_stats::compare::Shift;

@@ -172,12 +172,12 @@ impl Structure {
     }
 
     /// The varied factors that are not the subject.
-    pub(crate) fn others(&self) -> impl Iterator<Item = usize> {
+    pub fn others(&self) -> impl Iterator<Item = usize> {
         (0..self.varied.len()).filter(|index| Some(*index) != self.subject)
     }
 
     /// Indices into `varied` as a table shows them: what varies but the subject, then the subject.
-    pub(crate) fn label_order(&self) -> Vec<usize> {
+    pub fn label_order(&self) -> Vec<usize> {
         self.others().chain(self.subject).collect()
     }
 
@@ -220,7 +220,7 @@ impl Structure {
 }
 
 /// What the cells of a plan are carried out by, each once.
-pub(crate) fn executors(plan: &Plan) -> Vec<&'static str> {
+pub fn executors(plan: &Plan) -> Vec<&'static str> {
     let mut executors = Vec::new();
     for executor in plan.cells.iter().map(|cell| cell.kernel.executor()) {
         if !executors.contains(&executor) {
@@ -231,7 +231,7 @@ pub(crate) fn executors(plan: &Plan) -> Vec<&'static str> {
 }
 
 /// An executor in words.
-pub(crate) fn of_executor(executor: &str) -> &str {
+pub fn of_executor(executor: &str) -> &str {
     match executor {
         "uml" => "user-mode Linux",
         "qemu" => "QEMU",

@@ -1,59 +1,13 @@
-//! What a run showed, worked out once; every format prints from this.
-//!
-//! Rows are cells in the plan's order, columns the plan's columns, and an [`Entry`] is where they meet. Figures come
-//! from completed trials alone: what a trial measured before it failed is in the CSV and JSON, not in a mean.
-//! All user text in here has been through `crate::text`.
-
-mod compare;
-mod drift;
-mod loads;
-mod notes;
-mod published;
-mod sentences;
-mod structure;
-
-pub use compare::{ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
-pub use drift::Drifting;
-pub use loads::{LoadRow, LoadStep, Loads};
-pub use notes::{Footnote, FootnoteRow, Warning};
-pub use published::{Published, PublishedEntry};
-pub(crate) use sentences::{amount, in_words};
-pub use structure::{Panel, Structure, Sweep, Varied};
-pub(crate) use structure::{executors, of_executor};
+//! The table: rows, columns, and the entries where they meet.
 
 use crate::{number::Scale, text};
-use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog, study::FILESYSTEM_FACTOR};
-use fstone_stats::{Interval, Sample, Summary, interval95, stopping::interval95_after_looks};
-use std::collections::HashMap;
-
-/// The share of tables in which any pair of rows at all may be called different by mistake.
-pub const ALPHA: f64 = 0.05;
+use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog};
+use fstone_stats::{
+    Interval, Sample, Summary, compare::Shift, interval95, outliers::outliers, stopping::interval95_after_looks,
+};
 
 /// A larger value, an infinite one or no number is not a figure.
 const LARGEST: f64 = 1e100;
-
-/// A run, worked out.
-#[derive(Debug)]
-pub struct Analysis<'a> {
-    /// What it is of.
-    pub dataset: &'a Dataset,
-    /// What was varied, and what is compared with what.
-    pub structure: Structure,
-    /// The columns of the table.
-    pub columns: Vec<ColumnView>,
-    /// The cells.
-    pub rows: Vec<Row<'a>>,
-    /// Why trials did not complete, numbered from 1 in the order of the rows.
-    pub footnotes: Vec<Footnote>,
-    /// What a reader has to know before believing the figures.
-    pub warnings: Vec<Warning>,
-    /// One per column.
-    pub comparisons: Vec<ColumnComparison>,
-    /// Columns that drifted over the run.
-    pub drifts: Vec<Drifting>,
-    /// Figures published elsewhere beside these; `None` when the study names none.
-    pub published: Option<Published>,
-}
 
 /// A column of the table.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +65,7 @@ pub struct Entry {
     /// Its mean over the baseline's; `None` for the baseline itself and without one.
     pub ratio: Option<f64>,
     /// The shift to the baseline as a share of it, when the two rows were found to differ.
-    pub shift: Option<fstone_stats::compare::Shift>,
+    pub shift: Option<Shift>,
 }
 
 /// One trial's value.
@@ -149,7 +103,7 @@ impl Entry {
     }
 
     /// All values that a figure shows of it: the trials' and the interval's ends.
-    pub(crate) fn drawn(&self) -> impl Iterator<Item = f64> {
+    pub fn drawn(&self) -> impl Iterator<Item = f64> {
         let ends = self.drawn_interval().map(|(low, high)| [low, high]);
         self.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
     }
@@ -158,142 +112,6 @@ impl Entry {
     #[must_use]
     pub fn is_unreliable(&self) -> bool {
         self.interval.is_some_and(|interval| !interval.is_reliable())
-    }
-}
-
-impl<'a> Analysis<'a> {
-    /// Works a run out. Deterministic: the bootstrap's seed is derived from the run's.
-    #[must_use]
-    pub fn of(dataset: &'a Dataset) -> Self {
-        let plan = &dataset.run.plan;
-        let mut by_cell: HashMap<u32, Vec<&Trial>> = HashMap::new();
-        for trial in &dataset.trials {
-            by_cell.entry(trial.id.cell).or_default().push(trial);
-        }
-        let structure = Structure::of(plan);
-        let mut rows: Vec<Row<'a>> = plan
-            .cells
-            .iter()
-            .enumerate()
-            .map(|(index, cell)| {
-                let trials = by_cell.remove(&cell.index).unwrap_or_default();
-                let completed = trials.iter().filter(|trial| trial.outcome.is_completed()).count();
-                Row {
-                    cell: cell.index,
-                    label: text::line(&cell.label),
-                    levels: structure.levels_of(cell),
-                    panel: structure.panel_of[index],
-                    word: word(&trials, completed),
-                    trials,
-                    completed,
-                    footnotes: Vec::new(),
-                    entries: Vec::new(),
-                }
-            })
-            .collect();
-        let looked = plan.repeats.until.is_some() && plan.repeats.min < plan.repeats.max;
-        for row in &mut rows {
-            row.entries = plan
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(index, column)| {
-                    entry(row, &column.step, &column.metric, looked, seed(plan.seed, row.cell, index))
-                })
-                .collect();
-        }
-        let columns: Vec<ColumnView> =
-            (0..plan.columns.len()).map(|index| column_view(dataset, &rows, index)).collect();
-        let footnotes = notes::footnotes(&mut rows);
-        let comparisons = compare::compare(dataset, &structure, &columns, &mut rows);
-        let drifts = drift::drifts(&columns, &rows);
-        let warnings = notes::warnings(&rows, &columns, &comparisons, &drifts);
-        let published = Published::of(dataset, &structure, &columns, &rows);
-        Self { dataset, structure, columns, rows, footnotes, warnings, comparisons, drifts, published }
-    }
-
-    /// The row that ratios of a panel's rows refer to.
-    #[must_use]
-    pub fn baseline_of(&self, panel: usize) -> Option<usize> {
-        self.structure.panels[panel].baseline
-    }
-
-    /// The answer in at most three sentences, worded only as strongly as the statistics allow.
-    #[must_use]
-    pub fn sentences(&self) -> Vec<String> {
-        sentences::sentences(self)
-    }
-
-    /// The first column that has a better direction; the first one when none has.
-    #[must_use]
-    pub fn primary(&self) -> Option<usize> {
-        let directed = self.columns.iter().position(|column| column.better != Better::Neither);
-        directed.or_else(|| (!self.columns.is_empty()).then_some(0))
-    }
-
-    /// How many trials completed.
-    #[must_use]
-    pub fn completed(&self) -> usize {
-        self.rows.iter().map(|row| row.completed).sum()
-    }
-
-    /// The rows panel by panel, so that those compared with each other stand together.
-    #[must_use]
-    pub fn order(&self) -> Vec<usize> {
-        self.structure.panels.iter().flat_map(|panel| panel.rows.iter().copied()).collect()
-    }
-
-    /// The names of the columns that say which row it is: what varies but the subject, then the subject.
-    #[must_use]
-    pub fn label_heads(&self) -> Vec<&str> {
-        let heads = self.structure.label_order();
-        if heads.is_empty() {
-            return vec![FILESYSTEM_FACTOR];
-        }
-        heads.into_iter().map(|index| self.structure.varied[index].name.as_str()).collect()
-    }
-
-    /// What stands under [`Analysis::label_heads`] for a row.
-    #[must_use]
-    pub fn labels(&self, row: usize) -> Vec<&str> {
-        let order = self.structure.label_order();
-        if order.is_empty() {
-            return vec![&self.rows[row].label];
-        }
-        order.into_iter().map(|index| self.rows[row].levels[index].as_str()).collect()
-    }
-
-    /// How many trials completed in each row, when that is the same for all that have any.
-    #[must_use]
-    pub fn common_count(&self) -> Option<usize> {
-        let mut counts = self.entries().filter(|entry| !entry.values.is_empty()).map(|entry| entry.values.len());
-        let first = counts.next()?;
-        counts.all(|count| count == first).then_some(first)
-    }
-
-    /// The ratios' baseline in words, if there is one: the subject's level, or the row's label.
-    #[must_use]
-    pub fn baseline_name(&self) -> Option<&str> {
-        let row = self.structure.panels.iter().find_map(|panel| panel.baseline)?;
-        let row = &self.rows[row];
-        Some(self.structure.subject.map_or(&row.label, |subject| &row.levels[subject]))
-    }
-
-    /// Whether any entry has an interval from too few trials.
-    #[must_use]
-    pub fn has_unreliable(&self) -> bool {
-        self.entries().any(Entry::is_unreliable)
-    }
-
-    /// Whether any entry has letters.
-    #[must_use]
-    pub fn has_letters(&self) -> bool {
-        self.entries().any(|entry| !entry.letters.is_empty())
-    }
-
-    /// Every entry, row by row.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.rows.iter().flat_map(|row| &row.entries)
     }
 }
 
@@ -341,7 +159,7 @@ impl ColumnView {
 }
 
 /// The word in place of figures when no trial completed: the outcome that came most often.
-fn word(trials: &[&Trial], completed: usize) -> Option<&'static str> {
+pub(crate) fn word(trials: &[&Trial], completed: usize) -> Option<&'static str> {
     if completed > 0 {
         return None;
     }
@@ -351,7 +169,7 @@ fn word(trials: &[&Trial], completed: usize) -> Option<&'static str> {
     Some(words.iter().rev().max_by_key(|word| often(word)).copied().unwrap_or("not run"))
 }
 
-fn entry(row: &Row<'_>, step: &str, metric: &str, looked: bool, seed: u64) -> Entry {
+pub(crate) fn entry(row: &Row<'_>, step: &str, metric: &str, looked: bool, seed: u64) -> Entry {
     let mut values: Vec<TrialValue> = row
         .trials
         .iter()
@@ -366,8 +184,8 @@ fn entry(row: &Row<'_>, step: &str, metric: &str, looked: bool, seed: u64) -> En
     let Ok(sample) = Sample::new(values.iter().map(|value| value.value).collect()) else {
         return Entry::default();
     };
-    for outlier in drift::outlying(&sample) {
-        values[outlier].outlier = true;
+    for outlier in outliers(&sample) {
+        values[outlier.index].outlier = true;
     }
     Entry {
         values,
@@ -378,7 +196,7 @@ fn entry(row: &Row<'_>, step: &str, metric: &str, looked: bool, seed: u64) -> En
     }
 }
 
-fn column_view(dataset: &Dataset, rows: &[Row<'_>], index: usize) -> ColumnView {
+pub(crate) fn column_view(dataset: &Dataset, rows: &[Row<'_>], index: usize) -> ColumnView {
     let column = &dataset.run.plan.columns[index];
     let measured = dataset.trials.iter().find_map(|trial| trial.figure(&column.step, &column.metric));
     let known = catalog::find(&column.metric);
@@ -407,7 +225,7 @@ fn column_view(dataset: &Dataset, rows: &[Row<'_>], index: usize) -> ColumnView 
 }
 
 /// A seed for each bootstrap, spread by the finaliser of SplitMix64 so that neighbours share nothing.
-fn seed(run: u64, cell: u32, column: usize) -> u64 {
+pub(crate) fn seed(run: u64, cell: u32, column: usize) -> u64 {
     let mut z = run ^ (u64::from(cell) << 32 | column as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -3,7 +3,7 @@
 use fstone_model::Unit;
 
 /// A value and, where there is one, half the width of its interval; both in the unit they are stored in.
-pub(crate) type Measured = (f64, Option<f64>);
+pub type Measured = (f64, Option<f64>);
 
 /// What the values of a column are divided by, what they are then called, and how many decimals they deserve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,7 +98,7 @@ impl Scale {
     }
 
     /// A number that is written already with the unit behind it.
-    pub(crate) fn labelled(&self, number: &str) -> String {
+    pub fn labelled(&self, number: &str) -> String {
         match self.symbol {
             "" => number.to_owned(),
             "×" | "/s" => format!("{number}{}", self.symbol),
@@ -133,7 +133,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 
 /// A number with thousands separated by commas and a true minus sign.
 #[must_use]
-pub(crate) fn grouped(value: f64, decimals: usize) -> String {
+pub fn grouped(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -158,14 +158,14 @@ pub(crate) fn grouped(value: f64, decimals: usize) -> String {
 
 /// A figure published elsewhere: the digits it has, three decimals at most.
 #[must_use]
-pub(crate) fn published(value: f64) -> String {
+pub fn published(value: f64) -> String {
     let text = grouped(value, 3);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A ratio: "1.31×", "12.4×", "0.052×".
 #[must_use]
-pub(crate) fn ratio(value: f64) -> String {
+pub fn ratio(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 100.0 => 0,
         v if v >= 10.0 => 1,
@@ -177,7 +177,7 @@ pub(crate) fn ratio(value: f64) -> String {
 
 /// A p-value as people print it: "0.03", "0.004", "< 0.001".
 #[must_use]
-pub(crate) fn p_value(p: f64) -> String {
+pub fn p_value(p: f64) -> String {
     match p {
         p if p < 0.001 => "< 0.001".to_owned(),
         p if p < 0.01 => format!("{p:.3}"),
@@ -187,7 +187,7 @@ pub(crate) fn p_value(p: f64) -> String {
 
 /// The shortest text that gives this very number back, for CSV.
 #[must_use]
-pub(crate) fn exact(value: f64) -> String {
+pub fn exact(value: f64) -> String {
     if value == 0.0 || (1e-5..1e15).contains(&value.abs()) { format!("{value}") } else { format!("{value:e}") }
 }
 

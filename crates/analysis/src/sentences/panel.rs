@@ -1,99 +1,18 @@
-//! The answer in words, never stronger than the statistics.
-//!
-//! A row is called higher or lower only when the comparison found the two to differ; a percentage is the 95 % interval
-//! of the shift, not a ratio of means. Where too few trials could not have shown anything, that is said in place of
-//! "no difference".
+//! The answer where all rows are compared with each other.
 
-mod panels;
-mod words;
-
-pub(crate) use words::{amount, in_words};
-
-use super::{Analysis, PanelComparison};
+use super::{
+    teller::Teller,
+    words::{amount, quoted},
+};
 use crate::{
+    compare::PanelComparison,
     number::grouped,
     text::{counted, listing},
 };
-use fstone_model::Better;
 use fstone_stats::compare::Shift;
-use words::quoted;
-
-/// More names than this become a count.
-const MAX_NAMES: usize = 4;
-
-/// At most three sentences.
-pub(super) fn sentences(analysis: &Analysis<'_>) -> Vec<String> {
-    let Some(column) = analysis.primary() else {
-        return vec!["The study shows no column, so there is nothing to compare.".to_owned()];
-    };
-    let teller = Teller { analysis, column };
-    let present = analysis.rows.iter().filter(|row| row.entries[column].summary.is_some()).count();
-    let mut sentences = match (present, analysis.structure.panels.len()) {
-        (0, _) => vec![format!("No row has a figure for {}.", teller.header())],
-        (1, _) => vec![teller.only_row()],
-        (_, 1) => teller.one_panel(),
-        _ => teller.many_panels(),
-    };
-    sentences.extend(teller.caveats());
-    sentences
-}
-
-/// Tells of one column.
-struct Teller<'a> {
-    analysis: &'a Analysis<'a>,
-    column: usize,
-}
 
 impl Teller<'_> {
-    fn header(&self) -> &str {
-        &self.analysis.columns[self.column].header
-    }
-
-    /// The better end of the column.
-    fn best_word(&self) -> &'static str {
-        if self.analysis.columns[self.column].better == Better::Lower { "lowest" } else { "highest" }
-    }
-
-    fn worst_word(&self) -> &'static str {
-        if self.analysis.columns[self.column].better == Better::Lower { "highest" } else { "lowest" }
-    }
-
-    fn value(&self, row: usize) -> String {
-        let mean = self.analysis.rows[row].entries[self.column].mean().unwrap_or(f64::NAN);
-        self.analysis.columns[self.column].scale.with_unit(mean)
-    }
-
-    /// What the row is called among those it is compared with.
-    fn name(&self, row: usize) -> String {
-        quoted(self.level(row))
-    }
-
-    fn level(&self, row: usize) -> &str {
-        let row = &self.analysis.rows[row];
-        self.analysis.structure.subject.map_or(&row.label, |subject| &row.levels[subject])
-    }
-
-    /// What the row is called in the whole table.
-    fn unique_name(&self, row: usize) -> String {
-        if self.analysis.structure.panels.len() == 1 { self.name(row) } else { quoted(&self.analysis.rows[row].label) }
-    }
-
-    fn names(&self, rows: &[usize]) -> String {
-        if rows.len() > MAX_NAMES {
-            return format!("{} rows", rows.len());
-        }
-        listing(&rows.iter().map(|row| self.name(*row)).collect::<Vec<_>>())
-    }
-
-    fn panel(&self, panel: usize) -> Option<&PanelComparison> {
-        self.analysis.comparisons[self.column].panels[panel].as_ref()
-    }
-
-    fn most_trials(&self) -> usize {
-        self.analysis.rows.iter().map(|row| row.entries[self.column].values.len()).max().unwrap_or(0)
-    }
-
-    fn only_row(&self) -> String {
+    pub(super) fn only_row(&self) -> String {
         let row = (0..self.analysis.rows.len())
             .find(|row| self.analysis.rows[*row].entries[self.column].summary.is_some())
             .expect("counted by the caller");
@@ -116,7 +35,7 @@ impl Teller<'_> {
         }
     }
 
-    fn one_panel(&self) -> Vec<String> {
+    pub(super) fn one_panel(&self) -> Vec<String> {
         let Some(panel) = self.panel(0) else { return vec![self.uncompared()] };
         let (best, worst) = (panel.rows[0], *panel.rows.last().expect("at least two"));
         let head = format!("In {}, {}", self.header(), self.name(best));
@@ -169,7 +88,7 @@ impl Teller<'_> {
     }
 
     /// Figures without a comparison: more rows than are compared.
-    fn uncompared(&self) -> String {
+    pub(super) fn uncompared(&self) -> String {
         let rows = &self.analysis.rows;
         let mean = |row: &usize| rows[*row].entries[self.column].mean();
         let mut present: Vec<usize> = (0..rows.len()).filter(|row| mean(row).is_some()).collect();
@@ -186,7 +105,7 @@ impl Teller<'_> {
         )
     }
 
-    fn needed(&self) -> String {
+    pub(super) fn needed(&self) -> String {
         self.analysis.comparisons[self.column]
             .power_note()
             .map_or_else(String::new, |note| format!(": that takes at least {}", note.repeats_needed))
@@ -275,53 +194,5 @@ impl Teller<'_> {
             format!("{} is {} with {}{behind}{tied}.", self.name(worst), self.worst_word(), self.value(worst))
                 .replace("times as high than", "times as high as"),
         )
-    }
-
-    /// What did not complete, and what weakens the rest; one sentence.
-    fn caveats(&self) -> Option<String> {
-        let analysis = self.analysis;
-        let empty: Vec<usize> = (0..analysis.rows.len()).filter(|row| analysis.rows[*row].word.is_some()).collect();
-        let mut parts = Vec::new();
-        if !empty.is_empty() {
-            let mut words: Vec<(&str, Vec<String>)> = Vec::new();
-            for row in &empty {
-                let (name, word) = (self.unique_name(*row), analysis.rows[*row].word.unwrap_or_default());
-                match words.iter_mut().find(|(known, _)| *known == word) {
-                    Some((_, rows)) => rows.push(name),
-                    None => words.push((word, vec![name])),
-                }
-            }
-            let told: Vec<String> = words
-                .iter()
-                .map(|(word, rows)| {
-                    let names = if rows.len() > MAX_NAMES { format!("{} of them", rows.len()) } else { listing(rows) };
-                    format!("{names} ({word})")
-                })
-                .collect();
-            parts.push(format!(
-                "there is no figure for {} of {} rows: {}",
-                empty.len(),
-                analysis.rows.len(),
-                listing(&told)
-            ));
-        }
-        let partial = analysis.rows.iter().filter(|row| row.completed > 0).map(|row| row.trials.len() - row.completed);
-        let partial: usize = partial.sum();
-        if partial > 0 {
-            let of = if partial == 1 { "1 other trial".to_owned() } else { format!("{partial} other trials") };
-            parts.push(format!("{of} did not complete"));
-        }
-        if let Some(drift) = analysis.drifts.iter().find(|drift| drift.column == self.column) {
-            let change = drift.drift.relative_change.unwrap_or(0.0);
-            parts.push(format!(
-                "{} drifted by {} % over the run",
-                self.header(),
-                grouped(change.abs() * 100.0, usize::from(change.abs() < 0.1))
-            ));
-        }
-        let sentence = parts.join("; ");
-        let mut letters = sentence.chars();
-        let first = letters.next()?;
-        Some(format!("{}{}.", first.to_uppercase(), letters.as_str()))
     }
 }

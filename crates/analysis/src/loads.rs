@@ -1,7 +1,6 @@
 //! What loads saw over their time and per operation, row by row.
 
-use super::Analysis;
-use crate::text;
+use crate::{run::Analysis, text};
 use fstone_model::{Histogram, LoadReport};
 
 /// The load steps of a run.

@@ -1,8 +1,8 @@
 //! Names, differences and figures in words.
 
 use crate::{
-    analysis::Entry,
     number::{Scale, grouped},
+    table::Entry,
     text::counted,
 };
 use fstone_stats::compare::Shift;
@@ -13,7 +13,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// "6–9 % higher", "31–35 % lower", "2.1–2.4 times as high".
-pub(crate) fn amount(shift: Shift) -> String {
+pub fn amount(shift: Shift) -> String {
     let (low, high) = (shift.interval.low, shift.interval.high);
     if shift.estimate >= 1.0 {
         let (low, high) = (grouped(1.0 + low, 1), grouped(1.0 + high, 1));
@@ -43,7 +43,7 @@ pub(super) fn span(shifts: &[Shift]) -> String {
 
 /// A mean and its interval in words, for titles and screen readers.
 #[must_use]
-pub(crate) fn in_words(scale: &Scale, entry: &Entry) -> String {
+pub fn in_words(scale: &Scale, entry: &Entry) -> String {
     let Some(mean) = entry.mean() else { return "no figure".to_owned() };
     let trials = counted(entry.values.len(), "trial");
     match entry.interval {

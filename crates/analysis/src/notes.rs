@@ -1,7 +1,12 @@
 //! Footnotes for what did not complete, and warnings about what did; each said once.
 
-use super::{ColumnComparison, ColumnView, Drifting, Row, drift};
-use crate::text;
+use crate::{
+    compare::ColumnComparison,
+    drift::Drifting,
+    number::p_value,
+    table::{ColumnView, Row},
+    text,
+};
 use fstone_model::{Trial, result::DROPS_FLUSHES};
 use std::collections::HashMap;
 
@@ -160,10 +165,34 @@ pub(super) fn warnings(
             }
         }
     }
-    warnings.extend(drift::warning(drifts, columns));
+    warnings.extend(drift(drifts, columns));
     warnings.extend(power(rows, comparisons));
     warnings.extend(columns.iter().enumerate().filter_map(|(index, column)| outliers(rows, index, column)));
     warnings
+}
+
+/// One warning for all columns that drifted.
+fn drift(drifts: &[Drifting], columns: &[ColumnView]) -> Option<Warning> {
+    if drifts.is_empty() {
+        return None;
+    }
+    let told: Vec<String> = drifts
+        .iter()
+        .map(|drift| {
+            let p = p_value(drift.drift.p);
+            let p = if p.starts_with('<') { p } else { format!("= {p}") };
+            format!("{} {} (p {p})", columns[drift.column].header, drift.change())
+        })
+        .collect();
+    Some(Warning {
+        text: format!(
+            "Drift from the first trial to the last (Mann–Kendall): {}; the shuffled order keeps it out of the \
+             comparison, but it widens the intervals",
+            text::listing(&told),
+        ),
+        rows: Vec::new(),
+        trials: 0,
+    })
 }
 
 /// "No difference found" would mislead where none could have been found.

@@ -1,0 +1,31 @@
+//! What a run showed, worked out once; every format prints from this.
+//!
+//! Rows are cells in the plan's order, columns the plan's columns, and an [`Entry`] is where they meet. Figures come
+//! from completed trials alone: what a trial measured before it failed is in the CSV and JSON, not in a mean.
+//! All user text in here has been through [`text`].
+//!
+//! This crate is pure: no I/O, no clock, and no random number but those of the bootstrap, whose seed is derived from the
+//! run's. It knows no format: `fstone-report` renders what is worked out here.
+
+mod compare;
+mod drift;
+mod loads;
+mod notes;
+pub mod number;
+mod published;
+mod run;
+mod sentences;
+mod structure;
+mod table;
+pub mod text;
+
+pub use compare::{ALPHA, ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
+pub use drift::Drifting;
+pub use loads::{LoadRow, LoadStep, Loads};
+pub use notes::{Footnote, FootnoteRow, Warning};
+pub use number::Scale;
+pub use published::{Published, PublishedEntry};
+pub use run::Analysis;
+pub use sentences::{amount, in_words};
+pub use structure::{Panel, Structure, Sweep, Varied, executors, of_executor};
+pub use table::{ColumnView, Entry, Row, TrialValue};

@@ -1,0 +1,93 @@
+//! User text made harmless, and words put together.
+//!
+//! Study files, kernels and tools all put text into a report. [`line`] and [`block`] are applied once, when the
+//! analysis is built, so that no format can let a terminal escape or a text-direction override through; each format
+//! then escapes what is special to itself.
+
+use crate::number::grouped;
+
+/// One line: control characters become their Unicode pictures, runs of white space one space.
+#[must_use]
+pub fn line(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { visible(c) }).collect();
+    visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Several lines: line feeds stay, tabs become four spaces, trailing white space goes.
+#[must_use]
+pub fn block(text: &str) -> String {
+    let mut cleaned = String::with_capacity(text.len());
+    for line in text.lines() {
+        let start = cleaned.len();
+        for c in line.chars() {
+            if c == '\t' { cleaned.push_str("    ") } else { cleaned.push(visible(c)) }
+        }
+        cleaned.truncate(start + cleaned[start..].trim_end().len());
+        cleaned.push('\n');
+    }
+    cleaned.truncate(cleaned.trim_end().len());
+    cleaned
+}
+
+/// The character itself, or a visible one in place of one that acts on a terminal or on the order of text.
+fn visible(c: char) -> char {
+    match c {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).expect("control pictures are assigned"),
+        '\u{7f}' => '\u{2421}',
+        // C1 controls, bidirectional overrides and isolates, line and paragraph separators, the byte order mark.
+        '\u{80}'..='\u{9f}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{feff}' => '\u{fffd}',
+        other => other,
+    }
+}
+
+/// "a", "a and b", "a, b and c".
+#[must_use]
+pub fn listing<S: AsRef<str>>(items: &[S]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [head @ .., last] => {
+            let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", head.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// "1 trial", "3 trials".
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(count as f64, 0)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn controls_are_made_visible() {
+        assert_eq!(line("a\x1b[31mred\x07\x7f\u{9b}x"), "a␛[31mred␇␡\u{fffd}x");
+        assert_eq!(line("  one\r\n\ttwo  "), "one two");
+        assert_eq!(line("abc\u{202e}def"), "abc\u{fffd}def");
+        assert_eq!(block("a\tb  \nc\x1b\n\n"), "a    b\nc␛");
+    }
+
+    #[test]
+    fn items_are_listed_and_counted() {
+        assert_eq!(listing(&["a", "b", "c"]), "a, b and c");
+        assert_eq!((counted(1, "trial").as_str(), counted(2000, "trial").as_str()), ("1 trial", "2,000 trials"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_control_character_survives(text in any::<String>()) {
+            prop_assert!(!line(&text).chars().any(char::is_control));
+            prop_assert!(!block(&text).chars().any(|c| c.is_control() && c != '\n'));
+        }
+    }
+}
