@@ -34,6 +34,17 @@ fn the_schema_is_json_and_every_built_in_study_is_listed() {
 }
 
 #[test]
+fn a_cause_is_told_once() {
+    let bench = Bench::new();
+    fs::create_dir(bench.store()).expect("a directory where the store should be");
+    let (code, _, err) = bench.run(&["list", "runs"]);
+    assert_eq!(code, 5, "{err}");
+    assert_eq!(err.matches("disk I/O error").count(), 1, "{err}");
+    let (_, _, err) = bench.run(&["verify", "/nonexistent/run.fstone"]);
+    assert_eq!(err.matches("No such file or directory").count(), 1, "{err}");
+}
+
+#[test]
 fn an_unknown_study_is_bad_input_and_says_which_there_are() {
     let bench = Bench::new();
     let (code, _, err) = bench.run(&["run", "smal-file"]);

@@ -100,3 +100,53 @@ fn files_are_short_and_words_are_chosen() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// What makes an error print its cause twice: a text that names the cause, and a chain that leads to it as well.
+///
+/// One rule for the whole workspace: an error's text names its cause, and no error of ours chains one. Only what is
+/// `transparent` has a `#[from]`, since it has no text of its own. The binary adds contexts; these are printed as a chain.
+fn chained_causes(text: &str) -> Vec<usize> {
+    let (mut in_error, mut transparent, mut found) = (false, false, Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let code = line.trim_start();
+        match code {
+            _ if code.starts_with("#[derive(") && code.contains("Error") => in_error = true,
+            _ if line == "}" || line.ends_with(");") && !line.starts_with(' ') => in_error = false,
+            _ if code.starts_with("#[error(") => transparent = code.starts_with("#[error(transparent)"),
+            _ => {}
+        }
+        let field = code.strip_prefix("pub ").unwrap_or(code).starts_with("source:");
+        let chains = in_error && (field || code.contains("#[source]") || code.contains("#[from]") && !transparent);
+        if chains || code.starts_with("fn source(&self) -> Option<&(dyn") {
+            found.push(number + 1);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_cause_is_printed_once() {
+    let twice = "#[derive(Debug, thiserror::Error)]\nenum E {\n    #[error(\"a: {source}\")]\n    A { source: B },\n    \
+                 #[error(\"c: {0}\")]\n    C(#[from] D),\n    #[error(transparent)]\n    T(#[from] U),\n}\nstruct S {\n    \
+                 source: B,\n}\n";
+    assert_eq!(
+        chained_causes(&twice.replace("A { source", "A {\n        source")),
+        [5, 7],
+        "the rule finds both kinds"
+    );
+    let root = root();
+    let mut files = Vec::new();
+    rust_files(&root.join("crates"), &mut files);
+    let wrong: Vec<String> = files
+        .iter()
+        .flat_map(|file| {
+            let text = fs::read_to_string(file).expect("source is UTF-8");
+            chained_causes(&text).into_iter().map(|line| format!("{}:{line}", file.display())).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "these chain a cause that their text names: call the field `cause`, write `impl From` for #[from]\n{}",
+        wrong.join("\n")
+    );
+}

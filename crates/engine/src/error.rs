@@ -41,7 +41,7 @@ pub enum LoadError {
     },
     /// A thread could not be started.
     #[error(
-        "thread {started} of {wanted} could not be started: {source}; lower the number of threads or raise `ulimit -u`"
+        "thread {started} of {wanted} could not be started: {cause}; lower the number of threads or raise `ulimit -u`"
     )]
     Threads {
         /// How many were.
@@ -49,7 +49,7 @@ pub enum LoadError {
         /// How many should have been.
         wanted: u32,
         /// Why.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// Something of the workload that cannot be done as it stands.
     #[error("the workload {what}")]

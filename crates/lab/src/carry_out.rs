@@ -63,25 +63,25 @@ pub enum RunEnd {
 pub enum LabError {
     /// The schedule.
     #[error("scheduling the trials: {0}")]
-    Schedule(#[from] ScheduleError),
+    Schedule(ScheduleError),
     /// The work directory.
     #[error("using the work directory: {0}")]
-    WorkDirectory(#[from] WorkDirectoryError),
+    WorkDirectory(WorkDirectoryError),
     /// The journal of undo.
     #[error("keeping the journal of undo: {0}")]
-    Journal(#[from] JournalError),
+    Journal(JournalError),
     /// A device that the study names may not be formatted.
     #[error("claiming the device: {0}")]
     Device(Box<Refusal>),
     /// A trial.
-    #[error("trial {} of {label:?}: {source}", id.repetition + 1)]
+    #[error("trial {} of {label:?}: {cause}", id.repetition + 1)]
     Trial {
         /// Which.
         id: TrialId,
         /// Its cell's label.
         label: String,
         /// Why.
-        source: ExecutorError,
+        cause: ExecutorError,
     },
     /// A trial's device or mount point could not be given back. It is recorded.
     #[error(
@@ -97,13 +97,31 @@ pub enum LabError {
         undo: Vec<UndoError>,
     },
     /// A trial could not be recorded.
-    #[error("recording trial {} of cell {}: {source}", id.repetition + 1, id.cell)]
+    #[error("recording trial {} of cell {}: {cause}", id.repetition + 1, id.cell)]
     Recorder {
         /// Which.
         id: TrialId,
         /// Why.
-        source: RecorderError,
+        cause: RecorderError,
     },
+}
+
+impl From<ScheduleError> for LabError {
+    fn from(cause: ScheduleError) -> Self {
+        Self::Schedule(cause)
+    }
+}
+
+impl From<WorkDirectoryError> for LabError {
+    fn from(cause: WorkDirectoryError) -> Self {
+        Self::WorkDirectory(cause)
+    }
+}
+
+impl From<JournalError> for LabError {
+    fn from(cause: JournalError) -> Self {
+        Self::Journal(cause)
+    }
 }
 
 /// Carries out what is left of a plan on this machine. Whichever way it ends, everything made is undone.
@@ -184,12 +202,12 @@ pub fn run_trials(
             total,
             remaining: remaining(started.elapsed(), made, total - position),
         });
-        let recording = |source| LabError::Recorder { id, source };
+        let recording = |cause| LabError::Recorder { id, cause };
         recorder.trial_started(id, position).map_err(recording)?;
         let seed = trial_seed(plan, id.repetition);
         let end = executor.run(&Job { cell, id, position, seed, sink });
         let label = || cell.label.clone();
-        let (mut trial, stuck) = match end.map_err(|source| LabError::Trial { id, label: label(), source })? {
+        let (mut trial, stuck) = match end.map_err(|cause| LabError::Trial { id, label: label(), cause })? {
             TrialEnd::Finished(trial) => (trial, None),
             TrialEnd::Cancelled => return Ok(RunEnd::Cancelled),
             TrialEnd::Stuck(trial, undo) => (trial, Some(undo)),

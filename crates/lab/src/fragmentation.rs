@@ -49,12 +49,12 @@ pub struct FragmentationFailure {
 #[derive(Debug, thiserror::Error)]
 pub enum FragmentationError {
     /// The tree is not there.
-    #[error("look at {path}: {source}")]
+    #[error("look at {path}: {cause}")]
     Root {
         /// The tree.
         path: PathBuf,
         /// The errno.
-        source: io::Error,
+        cause: io::Error,
     },
     /// It was asked to stop.
     #[error("count extents: stopped on request")]
@@ -67,7 +67,7 @@ pub enum FragmentationError {
 /// # Errors
 /// [`FragmentationError`]; what single files give is in [`Fragmentation::errors`].
 pub fn count(root: &Path, stop: &Stop) -> Result<Fragmentation, FragmentationError> {
-    let failed = |source| FragmentationError::Root { path: root.to_owned(), source };
+    let failed = |cause| FragmentationError::Root { path: root.to_owned(), cause };
     let device = fs::symlink_metadata(root).map_err(failed)?.dev();
     let directory = fs::File::open(root).map_err(failed)?;
     // Far cheaper than letting FIEMAP wait for file after file. If it fails, FIEMAP_FLAG_SYNC does it all the same.

@@ -32,12 +32,12 @@ pub struct WorkDirectory {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkDirectoryError {
     /// It cannot be made or written.
-    #[error("{}: {source}; name another with --work-directory", path.display())]
+    #[error("{}: {cause}; name another with --work-directory", path.display())]
     File {
         /// What.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Others could replace what is in it while root works on it.
     #[error("{}: others may write to {}, and root must not work there; chmod go-w it, or name another with --work-directory", path.display(), part.display())]
@@ -65,7 +65,7 @@ impl WorkDirectory {
     pub fn lock(path: &Path) -> Result<Self, WorkDirectoryError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
-            move |source| WorkDirectoryError::File { path, source }
+            move |cause| WorkDirectoryError::File { path, cause }
         };
         let made = !path.exists();
         // Only for its owner: images hold what was measured, and the mount points what was mounted.

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file could not be made, or given to its owner.
-    #[error("create the store {path}: {source}")]
+    #[error("create the store {path}: {cause}")]
     Create {
         /// The store's file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// There is no such file, and it was to be read only.
     #[error("open the store {path}: there is none yet; `fstone run` makes it")]
@@ -52,12 +52,12 @@ pub enum OpenError {
         known: i64,
     },
     /// SQLite could not.
-    #[error("open the store {path}: {source}")]
+    #[error("open the store {path}: {cause}")]
     Sqlite {
         /// The store's file.
         path: PathBuf,
         /// What SQLite said.
-        source: rusqlite::Error,
+        cause: rusqlite::Error,
     },
 }
 
@@ -134,7 +134,13 @@ pub enum RecordError {
     },
     /// SQLite could not.
     #[error("write to the store: {0}{cure}", cure = cure(.0))]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for RecordError {
+    fn from(cause: rusqlite::Error) -> Self {
+        Self::Sqlite(cause)
+    }
 }
 
 /// Why something could not be read.
@@ -156,7 +162,13 @@ pub enum ReadError {
     },
     /// SQLite could not.
     #[error("read the store: {0}{cure}", cure = cure(.0))]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for ReadError {
+    fn from(cause: rusqlite::Error) -> Self {
+        Self::Sqlite(cause)
+    }
 }
 
 /// The likely cure for what SQLite said.

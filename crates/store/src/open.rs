@@ -33,14 +33,14 @@ impl Store {
     /// # Errors
     /// [`OpenError`]: among others for a file of another program and for one of a newer fstone, both left untouched.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let create = |source| OpenError::Create { path: path.to_owned(), source };
+        let create = |cause| OpenError::Create { path: path.to_owned(), cause };
         let owner = Owner::caller();
         if let Some(parent) = path.parent() {
             create_directories(parent, owner).map_err(create)?;
         }
         create_file(path, owner).map_err(create)?;
 
-        let sqlite = |source| OpenError::sqlite(path, source);
+        let sqlite = |cause| OpenError::sqlite(path, cause);
         let mut connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
                 .map_err(sqlite)?;
@@ -77,7 +77,7 @@ impl Store {
             }
             other => other,
         }
-        .map_err(|source| OpenError::sqlite(path, source))?;
+        .map_err(|cause| OpenError::sqlite(path, cause))?;
         match kind {
             Kind::Store(version) if version == VERSION => Ok(Self { connection, path: path.to_owned() }),
             kind => Err(OpenError::unfit(path, kind)),
@@ -157,11 +157,11 @@ fn immutable_uri(path: &Path) -> PathBuf {
 }
 
 impl OpenError {
-    fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
+    fn sqlite(path: &Path, cause: rusqlite::Error) -> Self {
         let path = path.to_owned();
-        match source.sqlite_error_code() {
+        match cause.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::Foreign { path },
-            _ => Self::Sqlite { path, source },
+            _ => Self::Sqlite { path, cause },
         }
     }
 

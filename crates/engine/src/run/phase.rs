@@ -146,9 +146,9 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
                 let builder = std::thread::Builder::new().name(format!("load-{thread}")).stack_size(STACK_BYTES);
                 match builder.spawn_scoped(scope, body) {
                     Ok(_) => started += 1,
-                    Err(source) => {
+                    Err(cause) => {
                         gate.open(false);
-                        return Err(LoadError::Threads { started, wanted, source });
+                        return Err(LoadError::Threads { started, wanted, cause });
                     }
                 }
             }

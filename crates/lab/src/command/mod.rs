@@ -173,14 +173,14 @@ pub enum RunError {
         program: String,
     },
     /// It could not be started or watched.
-    #[error("{command}: {call}: {source}")]
+    #[error("{command}: {call}: {cause}")]
     System {
         /// As typed.
         command: String,
         /// What was tried.
         call: &'static str,
         /// The errno.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// It ran longer than its limit and was killed with its process group.
     #[error("{command}: not done within {limit:?}; killed")]

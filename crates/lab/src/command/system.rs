@@ -85,7 +85,7 @@ impl CommandRunner for SystemRunner {
         }
         let program =
             find_program(&command.program).ok_or_else(|| RunError::NotFound { program: command.program.clone() })?;
-        let failed = |call| move |source: std::io::Error| RunError::System { command: command.typed(), call, source };
+        let failed = |call| move |cause: std::io::Error| RunError::System { command: command.typed(), call, cause };
 
         let parent = rustix::process::getpid();
         let mut prepared = Command::new(program);

@@ -30,12 +30,12 @@ pub enum DeviceError {
         words: String,
     },
     /// Others than root could replace the image while root works on it.
-    #[error("{}: {source}", directory.display())]
+    #[error("{}: {cause}", directory.display())]
     Unsafe {
         /// Where the image was to be.
         directory: PathBuf,
         /// Whose part of its path is whose.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A queue setting of the study is not to be had.
     #[error("queue setting {name} = {value:?}: {words}")]
@@ -48,12 +48,12 @@ pub enum DeviceError {
         words: String,
     },
     /// The kernel or the work directory failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {cause}")]
     System {
         /// What was tried.
         what: String,
         /// Why it failed.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The journal of undo could not be kept.
     #[error(transparent)]
@@ -120,11 +120,11 @@ pub(crate) fn make_image(
     // The journal is read by a later `clean` from wherever that is started.
     let failed = |what: &str| {
         let what = format!("{what} {}", directory.join(IMAGE_NAME).display());
-        move |source| DeviceError::System { what, source }
+        move |cause| DeviceError::System { what, cause }
     };
     let directory = &directory.canonicalize().map_err(failed("making image"))?;
     if let Some(part) = custody::replaceable(directory).map_err(failed("making image"))? {
-        return Err(DeviceError::Unsafe { directory: directory.clone(), source: custody::open(&part) });
+        return Err(DeviceError::Unsafe { directory: directory.clone(), cause: custody::open(&part) });
     }
     let image = directory.join(IMAGE_NAME);
     let entry = undo.record(Entry::Image { path: image.clone(), id: None })?;
@@ -166,7 +166,7 @@ fn provide_loop(
     let mut snatches = 0;
     let index = loop {
         let free = machine.devices.free_loop();
-        let index = free.map_err(|source| DeviceError::System { what: "finding a free loop device".into(), source })?;
+        let index = free.map_err(|cause| DeviceError::System { what: "finding a free loop device".into(), cause })?;
         let entry = undo.record(Entry::Loop { index, image: id })?;
         match machine.devices.attach_loop(index, &file, settings) {
             Ok(()) => break index,
@@ -180,7 +180,7 @@ fn provide_loop(
                     io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => {
                         DeviceError::Unsuitable { words: format!("loop device: {error}") }
                     }
-                    _ => DeviceError::System { what: format!("attaching /dev/loop{index}"), source: error },
+                    _ => DeviceError::System { what: format!("attaching /dev/loop{index}"), cause: error },
                 });
             }
         }
@@ -190,10 +190,10 @@ fn provide_loop(
 }
 
 fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Result<ScratchDevice, DeviceError> {
-    let failed = |what: &'static str| move |source| DeviceError::System { what: what.into(), source };
+    let failed = |what: &'static str| move |cause| DeviceError::System { what: what.into(), cause };
     let existing = match machine.devices.zrams() {
         Ok(zrams) => zrams.into_iter().map(|(index, _)| index).collect(),
-        Err(source) => return Err(failed("listing zram devices")(source)),
+        Err(cause) => return Err(failed("listing zram devices")(cause)),
     };
     let to_come = undo.record(Entry::ZramToCome { existing })?;
     let index = match machine.devices.add_zram() {

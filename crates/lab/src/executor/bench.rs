@@ -155,10 +155,10 @@ impl<'a, 'm> Bench<'a, 'm> {
         self.look_at_space()?;
         if let DeviceSpec::Directory { path } = &job.cell.device {
             let parent = path.as_ref().map_or_else(|| self.host.work.path().to_owned(), PathBuf::from);
-            let parent = fs::canonicalize(&parent).map_err(|source| ExecutorError::Work { path: parent, source })?;
-            let failed = |source| ExecutorError::Work { path: parent.clone(), source };
+            let parent = fs::canonicalize(&parent).map_err(|cause| ExecutorError::Work { path: parent, cause })?;
+            let failed = |cause| ExecutorError::Work { path: parent.clone(), cause };
             if let Some(part) = custody::replaceable(&parent).map_err(failed)? {
-                return Err(ExecutorError::Work { path: parent, source: custody::open(&part) }.into());
+                return Err(ExecutorError::Work { path: parent, cause: custody::open(&part) }.into());
             }
             let path = parent.join(format!("{TREE_PREFIX}{}", std::process::id()));
             let tree = |id| Entry::Tree { path: path.clone(), id };
@@ -197,10 +197,10 @@ impl<'a, 'm> Bench<'a, 'm> {
         let entry = self.host.undo.record(entry)?;
         match fs::create_dir(&path) {
             Ok(()) => Ok(entry),
-            Err(source) => {
+            Err(cause) => {
                 // What stands there is not ours.
                 self.host.undo.forget(entry);
-                Err(ExecutorError::Work { path, source }.into())
+                Err(ExecutorError::Work { path, cause }.into())
             }
         }
     }
@@ -213,7 +213,7 @@ impl<'a, 'm> Bench<'a, 'm> {
             .machine
             .devices
             .space(&directory)
-            .map_err(|source| ExecutorError::Work { path: directory.clone(), source })?;
+            .map_err(|cause| ExecutorError::Work { path: directory.clone(), cause })?;
         if space.is_used_up() {
             let words = format!("{}: only {} free", directory.display(), format_bytes(space.free_bytes));
             let reason = Reason::new(DEVICE, words).with_cure("name a work directory with more room");

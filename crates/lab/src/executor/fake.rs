@@ -60,8 +60,8 @@ impl Executor for FakeExecutor {
             return Ok(TrialEnd::Cancelled);
         }
         if self.failing_at == Some(job.position) {
-            let source = std::io::Error::other("scripted");
-            return Err(ExecutorError::Work { path: "fake".into(), source });
+            let cause = std::io::Error::other("scripted");
+            return Err(ExecutorError::Work { path: "fake".into(), cause });
         }
         self.runs.push(job.id);
         let outcome = self.outcomes.iter().find(|(cell, _)| *cell == job.id.cell);

@@ -60,17 +60,17 @@ pub enum TrialEnd {
 pub enum ExecutorError {
     /// The device.
     #[error("setting up the device: {0}")]
-    Device(#[from] DeviceError),
+    Device(DeviceError),
     /// The journal of undo.
     #[error("keeping the journal of undo: {0}")]
-    Journal(#[from] JournalError),
+    Journal(JournalError),
     /// Something in the work directory.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Work {
         /// What.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The plan names a kernel this executor has not.
     #[error("kernel {kernel} needs another executor")]
@@ -89,6 +89,18 @@ pub enum ExecutorError {
         /// What is left.
         undo: Vec<UndoError>,
     },
+}
+
+impl From<DeviceError> for ExecutorError {
+    fn from(cause: DeviceError) -> Self {
+        Self::Device(cause)
+    }
+}
+
+impl From<JournalError> for ExecutorError {
+    fn from(cause: JournalError) -> Self {
+        Self::Journal(cause)
+    }
 }
 
 /// Carries out trials.

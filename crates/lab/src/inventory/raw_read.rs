@@ -43,14 +43,14 @@ pub struct RawRead {
 #[derive(Debug, thiserror::Error)]
 pub enum RawReadError {
     /// Something did not work.
-    #[error("{doing} {path} with direct I/O: {source}")]
+    #[error("{doing} {path} with direct I/O: {cause}")]
     System {
         /// "open", "read" or "write".
         doing: &'static str,
         /// What.
         path: PathBuf,
         /// The errno.
-        source: io::Error,
+        cause: io::Error,
     },
     /// There is no device whose speed could be measured.
     #[error("measure the device of {path}: it is in memory")]
@@ -87,7 +87,7 @@ pub fn raw_read(path: &Path, duration: Duration) -> Result<RawRead, RawReadError
 }
 
 fn read_device(path: &Path, duration: Duration) -> Result<RawRead, RawReadError> {
-    let failed = |doing| move |source| RawReadError::System { doing, path: path.to_owned(), source };
+    let failed = |doing| move |cause| RawReadError::System { doing, path: path.to_owned(), cause };
     let mut device = direct().read(true).open(path).map_err(failed("open"))?;
     let bytes = device.seek(SeekFrom::End(0)).map_err(failed("read"))?;
     if bytes < LEAST_FILE_BYTES {
@@ -98,7 +98,7 @@ fn read_device(path: &Path, duration: Duration) -> Result<RawRead, RawReadError>
 }
 
 fn read_file(directory: &Path, duration: Duration) -> Result<RawRead, RawReadError> {
-    let failed = |doing| move |source| RawReadError::System { doing, path: directory.to_owned(), source };
+    let failed = |doing| move |cause| RawReadError::System { doing, path: directory.to_owned(), cause };
     let mounts = crate::mount::read_mountinfo().unwrap_or_default();
     if super::mount_of(directory, &mounts).is_some_and(|mount| ["tmpfs", "ramfs"].contains(&&*mount.kernel_name)) {
         return Err(RawReadError::InMemory { path: directory.to_owned() });

@@ -89,7 +89,7 @@ impl Mounter for FakeMounter {
         }
         let mut mounts = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = mounts.iter().rposition(|mount| mount.target == target) else {
-            return Err(UnmountError::Failed { target: target.to_owned(), source: io::ErrorKind::InvalidInput.into() });
+            return Err(UnmountError::Failed { target: target.to_owned(), cause: io::ErrorKind::InvalidInput.into() });
         };
         mounts.remove(at);
         Ok(())

@@ -86,7 +86,7 @@ impl Mounter for KernelMounter {
                 }
                 Err(Errno::BUSY) => return Err(UnmountError::Busy { target: target.to_owned(), by: users_of(target) }),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(UnmountError::Failed { target: target.to_owned(), source: errno.into() }),
+                Err(errno) => return Err(UnmountError::Failed { target: target.to_owned(), cause: errno.into() }),
             }
         }
     }

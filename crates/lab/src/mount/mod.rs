@@ -88,12 +88,12 @@ pub enum UnmountError {
         by: Vec<String>,
     },
     /// Anything else.
-    #[error("{}: {source}", target.display())]
+    #[error("{}: {cause}", target.display())]
     Failed {
         /// The mount point.
         target: PathBuf,
         /// The errno.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 

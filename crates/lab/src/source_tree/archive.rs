@@ -18,16 +18,16 @@ const LIMIT: Duration = Duration::from_secs(3600);
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// A file or directory.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// tar could not be run.
     #[error("running tar: {0}")]
-    Run(#[from] RunError),
+    Run(RunError),
     /// tar failed.
     #[error("tar ended with {status}: {words}")]
     Tar {
@@ -36,6 +36,12 @@ pub enum ArchiveError {
         /// What it said.
         words: String,
     },
+}
+
+impl From<RunError> for ArchiveError {
+    fn from(cause: RunError) -> Self {
+        Self::Run(cause)
+    }
 }
 
 /// Where [`archive`] keeps the archive of a tree, made or not yet.
@@ -151,7 +157,7 @@ fn tar(arguments: &[&str], runner: &dyn CommandRunner) -> Result<(), ArchiveErro
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> ArchiveError + use<> {
     let path = path.to_owned();
-    move |source| ArchiveError::File { path, source }
+    move |cause| ArchiveError::File { path, cause }
 }
 
 #[cfg(test)]

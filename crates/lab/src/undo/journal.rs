@@ -47,12 +47,12 @@ enum Durable {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     File {
         /// The journal.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// An earlier run was killed.
     #[error(
@@ -120,7 +120,7 @@ impl<'m> Undo<'m> {
     /// Opens the journal of a work directory, whose lock the caller holds, with what an earlier run left open.
     pub(super) fn open(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
         let path = work_directory.join(FILE_NAME);
-        let failed = |source| JournalError::File { path: path.clone(), source };
+        let failed = |cause| JournalError::File { path: path.clone(), cause };
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -159,7 +159,7 @@ impl<'m> Undo<'m> {
         let id = self.next;
         self.next += 1;
         self.append(&Line::Made { id, entry: entry.clone() }, Durable::Now)
-            .map_err(|source| JournalError::File { path: self.path.clone(), source })?;
+            .map_err(|cause| JournalError::File { path: self.path.clone(), cause })?;
         self.open.push((id, entry));
         Ok(id)
     }

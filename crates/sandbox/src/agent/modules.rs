@@ -10,34 +10,34 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// There is no list of modules.
-    #[error("no modules are known: {directory}/modules.dep: {source}")]
+    #[error("no modules are known: {directory}/modules.dep: {cause}")]
     NoList {
         /// Where it was looked for.
         directory: String,
         /// Why it cannot be read.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Neither built in nor on the list.
     #[error("this kernel has no module {0}")]
     Unknown(String),
     /// The file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     File {
         /// Of the module.
         path: String,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Compressed in a way this agent cannot undo.
     #[error("{0} is compressed; unpack the kernel's modules on the host")]
     Compressed(String),
     /// The kernel refused it.
-    #[error("the kernel refused {path}: {source}")]
+    #[error("the kernel refused {path}: {cause}")]
     Refused {
         /// Of the module.
         path: String,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
@@ -65,7 +65,7 @@ impl Modules {
     pub fn open(directory: Option<&Path>) -> Result<Self, LoadError> {
         let directory = directory.unwrap_or_else(|| Path::new("/lib/modules"));
         let list = fs::read_to_string(directory.join("modules.dep"))
-            .map_err(|source| LoadError::NoList { directory: directory.display().to_string(), source })?;
+            .map_err(|cause| LoadError::NoList { directory: directory.display().to_string(), cause })?;
         let optional = |name| fs::read_to_string(directory.join(name)).unwrap_or_default();
         let (builtin, soft, aliases) =
             (optional("modules.builtin"), optional("modules.softdep"), optional("modules.alias"));
@@ -141,21 +141,21 @@ impl Modules {
 
     fn load_file(&self, path: &Path) -> Result<(), LoadError> {
         let shown = || path.display().to_string();
-        let mut file = File::open(path).map_err(|source| LoadError::File { path: shown(), source })?;
+        let mut file = File::open(path).map_err(|cause| LoadError::File { path: shown(), cause })?;
         match rustix::system::finit_module(&file, c"", 0) {
             Ok(()) | Err(Errno::EXIST) => return Ok(()),
             Err(Errno::NOEXEC | Errno::OPNOTSUPP | Errno::INVAL) => {}
-            Err(error) => return Err(LoadError::Refused { path: shown(), source: error.into() }),
+            Err(error) => return Err(LoadError::Refused { path: shown(), cause: error.into() }),
         }
         // Some kernels cannot read a module through every filesystem: give them the bytes.
         let mut image = Vec::new();
-        file.read_to_end(&mut image).map_err(|source| LoadError::File { path: shown(), source })?;
+        file.read_to_end(&mut image).map_err(|cause| LoadError::File { path: shown(), cause })?;
         if !image.starts_with(b"\x7fELF") {
             return Err(LoadError::Compressed(shown()));
         }
         match rustix::system::init_module(&image, c"") {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
-            Err(error) => Err(LoadError::Refused { path: shown(), source: error.into() }),
+            Err(error) => Err(LoadError::Refused { path: shown(), cause: error.into() }),
         }
     }
 }

@@ -77,7 +77,13 @@ pub enum ReadError {
     },
     /// The stream failed.
     #[error("the channel is broken: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(cause: io::Error) -> Self {
+        Self::Io(cause)
+    }
 }
 
 /// Reads frames from a stream.

@@ -19,10 +19,22 @@ pub enum WriteError {
     },
     /// The head has no JSON form.
     #[error("its head cannot be written as JSON: {0}")]
-    Head(#[from] serde_json::Error),
+    Head(serde_json::Error),
     /// The stream refused it.
     #[error("the channel is broken: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<serde_json::Error> for WriteError {
+    fn from(cause: serde_json::Error) -> Self {
+        Self::Head(cause)
+    }
+}
+
+impl From<io::Error> for WriteError {
+    fn from(cause: io::Error) -> Self {
+        Self::Io(cause)
+    }
 }
 
 /// The bytes of one frame.

@@ -27,12 +27,12 @@ pub enum BootError {
         bounds: &'static str,
     },
     /// The host could not provide something.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {cause}")]
     Host {
         /// What was attempted.
         what: String,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Its process could not be started.
     #[error(transparent)]
@@ -50,7 +50,7 @@ pub enum BootError {
 impl BootError {
     pub(crate) fn host(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
-        move |source| Self::Host { what, source }
+        move |cause| Self::Host { what, cause }
     }
 }
 

@@ -21,20 +21,20 @@ const FRESH: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// A file or directory.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The tool is not there.
-    #[error("{tool} cannot be run: {source}; fetching packages takes apt and dpkg, so give a path instead")]
+    #[error("{tool} cannot be run: {cause}; fetching packages takes apt and dpkg, so give a path instead")]
     NoTool {
         /// apt-get, apt-cache or dpkg.
         tool: &'static str,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The tool failed.
     #[error("{command} ended with {status}: {output}")]
@@ -53,7 +53,7 @@ pub enum FetchError {
 
 fn file_error(path: &Path) -> impl FnOnce(io::Error) -> FetchError {
     let path = path.to_owned();
-    move |source| FetchError::File { path, source }
+    move |cause| FetchError::File { path, cause }
 }
 
 /// Runs a tool to its end and gives what it printed.
@@ -63,7 +63,7 @@ fn run(tool: &'static str, arguments: &[OsString], directory: &Path) -> Result<S
         .current_dir(directory)
         .env("LC_ALL", "C.UTF-8")
         .output()
-        .map_err(|source| FetchError::NoTool { tool, source })?;
+        .map_err(|cause| FetchError::NoTool { tool, cause })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -88,12 +88,12 @@ impl Kernel {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or directory of the store.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The registry is not what fstone writes.
     #[error("{path} is damaged: {problem}; remove it and add the kernels again")]
@@ -129,7 +129,7 @@ pub enum StoreError {
 
 pub(crate) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
-    move |source| StoreError::File { path, source }
+    move |cause| StoreError::File { path, cause }
 }
 
 /// What to add.
@@ -274,7 +274,7 @@ impl Store {
                 Ok(Registry { kernels: registry.kernels.into_iter().map(|kernel| kernel.with_paths(here)).collect() })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Registry::default()),
-            Err(source) => Err(StoreError::File { path, source }),
+            Err(cause) => Err(StoreError::File { path, cause }),
         }
     }
 

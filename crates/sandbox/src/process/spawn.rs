@@ -39,22 +39,22 @@ pub enum SpawnError {
     #[error("{0:?} contains a NUL byte")]
     Nul(OsString),
     /// No pipe, thread or process to be had.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {cause}")]
     Resource {
         /// What was attempted.
         what: &'static str,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The new process could not become the program.
-    #[error("cannot {what} {program}: {source}")]
+    #[error("cannot {what} {program}: {cause}")]
     Exec {
         /// Which step failed.
         what: &'static str,
         /// The program.
         program: String,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Supervised {
 
 impl Launch {
     pub(crate) fn spawn(self) -> Result<Supervised, SpawnError> {
-        let resource = |what| move |error: Errno| SpawnError::Resource { what, source: error.into() };
+        let resource = |what| move |error: Errno| SpawnError::Resource { what, cause: error.into() };
         let (ended, ended_signal) = pipe_with(PipeFlags::CLOEXEC).map_err(resource("make a pipe"))?;
         let (answer, started) = mpsc::channel();
         let keeper = thread::Builder::new()
@@ -96,10 +96,9 @@ impl Launch {
                             let _ = answer.send(Ok((pidfd, confinement)));
                             (pid, keep)
                         }
-                        Err(source) => {
+                        Err(cause) => {
                             kill_all(pid, &pidfd);
-                            let _ =
-                                answer.send(Err(SpawnError::Resource { what: "keep the process's handle", source }));
+                            let _ = answer.send(Err(SpawnError::Resource { what: "keep the process's handle", cause }));
                             (pid, pidfd)
                         }
                     },
@@ -112,11 +111,11 @@ impl Launch {
                 drop(ended_signal);
                 end
             })
-            .map_err(|source| SpawnError::Resource { what: "start a thread", source })?;
+            .map_err(|cause| SpawnError::Resource { what: "start a thread", cause })?;
         // The keeper answers before it does anything that could wait.
         let (pidfd, confinement) = started.recv().map_err(|_| SpawnError::Resource {
             what: "start the keeper",
-            source: io::Error::other("its thread died"),
+            cause: io::Error::other("its thread died"),
         })??;
         Ok(Supervised { pidfd, confinement, ended, keeper: Some(keeper), end: None })
     }
@@ -143,7 +142,7 @@ impl Launch {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or(SpawnError::Resource { what: "start a process", source: io::Error::other("no attempt") }))
+        Err(last.unwrap_or(SpawnError::Resource { what: "start a process", cause: io::Error::other("no attempt") }))
     }
 }
 
@@ -242,7 +241,7 @@ impl Prepared {
         let mut descriptors = Vec::new();
         for (ours, number) in launch.descriptors {
             let moved = fcntl_dupfd_cloexec(&ours, lowest)
-                .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", source: error.into() })?;
+                .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", cause: error.into() })?;
             descriptors.push((moved, number));
         }
         let uid = rustix::process::geteuid().as_raw();
@@ -273,10 +272,10 @@ impl Prepared {
         };
         let (argv, environment) = (pointers(&self.argv), pointers(&self.environment));
         let (report, low) = pipe_with(PipeFlags::CLOEXEC)
-            .map_err(|error| SpawnError::Resource { what: "make a pipe", source: error.into() })?;
+            .map_err(|error| SpawnError::Resource { what: "make a pipe", cause: error.into() })?;
         // Above every number the child is to have.
         let report_child = fcntl_dupfd_cloexec(&low, 64)
-            .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", source: error.into() })?;
+            .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", cause: error.into() })?;
         drop(low);
 
         let mut pidfd: libc::c_int = -1;
@@ -294,15 +293,13 @@ impl Prepared {
             unsafe { self.child(namespaces, &argv, &environment, report_child.as_raw_fd()) }
         }
         if pid < 0 {
-            let source = io::Error::last_os_error();
-            return Err(SpawnError::Resource { what: "start a process", source });
+            let cause = io::Error::last_os_error();
+            return Err(SpawnError::Resource { what: "start a process", cause });
         }
         // SAFETY: the kernel stored a descriptor that is ours alone.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        let pid = Pid::from_raw(pid as i32).ok_or(SpawnError::Resource {
-            what: "start a process",
-            source: io::Error::other("it has no process id"),
-        })?;
+        let pid = Pid::from_raw(pid as i32)
+            .ok_or(SpawnError::Resource { what: "start a process", cause: io::Error::other("it has no process id") })?;
         drop(report_child);
 
         let mut failure = [0u8; 5];
@@ -323,7 +320,7 @@ impl Prepared {
         Err(SpawnError::Exec {
             what: STEPS[usize::from(failure[0]) % STEPS.len()],
             program: self.program.to_string_lossy().into_owned(),
-            source: io::Error::from_raw_os_error(errno),
+            cause: io::Error::from_raw_os_error(errno),
         })
     }
 

@@ -20,12 +20,12 @@ const DIRECTORIES: [&str; 9] = ["/dev", "/proc", "/sys", "/run", "/tmp", "/root"
 /// Writes an initramfs.
 pub(super) fn write(path: &Path, agent: &Path, programs: &[PathBuf], modules: &Set) -> Result<(), QemuError> {
     let partial = path.with_extension("new");
-    let error = |source| QemuError::File { path: path.to_owned(), source };
+    let error = |cause| QemuError::File { path: path.to_owned(), cause };
     let mut archive = Archive::new(BufWriter::new(File::create(&partial).map_err(error)?));
     for directory in DIRECTORIES {
         archive.directory(Path::new(directory)).map_err(error)?;
     }
-    let read = |path: &Path| fs::read(path).map_err(|source| QemuError::File { path: path.to_owned(), source });
+    let read = |path: &Path| fs::read(path).map_err(|cause| QemuError::File { path: path.to_owned(), cause });
     archive.file(Path::new("/init"), true, &read(agent)?).map_err(error)?;
     let mut files: BTreeSet<PathBuf> = programs.iter().cloned().collect();
     for program in std::iter::once(agent).chain(programs.iter().map(PathBuf::as_path)) {
@@ -49,7 +49,7 @@ pub(super) fn write(path: &Path, agent: &Path, programs: &[PathBuf], modules: &S
 /// The shared libraries of a program, its loader among them, at the paths it will look for them; none of a static
 /// program or a script.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>, QemuError> {
-    let image = fs::read(program).map_err(|source| QemuError::File { path: program.to_owned(), source })?;
+    let image = fs::read(program).map_err(|cause| QemuError::File { path: program.to_owned(), cause })?;
     let Some(loader) = interpreter_of(&image) else { return Ok(Vec::new()) };
     let failed = |problem: String| QemuError::Libraries { program: program.to_owned(), problem };
     let output = Command::new(&loader)

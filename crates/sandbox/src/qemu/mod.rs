@@ -79,20 +79,20 @@ pub enum QemuError {
     #[error("qemu-system-x86_64 is not installed (apt-get install --no-install-recommends qemu-system-x86)")]
     NoEmulator,
     /// A file.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The kernel could not be unpacked.
-    #[error("{path} cannot be unpacked: {source}")]
+    #[error("{path} cannot be unpacked: {cause}")]
     Vmlinux {
         /// The image.
         path: PathBuf,
         /// Why.
-        source: VmlinuxError,
+        cause: VmlinuxError,
     },
     /// Its modules could not be collected.
     #[error(transparent)]
@@ -171,7 +171,7 @@ impl QemuSpec {
         }
         let file = |path: &Path| {
             let path = path.to_owned();
-            move |source| QemuError::File { path, source }
+            move |cause| QemuError::File { path, cause }
         };
         fs::create_dir_all(&self.cache).map_err(file(&self.cache))?;
         let cache = fs::canonicalize(&self.cache).map_err(file(&self.cache))?;
@@ -179,7 +179,7 @@ impl QemuSpec {
         if !vmlinux.is_file() {
             let image = fs::read(&self.kernel.binary).map_err(file(&self.kernel.binary))?;
             let unpacked = vmlinux::extract(&image)
-                .map_err(|source| QemuError::Vmlinux { path: self.kernel.binary.clone(), source })?;
+                .map_err(|cause| QemuError::Vmlinux { path: self.kernel.binary.clone(), cause })?;
             let partial = vmlinux.with_extension("new");
             fs::write(&partial, unpacked).and_then(|()| fs::rename(&partial, &vmlinux)).map_err(file(&vmlinux))?;
         }
@@ -286,7 +286,7 @@ fn forget_old(cache: &Path) {
 fn fingerprint<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<u32, QemuError> {
     let mut text = String::new();
     for path in paths {
-        let error = |source| QemuError::File { path: path.clone(), source };
+        let error = |cause| QemuError::File { path: path.clone(), cause };
         let data = fs::metadata(path).map_err(error)?;
         text.push_str(&format!("{} {} {:?}\n", path.display(), data.len(), data.modified().map_err(error)?));
     }

@@ -32,20 +32,20 @@ pub(super) struct Set {
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
     /// A file.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// It is compressed.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     Compressed {
         /// Which.
         path: PathBuf,
         /// Why it stays so.
-        source: VmlinuxError,
+        cause: VmlinuxError,
     },
 }
 
@@ -104,10 +104,10 @@ impl Set {
         done: &mut HashSet<String>,
     ) -> Result<(), ModulesError> {
         let Some(path) = files.get(name).filter(|_| done.insert(name.to_owned())) else { return Ok(()) };
-        let bytes = fs::read(path).map_err(|source| ModulesError::File { path: path.clone(), source })?;
+        let bytes = fs::read(path).map_err(|cause| ModulesError::File { path: path.clone(), cause })?;
         let module = match tool_for(&bytes) {
             Some(tool) => {
-                decompress(tool, &bytes).map_err(|source| ModulesError::Compressed { path: path.clone(), source })?
+                decompress(tool, &bytes).map_err(|cause| ModulesError::Compressed { path: path.clone(), cause })?
             }
             None => bytes,
         };

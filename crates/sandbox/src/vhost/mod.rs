@@ -63,23 +63,23 @@ impl DiskSpec {
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// The image cannot be used.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     Image {
         /// Of the image.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The sector size is none that guests understand.
     #[error("sectors of {0} bytes are not possible; 512 and 4096 are")]
     SectorSize(u32),
     /// No socket or thread to be had.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {cause}")]
     Host {
         /// What was attempted.
         what: &'static str,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
@@ -100,8 +100,8 @@ impl Disk {
         if !matches!(spec.sector_bytes, 512 | 4096) {
             return Err(DiskError::SectorSize(spec.sector_bytes));
         }
-        let image_error = |source| DiskError::Image { path: spec.image.clone(), source };
-        let host_error = |what| move |source| DiskError::Host { what, source };
+        let image_error = |cause| DiskError::Image { path: spec.image.clone(), cause };
+        let host_error = |what| move |cause| DiskError::Host { what, cause };
         let image = OpenOptions::new().read(true).write(true).open(&spec.image).map_err(image_error)?;
         let bytes = image.metadata().map_err(image_error)?.len();
         if bytes == 0 || !bytes.is_multiple_of(u64::from(spec.sector_bytes)) {

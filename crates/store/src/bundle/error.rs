@@ -17,12 +17,12 @@ pub enum ExportError {
         path: PathBuf,
     },
     /// The file could not be written.
-    #[error("write the bundle {path}: {source}")]
+    #[error("write the bundle {path}: {cause}")]
     Io {
         /// The bundle.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
@@ -30,12 +30,12 @@ pub enum ExportError {
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// The file could not be read, is cut short, or its compression is damaged.
-    #[error("read the bundle {path}: {source}")]
+    #[error("read the bundle {path}: {cause}")]
     Io {
         /// The bundle.
         path: PathBuf,
         /// What the system or the decompressor said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A newer fstone wrote it.
     #[error(

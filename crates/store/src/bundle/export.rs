@@ -18,7 +18,7 @@ const COMPRESSION_LEVEL: i32 = 9;
 /// # Errors
 /// [`ExportError`].
 pub fn export(store: &Store, run: u64, path: &Path) -> Result<(), ExportError> {
-    let failed = |source| ExportError::Io { path: path.to_owned(), source };
+    let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
     if path.symlink_metadata().is_ok() {
         return Err(ExportError::Exists { path: path.to_owned() });
     }

@@ -84,7 +84,7 @@ pub fn check_bytes(bytes: &[u8], compressed: bool) -> Result<Contents, BundleErr
     if !compressed {
         return visit_archive(path, bytes, limits, part);
     }
-    let unpacked = unpacking(bytes).map_err(|source| unreadable(path, source))?;
+    let unpacked = unpacking(bytes).map_err(|cause| unreadable(path, cause))?;
     visit_archive(path, unpacked, limits, part)
 }
 
@@ -100,7 +100,7 @@ pub(super) fn visit<E: From<BundleError>>(
     limits: Limits,
     part: impl FnMut(Part) -> Result<(), E>,
 ) -> Result<Contents, E> {
-    let failed = |source| unreadable(path, source);
+    let failed = |cause| unreadable(path, cause);
     let file = File::open(path).map_err(failed)?;
     visit_archive(path, unpacking(BufReader::new(file)).map_err(failed)?, limits, part)
 }
@@ -119,7 +119,7 @@ fn visit_archive<E: From<BundleError>>(
     limits: Limits,
     mut part: impl FnMut(Part) -> Result<(), E>,
 ) -> Result<Contents, E> {
-    let failed = |source| unreadable(path, source);
+    let failed = |cause| unreadable(path, cause);
     let mut archive = tar::Archive::new(Bounded { inner: bytes, left: limits.total_bytes });
     // Raw: extensions (long names, sparse files, …) are entries like any other then, and refused.
     let mut entries = Entries {
@@ -180,10 +180,10 @@ fn malformed(path: &Path, why: &str) -> BundleError {
     BundleError::Malformed { path: path.to_owned(), why: harmless(why) }
 }
 
-fn unreadable(path: &Path, source: io::Error) -> BundleError {
-    let told = source.to_string();
-    let source = if told.contains(char::is_control) { io::Error::new(source.kind(), harmless(&told)) } else { source };
-    BundleError::Io { path: path.to_owned(), source }
+fn unreadable(path: &Path, cause: io::Error) -> BundleError {
+    let told = cause.to_string();
+    let cause = if told.contains(char::is_control) { io::Error::new(cause.kind(), harmless(&told)) } else { cause };
+    BundleError::Io { path: path.to_owned(), cause }
 }
 
 /// Parsers quote what they do not understand; nothing of it is to reach a terminal that would obey.
@@ -204,7 +204,7 @@ struct Entries<'p, 'a, R: Read> {
 impl<R: Read> Entries<'_, '_, R> {
     /// Name and content of the next entry.
     fn next(&mut self) -> Result<Option<(String, Vec<u8>)>, BundleError> {
-        let failed = |source| unreadable(self.path, source);
+        let failed = |cause| unreadable(self.path, cause);
         let Some(entry) = self.entries.next() else { return Ok(None) };
         let mut entry = entry.map_err(failed)?;
         self.count += 1;

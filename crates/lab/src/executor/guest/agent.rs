@@ -162,7 +162,7 @@ impl Seat {
         let place = fs::create_dir_all(&bench.place);
         let ended = match place {
             Ok(()) => bench.step(step, &mut report),
-            Err(source) => Err(Halt::from(crate::executor::ExecutorError::Work { path: bench.place.clone(), source })),
+            Err(cause) => Err(Halt::from(crate::executor::ExecutorError::Work { path: bench.place.clone(), cause })),
         };
         if ended.is_ok() {
             bench.after(step);

@@ -139,10 +139,10 @@ impl Bench<'_, '_> {
 
     fn make_guest_directory(&mut self, path: &Path, program: PathBuf) -> Result<(), Halt> {
         let entry = self.host.undo.record(Entry::Guest { path: path.to_owned(), program })?;
-        fs::create_dir(path).map_err(|source| {
+        fs::create_dir(path).map_err(|cause| {
             // What stands there is not ours.
             self.host.undo.forget(entry);
-            ExecutorError::Work { path: path.to_owned(), source }.into()
+            ExecutorError::Work { path: path.to_owned(), cause }.into()
         })
     }
 
