@@ -46,6 +46,9 @@ pub struct DiskSpec {
     pub sector_bytes: u32,
     /// Whether the guest may give blocks back (they become holes in the image).
     pub discard: bool,
+    /// Whether what the guest read or flushed may stay in the host's page cache. Reading it again then costs no more than
+    /// memory does, even after the guest dropped its own caches.
+    pub host_cache: bool,
     /// How fast it is.
     pub speed: Speed,
     /// What is to go wrong.
@@ -53,9 +56,16 @@ pub struct DiskSpec {
 }
 
 impl DiskSpec {
-    /// A sound disk with 512-byte sectors, as fast as the host, that can discard.
+    /// A sound disk with 512-byte sectors, as fast as the device below the image, that can discard.
     pub fn new(image: impl Into<PathBuf>) -> Self {
-        Self { image: image.into(), sector_bytes: 512, discard: true, speed: Speed::default(), faults: Vec::new() }
+        Self {
+            image: image.into(),
+            sector_bytes: 512,
+            discard: true,
+            host_cache: false,
+            speed: Speed::default(),
+            faults: Vec::new(),
+        }
     }
 }
 

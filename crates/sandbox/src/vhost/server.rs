@@ -110,21 +110,13 @@ impl Connection {
         if self.is_running()
             && let Some(queue) = &mut self.queue
         {
-            let (tell, next) = engine.serve(queue, &self.memory);
-            self.next = next;
-            self.tell_guest(tell);
+            self.next = engine.serve(queue, &self.memory, &|| interrupt(self.call.as_ref()));
         }
         Ok(())
     }
 
     fn is_running(&self) -> bool {
         self.enabled && self.kick.is_some() && self.queue.as_ref().is_some_and(QueueT::ready)
-    }
-
-    fn tell_guest(&self, tell: bool) {
-        if tell && let Some(call) = &self.call {
-            let _ = rustix::io::write(call, &1u64.to_ne_bytes());
-        }
     }
 
     fn handle(&mut self, message: &mut Message, engine: &mut Engine) -> Result<(), ProtocolError> {
@@ -200,7 +192,9 @@ impl Connection {
                 self.ring(*ring)?;
                 self.call = call;
                 // What was completed before this message was read went to the file before, where nobody may look any more.
-                self.tell_guest(self.is_running());
+                if self.is_running() {
+                    interrupt(self.call.as_ref());
+                }
             }
             Call::EnableRing { ring, enable } => {
                 self.ring(*ring)?;
@@ -236,16 +230,21 @@ impl Connection {
         let running = self.is_running();
         self.ring(ring)?;
         let Some(queue) = &mut self.queue else { return Ok(0) };
-        let mut tell = false;
         if running {
-            (tell, _) = engine.complete(queue, &self.memory, true);
+            engine.complete_all(queue, &self.memory, &|| interrupt(self.call.as_ref()));
         }
         queue.set_ready(false);
         let base = u32::from(queue.next_avail());
-        self.tell_guest(tell);
         self.kick = None;
         self.next = None;
         Ok(base)
+    }
+}
+
+/// Tells the guest that requests were completed.
+fn interrupt(call: Option<&OwnedFd>) {
+    if let Some(call) = call {
+        let _ = rustix::io::write(call, &1u64.to_ne_bytes());
     }
 }
 

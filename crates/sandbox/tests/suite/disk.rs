@@ -86,22 +86,39 @@ impl Driver {
         self.memory.write_obj(next, GuestAddress(at + 14)).unwrap();
     }
 
-    /// Puts one request on the ring.
+    /// Puts one request on the ring and says so.
     fn submit(&mut self, kind: u32, sector: u64, data_bytes: u32) {
+        self.queue(0, kind, sector, data_bytes);
+        self.kick.write(1).unwrap();
+    }
+
+    /// Puts one request on the ring, in a place of its own.
+    fn queue(&mut self, place: u64, kind: u32, sector: u64, data_bytes: u32) {
         const NEXT: u16 = 1;
         const WRITE: u16 = 2;
-        self.memory.write_obj(kind, GuestAddress(HEAD)).unwrap();
-        self.memory.write_obj(0u32, GuestAddress(HEAD + 4)).unwrap();
-        self.memory.write_obj(sector, GuestAddress(HEAD + 8)).unwrap();
-        self.memory.write_obj(0xffu8, GuestAddress(STATUS)).unwrap();
-        self.descriptor(0, HEAD, 16, NEXT, if data_bytes == 0 { 2 } else { 1 });
-        self.descriptor(1, DATA, data_bytes, NEXT | if kind == IN { WRITE } else { 0 }, 2);
-        self.descriptor(2, STATUS, 1, WRITE, 0);
+        let (head, status, first) = (HEAD + place * 16, STATUS + place, place * 3);
+        self.memory.write_obj(kind, GuestAddress(head)).unwrap();
+        self.memory.write_obj(0u32, GuestAddress(head + 4)).unwrap();
+        self.memory.write_obj(sector, GuestAddress(head + 8)).unwrap();
+        self.memory.write_obj(0xffu8, GuestAddress(status)).unwrap();
+        let after_head = if data_bytes == 0 { first + 2 } else { first + 1 } as u16;
+        self.descriptor(first, head, 16, NEXT, after_head);
+        self.descriptor(first + 1, DATA, data_bytes, NEXT | if kind == IN { WRITE } else { 0 }, first as u16 + 2);
+        self.descriptor(first + 2, status, 1, WRITE, 0);
         let slot = AVAILABLE + 4 + u64::from(self.available % RING) * 2;
-        self.memory.write_obj(0u16, GuestAddress(slot)).unwrap();
+        self.memory.write_obj(first as u16, GuestAddress(slot)).unwrap();
         self.available += 1;
         self.memory.write_obj(self.available, GuestAddress(AVAILABLE + 2)).unwrap();
-        self.kick.write(1).unwrap();
+    }
+
+    /// Waits for an interrupt; whether one came within 20 seconds.
+    fn interrupted(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        // SAFETY: the descriptor is the event's, which lives as long as `self`.
+        #[expect(unsafe_code, reason = "EventFd does not lend its descriptor")]
+        let call = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.call.as_raw_fd()) };
+        let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&call, PollFlags::IN)], Some(&limit)).unwrap() == 1
     }
 
     /// Does one request and gives its status byte.
@@ -179,6 +196,61 @@ fn faults_hit_what_they_name() {
     drop(driver);
     let counters = disk.finish();
     assert_eq!((counters.injected_errors, counters.stalled, counters.writes), (1, 1, 4), "{counters:?}");
+}
+
+/// Bytes of a file that are in the page cache, by mincore(2).
+fn cached_bytes(path: &std::path::Path) -> usize {
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+    let file = File::open(path).unwrap();
+    let bytes = file.metadata().unwrap().len() as usize;
+    let mut resident = vec![0u8; bytes.div_ceil(4096)];
+    // SAFETY: a mapping of its own, never accessed; `resident` has a byte for each of its pages.
+    #[expect(unsafe_code, reason = "mincore(2) has no safe wrapper")]
+    unsafe {
+        let at = mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, &file, 0).unwrap();
+        assert_eq!(libc::mincore(at, bytes, resident.as_mut_ptr()), 0);
+        munmap(at, bytes).unwrap();
+    }
+    resident.iter().filter(|&&page| page & 1 != 0).count() * 4096
+}
+
+#[test]
+fn what_was_read_or_flushed_is_cold_again() {
+    for host_cache in [false, true] {
+        let (directory, disk) = disk(|spec| spec.host_cache = host_cache);
+        let image = directory.path().join("image");
+        if rustix::fs::statfs(&image).unwrap().f_type == libc::TMPFS_MAGIC {
+            eprintln!("skipped: the temporary directory is a tmpfs, whose files are always in memory");
+            return;
+        }
+        let mut driver = Driver::connect(&disk);
+        assert_eq!(driver.request(OUT, 0, 256 << 10), 0);
+        assert_eq!(cached_bytes(&image), 256 << 10, "the write cache, before the flush");
+        assert_eq!(driver.request(FLUSH, 0, 0), 0);
+        let after_flush = cached_bytes(&image);
+        assert_eq!(driver.request(IN, 0, 128 << 10), 0);
+        let after_read = cached_bytes(&image);
+        let expected = if host_cache { (256 << 10, 256 << 10) } else { (0, 0) };
+        assert_eq!((after_flush, after_read), expected, "host_cache: {host_cache}");
+    }
+}
+
+/// A flush that takes long must not hold up a read that was done before it.
+#[test]
+fn a_read_does_not_wait_for_the_flush_behind_it() {
+    let (_directory, disk) = disk(|_| ());
+    let mut driver = Driver::connect(&disk);
+    driver.queue(0, IN, 0, 4096);
+    driver.queue(1, FLUSH, 0, 0);
+    driver.kick.write(1).unwrap();
+    // One interrupt for each: had the read waited for the flush, there would be one for both.
+    let mut interrupts = 0;
+    while interrupts < 2 && driver.interrupted() {
+        interrupts += driver.call.read().unwrap();
+    }
+    assert_eq!(interrupts, 2);
+    let used: u16 = driver.memory.read_obj(GuestAddress(USED + 2)).unwrap();
+    assert_eq!(used, 2);
 }
 
 #[test]
