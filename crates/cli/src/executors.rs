@@ -8,7 +8,7 @@ use crate::{
     terminal::Failure,
 };
 use fstone_lab::{
-    executor::{Flavour, GuestOptions, default_kernel},
+    agent::{Flavour, GuestOptions, default_kernel},
     filesystem,
 };
 use fstone_model::{

@@ -22,8 +22,8 @@ fn is_root() -> bool {
 }
 
 fn main() -> ExitCode {
-    if fstone_lab::executor::is_agent() {
-        fstone_lab::executor::agent_main();
+    if fstone_lab::agent::is_agent() {
+        fstone_lab::agent::agent_main();
     }
     let arguments = Arguments::parse();
     let context = commands::Context::new(&arguments.global);

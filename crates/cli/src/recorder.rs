@@ -1,7 +1,7 @@
 //! Joins the lab's recorder to the store: a trial is on the disk before the next one starts.
 
 use crate::commands::now_unix_ns;
-use fstone_lab::carry_out::{Recorder, RecorderError};
+use fstone_lab::run::carry_out::{Recorder, RecorderError};
 use fstone_model::{Trial, result::TrialId};
 use fstone_store::Store;
 

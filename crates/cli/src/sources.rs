@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use fstone_formats::study::{SourceTree as Wanted, put_source_trees, source_trees};
 use fstone_lab::{
     machine::Machine,
-    source_tree::{self, LINUX_FILES, SourceTree},
+    source_archive,
+    source_tree::{LINUX_FILES, SourceTree},
 };
 use fstone_model::{Cell, Plan};
 use std::{
@@ -70,24 +71,24 @@ fn archive_of(wanted: Wanted, named: Option<&Path>, missing: Missing) -> Result<
             return Ok(path);
         }
         prepare(&format!("Packing {}", path.display()))?;
-        return source_tree::archive_of(&path, &directory, &*Machine::host().runner)
+        return source_archive::archive_of(&path, &directory, &*Machine::host().runner)
             .context("failed to prepare the source tree")
             .or_exit(Exit::LabFailed);
     }
     let files = match wanted {
         Wanted::Made { files } => files,
-        Wanted::Kernel => match source_tree::installed(Path::new(SYSTEM_SOURCES)) {
+        Wanted::Kernel => match source_archive::installed(Path::new(SYSTEM_SOURCES)) {
             Some(path) => return Ok(path),
             None => LINUX_FILES,
         },
     };
     let tree = SourceTree { files, seed: SEED };
-    let archive = source_tree::archive_path(tree, &directory);
+    let archive = source_archive::archive_path(tree, &directory);
     if archive.is_file() || missing == Missing::Name {
         return Ok(archive);
     }
     prepare(&format!("Making a source tree of {files} files, once"))?;
-    source_tree::archive(tree, &directory, &*Machine::host().runner)
+    source_archive::archive(tree, &directory, &*Machine::host().runner)
         .context("failed to prepare the source tree")
         .or_exit(Exit::LabFailed)
 }
@@ -99,7 +100,7 @@ fn unpack(plan: &mut Plan) -> Result<(), Failure> {
         plan.cells.iter().filter_map(of).filter(|tree| Path::new(tree).is_file()).collect();
     let directory = paths::default_cache().join("sources");
     for archive in archives {
-        let tree = source_tree::unpacked(Path::new(&archive), &directory, &*Machine::host().runner)
+        let tree = source_archive::unpacked(Path::new(&archive), &directory, &*Machine::host().runner)
             .with_context(|| format!("failed to prepare the source tree: unpacking {archive}"))
             .or_exit(Exit::BadInput)?;
         for cell in plan.cells.iter_mut().filter(|cell| cell.filesystem.tree.as_deref() == Some(&archive)) {

@@ -1,35 +1,30 @@
 //! The laboratory: carries out a plan, trial by trial, on real devices and real filesystems.
 //!
-//! Reading order: [`carry_out`] is the loop over trials, [`schedule`] their order; [`executor`] carries out one, from
-//! the device to its release. Below it, each behind a trait with a fake for tests and gathered in a
-//! [`machine::Machine`]: [`command`] runs programs, [`mount`] mounts, [`device`] sets up what may be formatted, the
-//! executor's loader runs loads. [`filesystem`] has the adapters, one small file each; [`undo`] remembers what was made,
-//! so that it can be undone; [`meters`], [`fragmentation`] and [`inventory`] look at the machine; [`describe`] tells what
-//! would be done.
+//! Four rooms. [`run`] has the schedule and the loop over trials; [`trial`] carries out one, from the device to its
+//! release; [`agent`] does so under another kernel; [`place`] has what is made for it: devices, mounts, and the journal
+//! that undoes them. The borders to the world, each behind a trait with a fake for tests, are gathered in a
+//! [`machine::Machine`]: [`command`] runs programs, [`place::mount`] mounts, [`place::device`] sets up what may be
+//! formatted, the trial's loader runs loads. [`filesystem`] has the adapters, one small file each; [`meters`],
+//! [`fragmentation`] and [`inventory`] look at the machine.
 //!
-//! What this crate must *not* do: it stores nothing (finished trials go to a [`carry_out::Recorder`]), draws nothing on a
+//! What this crate must *not* do: it stores nothing (finished trials go to a [`run::carry_out::Recorder`]), draws nothing on a
 //! terminal (events go to an [`events::ProgressSink`]), parses no study file, and formats nothing that is not a
-//! [`device::ScratchDevice`].
+//! [`place::device::ScratchDevice`].
 
-pub mod carry_out;
+pub mod agent;
 pub mod command;
-mod custody;
-pub mod describe;
-pub mod device;
 pub mod events;
-pub mod executor;
 pub mod faults;
 pub mod filesystem;
 pub mod fragmentation;
 pub mod inventory;
 pub mod machine;
 pub mod meters;
-pub mod mount;
-pub mod schedule;
+pub mod place;
+pub mod run;
+pub mod source_archive;
 pub mod source_tree;
-mod steady;
 pub mod stop;
 #[cfg(test)]
 mod testing;
-pub mod undo;
-pub mod work_directory;
+pub mod trial;

@@ -2,11 +2,13 @@
 
 use crate::{
     command::{CommandRunner, FakeRunner, SystemRunner},
-    device::{Devices, FakeDevices, KernelDevices},
-    executor::{EngineLoader, FakeLoader, Loader},
     faults::Faults,
-    mount::{FakeMounter, KernelMounter, Mounter},
+    place::{
+        device::{Devices, FakeDevices, KernelDevices},
+        mount::{FakeMounter, KernelMounter, Mounter},
+    },
     stop::Stop,
+    trial::{EngineLoader, FakeLoader, Loader},
 };
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use fstone_analysis::Analysis;
-use fstone_lab::executor::load_figures;
+use fstone_lab::trial::load_figures;
 use fstone_model::{Dataset, LoadReport, StepResult, Trial, histogram::BUCKETS, metric::catalog, units};
 use fstone_store::{ReadError, bundle};
 use std::path::Path;

@@ -7,7 +7,7 @@ use crate::{
     terminal::{self, CommandResult, OrExit},
 };
 use anyhow::Context as _;
-use fstone_lab::{machine::Machine, undo::clean as undo};
+use fstone_lab::{machine::Machine, place::undo::clean as undo};
 use std::fmt::Write as _;
 
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {

@@ -36,7 +36,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     refuse_commands(&plan, arguments)?;
     announce(&recorded, &plan);
     if options.dry_run {
-        let plan = fstone_lab::describe::describe(&plan, &context.work_directory).to_string();
+        let plan = fstone_lab::run::describe::describe(&plan, &context.work_directory).to_string();
         terminal::print_lines(&plan);
         return Ok(Exit::Success);
     }

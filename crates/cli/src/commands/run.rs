@@ -15,9 +15,9 @@ use crate::{
 use anyhow::Context as _;
 use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
 use fstone_lab::{
-    carry_out::{LabOptions, RunEnd},
     inventory::{self, InventoryContext},
     machine::Machine,
+    run::carry_out::{LabOptions, RunEnd},
 };
 use fstone_model::{Dataset, Inventory, Plan, dataset::Run, study::DeviceSpec};
 use fstone_store::{RunSummary, Store};
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
                 repeats(plan.repeats),
                 plan.seed
             );
-            let plan = fstone_lab::describe::describe(plan, &context.work_directory);
+            let plan = fstone_lab::run::describe::describe(plan, &context.work_directory);
             terminal::print_lines(&format!("{head}{plan}"));
         }
         return Ok(Exit::Success);
@@ -264,8 +264,14 @@ fn trials(
     let options = lab_options(context, arguments);
     let progress = RunProgress::new(expected);
     let mut recorder = StoreRecorder { store, run: id, warning };
-    let end =
-        fstone_lab::carry_out::carry_out(&begun.run.plan, &options, &begun.trials, &mut recorder, &progress, cancel);
+    let end = fstone_lab::run::carry_out::carry_out(
+        &begun.run.plan,
+        &options,
+        &begun.trials,
+        &mut recorder,
+        &progress,
+        cancel,
+    );
     progress.finish();
     let end = end.with_context(|| format!("run {id} stopped; finished trials are kept")).or_exit(Exit::LabFailed)?;
     let interrupted = matches!(end, RunEnd::Cancelled);

@@ -7,8 +7,8 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_lab::{
-    device::{BlockFacts, Purpose, ScratchDevice},
     machine::Machine,
+    place::device::{BlockFacts, Purpose, ScratchDevice},
 };
 use fstone_model::{Plan, study::DeviceSpec, units::format_bytes};
 use std::{
@@ -90,7 +90,7 @@ fn question(path: &Path, facts: &BlockFacts) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_lab::device::{FileKind, Identity};
+    use fstone_lab::place::device::{FileKind, Identity};
 
     #[test]
     fn the_number_on_the_disk_is_asked_for_and_the_path_where_it_has_none() {

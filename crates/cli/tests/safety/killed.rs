@@ -5,7 +5,7 @@ use super::{
     may_use_devices,
 };
 use crate::support::{Bench, has_uml};
-use fstone_lab::schedule::block_order;
+use fstone_lab::run::schedule::block_order;
 use fstone_model::{Dataset, Outcome, Trial, result::TrialId};
 use fstone_store::{OpenError, Store};
 use std::{

@@ -5,7 +5,7 @@
 use super::existing;
 use crate::command::{CommandLine, CommandRunner, SystemRunner};
 use crate::filesystem;
-use crate::source_tree;
+use crate::source_archive;
 use crate::stop::Stop;
 use std::fs::OpenOptions;
 use std::io;
@@ -227,7 +227,7 @@ fn user_namespaces(runner: &dyn CommandRunner) -> Ability {
 
 /// The archive that Debian's linux-source packages bring.
 fn linux_source(directory: &Path) -> Ability {
-    source_tree::installed(directory).map_or_else(
+    source_archive::installed(directory).map_or_else(
         || Ability::new(false, "a generated tree serves; `apt-get install linux-source` brings a real one"),
         |path| Ability { available: true, detail: path.display().to_string() },
     )

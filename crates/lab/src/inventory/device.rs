@@ -2,7 +2,7 @@
 
 use super::{existing, mount_of, text};
 use crate::meters::DeviceNumber;
-use crate::mount::{MountEntry, read_mountinfo};
+use crate::place::mount::{MountEntry, read_mountinfo};
 use fstone_model::inventory::DeviceFacts;
 use std::fs;
 use std::path::{Path, PathBuf};

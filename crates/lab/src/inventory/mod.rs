@@ -18,7 +18,7 @@ pub use settings::STATES;
 pub use tools::tool_version;
 
 use crate::command::CommandRunner;
-use crate::mount::MountEntry;
+use crate::place::mount::MountEntry;
 use fstone_model::study::DeviceSpec;
 use fstone_model::{Inventory, Plan};
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub fn take(context: &InventoryContext<'_>, runner: &dyn CommandRunner) -> Inven
 /// The kernel's name of the filesystem that a path is on ("ext4"); of one that is not there yet, where it would be made.
 #[must_use]
 pub fn filesystem_of(path: &Path) -> Option<String> {
-    let mounts = crate::mount::read_mountinfo().ok()?;
+    let mounts = crate::place::mount::read_mountinfo().ok()?;
     mount_of(&existing(path)?, &mounts).map(|mount| mount.kernel_name.clone())
 }
 

@@ -99,7 +99,7 @@ fn read_device(path: &Path, duration: Duration) -> Result<RawRead, RawReadError>
 
 fn read_file(directory: &Path, duration: Duration) -> Result<RawRead, RawReadError> {
     let failed = |doing| move |cause| RawReadError::System { doing, path: directory.to_owned(), cause };
-    let mounts = crate::mount::read_mountinfo().unwrap_or_default();
+    let mounts = crate::place::mount::read_mountinfo().unwrap_or_default();
     if super::mount_of(directory, &mounts).is_some_and(|mount| ["tmpfs", "ramfs"].contains(&&*mount.kernel_name)) {
         return Err(RawReadError::InMemory { path: directory.to_owned() });
     }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn what_is_in_memory_has_no_device() {
         let shared_memory = Path::new("/dev/shm");
-        let mounts = crate::mount::read_mountinfo().expect("mounts");
+        let mounts = crate::place::mount::read_mountinfo().expect("mounts");
         if super::super::mount_of(shared_memory, &mounts).is_none_or(|mount| mount.kernel_name != "tmpfs") {
             eprintln!("skipped: /dev/shm is no tmpfs");
             return;

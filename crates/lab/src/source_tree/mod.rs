@@ -8,13 +8,10 @@
 //! Nothing here looks at a clock or at the machine. [`SourceTree::write`] writes below the directory it is given and
 //! nowhere else.
 
-mod archive;
 mod draw;
 mod makefile;
 mod shape;
 mod text;
-
-pub use archive::{ArchiveError, archive, archive_of, archive_path, installed, unpacked};
 
 use draw::Draw;
 use makefile::Objects;

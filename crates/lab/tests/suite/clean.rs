@@ -2,9 +2,11 @@
 
 use crate::support::{may_use_devices, scratch_directory};
 use fstone_lab::{
-    device::{Devices, FileId, KernelDevices, LoopSettings},
     machine::Machine,
-    undo::{CleanError, Entry, JournalError, clean},
+    place::{
+        device::{Devices, FileId, KernelDevices, LoopSettings},
+        undo::{CleanError, Entry, JournalError, clean},
+    },
 };
 use std::{
     fs,

@@ -6,8 +6,8 @@ use crate::{
     support::{Memory, assert_clean, cell, command, may_use_devices, options, plan, scratch_directory, shell, step},
 };
 use fstone_lab::{
-    carry_out::{LabError, RunEnd, carry_out},
     events::Silent,
+    run::carry_out::{LabError, RunEnd, carry_out},
 };
 use fstone_model::{
     Cell, Outcome, Step,

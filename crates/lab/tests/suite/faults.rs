@@ -2,16 +2,18 @@
 
 use crate::support::{Memory, cell, command, options, plan, scratch_directory, step};
 use fstone_lab::{
-    carry_out::{LabError, RunEnd, carry_out_on},
     command::FakeRunner,
-    device::FakeDevices,
     events::Silent,
-    executor::FakeLoader,
     faults::Faults,
     machine::Machine,
-    mount::{FakeMounter, Mounter},
+    place::{
+        device::FakeDevices,
+        mount::{FakeMounter, Mounter},
+        undo::clean,
+    },
+    run::carry_out::{LabError, RunEnd, carry_out_on},
     stop::Stop,
-    undo::clean,
+    trial::FakeLoader,
 };
 use fstone_model::{
     Outcome, Plan,

@@ -3,12 +3,12 @@
 
 use crate::support::{Memory, cell, command, options, plan, scratch_directory, shell, step};
 use fstone_lab::{
-    carry_out::{LabOptions, RunEnd, carry_out},
+    agent::{Flavour, GuestOptions, default_kernel},
     command::find_program,
     events::Silent,
-    executor::{Flavour, GuestOptions, default_kernel},
     machine::Machine,
-    undo::clean,
+    place::undo::clean,
+    run::carry_out::{LabOptions, RunEnd, carry_out},
 };
 use fstone_model::{
     Cell, Outcome, Plan, Step, Trial,

@@ -4,8 +4,8 @@ use crate::support::{
     Memory, assert_clean, cell, command, may_use_devices, options, plan, scratch_directory, shell, step,
 };
 use fstone_lab::{
-    carry_out::{RunEnd, carry_out},
     events::{Event, ProgressSink, Silent},
+    run::carry_out::{RunEnd, carry_out},
 };
 use fstone_model::{
     Outcome, Trial,

@@ -2,10 +2,10 @@
 
 use crate::support::{assert_clean, cell, command, may_use_devices, options, plan, scratch_directory, step};
 use fstone_lab::{
-    carry_out::{Recorder, RecorderError, RunEnd, carry_out},
     events::Silent,
     machine::Machine,
-    undo::clean,
+    place::undo::clean,
+    run::carry_out::{Recorder, RecorderError, RunEnd, carry_out},
 };
 use fstone_model::{
     Plan, Trial,

@@ -2,8 +2,8 @@
 
 use crate::support::{Memory, assert_clean, cell, may_use_devices, options, plan, scratch_directory, step};
 use fstone_lab::{
-    carry_out::{RunEnd, carry_out},
     events::{Event, LoadProgress, ProgressSink, Silent},
+    run::carry_out::{RunEnd, carry_out},
 };
 use fstone_model::{
     Outcome, Step, Trial, Workload,

@@ -5,9 +5,9 @@ use crate::{
     support::{cell, options, plan, scratch_directory},
 };
 use fstone_lab::{
-    carry_out::{Recorder, RecorderError, RunEnd, carry_out_on},
     events::Silent,
     machine::Machine,
+    run::carry_out::{Recorder, RecorderError, RunEnd, carry_out_on},
 };
 use fstone_model::{Trial, result::TrialId, study::DeviceSpec};
 use std::{fs, process::Command, sync::atomic::AtomicBool};

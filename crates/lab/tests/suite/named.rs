@@ -2,13 +2,15 @@
 
 use crate::support::{Memory, assert_clean, cell, command, may_use_devices, options, plan, scratch_directory, step};
 use fstone_lab::{
-    carry_out::{LabError, RunEnd, carry_out},
     command::{CommandLine, CommandRunner, SystemRunner},
-    device::{Devices, FileId, KernelDevices, LoopSettings, Purpose, Refusal, ScratchDevice},
     events::Silent,
     machine::Machine,
+    place::{
+        device::{Devices, FileId, KernelDevices, LoopSettings, Purpose, Refusal, ScratchDevice},
+        undo::clean,
+    },
+    run::carry_out::{LabError, RunEnd, carry_out},
     stop::Stop,
-    undo::clean,
 };
 use fstone_model::{
     Plan,

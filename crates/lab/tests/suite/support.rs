@@ -1,6 +1,6 @@
 //! Plans, recorders and looks at the machine that the tests share.
 
-use fstone_lab::carry_out::{LabOptions, Recorder, RecorderError};
+use fstone_lab::run::carry_out::{LabOptions, Recorder, RecorderError};
 use fstone_model::{
     Cell, Plan, Step, Trial,
     result::TrialId,

@@ -2,9 +2,11 @@
 
 use super::{FileId, LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, zram};
 use crate::{
-    custody,
     machine::Machine,
-    undo::{Entry, IMAGE_NAME, JournalError, Undo, UndoError},
+    place::{
+        custody,
+        undo::{Entry, IMAGE_NAME, JournalError, Undo, UndoError},
+    },
 };
 use fstone_model::study::DeviceSpec;
 use std::{

@@ -1,12 +1,11 @@
 //! What a run would do, without doing any of it: for `--dry-run`.
 
 use crate::{
+    agent::is_for_guest,
     command::{CommandLine, typed},
-    executor::is_for_guest,
     filesystem,
-    mount::MountRequest,
-    schedule::block_order,
-    undo::IMAGE_NAME,
+    place::{mount::MountRequest, undo::IMAGE_NAME},
+    run::schedule::block_order,
 };
 use fstone_model::{
     Cell, Plan, Step,

@@ -1,14 +1,19 @@
 //! Carrying out a plan: every trial that is not finished, in the schedule's order, each recorded as it ends.
 
 use crate::{
-    device::{DeviceLock, Purpose, Refusal, ScratchDevice},
+    agent::GuestOptions,
     events::{Event, ProgressSink},
-    executor::{Executor, ExecutorError, GuestOptions, HostExecutor, Job, TrialEnd},
     machine::Machine,
-    schedule::{Schedule, ScheduleError, trial_seed},
-    steady,
-    undo::{JournalError, UndoError},
-    work_directory::{WorkDirectory, WorkDirectoryError},
+    place::{
+        device::{DeviceLock, Purpose, Refusal, ScratchDevice},
+        undo::{JournalError, UndoError},
+        work_directory::{WorkDirectory, WorkDirectoryError},
+    },
+    run::{
+        schedule::{Schedule, ScheduleError, trial_seed},
+        steady,
+    },
+    trial::{Executor, ExecutorError, HostExecutor, Job, TrialEnd},
 };
 use fstone_model::{Plan, Trial, result::TrialId, study::DeviceSpec};
 use std::{

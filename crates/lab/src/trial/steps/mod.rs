@@ -10,7 +10,7 @@ use super::{
 use fstone_model::{Step, study::StepAction};
 
 impl Bench<'_, '_> {
-    pub(super) fn step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+    pub(crate) fn step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
         if self.is_for_guest(step) {
             return self.guest_step(step, report);
         }
@@ -56,7 +56,7 @@ impl Bench<'_, '_> {
     }
 
     /// What is read back after a step, outside its time.
-    pub(super) fn after(&mut self, step: &Step) {
+    pub(crate) fn after(&mut self, step: &Step) {
         match step.action {
             StepAction::Mkfs => self.read_superblock(),
             StepAction::Mount if self.record.effective.mount.is_none() => {

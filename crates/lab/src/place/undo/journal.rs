@@ -2,8 +2,8 @@
 
 use super::{Entry, UndoError, entry::By};
 use crate::{
-    device::{FileId, file_id},
     machine::Machine,
+    place::device::{FileId, file_id},
 };
 use serde::{Deserialize, Serialize};
 use std::{

@@ -4,20 +4,22 @@ use super::{
     GuestOptions,
     kept::keep,
     kernels::{Attachment, find},
-    wire::{PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, decode, encode},
+    protocol::{PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, decode, encode},
 };
 use crate::{
-    device::{DeviceError, Purpose, ScratchDevice, make_image},
     events::Event,
-    executor::{
+    filesystem::Filesystem,
+    meters::{MARK_BEGIN, MARK_END},
+    place::{
+        device::{DeviceError, Purpose, ScratchDevice, make_image},
+        undo::{Entry, GUEST_NAME},
+    },
+    stop::StopReason,
+    trial::{
         ExecutorError,
         bench::{Bench, StepReport, failed, skipped},
         host::{DEVICE, Halt},
     },
-    filesystem::Filesystem,
-    meters::{MARK_BEGIN, MARK_END},
-    stop::StopReason,
-    undo::{Entry, GUEST_NAME},
 };
 use fstone_model::{
     Cell, LoadReport, Outcome, Step,
@@ -45,16 +47,16 @@ const BOOT: &str = "boot";
 /// How long a guest may take to find its disk and load a filesystem's modules.
 const PREPARE_LIMIT: Duration = Duration::from_secs(120);
 /// How long a boot may take in all; the guest's own watch ends earlier.
-pub(in crate::executor) const BOOT_LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(600);
 /// How much longer than a step's limit the host waits: at the limit, the guest's kernel is first asked where it is stuck.
-pub(in crate::executor) const STUCK_GRACE: Duration = Duration::from_secs(30);
+pub(crate) const STUCK_GRACE: Duration = Duration::from_secs(30);
 /// Filesystems whose tools refuse to work for an ordinary user while any loop device of the host is mounted (they look
 /// behind each, which takes root), or open block devices only: they run in the guest, always, so that their times can be
 /// compared.
 const TOOLS_IN_GUEST: [&str; 2] = ["btrfs", "nilfs2"];
 
 /// A guest and its disk, for one trial.
-pub(in crate::executor) struct GuestBench {
+pub(crate) struct GuestBench {
     kernel: Kernel,
     attachment: Attachment,
     /// Its own: sockets, console, control files.
@@ -89,7 +91,7 @@ pub(crate) fn is_for_guest(cell: &Cell, step: &Step) -> bool {
 
 impl Bench<'_, '_> {
     /// The image, and a kernel to boot. The guest itself is started when the first step needs it.
-    pub(in crate::executor) fn set_up_guest(&mut self, filesystem: &dyn Filesystem) -> Result<ScratchDevice, Halt> {
+    pub(crate) fn set_up_guest(&mut self, filesystem: &dyn Filesystem) -> Result<ScratchDevice, Halt> {
         let job = self.job;
         let options = self.options()?;
         let found = find(&job.cell.kernel, &options.kernels);
@@ -147,17 +149,17 @@ impl Bench<'_, '_> {
     }
 
     /// Whether a step of this trial is made in a guest.
-    pub(in crate::executor) fn is_for_guest(&self, step: &Step) -> bool {
+    pub(crate) fn is_for_guest(&self, step: &Step) -> bool {
         self.guest.is_some() && is_for_guest(self.job.cell, step)
     }
 
     /// Whether it is to be started before this step.
-    pub(in crate::executor) fn needs_boot(&self, step: &Step) -> bool {
+    pub(crate) fn needs_boot(&self, step: &Step) -> bool {
         self.is_for_guest(step) && self.guest.as_ref().is_some_and(|seat| seat.guest.is_none())
     }
 
     /// Starts the guest and has it find its disk.
-    pub(in crate::executor) fn boot(&mut self) -> Result<(), Halt> {
+    pub(crate) fn boot(&mut self) -> Result<(), Halt> {
         let options = self.options()?.clone();
         let mut guest = self.start(&options)?;
         let mut seat = self.guest.take().expect("asked for with a guest only");
@@ -295,7 +297,7 @@ impl Bench<'_, '_> {
     }
 
     /// Has the guest make a step.
-    pub(in crate::executor) fn guest_step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+    pub(crate) fn guest_step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
         let (sink, stop) = (self.job.sink, self.host.machine.stop.flag());
         let seat = self.guest.as_mut().expect("asked for with a guest only");
         if let (StepAction::CopyIn { .. }, Flavour::Qemu) = (&step.action, seat.kernel.flavour) {
@@ -322,7 +324,7 @@ impl Bench<'_, '_> {
     }
 
     /// Before the host may check a filesystem, the guest has to let go of it.
-    pub(in crate::executor) fn unmount_in_guest(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+    pub(crate) fn unmount_in_guest(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
         if self.guest.as_ref().is_some_and(|seat| seat.mounted) {
             let unmount = Step { action: StepAction::Unmount, ..step.clone() };
             self.guest_step(&unmount, report)?;
@@ -370,7 +372,7 @@ impl Bench<'_, '_> {
     }
 
     /// Has the guest power off, and adds what is only known then. A guest that does not go in peace is a result too.
-    pub(in crate::executor) fn end_guest(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
+    pub(crate) fn end_guest(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
         let Some(mut seat) = self.guest.take() else { return ended };
         self.record.boot_time = seat.boot_time;
         let stopped = self.host.machine.stop.is_requested();

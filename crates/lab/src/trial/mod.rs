@@ -4,10 +4,9 @@
 //! order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made
 //! is undone at its end. How it went is data ([`fstone_model::Outcome`]); `Err` means that the lab itself failed.
 
-mod bench;
+pub(crate) mod bench;
 mod fake;
-mod guest;
-mod host;
+pub(crate) mod host;
 mod load;
 mod measure;
 mod preflight;
@@ -15,16 +14,16 @@ mod steps;
 mod watchdog;
 
 pub use fake::FakeExecutor;
-pub(crate) use guest::is_for_guest;
-pub use guest::{Flavour, GuestOptions, agent_main, default_kernel, is_agent};
 pub use host::HostExecutor;
 pub use load::{EngineLoader, FakeLoader, LoadFailure, LoadRequest, Loader, load_figures};
 pub use preflight::{Obstacle, preflight};
 
 use crate::{
-    device::DeviceError,
     events::ProgressSink,
-    undo::{JournalError, UndoError},
+    place::{
+        device::DeviceError,
+        undo::{JournalError, UndoError},
+    },
 };
 use fstone_model::{Cell, Trial, result::TrialId};
 use std::{io, path::PathBuf};

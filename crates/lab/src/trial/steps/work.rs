@@ -2,15 +2,15 @@
 
 use crate::{
     command::{CommandLine, CommandOutput, typed},
-    device::ScratchDevice,
     events::Event,
-    executor::{
+    meters::Meters,
+    place::device::ScratchDevice,
+    trial::{
         LoadFailure, LoadRequest,
         bench::{Bench, StepReport, failed},
         host::Halt,
         load::{error_words, load_figures},
     },
-    meters::Meters,
 };
 use fstone_model::{
     Outcome, Step, Workload,

@@ -2,18 +2,20 @@
 
 use super::{
     ExecutorError, HostExecutor, Job,
-    guest::{BOOT_LIMIT, GuestBench, STUCK_GRACE},
     host::{DEVICE, Halt, Record, nanoseconds},
     measure::measured,
     watchdog::Watch,
 };
 use crate::{
+    agent::{BOOT_LIMIT, GuestBench, STUCK_GRACE},
     command::{CommandLine, CommandOutput, RunError},
-    custody,
-    device::{ScratchDevice, Wanted, file_id, provide},
     events::Event,
     filesystem::{self, Filesystem},
-    undo::{Entry, TREE_PREFIX},
+    place::{
+        custody,
+        device::{ScratchDevice, Wanted, file_id, provide},
+        undo::{Entry, TREE_PREFIX},
+    },
 };
 use fstone_model::{
     Outcome, Step, StepResult,
@@ -37,34 +39,34 @@ const DEVICE_LIMIT: Duration = Duration::from_secs(120);
 const WATCHDOG_GRACE: Duration = Duration::from_secs(10);
 
 /// A trial in the making.
-pub(super) struct Bench<'a, 'm> {
-    pub(super) host: &'a mut HostExecutor<'m>,
-    pub(super) job: &'a Job<'a>,
-    pub(super) clock: Instant,
+pub(crate) struct Bench<'a, 'm> {
+    pub(crate) host: &'a mut HostExecutor<'m>,
+    pub(crate) job: &'a Job<'a>,
+    pub(crate) clock: Instant,
     /// None on a directory.
-    pub(super) filesystem: Option<&'static dyn Filesystem>,
-    pub(super) device: Option<ScratchDevice>,
+    pub(crate) filesystem: Option<&'static dyn Filesystem>,
+    pub(crate) device: Option<ScratchDevice>,
     /// The mount point, or the directory that stands for it.
-    pub(super) place: PathBuf,
+    pub(crate) place: PathBuf,
     /// The journal's entry of the mount, while it is mounted.
-    pub(super) mounted: Option<u64>,
+    pub(crate) mounted: Option<u64>,
     /// The journal's entry of a named device.
-    pub(super) scratch: Option<u64>,
+    pub(crate) scratch: Option<u64>,
     /// The guest that takes the running kernel's place.
-    pub(super) guest: Option<GuestBench>,
-    pub(super) record: Record,
+    pub(crate) guest: Option<GuestBench>,
+    pub(crate) record: Record,
 }
 
 /// What one step gives.
 #[derive(Default)]
-pub(super) struct StepReport {
-    pub(super) commands: Vec<CommandRecord>,
-    pub(super) figures: Vec<Figure>,
-    pub(super) load: Option<Box<fstone_model::LoadReport>>,
+pub(crate) struct StepReport {
+    pub(crate) commands: Vec<CommandRecord>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) load: Option<Box<fstone_model::LoadReport>>,
 }
 
 impl<'a, 'm> Bench<'a, 'm> {
-    pub(super) fn new(host: &'a mut HostExecutor<'m>, job: &'a Job<'a>, clock: Instant) -> Self {
+    pub(crate) fn new(host: &'a mut HostExecutor<'m>, job: &'a Job<'a>, clock: Instant) -> Self {
         let place = host.work.path().join(MOUNT_POINT_NAME);
         Self {
             host,
@@ -80,12 +82,12 @@ impl<'a, 'm> Bench<'a, 'm> {
         }
     }
 
-    pub(super) fn into_record(self) -> Record {
+    pub(crate) fn into_record(self) -> Record {
         self.record
     }
 
     /// Everything but the release.
-    pub(super) fn carry_out(&mut self) -> Result<(), Halt> {
+    pub(crate) fn carry_out(&mut self) -> Result<(), Halt> {
         let job = self.job;
         let space = self.space_directory();
         self.watched(DEVICE, DEVICE_LIMIT, space.as_deref(), Self::set_up)?;
@@ -232,17 +234,17 @@ impl<'a, 'm> Bench<'a, 'm> {
         Ok(())
     }
 
-    pub(super) fn metered<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Vec<Figure>) {
+    pub(crate) fn metered<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Vec<Figure>) {
         let device = self.device.as_ref().map(|device| device.path().to_owned());
         measured(device.as_deref(), || work(self))
     }
 
-    pub(super) fn warn(&mut self, words: String) {
+    pub(crate) fn warn(&mut self, words: String) {
         self.record.warnings.push(words);
     }
 
     /// Runs a command for a step and keeps its record.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         step: &Step,
         command: &CommandLine,
@@ -274,7 +276,7 @@ impl<'a, 'm> Bench<'a, 'm> {
     }
 
     /// The device, its adapter, and the assurance that it may be written now.
-    pub(super) fn scratch(&self, step: &Step) -> Result<(&'static dyn Filesystem, &ScratchDevice), Halt> {
+    pub(crate) fn scratch(&self, step: &Step) -> Result<(&'static dyn Filesystem, &ScratchDevice), Halt> {
         let (Some(filesystem), Some(device)) = (self.filesystem, &self.device) else {
             return Err(failed(step, "there is no device".into()));
         };
@@ -285,7 +287,7 @@ impl<'a, 'm> Bench<'a, 'm> {
     }
 
     /// For steps that work in the mounted filesystem.
-    pub(super) fn place(&self, step: &Step) -> Result<&Path, Halt> {
+    pub(crate) fn place(&self, step: &Step) -> Result<&Path, Halt> {
         if self.filesystem.is_some() && self.mounted.is_none() {
             return Err(failed(step, "nothing is mounted; put a mount step before".into()));
         }
@@ -293,10 +295,10 @@ impl<'a, 'm> Bench<'a, 'm> {
     }
 }
 
-pub(super) fn failed(step: &Step, words: String) -> Halt {
+pub(crate) fn failed(step: &Step, words: String) -> Halt {
     Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words)))
 }
 
-pub(super) fn skipped(step: &str, words: String) -> Halt {
+pub(crate) fn skipped(step: &str, words: String) -> Halt {
     Halt::Outcome(Outcome::Skipped(Reason::new(step, words)))
 }

@@ -3,7 +3,7 @@
 use crate::{
     filesystem::{self, Filesystem},
     machine::Machine,
-    mount::{MountOption, MountOptions},
+    place::mount::{MountOption, MountOptions},
 };
 use fstone_model::{
     Cell, Outcome,
@@ -146,7 +146,7 @@ fn too_small(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{command::FakeRunner, mount::FakeMounter, testing};
+    use crate::{command::FakeRunner, place::mount::FakeMounter, testing};
     use std::sync::Arc;
 
     #[test]

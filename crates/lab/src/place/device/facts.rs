@@ -1,7 +1,7 @@
 //! What can be found out about a path that somebody wants formatted.
 
 use super::{FileId, loops, split_number};
-use crate::mount::read_mountinfo;
+use crate::place::mount::read_mountinfo;
 use rustix::fs::{Mode, OFlags, open};
 use std::{
     fs, io,
@@ -132,7 +132,7 @@ pub(super) fn gather(path: &Path) -> io::Result<BlockFacts> {
             .map(drop)
             .map_err(rustix::io::Errno::raw_os_error),
         backing,
-        replaceable: crate::custody::replaceable(&canonical)?,
+        replaceable: crate::place::custody::replaceable(&canonical)?,
         identity: identity(&sysfs),
         canonical,
     })
@@ -169,7 +169,7 @@ fn is_swapped_to(number: (u32, u32)) -> io::Result<bool> {
 
 /// Mount points of a device in this mount namespace and, where they can be read, in all others.
 fn mounted_at(number: (u32, u32)) -> io::Result<Vec<PathBuf>> {
-    let of = |table: Vec<crate::mount::MountEntry>| {
+    let of = |table: Vec<crate::place::mount::MountEntry>| {
         table.into_iter().filter(|mount| mount.device == number).map(|mount| mount.target).collect::<Vec<_>>()
     };
     let mut targets = of(read_mountinfo()?);
@@ -184,7 +184,7 @@ fn mounted_at(number: (u32, u32)) -> io::Result<Vec<PathBuf>> {
             continue;
         }
         if let Ok(table) = fs::read(entry.path().join("mountinfo")) {
-            targets.extend(of(crate::mount::parse_mountinfo(&table)));
+            targets.extend(of(crate::place::mount::parse_mountinfo(&table)));
             seen.push(namespace);
         }
     }

@@ -1,6 +1,6 @@
 //! Removing a directory with all that is in it, and nothing that is not.
 
-use crate::device::{FileId, file_id};
+use crate::place::device::{FileId, file_id};
 use rustix::{
     fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat},
     io::Errno,

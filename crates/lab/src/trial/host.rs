@@ -1,12 +1,15 @@
 //! The running kernel as executor.
 
-use super::{Executor, ExecutorError, GuestOptions, Job, TrialEnd, bench::Bench, preflight};
+use super::{Executor, ExecutorError, Job, TrialEnd, bench::Bench, preflight};
 use crate::{
-    device::DeviceError,
+    agent::GuestOptions,
     machine::Machine,
+    place::{
+        device::DeviceError,
+        undo::{JournalError, Undo, UndoError},
+        work_directory::WorkDirectory,
+    },
     stop::StopReason,
-    undo::{JournalError, Undo, UndoError},
-    work_directory::WorkDirectory,
 };
 use fstone_model::{
     Outcome, Trial,
@@ -25,17 +28,17 @@ use std::{
 /// Carries trials out on the running kernel, or under another one in a guest. What devices and mounts need is root; a
 /// directory or a guest needs nothing.
 pub struct HostExecutor<'m> {
-    pub(super) machine: &'m Machine,
-    pub(super) work: &'m WorkDirectory,
-    pub(super) undo: Undo<'m>,
-    pub(super) allow_destroy: Vec<PathBuf>,
-    pub(super) measure_null: bool,
-    pub(super) cancel: &'m AtomicBool,
-    pub(super) guests: Option<&'m GuestOptions>,
+    pub(crate) machine: &'m Machine,
+    pub(crate) work: &'m WorkDirectory,
+    pub(crate) undo: Undo<'m>,
+    pub(crate) allow_destroy: Vec<PathBuf>,
+    pub(crate) measure_null: bool,
+    pub(crate) cancel: &'m AtomicBool,
+    pub(crate) guests: Option<&'m GuestOptions>,
 }
 
 /// How a trial's steps ended, before its release.
-pub(super) enum Halt {
+pub(crate) enum Halt {
     /// With an outcome.
     Outcome(Outcome),
     /// Because of `Stop`, while this step ran.
@@ -67,7 +70,7 @@ impl From<DeviceError> for Halt {
 }
 
 /// The step that setting up the device counts as.
-pub(super) const DEVICE: &str = "device";
+pub(crate) const DEVICE: &str = "device";
 
 impl<'m> HostExecutor<'m> {
     /// An executor that makes its images and mount points in a work directory.
@@ -173,12 +176,12 @@ impl Executor for HostExecutor<'_> {
 
 /// What a trial leaves on paper.
 #[derive(Default)]
-pub(super) struct Record {
-    pub(super) steps: Vec<StepResult>,
-    pub(super) effective: Effective,
-    pub(super) warnings: Vec<String>,
+pub(crate) struct Record {
+    pub(crate) steps: Vec<StepResult>,
+    pub(crate) effective: Effective,
+    pub(crate) warnings: Vec<String>,
     /// How long the guest took to boot, when there was one.
-    pub(super) boot_time: Option<Duration>,
+    pub(crate) boot_time: Option<Duration>,
 }
 
 /// The step under whose name what a guest cost is recorded.
@@ -205,6 +208,6 @@ impl Record {
 }
 
 /// A duration as the records have it.
-pub(super) fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! What can be undone, and how.
 
 use super::tree;
-use crate::{command::is_mark, device::FileId, machine::Machine};
+use crate::{command::is_mark, machine::Machine, place::device::FileId};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -313,10 +313,10 @@ fn mounts_of(machine: &Machine, target: &Path, device: (u32, u32)) -> io::Result
 
 /// A filesystem of one device shows that device's number, but btrfs and others that span devices show one of their own
 /// (major 0): those are known by what was mounted.
-fn is_of(mount: &crate::mount::MountEntry, device: (u32, u32)) -> bool {
+fn is_of(mount: &crate::place::mount::MountEntry, device: (u32, u32)) -> bool {
     mount.device == device
         || mount.device.0 == 0
-            && fs::metadata(&mount.source).is_ok_and(|facts| crate::device::split_number(facts.rdev()) == device)
+            && fs::metadata(&mount.source).is_ok_and(|facts| crate::place::device::split_number(facts.rdev()) == device)
 }
 
 /// What this run mounted it would recognise; anything else on its mount point must not pass for "unmounted".
@@ -355,7 +355,7 @@ fn remove_zram(machine: &Machine, index: u32) -> io::Result<()> {
 
 fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By) -> io::Result<()> {
     if by == By::Later {
-        let found = crate::device::filesystem_uuid(path, &*machine.runner);
+        let found = crate::place::device::filesystem_uuid(path, &*machine.runner);
         match (found.as_deref(), uuid) {
             (None, _) => return Ok(()),
             (Some(found), Some(recorded)) if found == recorded => {}

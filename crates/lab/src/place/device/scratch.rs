@@ -339,7 +339,7 @@ mod tests {
     use super::*;
     use crate::{
         command::{CommandOutput, FakeRunner},
-        device::{FakeDevices, fake::blank},
+        place::device::{FakeDevices, fake::blank},
     };
 
     const DISK: &str = "/dev/sdz";

@@ -1,7 +1,7 @@
 //! Archives of source trees: made ones, kept so that they are made once, and those of the user and the system.
 
-use super::SourceTree;
 use crate::command::{CommandLine, CommandRunner, RunError};
+use crate::source_tree::SourceTree;
 use std::{
     fs, io,
     path::{Path, PathBuf},

@@ -3,7 +3,7 @@
 use super::{JournalError, Undo, UndoError, entry::By};
 use crate::{
     machine::Machine,
-    work_directory::{WorkDirectory, WorkDirectoryError},
+    place::work_directory::{WorkDirectory, WorkDirectoryError},
 };
 use std::path::Path;
 

@@ -2,23 +2,22 @@
 //!
 //! A trial's image is made, formatted and checked on the host, as the user that fstone runs as. Everything in between
 //! (mounting, loads, commands, caches) is done in a guest booted for this trial alone, whose process 1 is this same
-//! binary. There it is again an executor on "the running kernel": [`agent`] takes a step at a time off the channel and
-//! carries it out with the code that does so on the host, meters included, on the guest's only disk. [`host`] is the
+//! binary. There it is again an executor on "the running kernel": [`served`] takes a step at a time off the channel and
+//! carries it out with the code that does so on the host, meters included, on the guest's only disk. [`guest`] is the
 //! other end: it boots, hands steps over, and knows how to tell how a guest ended.
 //!
-//! The border between the two is [`wire`]; both ends are one and the same binary, so it has no version of its own.
+//! The border between the two is [`protocol`]; both ends are one and the same binary, so it has no version of its own.
 
-mod agent;
-mod host;
+mod guest;
 mod kept;
 mod kernels;
-mod wire;
+mod protocol;
+mod served;
 
-pub use agent::{is_agent, main as agent_main};
 pub use fstone_sandbox::kernel::Flavour;
-pub(crate) use host::is_for_guest;
-pub(super) use host::{BOOT_LIMIT, GuestBench, STUCK_GRACE};
+pub(crate) use guest::{BOOT_LIMIT, GuestBench, STUCK_GRACE, is_for_guest};
 pub use kernels::default_kernel;
+pub use served::{is_agent, main as agent_main};
 
 use fstone_sandbox::{
     guest::Watch,

@@ -2,15 +2,17 @@
 
 use crate::{
     command::CommandOutput,
-    device::filesystem_uuid,
-    executor::{
+    filesystem::{Verdict, mkfs_of, mkfs_refused},
+    place::{
+        device::filesystem_uuid,
+        mount::{MountEntry, MountError, MountRequest},
+        undo::Entry,
+    },
+    trial::{
         ExecutorError,
         bench::{Bench, StepReport, failed},
         host::{Halt, nanoseconds},
     },
-    filesystem::{Verdict, mkfs_of, mkfs_refused},
-    mount::{MountEntry, MountError, MountRequest},
-    undo::Entry,
 };
 use fstone_model::{Outcome, Step, metric::catalog, outcome::Reason, result::CommandRecord, study::FsckMode};
 use std::time::{Duration, Instant};
@@ -130,7 +132,7 @@ impl Bench<'_, '_> {
 
     /// What was written is on the device, or its outcome is told: an unmount throws away without a word what it cannot
     /// write.
-    pub(in crate::executor) fn flush(&self, step: &str) -> Result<(), Halt> {
+    pub(crate) fn flush(&self, step: &str) -> Result<(), Halt> {
         if self.mounted.is_none() {
             return Ok(());
         }
@@ -141,7 +143,7 @@ impl Bench<'_, '_> {
     }
 
     /// The place's mount options, as the kernel shows them.
-    pub(in crate::executor) fn options_in_force(&self) -> Option<String> {
+    pub(crate) fn options_in_force(&self) -> Option<String> {
         let mounts = self.host.machine.mounter.mounts().ok()?;
         let below = mounts.iter().filter(|mount| self.place.starts_with(&mount.target));
         // Of mounts on the same directory the last one made covers the others.

@@ -1,6 +1,6 @@
 //! The directory that a run makes its images and mount points in, and that no other run uses at the same time.
 
-use crate::{custody, device::file_id};
+use crate::place::{custody, device::file_id};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,

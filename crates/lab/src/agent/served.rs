@@ -1,17 +1,19 @@
 //! The guest's end: process 1 carries steps out as an executor on the running kernel, which here is the guest's.
 
-use super::wire::{PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, decode, encode};
+use super::protocol::{PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, decode, encode};
 use crate::{
-    device::{Purpose, ScratchDevice},
     events::{Event, ProgressSink},
-    executor::{
+    filesystem::{self, Filesystem},
+    machine::Machine,
+    place::{
+        device::{Purpose, ScratchDevice},
+        work_directory::WorkDirectory,
+    },
+    trial::{
         HostExecutor, Job,
         bench::{Bench, StepReport},
         host::{DEVICE, Halt},
     },
-    filesystem::{self, Filesystem},
-    machine::Machine,
-    work_directory::WorkDirectory,
 };
 use fstone_model::{
     Cell, Outcome, Step,
@@ -162,7 +164,7 @@ impl Seat {
         let place = fs::create_dir_all(&bench.place);
         let ended = match place {
             Ok(()) => bench.step(step, &mut report),
-            Err(cause) => Err(Halt::from(crate::executor::ExecutorError::Work { path: bench.place.clone(), cause })),
+            Err(cause) => Err(Halt::from(crate::trial::ExecutorError::Work { path: bench.place.clone(), cause })),
         };
         if ended.is_ok() {
             bench.after(step);

@@ -1,7 +1,7 @@
 //! Looks, while a step runs, whether it has to stop before its time.
 
 use crate::{
-    device::Devices,
+    place::device::Devices,
     stop::{Stop, StopReason},
 };
 use std::{
@@ -73,7 +73,7 @@ impl Drop for End<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::FakeDevices;
+    use crate::place::device::FakeDevices;
 
     fn reason(limit: Duration, cancel: bool, free_bytes: u64) -> Option<StopReason> {
         let (stop, cancel, devices) = (Stop::default(), AtomicBool::new(cancel), FakeDevices::new());

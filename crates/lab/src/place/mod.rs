@@ -1,0 +1,7 @@
+//! Where a trial takes place: the work directory, devices, mounts, and the journal that undoes them.
+
+pub(crate) mod custody;
+pub mod device;
+pub mod mount;
+pub mod undo;
+pub mod work_directory;
