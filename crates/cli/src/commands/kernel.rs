@@ -8,7 +8,12 @@ use crate::{
     terminal::{self, CommandResult, OrExit},
 };
 use anyhow::Context as _;
-use fstone_sandbox::kernel::{Kernel, Store};
+use fstone_model::units::format_duration;
+use fstone_sandbox::kernel::{BuildProgress, Kernel, Store};
+use std::{
+    io::{IsTerminal, Write, stderr},
+    time::{Duration, Instant},
+};
 
 pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult {
     let store = Store::new(&context.kernels);
@@ -22,6 +27,16 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
                 let added = store.add(what).with_context(|| format!("failed to add the kernel {what}"));
                 terminal::print(&line(&added.or_exit(Exit::CannotHere)?));
             }
+        }
+        KernelAction::Build { source, name } => {
+            paths::create_directory(&context.kernels)
+                .with_context(|| format!("cannot make {}", context.kernels.display()))
+                .or_exit(Exit::LabFailed)?;
+            let mut told = Told::default();
+            let built = store.build(source, name.as_deref(), &mut |progress| told.tell(&progress));
+            told.finish();
+            let built = built.with_context(|| format!("failed to build a kernel from {source}"));
+            terminal::print(&line(&built.or_exit(Exit::CannotHere)?));
         }
         KernelAction::List => {
             let kernels = store.all().context("failed to list the kernels").or_exit(Exit::LabFailed)?;
@@ -37,6 +52,47 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
         }
     }
     Ok(Exit::Success)
+}
+
+/// What was said of a build: one line that is written over on a terminal, a line now and then elsewhere.
+#[derive(Default)]
+struct Told {
+    last: Option<Instant>,
+}
+
+impl Told {
+    fn tell(&mut self, progress: &BuildProgress) {
+        let (done, total, elapsed) = match *progress {
+            BuildProgress::Preparing(what) => {
+                self.finish();
+                return eprintln!("{what}");
+            }
+            BuildProgress::Uncharged => {
+                self.finish();
+                return eprintln!(
+                    "the patch that charges system calls does not fit these sources: under this kernel they will be free"
+                );
+            }
+            BuildProgress::Compiling { done, total, elapsed } => (done, total, elapsed),
+        };
+        let terminal = stderr().is_terminal();
+        let pause = Duration::from_secs(if terminal { 1 } else { 60 });
+        if self.last.is_some_and(|last| last.elapsed() < pause) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let left = elapsed.mul_f64(f64::from(total - done) / f64::from(done.max(1)));
+        let left = format_duration(Duration::from_secs(left.as_secs()));
+        let (before, after) = if terminal { ("\r\x1b[2K", "") } else { ("", "\n") };
+        eprint!("{before}compiling: {done} of about {total} files, about {left} left{after}");
+        let _ = stderr().flush();
+    }
+
+    fn finish(&mut self) {
+        if self.last.take().is_some() && stderr().is_terminal() {
+            eprintln!();
+        }
+    }
 }
 
 /// "uml:6.1.176                  installed".

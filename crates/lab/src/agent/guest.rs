@@ -115,7 +115,7 @@ impl Bench<'_, '_> {
         let device = ScratchDevice::claim(&image, purpose, minimum, &*machine.devices, &*machine.runner)
             .map_err(DeviceError::from)?;
         let program = match kernel.flavour {
-            Flavour::Uml => kernel.binary.clone(),
+            Flavour::Uml | Flavour::Exact => kernel.binary.clone(),
             Flavour::Qemu => fstone_sandbox::qemu::emulator().unwrap_or_else(|| kernel.binary.clone()),
         };
         let program = fs::canonicalize(&program).unwrap_or(program);

@@ -39,8 +39,9 @@ pub(super) fn find(spec: &KernelSpec, kernels: &Path) -> Result<(Kernel, Attachm
 #[must_use]
 pub fn default_kernel(kernels: &Path, flavour: Flavour) -> Option<KernelSpec> {
     let release = Store::new(kernels).default(flavour)?.release;
-    Some(match flavour {
-        Flavour::Uml => KernelSpec::Uml(release),
-        Flavour::Qemu => KernelSpec::Qemu(release),
-    })
+    match flavour {
+        Flavour::Uml => Some(KernelSpec::Uml(release)),
+        Flavour::Qemu => Some(KernelSpec::Qemu(release)),
+        Flavour::Exact => None,
+    }
 }

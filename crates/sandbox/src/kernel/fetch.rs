@@ -11,6 +11,9 @@ use std::time::{Duration, SystemTime};
 /// The archive that is asked, through whatever proxy the system's apt is configured for.
 const ARCHIVE: &str = "http://deb.debian.org/debian";
 
+/// The archive of security updates; its suites are named like the others with "-security" behind.
+const SECURITY_ARCHIVE: &str = "http://deb.debian.org/debian-security";
+
 /// Who signs it.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
@@ -94,6 +97,11 @@ pub(super) struct Package {
 }
 
 impl Package {
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.file
+    }
+
     /// "user-mode-linux_6.1um1_amd64".
     pub(super) fn stem(&self) -> String {
         self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -115,7 +123,8 @@ impl Archive {
         }
         let signed = if Path::new(KEYRING).is_file() { format!("[signed-by={KEYRING}] ") } else { String::new() };
         let write = |name: &str, text: &str| fs::write(directory.join(name), text).map_err(file_error(&directory));
-        write("sources.list", &format!("deb {signed}{ARCHIVE} {suite} main\n"))?;
+        let url = if suite.ends_with("-security") { SECURITY_ARCHIVE } else { ARCHIVE };
+        write("sources.list", &format!("deb {signed}{url} {suite} main\n"))?;
         write("status", "")?;
         let archive = Self { directory };
         let stamp = archive.directory.join("updated");

@@ -7,6 +7,7 @@
 //! kernels/NAME/              an unpacked package: usr/bin/linux.uml, or boot/vmlinuz-… and its modules
 //! ```
 
+mod build;
 mod elf;
 mod fetch;
 mod unpacked;
@@ -16,6 +17,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use build::{BuildError, BuildProgress};
 pub(crate) use elf::interpreter_of;
 pub use fetch::FetchError;
 pub(crate) use unpacked::{LOADER, LOADER_LINK};
@@ -28,6 +30,20 @@ pub enum Flavour {
     Uml,
     /// In QEMU.
     Qemu,
+    /// User-mode Linux whose time is simulated.
+    Exact,
+}
+
+impl Flavour {
+    /// What names of its kernels begin with.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Uml => "uml",
+            Self::Qemu => "qemu",
+            Self::Exact => "exact",
+        }
+    }
 }
 
 /// A kernel on this host.
@@ -52,17 +68,13 @@ impl Kernel {
     /// What a study calls it ("uml:6.1.176").
     #[must_use]
     pub fn name(&self) -> String {
-        let flavour = match self.flavour {
-            Flavour::Uml => "uml",
-            Flavour::Qemu => "qemu",
-        };
-        format!("{flavour}:{}", self.release)
+        format!("{}:{}", self.flavour.word(), self.release)
     }
 
     /// As user-mode Linux takes it; `None` when it is not one.
     #[must_use]
     pub fn as_uml(&self) -> Option<crate::uml::UmlKernel> {
-        (self.flavour == Flavour::Uml).then(|| crate::uml::UmlKernel {
+        (self.flavour != Flavour::Qemu).then(|| crate::uml::UmlKernel {
             binary: self.binary.clone(),
             modules: self.modules.clone(),
             libraries: self.libraries.clone(),
@@ -207,11 +219,30 @@ impl Store {
                 unpacked::kernel_in(&path, &path.display().to_string(), None)?
             }
         };
+        self.register(kernel.clone())?;
+        Ok(kernel)
+    }
+
+    /// Builds a kernel whose time can be simulated from a package of sources ("linux-source-6.1"), a tar or a tree,
+    /// unless that very one was built before, and adds it: as "exact:RELEASE", or by the tree's or the given name.
+    pub fn build(
+        &self,
+        source: &str,
+        name: Option<&str>,
+        tell: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Kernel, BuildError> {
+        fs::create_dir_all(&self.directory).map_err(file_error(&self.directory))?;
+        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let kernel = build::build(&directory, source, name, tell)?;
+        self.register(kernel.clone())?;
+        Ok(kernel)
+    }
+
+    fn register(&self, kernel: Kernel) -> Result<(), StoreError> {
         let mut registry = self.read()?;
         registry.kernels.retain(|other| other.name() != kernel.name());
-        registry.kernels.push(kernel.clone());
-        self.write(registry)?;
-        Ok(kernel)
+        registry.kernels.push(kernel);
+        self.write(registry)
     }
 
     /// All kernels, in the order they were added.
@@ -226,8 +257,7 @@ impl Store {
             && path.starts_with('/')
         {
             let kernel = unpacked::kernel_in(Path::new(path), path, None)?;
-            let wanted = if flavour == "uml" { Flavour::Uml } else { Flavour::Qemu };
-            return if kernel.flavour == wanted { Ok(kernel) } else { Err(StoreError::NoKernel(path.into())) };
+            return if kernel.flavour.word() == flavour { Ok(kernel) } else { Err(StoreError::NoKernel(path.into())) };
         }
         let kernels = self.all()?;
         if let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(name)) {

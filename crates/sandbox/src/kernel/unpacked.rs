@@ -1,5 +1,6 @@
 //! What kernel a file or an unpacked package holds.
 
+use super::build::has_time_travel;
 use super::fetch::Archive;
 use super::{Flavour, Kernel, StoreError, elf, file_error};
 use std::fs;
@@ -50,14 +51,9 @@ fn uml_kernel(
     source: &str,
     archive: Option<&Archive>,
 ) -> Result<Kernel, StoreError> {
-    let mut kernel = Kernel {
-        flavour: Flavour::Uml,
-        release: String::new(),
-        source: source.to_owned(),
-        binary,
-        modules: None,
-        libraries: None,
-    };
+    let flavour = if has_time_travel(&binary) { Flavour::Exact } else { Flavour::Uml };
+    let mut kernel =
+        Kernel { flavour, release: String::new(), source: source.to_owned(), binary, modules: None, libraries: None };
     match (version(&kernel.binary), root, archive) {
         (Ok(release), _, _) => kernel.release = release,
         (Err(problem), Some(root), Some(archive)) if problem.contains("GLIBC_") => {
