@@ -1,6 +1,9 @@
 //! The built-in studies, and study files of the user's.
 
-use fstone_formats::diagnostic::Source;
+use fstone_formats::{
+    diagnostic::{Diagnostics, Source},
+    study::{self, Overrides},
+};
 use fstone_model::Plan;
 use std::{
     fs, io,
@@ -17,7 +20,7 @@ const FILE_LIMIT_BYTES: u64 = 16 << 20;
 
 /// A study and where the files it names are looked up.
 pub(crate) struct Study {
-    pub(crate) source: Source,
+    source: Source,
     files: Files,
 }
 
@@ -68,8 +71,14 @@ impl Study {
         matches!(self.files, Files::BuiltIn)
     }
 
+    /// Its plan, and what may not have been meant in it.
+    pub(crate) fn compile(&self, overrides: &Overrides) -> Result<(Plan, Option<Diagnostics>), Diagnostics> {
+        let types: Vec<_> = fstone_lab::filesystem::types().collect();
+        study::compile_with_warnings(&self.source, &|name| self.load(name), &types, overrides)
+    }
+
     /// A file that the study names, looked up beside it (formats has refused absolute paths and `..`).
-    pub(crate) fn load(&self, name: &str) -> Result<String, String> {
+    fn load(&self, name: &str) -> Result<String, String> {
         match &self.files {
             Files::Recorded(files) => files
                 .iter()

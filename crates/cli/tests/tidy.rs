@@ -63,6 +63,43 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// What is known of a filesystem is known by its adapter: elsewhere its name would be a list to keep up.
+#[test]
+fn filesystems_are_named_by_their_adapters_alone() {
+    /// Files that may name some, and why.
+    const MAY_NAME: [(&str, &str); 2] = [
+        ("crates/bench/src/place.rs", "mounts one of its own, and is no part of the product"),
+        (
+            "crates/report/src/html/differences.rs",
+            "tells facts of one family from another's; an unknown one is by itself",
+        ),
+    ];
+    let root = root();
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root.join("crates")).expect("crates/ is there") {
+        rust_files(&entry.expect("readable").path().join("src"), &mut files);
+    }
+    let mut wrong = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(&root).expect("below the root").display().to_string();
+        let is_adapter = name.starts_with("crates/lab/src/filesystem/");
+        if is_adapter || name.ends_with("/tests.rs") || MAY_NAME.iter().any(|(file, _)| *file == name) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("source is UTF-8");
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in product.lines().enumerate() {
+            for filesystem in fstone_lab::filesystem::all() {
+                let kind = filesystem.kind();
+                if line.contains(&format!("\"{kind}\"")) && !line.trim_start().starts_with("//") {
+                    wrong.push(format!("{name}:{}: {kind}: ask its adapter (lab/src/filesystem/)", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn files_are_short_and_words_are_chosen() {
     /// A file longer than this has two reasons to change. model's catalogs and test files may be longer.

@@ -5,9 +5,17 @@ use fstone_formats::{
     Diagnostics, Source,
     study::{self, DeviceChoice, Overrides, SourceTree},
 };
-use fstone_model::{Plan, study::StepAction};
+use fstone_model::{
+    Plan,
+    study::{FilesystemType, StepAction},
+};
 use proptest::prelude::*;
 use std::{fs, path::PathBuf, time::Duration};
+
+/// What the adapters know.
+fn types() -> Vec<FilesystemType> {
+    fstone_lab::filesystem::types().collect()
+}
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/wrong")
@@ -18,7 +26,7 @@ fn read(name: &str) -> Result<String, String> {
 }
 
 fn compile(text: &str, overrides: &Overrides) -> Result<Plan, Diagnostics> {
-    study::compile(&Source::new("study.toml", text), &read, overrides)
+    study::compile(&Source::new("study.toml", text), &read, &types(), overrides)
 }
 
 #[test]
@@ -31,7 +39,7 @@ fn wrong_studies_are_told_what_is_wrong() {
     names.sort();
     for name in names {
         let source = Source::new(&name, read(&name).expect("it was listed"));
-        let diagnostics = study::compile(&source, &read, &Overrides::default()).expect_err(&name);
+        let diagnostics = study::compile(&source, &read, &types(), &Overrides::default()).expect_err(&name);
         let text = diagnostics.to_string();
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{name}");
         insta::assert_snapshot!(name.trim_end_matches(".toml"), text);
@@ -128,7 +136,7 @@ fn warnings_of_a_profile_do_not_get_lost() {
     let loader = |name: &str| Ok(read(name)?.replace("num_dirs=2", "num_dirs=2\ncreate_wait=1"));
     let source = Source::new("study.toml", RIGHT);
     let (plan, warnings) =
-        study::compile_with_warnings(&source, &loader, &Overrides::default()).expect("a warning is no error");
+        study::compile_with_warnings(&source, &loader, &types(), &Overrides::default()).expect("a warning is no error");
     assert_eq!(plan.cells.len(), 4);
     let said = warnings.expect("an unknown keyword").to_string();
     assert!(said.starts_with("warning: unknown keyword `create_wait`"), "{said}");

@@ -5,10 +5,16 @@ use fstone_formats::{
     KeyReference, Source, native,
     study::{self, Overrides},
 };
+use fstone_model::study::FilesystemType;
 use std::{fs, path::PathBuf};
 
 const OPENING: &str = "<!-- keys -->\n";
 const CLOSING: &str = "<!-- /keys -->";
+
+/// What the adapters know.
+fn types() -> Vec<FilesystemType> {
+    fstone_lab::filesystem::types().collect()
+}
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
@@ -58,7 +64,7 @@ fn the_study_file_is_documented() {
     let loader = |name: &str| fs::read_to_string(path("../studies").join(name)).map_err(|error| error.to_string());
     for example in examples(&text) {
         let source = Source::new("study-file.md", example);
-        let plan = study::compile(&source, &loader, &Overrides::default());
+        let plan = study::compile(&source, &loader, &types(), &Overrides::default());
         assert!(!plan.unwrap_or_else(|diagnostics| panic!("{diagnostics}")).cells.is_empty());
     }
     check_list("study-file.md", &study::reference());

@@ -6,12 +6,17 @@ use fstone_formats::{
 };
 use fstone_model::{
     Plan,
-    study::{Step, StepAction},
+    study::{FilesystemType, Step, StepAction},
 };
 use std::{
     fs,
     path::{Path, PathBuf},
 };
+
+/// What the adapters know.
+fn types() -> Vec<FilesystemType> {
+    fstone_lab::filesystem::types().collect()
+}
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../studies")
@@ -24,7 +29,7 @@ fn compile(name: &str, overrides: &Overrides) -> Plan {
 fn compile_in(directory: &Path, name: &str, overrides: &Overrides) -> Plan {
     let load = |file: &str| fs::read_to_string(directory.join(file)).map_err(|error| error.to_string());
     let source = Source::new(name, load(name).expect("the study is there"));
-    study::compile(&source, &load, overrides).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+    study::compile(&source, &load, &types(), overrides).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
 }
 
 fn names(directory: &Path) -> Vec<String> {

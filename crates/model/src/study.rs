@@ -118,6 +118,15 @@ pub struct FilesystemSpec {
     pub tree: Option<String>,
 }
 
+/// A type of filesystem that a study may name. The adapters say what there is; who reads a study is handed the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilesystemType {
+    /// "ext4".
+    pub name: &'static str,
+    /// Whether its mkfs can put a tree into the filesystem it makes.
+    pub holds_trees: bool,
+}
+
 /// What a filesystem is made on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -173,6 +173,7 @@ fn qemu(name: &str, kind: &str) -> Result<(), Box<dyn Error>> {
     let mut spec = QemuSpec::new(store()?.find(name)?, std::env::current_exe()?, directory.path(), cache);
     spec.disks = vec![disk.socket().to_owned()];
     spec.modules = vec![kind.to_owned()];
+    spec.asked_by_name = vec!["crc32c_generic".to_owned(), "crc32_generic".to_owned()];
     let start = Instant::now();
     spec.prepare()?;
     println!("prepared in {:?}, KVM: {:?}", start.elapsed(), probe_kvm());

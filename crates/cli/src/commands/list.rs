@@ -19,8 +19,7 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             let study = studies::find(name).or_exit(Exit::LabFailed)?;
             let compile = |quick| {
                 let overrides = Overrides { quick, ..Overrides::default() };
-                fstone_formats::study::compile(&study.source, &|file| study.load(file), &overrides)
-                    .or_exit(Exit::LabFailed)
+                study.compile(&overrides).map(|(plan, _)| plan).or_exit(Exit::LabFailed)
             };
             let (full, quick) = (compile(false)?, compile(true)?);
             let _ = writeln!(text, "  {name:<12} {}", full.title);

@@ -131,8 +131,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         only: arguments.only.clone(),
         variables: arguments.set.clone(),
     };
-    let compiled = fstone_formats::study::compile_with_warnings(&study.source, &|name| study.load(name), &overrides);
-    let (plan, warnings) = compiled.or_exit(Exit::BadInput)?;
+    let (plan, warnings) = study.compile(&overrides).or_exit(Exit::BadInput)?;
     // What a built-in study does it does on purpose.
     if let Some(warnings) = warnings.filter(|_| !study.is_built_in()) {
         eprint!("{warnings}");

@@ -12,6 +12,7 @@ use fstone_model::workload::{
 use fstone_model::{
     Histogram, LoadReport,
     load::{CallReport, OperationReport},
+    study::FilesystemType,
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -315,7 +316,8 @@ append_weight=7
         let study = "title = \"One\"\nrepeats = 1\ndevice = { loop = { size = \"1 GiB\" } }\n[factor.filesystem]\n\
                      ext4 = { type = \"ext4\" }\n[[step]]\nload = { ffsb = \"p.ffsb\" }\nshow = [\"transactions per second\"]\n";
         let load = |_: &str| Ok(profile.to_owned());
-        study::compile(&Source::new("study.toml", study), &load, &Overrides::default())
+        let types = [FilesystemType { name: "ext4", holds_trees: true }];
+        study::compile(&Source::new("study.toml", study), &load, &types, &Overrides::default())
             .unwrap_or_else(|wrong| panic!("{wrong}"))
     };
     assert_eq!(plan(short).cells, plan(&expanded).cells, "and so for a study");

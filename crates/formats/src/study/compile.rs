@@ -19,21 +19,26 @@ use crate::{
     native::Parameter,
 };
 use fstone_model::kernels::KERNEL_FACTOR;
-use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, KernelSpec, Plan, Repeats};
+use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, FilesystemType, KernelSpec, Plan, Repeats};
 
 /// When repeats are a range and neither the study nor the command line says when it is enough.
 const DEFAULT_UNTIL: f64 = 0.02;
 /// The seed of a study that does not say one.
 const DEFAULT_SEED: u64 = 1;
 
-/// Reads a study file. `loader` reads a file that the study names.
+/// Reads a study file. `loader` reads a file that the study names, and `types` are the filesystems it may make.
 ///
 /// The study is checked whole, with and without `[quick]`, whichever is asked for.
 ///
 /// # Errors
 /// Everything that is wrong with the study, the files it names, and the overrides.
-pub fn compile(source: &Source, loader: &Loader<'_>, overrides: &Overrides) -> Result<Plan, Diagnostics> {
-    compile_with_warnings(source, loader, overrides).map(|(plan, _)| plan)
+pub fn compile(
+    source: &Source,
+    loader: &Loader<'_>,
+    types: &[FilesystemType],
+    overrides: &Overrides,
+) -> Result<Plan, Diagnostics> {
+    compile_with_warnings(source, loader, types, overrides).map(|(plan, _)| plan)
 }
 
 /// As [`compile`], with what may not have been meant: keywords of a profile that FFSB skips, for instance.
@@ -43,6 +48,7 @@ pub fn compile(source: &Source, loader: &Loader<'_>, overrides: &Overrides) -> R
 pub fn compile_with_warnings(
     source: &Source,
     loader: &Loader<'_>,
+    types: &[FilesystemType],
     overrides: &Overrides,
 ) -> Result<(Plan, Option<Diagnostics>), Diagnostics> {
     let mut report = Report::new(source.clone());
@@ -50,14 +56,20 @@ pub fn compile_with_warnings(
         return Err(report.into_diagnostics().expect("the size is wrong"));
     }
     let mut files = Files::new(loader);
-    let plan = document(&mut report).and_then(|surface| plan(&surface, &mut files, overrides, &mut report));
+    let plan = document(&mut report).and_then(|surface| plan(&surface, &mut files, types, overrides, &mut report));
     let (plan, warnings) = report.finish(plan)?;
     let mut plan = plan.expect("there is a plan, or an error");
     plan.attachments = files.into_attachments();
     Ok((plan, warnings))
 }
 
-fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, report: &mut Report) -> Option<Plan> {
+fn plan(
+    surface: &StudyFile,
+    files: &mut Files<'_>,
+    types: &[FilesystemType],
+    overrides: &Overrides,
+    report: &mut Report,
+) -> Option<Plan> {
     let no_steps = Vec::new();
     let step_surfaces = surface.step.as_ref().map_or(&no_steps, |field| &field.value);
     let steps = step::steps(step_surfaces, files, report);
@@ -69,7 +81,7 @@ fn plan(surface: &StudyFile, files: &mut Files<'_>, overrides: &Overrides, repor
                 .help("add to a step, for example: show = [\"time\"]"),
         );
     }
-    let mut full = full_form(surface, report);
+    let mut full = full_form(surface, types, report);
     check_names(surface, &full, &steps, report);
     let mut quick = surface.quick.as_ref().map(|field| quick_form(&field.value, &full, field.key, report));
     if let Some(form) = if overrides.quick { quick.as_mut() } else { Some(&mut full) } {

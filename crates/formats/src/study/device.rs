@@ -10,7 +10,7 @@ use crate::{
 };
 use fstone_model::study::DeviceSpec;
 
-/// The smallest device: no filesystem of [`super::FILESYSTEM_TYPES`] but the simplest fits on less.
+/// The smallest device: only the simplest filesystems fit on less.
 const MINIMUM_BYTES: u64 = 1 << 20;
 /// The largest device: 1 EiB. Sparse images beyond are refused by every filesystem that could hold them.
 const MAXIMUM_BYTES: u64 = 1 << 60;

@@ -9,6 +9,7 @@ use crate::{
     decode::{At, Field, OneOrMany, Text, listed},
     diagnostic::{Diagnostic, Report, Span},
 };
+use fstone_model::study::FilesystemType;
 
 /// A factor.
 #[derive(Debug, Clone)]
@@ -22,12 +23,12 @@ pub(super) struct Factor {
 }
 
 /// The study's factors, in the order they are written.
-pub(super) fn factors(surface: &FactorsSurface, report: &mut Report) -> Vec<Factor> {
+pub(super) fn factors(surface: &FactorsSurface, types: &[FilesystemType], report: &mut Report) -> Vec<Factor> {
     let mut factors = Vec::new();
     if let Some(Field { key, value, .. }) = &surface.filesystem {
-        let levels = value.0.iter().map(|(name, surface)| At {
-            span: name.span,
-            value: named(&name.value, Setting::Filesystem(filesystem::filesystem(&name.value, &surface.value, report))),
+        let levels = value.0.iter().map(|(name, surface)| {
+            let filesystem = filesystem::filesystem(&name.value, &surface.value, types, report);
+            At { span: name.span, value: named(&name.value, Setting::Filesystem(filesystem)) }
         });
         let levels = levels.collect();
         factors.push(Factor { name: "filesystem", key: *key, levels });

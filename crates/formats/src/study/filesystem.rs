@@ -5,19 +5,15 @@ use crate::{
     decode::{At, Text, Words},
     diagnostic::{Diagnostic, Report},
 };
-use fstone_model::study::FilesystemSpec;
+use fstone_model::study::{FilesystemSpec, FilesystemType};
 
-/// Types of filesystem a study may name, the common ones first. Whether this machine can make them is another matter.
-pub const TYPES: &[&str] = &[
-    "ext4", "ext3", "ext2", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "reiserfs", "reiser4", "vfat", "exfat", "erofs",
-    "squashfs",
-];
-
-/// Types whose mkfs can put a tree into the filesystem it makes; the first two are read-only and made of nothing else.
-const MADE_OF_TREES: &[&str] = &["erofs", "squashfs", "ext4", "ext3", "ext2", "btrfs"];
-
-/// A filesystem to make; reports what is wrong with it.
-pub(super) fn filesystem(name: &str, surface: &FilesystemSurface, report: &mut Report) -> FilesystemSpec {
+/// A filesystem to make, of one of these types; reports what is wrong with it.
+pub(super) fn filesystem(
+    name: &str,
+    surface: &FilesystemSurface,
+    types: &[FilesystemType],
+    report: &mut Report,
+) -> FilesystemSpec {
     let mut spec = FilesystemSpec {
         name: name.to_owned(),
         kind: String::new(),
@@ -27,12 +23,13 @@ pub(super) fn filesystem(name: &str, surface: &FilesystemSurface, report: &mut R
     };
     if let Some(kind) = &surface.r#type {
         let Text(written) = &kind.value;
-        if !TYPES.contains(&written.as_str()) {
+        let names: Vec<&str> = types.iter().map(|known| known.name).collect();
+        if !names.contains(&written.as_str()) {
             report.push(
                 Diagnostic::error(kind.span, format!("unknown filesystem type `{written}`"))
                     .label("no such type")
-                    .did_you_mean(written, TYPES.iter().copied())
-                    .note(format!("there are {}", TYPES.join(", "))),
+                    .did_you_mean(written, names.iter().copied())
+                    .note(format!("there are {}", names.join(", "))),
             );
         }
         spec.kind.clone_from(written);
@@ -61,24 +58,25 @@ pub(super) fn filesystem(name: &str, surface: &FilesystemSurface, report: &mut R
     }
     if let Some(tree) = &surface.tree {
         let Text(path) = &tree.value;
-        check_tree(&At { span: tree.span, value: path }, &spec.kind, report);
+        check_tree(&At { span: tree.span, value: path }, &spec.kind, types, report);
         spec.tree = Some(path.clone());
     }
     spec
 }
 
-fn check_tree(path: &At<&String>, kind: &str, report: &mut Report) {
+fn check_tree(path: &At<&String>, kind: &str, types: &[FilesystemType], report: &mut Report) {
     if !path.value.starts_with('/') && !path.value.starts_with('{') {
         report.push(
             Diagnostic::error(path.span, format!("`{}` depends on where fstone is started", path.value))
                 .label("expected an absolute path"),
         );
     }
-    if TYPES.contains(&kind) && !MADE_OF_TREES.contains(&kind) {
+    if types.iter().any(|known| known.name == kind && !known.holds_trees) {
+        let others: Vec<&str> = types.iter().filter(|known| known.holds_trees).map(|known| known.name).collect();
         report.push(
             Diagnostic::error(path.span, format!("mkfs.{kind} cannot put a tree into the filesystem it makes"))
                 .label("expected a step `copy-in` instead")
-                .note(format!("those of {} can", MADE_OF_TREES.join(", "))),
+                .note(format!("those of {} can", others.join(", "))),
         );
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span},
     native::Parameter,
 };
-use fstone_model::study::Repeats;
+use fstone_model::study::{FilesystemType, Repeats};
 use std::time::Duration;
 
 /// Repeats of a study that does not say how many.
@@ -57,8 +57,8 @@ impl Form<'_> {
     }
 }
 
-pub(super) fn full_form<'s>(surface: &'s StudyFile, report: &mut Report) -> Form<'s> {
-    let factors = surface.factor.as_ref().map_or_else(Vec::new, |field| factor::factors(&field.value, report));
+pub(super) fn full_form<'s>(surface: &'s StudyFile, types: &[FilesystemType], report: &mut Report) -> Form<'s> {
+    let factors = surface.factor.as_ref().map_or_else(Vec::new, |field| factor::factors(&field.value, types, report));
     if let (Some(device), Some(factor)) = (&surface.device, find(&factors, "device")) {
         report.push(
             Diagnostic::error(device.key, "`device` is a factor as well")

@@ -7,8 +7,8 @@
 //! `published` reads figures from elsewhere; `form` has
 //! the study whole and quick, and `compile` puts it together.
 //!
-//! What can be known from the file alone is checked here: names, metrics, paths, counts. What depends on the machine
-//! (tools, minimum sizes, rights) is the lab's.
+//! What can be known from the file alone is checked here: names, metrics, paths, counts. Which types of filesystem there
+//! are is handed in; what depends on the machine (tools, minimum sizes, rights) is the lab's.
 
 mod cells;
 mod compile;
@@ -27,7 +27,6 @@ mod step;
 mod surface;
 
 pub use compile::{compile, compile_with_warnings};
-pub use filesystem::TYPES as FILESYSTEM_TYPES;
 pub use overrides::{DeviceChoice, Overrides};
 pub use show::latency_metrics;
 pub use source_tree::{SourceTree, put_source_trees, source_trees};

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     events::Event,
-    filesystem::Filesystem,
+    filesystem::{self, Filesystem},
     meters::{MARK_BEGIN, MARK_END},
     place::{
         device::{DeviceError, Purpose, ScratchDevice, make_image},
@@ -50,10 +50,6 @@ const PREPARE_LIMIT: Duration = Duration::from_secs(120);
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(600);
 /// How much longer than a step's limit the host waits: at the limit, the guest's kernel is first asked where it is stuck.
 pub(crate) const STUCK_GRACE: Duration = Duration::from_secs(30);
-/// Filesystems whose tools refuse to work for an ordinary user while any loop device of the host is mounted (they look
-/// behind each, which takes root), or open block devices only: they run in the guest, always, so that their times can be
-/// compared.
-const TOOLS_IN_GUEST: [&str; 2] = ["btrfs", "nilfs2"];
 
 /// A guest and its disk, for one trial.
 pub(crate) struct GuestBench {
@@ -84,7 +80,9 @@ impl GuestBench {
 /// Whether a step of a cell with another kernel is made in its guest: all but what the host's tools do on the image.
 pub(crate) fn is_for_guest(cell: &Cell, step: &Step) -> bool {
     match step.action {
-        StepAction::Mkfs | StepAction::Fsck { .. } => TOOLS_IN_GUEST.contains(&cell.filesystem.kind.as_str()),
+        StepAction::Mkfs | StepAction::Fsck { .. } => {
+            filesystem::find(&cell.filesystem.kind).is_some_and(Filesystem::tools_need_a_guest)
+        }
         _ => true,
     }
 }
@@ -225,7 +223,6 @@ impl Bench<'_, '_> {
             return Err(skipped(DEVICE, "a guest's disk is an image".into()));
         };
         let programs = self.programs();
-        let filesystem = self.filesystem.map(Filesystem::kernel_name).unwrap_or_default();
         let seat = self.guest.as_mut().expect("asked for with a guest only");
         let disks = match seat.attachment {
             Attachment::Ubd => vec![UmlDisk::Ubd(seat.image.clone())],
@@ -261,7 +258,10 @@ impl Bench<'_, '_> {
                 spec.memory_bytes = options.memory_bytes;
                 spec.disks = seat.disk.iter().map(|disk| disk.socket().to_owned()).collect();
                 spec.watch = options.watch.unwrap_or(spec.watch);
-                spec.modules = vec![filesystem.to_owned()];
+                if let Some(filesystem) = self.filesystem {
+                    spec.modules = vec![filesystem.kernel_name().to_owned()];
+                    spec.asked_by_name = filesystem.modules_asked_by_name().iter().map(|&name| name.into()).collect();
+                }
                 spec.programs = programs;
                 spec.boot()
             }
@@ -287,8 +287,8 @@ impl Bench<'_, '_> {
     fn programs(&self) -> Vec<PathBuf> {
         let runner = &*self.host.machine.runner;
         let mut names = words(&self.job.cell.steps);
-        if TOOLS_IN_GUEST.contains(&self.job.cell.filesystem.kind.as_str()) {
-            names.extend(self.filesystem.map(Filesystem::tools).unwrap_or_default());
+        if let Some(filesystem) = self.filesystem.filter(|filesystem| filesystem.tools_need_a_guest()) {
+            names.extend(filesystem.tools());
         }
         let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();
         programs.sort();

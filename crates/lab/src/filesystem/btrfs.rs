@@ -20,6 +20,19 @@ impl Filesystem for Btrfs {
         &["mkfs.btrfs", "btrfs"]
     }
 
+    fn version(&self, tool: &str) -> CommandLine {
+        CommandLine::new(tool, ["--version"])
+    }
+
+    /// While any loop device of the host is mounted, mkfs.btrfs looks behind each, which takes root.
+    fn tools_need_a_guest(&self) -> bool {
+        true
+    }
+
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &["crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"]
+    }
+
     fn minimum_bytes(&self) -> u64 {
         // "minimum size for each btrfs device is 114294784", with metadata twice (the default).
         114_294_784

@@ -63,6 +63,10 @@ impl Filesystem for Ext {
         self.tools
     }
 
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &["crc32c_generic"]
+    }
+
     fn minimum_bytes(&self) -> u64 {
         // Below 2048 blocks of 1 KiB mke2fs makes no journal.
         2 << 20

@@ -23,6 +23,10 @@ impl Filesystem for F2fs {
         &["mkfs.f2fs", "fsck.f2fs", "dump.f2fs"]
     }
 
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &["crc32_generic"]
+    }
+
     fn minimum_bytes(&self) -> u64 {
         64 << 20
     }

@@ -1,8 +1,8 @@
 //! Filesystem adapters: one small file per filesystem behind one trait.
 //!
-//! An adapter says how a filesystem is made, checked and read back, and how its tools speak. It runs nothing itself.
-//! A new one is a file beside the others, a line in [`all`], and whatever the conformance suite at the end of this
-//! module then finds missing.
+//! An adapter says how a filesystem is made, checked and read back, how its tools speak, and what its kernel module
+//! wants. It runs nothing itself. A new one is a file beside the others and its line in [`all`]: everything else that
+//! fstone knows of filesystems comes from here, and the conformance suite at the end of this module says what is missing.
 
 mod btrfs;
 mod erofs;
@@ -24,7 +24,7 @@ pub use kernel::kernel_has;
 use crate::command::{CommandLine, CommandOutput};
 use fstone_model::{
     metric::Figure,
-    study::{FilesystemSpec, FsckMode},
+    study::{FilesystemSpec, FilesystemType, FsckMode},
 };
 
 /// A kind of filesystem.
@@ -42,6 +42,23 @@ pub trait Filesystem: Sync {
 
     /// Every program its command lines name.
     fn tools(&self) -> &'static [&'static str];
+
+    /// The command that makes one of its tools tell its version and do nothing else.
+    fn version(&self, tool: &str) -> CommandLine {
+        CommandLine::new(tool, ["-V"])
+    }
+
+    /// Whether its tools work in a guest only, because on the host they need root or a block device. All trials in guests
+    /// then use them there, so that their times can be compared.
+    fn tools_need_a_guest(&self) -> bool {
+        false
+    }
+
+    /// Modules that its own asks the kernel's crypto layer for by name. The kernel calls modprobe for them, which a guest
+    /// does not have: there they are loaded first.
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// The smallest device its mkfs takes with default options. Options may raise it; mkfs then says so itself.
     fn minimum_bytes(&self) -> u64;
@@ -114,13 +131,13 @@ impl Verdict {
     }
 }
 
-/// Every adapter, in the order they are documented.
+/// Every adapter, the common ones first: the order in which they are listed and suggested.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Filesystem] {
     &[
-        &ext::EXT2,
-        &ext::EXT3,
         &ext::EXT4,
+        &ext::EXT3,
+        &ext::EXT2,
         &xfs::Xfs,
         &btrfs::Btrfs,
         &f2fs::F2fs,
@@ -139,6 +156,14 @@ pub fn all() -> &'static [&'static dyn Filesystem] {
 #[must_use]
 pub fn find(kind: &str) -> Option<&'static dyn Filesystem> {
     all().iter().copied().find(|filesystem| filesystem.kind() == kind)
+}
+
+/// The types that a study may name.
+pub fn types() -> impl Iterator<Item = FilesystemType> {
+    all().iter().map(|filesystem| FilesystemType {
+        name: filesystem.kind(),
+        holds_trees: filesystem.mkfs_of_tree(&[], "", "").is_some(),
+    })
 }
 
 /// Whether a failed mkfs refused its options, as opposed to failing over the device or the machine.

@@ -20,6 +20,15 @@ impl Filesystem for Nilfs2 {
         &["mkfs.nilfs2", "nilfs-tune"]
     }
 
+    /// nilfs-tune opens block devices only.
+    fn tools_need_a_guest(&self) -> bool {
+        true
+    }
+
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &["crc32_generic"]
+    }
+
     fn minimum_bytes(&self) -> u64 {
         // mkfs takes 128 MiB, but its cleaner then has no room to work in.
         256 << 20

@@ -19,6 +19,16 @@ fn kinds_are_unique_and_found() {
     assert!(find("no-such-filesystem").is_none());
 }
 
+/// What `make test` installs has everything that is tested here.
+#[test]
+fn the_tests_prerequisites_have_every_package() {
+    let needs = include_str!("../../../../scripts/prerequisites");
+    for filesystem in all().iter().filter(|filesystem| filesystem.unusable().is_none()) {
+        let package = filesystem.package();
+        assert!(needs.contains(&format!(" {package}\"\n")), "scripts/prerequisites lacks {package}");
+    }
+}
+
 #[test]
 fn command_lines_name_the_device_once_and_only_declared_tools() {
     let options = ["--study's-option".to_owned()];

@@ -23,6 +23,11 @@ impl Filesystem for Vfat {
         &["mkfs.vfat", "fsck.vfat"]
     }
 
+    /// mkfs.vfat and fsck.vfat have no option for it; fatlabel, of the same package, has.
+    fn version(&self, _tool: &str) -> CommandLine {
+        CommandLine::new("fatlabel", ["--version"])
+    }
+
     fn minimum_bytes(&self) -> u64 {
         1 << 20
     }

@@ -20,6 +20,10 @@ impl Filesystem for Xfs {
         &["mkfs.xfs", "xfs_repair", "xfs_db"]
     }
 
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &["crc32c_generic"]
+    }
+
     fn minimum_bytes(&self) -> u64 {
         // "Filesystem must be larger than 300MB.", since xfsprogs 5.19.
         300 << 20

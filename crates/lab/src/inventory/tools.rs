@@ -48,17 +48,12 @@ fn state(tool: &str, runner: &dyn CommandRunner) -> String {
     }
 }
 
-/// The command that makes a tool tell its version; `None` for a tool that is not known. Most know `--version`; the
-/// tools of filesystems mostly `-V`, and some nothing of the kind, so that another tool of the same package is asked.
+/// The command that makes a tool tell its version; `None` for a tool that is not known.
 fn version_command(tool: &str) -> Option<CommandLine> {
-    Some(match tool {
-        "mkfs.vfat" | "fsck.vfat" => CommandLine::new("fatlabel", ["--version"]),
-        "fsck.exfat" => CommandLine::new("mkfs.exfat", ["-V"]),
-        "mkfs.btrfs" | "btrfs" => CommandLine::new(tool, ["--version"]),
-        _ if KNOWN.contains(&tool) => CommandLine::new(tool, ["--version"]),
-        _ if filesystem::all().iter().any(|adapter| adapter.tools().contains(&tool)) => CommandLine::new(tool, ["-V"]),
-        _ => return None,
-    })
+    if KNOWN.contains(&tool) {
+        return Some(CommandLine::new(tool, ["--version"]));
+    }
+    filesystem::all().iter().find(|adapter| adapter.tools().contains(&tool)).map(|adapter| adapter.version(tool))
 }
 
 /// The line in which a tool tells its version; `None` when it is not known, not installed, or says nothing.

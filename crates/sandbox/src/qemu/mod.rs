@@ -59,6 +59,9 @@ pub struct QemuSpec {
     pub disks: Vec<PathBuf>,
     /// Modules to have in the guest, and to load before hello; those for the channel and the disks are added.
     pub modules: Vec<String>,
+    /// Modules that those ask the kernel's crypto layer for by name, which only a modprobe in the guest could answer. They
+    /// are loaded first; what a kernel does not have as a module it has built in, or does not need.
+    pub asked_by_name: Vec<String>,
     /// What runs its instructions.
     pub accelerator: Accelerator,
     /// An existing directory of this guest's own.
@@ -133,6 +136,7 @@ impl QemuSpec {
             memory_bytes: 256 << 20,
             disks: Vec::new(),
             modules: Vec::new(),
+            asked_by_name: Vec::new(),
             accelerator: Accelerator::Auto,
             directory: directory.into(),
             cache: cache.into(),
@@ -206,7 +210,8 @@ impl QemuSpec {
     /// The drivers of the channel, the disks and the panic device, then what was asked for.
     fn all_modules(&self) -> Vec<String> {
         let drivers = ["virtio_pci", "virtio_console", "virtio_blk", "pvpanic_pci"];
-        drivers.into_iter().map(str::to_owned).chain(self.modules.iter().map(|name| name.replace('-', "_"))).collect()
+        let asked = self.asked_by_name.iter().chain(&self.modules).map(|name| name.replace('-', "_"));
+        drivers.into_iter().map(str::to_owned).chain(asked).collect()
     }
 
     fn start(

@@ -7,17 +7,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What modules ask the kernel's crypto layer for by name, which only a modprobe in the guest could answer; here they
-/// are said to depend on it. What a kernel does not have as a module it has built in, or does not need.
-const ASKED_BY_NAME: [(&str, &[&str]); 6] = [
-    ("ext4", &["crc32c_generic"]),
-    ("jbd2", &["crc32c_generic"]),
-    ("libcrc32c", &["crc32c_generic"]),
-    ("btrfs", &["crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"]),
-    ("f2fs", &["crc32_generic"]),
-    ("nilfs2", &["crc32_generic"]),
-];
-
 /// Modules in the order of loading: name, what each needs directly, and its content, uncompressed.
 #[derive(Debug, Default)]
 pub(super) struct Set {
@@ -111,14 +100,8 @@ impl Set {
             }
             None => bytes,
         };
-        let asked = ASKED_BY_NAME.iter().filter(|(asking, _)| *asking == name).flat_map(|(_, helpers)| *helpers);
         let declared = tag(&module, "depends").unwrap_or_default().split(',').filter(|need| !need.is_empty());
-        let needs: Vec<String> = asked
-            .copied()
-            .filter(|helper| files.contains_key(*helper))
-            .chain(declared)
-            .map(|need| need.replace('-', "_"))
-            .collect();
+        let needs: Vec<String> = declared.map(|need| need.replace('-', "_")).collect();
         for need in &needs {
             self.add(need, files, done)?;
         }
@@ -168,13 +151,13 @@ mod tests {
         write("crc16.ko", "");
         write("crc32c-generic.ko", "");
         fs::write(directory.path().join("modules.builtin"), "kernel/drivers/virtio/virtio.ko\n").unwrap();
-        let names = ["ext4", "virtio", "zfs"].map(str::to_owned);
+        let names = ["crc32c_generic", "ext4", "virtio", "zfs"].map(str::to_owned);
         let set = Set::collect(directory.path(), &names).unwrap();
         let order: Vec<&str> = set.modules.iter().map(|(name, _, _)| name.as_str()).collect();
         assert_eq!(order, ["crc32c_generic", "crc16", "jbd2", "mbcache", "ext4"]);
-        assert_eq!((set.builtin.as_slice(), set.missing.as_slice()), (&names[1..2], &names[2..]));
-        let expected = "crc32c_generic.ko:\ncrc16.ko:\njbd2.ko: crc16.ko crc32c_generic.ko\nmbcache.ko:\n\
-                        ext4.ko: mbcache.ko jbd2.ko crc16.ko crc32c_generic.ko\n";
+        assert_eq!((set.builtin.as_slice(), set.missing.as_slice()), (&names[2..3], &names[3..]));
+        let expected = "crc32c_generic.ko:\ncrc16.ko:\njbd2.ko: crc16.ko\nmbcache.ko:\n\
+                        ext4.ko: mbcache.ko jbd2.ko crc16.ko\n";
         assert_eq!(set.dependencies(), expected);
     }
 }

@@ -54,6 +54,7 @@ fn a_distributions_kernel_in_qemu() {
         let mut spec = QemuSpec::new(kernel.clone(), agent(), bench.directory.path(), bench.path("cache"));
         spec.disks = vec![disk.socket().to_owned()];
         spec.modules = vec![filesystem.to_owned()];
+        spec.asked_by_name = vec!["crc32c_generic".to_owned()];
         spec.watch = Watch { hello_limit: 2 * AMPLE, ..Watch::QEMU };
         let mut guest = spec.boot().unwrap();
         assert_eq!(guest.hello().kernel_release, kernel.release);
