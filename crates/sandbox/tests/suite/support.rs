@@ -80,7 +80,7 @@ impl Bench {
         (booted(guest.boot()), disk)
     }
 
-    /// Processes of the guest, the first of them first: those whose working directory is this one.
+    /// Processes of the guest: those whose working directory is this one.
     pub(crate) fn processes(&self) -> Vec<i32> {
         let directory = self.directory.path().canonicalize().unwrap();
         let mut found: Vec<i32> = std::fs::read_dir("/proc")
@@ -93,12 +93,17 @@ impl Bench {
         found
     }
 
-    /// The guest's kernel, as the host sees it: the oldest process of the guest that is not our own helper.
+    /// The guest's kernel, as the host sees it: the process of the guest that no other one of its kind started. Numbers do
+    /// not tell, since they begin anew at some point.
     pub(crate) fn kernel_process(&self) -> i32 {
-        let is_kernel = |pid: &i32| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("linux"))
+        let of = |pid: i32, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let is_kernel = |pid: i32| of(pid, "comm").starts_with("linux");
+        let parent = |pid: i32| {
+            let status = of(pid, "status");
+            status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok()).unwrap_or(0)
         };
-        self.processes().into_iter().find(is_kernel).expect("the guest is running")
+        let mut kernels = self.processes().into_iter().filter(|&pid| is_kernel(pid) && !is_kernel(parent(pid)));
+        kernels.next().expect("the guest is running")
     }
 }
 
