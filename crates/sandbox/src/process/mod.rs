@@ -1,7 +1,9 @@
 //! A process that dies with everything it started: in a user and pid namespace of its own where the host allows
-//! that, else as a process group.
+//! that, else as a process group; and that can write nowhere but in the places it was given.
 
+mod rights;
 mod spawn;
 
+pub(crate) use rights::Writable;
 pub use spawn::{Confinement, ProcessEnd, SpawnError};
 pub(crate) use spawn::{Launch, Supervised};

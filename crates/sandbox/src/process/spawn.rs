@@ -1,5 +1,6 @@
 #![expect(unsafe_code, reason = "clone3 with namespaces, and what has to happen between it and exec")]
 
+use super::rights::{self, Writable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -68,6 +69,8 @@ pub(crate) struct Launch {
     pub(crate) directory: PathBuf,
     /// Descriptors the program gets, as (ours, the number it has there). Nothing else is inherited.
     pub(crate) descriptors: Vec<(OwnedFd, i32)>,
+    /// Where it may write; everywhere else it can only read.
+    pub(crate) writable: Vec<Writable>,
 }
 
 /// A started program. It is killed, with all its descendants, when this is dropped.
@@ -215,6 +218,8 @@ struct Prepared {
     environment: Vec<CString>,
     directory: CString,
     descriptors: Vec<(OwnedFd, i32)>,
+    /// Of what it may write, where the kernel can enforce that.
+    ruleset: Option<OwnedFd>,
     uid_map: String,
     gid_map: String,
 }
@@ -223,13 +228,20 @@ struct Prepared {
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
 /// Where the child was when it failed; the first byte it writes to the report pipe.
-const STEPS: [&str; 5] =
-    ["map users for", "take the descriptors for", "enter the directory of", "execute", "set limits for"];
+const STEPS: [&str; 6] = [
+    "map users for",
+    "take the descriptors for",
+    "enter the directory of",
+    "execute",
+    "set limits for",
+    "limit the rights of",
+];
 const STEP_MAP: u8 = 0;
 const STEP_DESCRIPTORS: u8 = 1;
 const STEP_DIRECTORY: u8 = 2;
 const STEP_EXECUTE: u8 = 3;
 const STEP_LIMITS: u8 = 4;
+const STEP_RIGHTS: u8 = 5;
 
 impl Prepared {
     fn new(launch: Launch) -> Result<Self, SpawnError> {
@@ -244,6 +256,8 @@ impl Prepared {
                 .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", cause: error.into() })?;
             descriptors.push((moved, number));
         }
+        let ruleset = rights::ruleset(&launch.writable)
+            .map_err(|cause| SpawnError::Resource { what: "limit the guest's rights", cause })?;
         let uid = rustix::process::geteuid().as_raw();
         let gid = rustix::process::getegid().as_raw();
         Ok(Self {
@@ -261,6 +275,7 @@ impl Prepared {
                 .collect::<Result<_, _>>()?,
             directory: c_string(launch.directory.into_os_string())?,
             descriptors,
+            ruleset,
             uid_map: format!("{uid} {uid} 1"),
             gid_map: format!("{gid} {gid} 1"),
         })
@@ -356,6 +371,10 @@ impl Prepared {
                 libc::sigemptyset(&raw mut none);
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
 
+                if !rights::give_up(self.ruleset.as_ref().map(AsRawFd::as_raw_fd)) {
+                    break 'failed STEP_RIGHTS;
+                }
+
                 let mut highest = 2;
                 for (ours, number) in &self.descriptors {
                     if libc::dup2(ours.as_raw_fd(), *number) < 0 {
@@ -444,6 +463,7 @@ mod tests {
             environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("GREETING".into(), "hello".into())],
             directory: "/".into(),
             descriptors: vec![(File::open("/dev/null").unwrap().into(), 0), (write, 1)],
+            writable: vec![Writable::Below("/dev/null".into())],
         };
         (launch, File::from(read))
     }
@@ -464,6 +484,37 @@ mod tests {
         assert_eq!(process.wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(9)));
         let (launch, _output) = shell("kill -ABRT $$; echo shielded");
         assert_eq!(launch.spawn().unwrap().wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(6)));
+    }
+
+    /// Also as root, who otherwise may write anywhere.
+    #[test]
+    fn it_writes_where_it_may_and_nowhere_else() {
+        let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (own_path, other_path) = (own.path().display(), other.path().display());
+        std::fs::write(other.path().join("file"), "before\n").unwrap();
+        let (mut launch, mut output) = shell(&format!(
+            "echo x >{own_path}/made && echo own; cat {other_path}/file; echo x >{other_path}/made; \
+             echo x >{other_path}/file; rm {other_path}/file; mv {other_path}/file {own_path}/; \
+             grep Cap[EPA] /proc/self/status"
+        ));
+        launch.writable.push(Writable::Below(own.path().into()));
+        let mut process = launch.spawn().unwrap();
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        process.wait(Duration::from_secs(10));
+        if rights::ruleset(&[]).unwrap().is_none() {
+            eprintln!("skipped: this kernel has no Landlock");
+            return;
+        }
+        assert!(text.starts_with("own\nbefore"), "{text}");
+        assert_eq!(std::fs::read_to_string(other.path().join("file")).unwrap(), "before\n");
+        assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 1);
+        let kept: Vec<u64> = text
+            .lines()
+            .filter_map(|line| u64::from_str_radix(line.strip_prefix("Cap")?.rsplit_once('\t')?.1, 16).ok())
+            .collect();
+        assert_eq!(kept.len(), 3, "{text}");
+        assert!(kept.iter().all(|&sets| sets & !(1 << 2) == 0), "reading is all that is left: {text}");
     }
 
     /// Grandchildren hold the output pipe: it ends only when they are gone too.

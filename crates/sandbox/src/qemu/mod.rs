@@ -17,7 +17,7 @@ pub use vmlinux::VmlinuxError;
 
 use crate::guest::{BootError, Console, Ending, Guest, Started, Waiting, Watch};
 use crate::kernel::{Flavour, Kernel};
-use crate::process::{Launch, ProcessEnd};
+use crate::process::{Launch, ProcessEnd, Writable};
 use modules::Set;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -242,6 +242,9 @@ impl QemuSpec {
             program: emulator.to_owned(),
             argv,
             environment: vec![("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into())],
+            writable: [Path::new("/dev/null"), Path::new("/dev/kvm"), &directory]
+                .map(|path| Writable::Below(path.to_owned()))
+                .to_vec(),
             directory,
             descriptors: vec![(null.into(), 0), (console_input, 1), (errors, 2), (theirs, command::CHANNEL)],
         };

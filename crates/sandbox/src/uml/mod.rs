@@ -10,7 +10,7 @@ mod shim;
 use crate::agent::settings::Settings;
 use crate::guest::{BootError, Console, Guest, Started, Watch};
 use crate::kernel::{LOADER, LOADER_LINK};
-use crate::process::{Launch, ProcessEnd};
+use crate::process::{Launch, ProcessEnd, Writable};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
 use std::fs;
@@ -118,6 +118,7 @@ impl UmlSpec {
             program,
             argv,
             environment: environment(&directory, preload, self.kernel.libraries.as_deref()),
+            writable: self.writable(&directory),
             directory,
             descriptors: vec![
                 (null.into(), 0),
@@ -141,6 +142,18 @@ impl UmlSpec {
         Guest::attach(started)
     }
 
+    /// What the guest's kernel writes on the host: its own directory, the images of its built-in disks, and its memory.
+    fn writable(&self, directory: &Path) -> Vec<Writable> {
+        let images = self.disks.iter().filter_map(|disk| match disk {
+            UmlDisk::Ubd(image) => Some(image.as_path()),
+            UmlDisk::VhostUser(_) => None,
+        });
+        let below = [directory, Path::new("/dev/null")].into_iter().chain(images);
+        let mut places: Vec<Writable> = below.map(|path| Writable::Below(path.to_owned())).collect();
+        places.push(Writable::Temporary(memory_place(directory).to_owned()));
+        places
+    }
+
     fn settings(&self) -> Settings {
         let mut load = self.modules.clone();
         if self.disks.iter().any(|disk| matches!(disk, UmlDisk::VhostUser(_))) {
@@ -151,11 +164,15 @@ impl UmlSpec {
 }
 
 /// UML looks for a place in memory for its "physical" memory: a deleted file in a tmpfs.
+fn memory_place(directory: &Path) -> &Path {
+    let shared = Path::new("/dev/shm");
+    if shared.is_dir() { shared } else { directory }
+}
+
 fn environment(directory: &Path, preload: Option<PathBuf>, libraries: Option<&Path>) -> Vec<(String, OsString)> {
-    let place = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm") } else { directory };
     let mut environment = vec![
         ("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into()),
-        ("TMPDIR".to_owned(), place.into()),
+        ("TMPDIR".to_owned(), memory_place(directory).into()),
         ("HOME".to_owned(), directory.into()),
     ];
     environment.extend(preload.map(|library| ("LD_PRELOAD".to_owned(), library.into())));
