@@ -461,3 +461,23 @@ fn numbers_of_a_load_are_changed() {
     assert!(native::apply(&mut workload, Parameter::TotalSize, 100).is_err(), "100 bytes over 64 files");
     assert!(native::apply(&mut workload, Parameter::Files, 0).is_err());
 }
+
+#[test]
+fn every_operation_has_its_word() {
+    let transfer = Transfer {
+        extent: Extent::Bytes(4096),
+        block_bytes: 4096,
+        pattern: Pattern::Random { distribution: Distribution::Uniform, align_bytes: 4096 },
+        fsync: true,
+    };
+    for operation in Operation::one_of_each(transfer) {
+        let mut workload = parse(
+            "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = 1\n[[phase]]\nname = \"p\"\nstop = { operations = 1 }\n\
+             [[phase.group]]\nname = \"g\"\n[[phase.group.mix]]\nstat = {}\n",
+        );
+        let Actions::Mix(mix) = &mut workload.phases[0].groups[0].actions else { panic!("it is a mix") };
+        mix[0].action.name = operation.nature().word.to_owned();
+        mix[0].action.operation = operation;
+        assert_eq!(parse(&native::print(&workload)), workload);
+    }
+}

@@ -1,7 +1,7 @@
 //! Pure data: the words of fstone and nothing else.
 //!
 //! Reading order: [`study`] is what a study file means once it is read (a [`study::Plan`] of [`study::Cell`]s);
-//! [`kernels`] puts a plan under other kernels; [`workload`] is what a load does; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
+//! [`kernels`] puts a plan under other kernels; [`workload`] is what a load does, and [`nature`] what its operations need; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
 //! figure with its unit and direction; [`histogram`] and [`load`] are the load engine's own results; [`inventory`]
 //! is the machine; [`dataset`] is what a report is made of.
 //!
@@ -13,6 +13,7 @@ pub mod inventory;
 pub mod kernels;
 pub mod load;
 pub mod metric;
+pub mod nature;
 pub mod outcome;
 pub mod result;
 pub mod study;

@@ -8,6 +8,7 @@ use crate::{
     decode::{Field, Keys, Nothing, Text, Word, listed},
     diagnostic::{Diagnostic, Report, Span},
 };
+use fstone_model::nature::MAX_ATTRIBUTE_BYTES;
 use fstone_model::workload::{Action, Distribution, Extent, FileChoice, Operation, Pattern, TransactionRule, Transfer};
 
 /// What stands for any fileset.
@@ -54,9 +55,9 @@ pub(super) fn action(surface: &ActionSurface, filesets: &[&str], place: Place, r
             position.map(|index| u32::try_from(index).expect("few filesets"))
         }
     };
-    let (key, operation) = operation(surface, report);
+    let operation = operation(surface, report);
     Action {
-        name: text(surface.name.as_ref(), key),
+        name: text(surface.name.as_ref(), operation.nature().word),
         operation,
         fileset,
         choice,
@@ -64,94 +65,89 @@ pub(super) fn action(surface: &ActionSurface, filesets: &[&str], place: Place, r
     }
 }
 
-/// An operation that has nothing to choose: its key, itself, and where an action says it.
-type PlainOperation = (&'static str, Operation, fn(&ActionSurface) -> &Option<Field<Nothing>>);
+/// An operation that has nothing to choose, and where an action says it.
+type PlainOperation = (Operation, fn(&ActionSurface) -> &Option<Field<Nothing>>);
 
 /// The operations that have nothing to choose.
-pub(super) const PLAIN_OPERATIONS: [PlainOperation; 19] = [
-    ("open-close", Operation::OpenClose, |surface| &surface.open_close),
-    ("fsync", Operation::Fsync, |surface| &surface.fsync),
-    ("fdatasync", Operation::Fdatasync, |surface| &surface.fdatasync),
-    ("syncfs", Operation::Syncfs, |surface| &surface.syncfs),
-    ("unlink", Operation::Unlink, |surface| &surface.unlink),
-    ("rename", Operation::Rename, |surface| &surface.rename),
-    ("link", Operation::Link, |surface| &surface.link),
-    ("symlink", Operation::Symlink, |surface| &surface.symlink),
-    ("mkdir", Operation::Mkdir, |surface| &surface.mkdir),
-    ("rmdir", Operation::Rmdir, |surface| &surface.rmdir),
-    ("metadata", Operation::Metadata, |surface| &surface.metadata),
-    ("readdir", Operation::Readdir, |surface| &surface.readdir),
-    ("walk", Operation::Walk, |surface| &surface.walk),
-    ("stat", Operation::Stat, |surface| &surface.stat),
-    ("chmod", Operation::Chmod, |surface| &surface.chmod),
-    ("utimens", Operation::Utimens, |surface| &surface.utimens),
-    ("getxattr", Operation::Getxattr, |surface| &surface.getxattr),
-    ("copy-file-range", Operation::CopyFileRange, |surface| &surface.copy_file_range),
-    ("reflink", Operation::Reflink, |surface| &surface.reflink),
+const PLAIN_OPERATIONS: [PlainOperation; 19] = [
+    (Operation::OpenClose, |surface| &surface.open_close),
+    (Operation::Fsync, |surface| &surface.fsync),
+    (Operation::Fdatasync, |surface| &surface.fdatasync),
+    (Operation::Syncfs, |surface| &surface.syncfs),
+    (Operation::Unlink, |surface| &surface.unlink),
+    (Operation::Rename, |surface| &surface.rename),
+    (Operation::Link, |surface| &surface.link),
+    (Operation::Symlink, |surface| &surface.symlink),
+    (Operation::Mkdir, |surface| &surface.mkdir),
+    (Operation::Rmdir, |surface| &surface.rmdir),
+    (Operation::Metadata, |surface| &surface.metadata),
+    (Operation::Readdir, |surface| &surface.readdir),
+    (Operation::Walk, |surface| &surface.walk),
+    (Operation::Stat, |surface| &surface.stat),
+    (Operation::Chmod, |surface| &surface.chmod),
+    (Operation::Utimens, |surface| &surface.utimens),
+    (Operation::Getxattr, |surface| &surface.getxattr),
+    (Operation::CopyFileRange, |surface| &surface.copy_file_range),
+    (Operation::Reflink, |surface| &surface.reflink),
 ];
 
-/// The operation of an action, and its key.
-fn operation(surface: &ActionSurface, report: &mut Report) -> (&'static str, Operation) {
-    for (key, operation, field) in PLAIN_OPERATIONS {
+/// The operation of an action.
+fn operation(surface: &ActionSurface, report: &mut Report) -> Operation {
+    for (operation, field) in PLAIN_OPERATIONS {
         if field(surface).is_some() {
-            return (key, operation);
+            return operation;
         }
     }
-    let transfers = [
-        ("read", &surface.read),
-        ("write", &surface.write),
-        ("append", &surface.append),
-        ("mmap-read", &surface.mmap_read),
+    type Moving = fn(Transfer) -> Operation;
+    let transfers: [(Moving, &Option<Field<TransferSurface>>); 4] = [
+        (Operation::Read, &surface.read),
+        (Operation::Write, &surface.write),
+        (Operation::Append, &surface.append),
+        (Operation::MmapRead, &surface.mmap_read),
     ];
-    for (key, field) in transfers {
+    for (operation, field) in transfers {
         if let Some(field) = field {
             if let Some(msync) = &field.value.msync {
                 report.push(
                     Diagnostic::error(msync.key, "only `mmap-write` has `msync`").label("it would change nothing"),
                 );
             }
-            let transfer = transfer(&field.value, report);
-            let operation = match key {
-                "read" => Operation::Read(transfer),
-                "write" => Operation::Write(transfer),
-                "append" => Operation::Append(transfer),
-                _ => Operation::MmapRead(transfer),
-            };
-            return (key, operation);
+            return operation(transfer(&field.value, report));
         }
     }
     if let Some(Field { value, .. }) = &surface.mmap_write {
         let msync = flag(value.msync.as_ref(), false);
-        return ("mmap-write", Operation::MmapWrite { transfer: transfer(value, report), msync });
+        return Operation::MmapWrite { transfer: transfer(value, report), msync };
     }
     if let Some(Field { value, .. }) = &surface.create {
         let block_bytes = value.block.as_ref().map_or(0, |field| block(field, report));
-        return ("create", Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) });
+        return Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) };
     }
     if let Some(Field { value, .. }) = &surface.truncate {
-        return ("truncate", Operation::Truncate { size_bytes: bytes(value.size.as_ref()) });
+        return Operation::Truncate { size_bytes: bytes(value.size.as_ref()) };
     }
-    if let Some(Field { value, .. }) = &surface.fallocate {
-        return ("fallocate", Operation::Fallocate { size_bytes: bytes(value.size.as_ref()), punch: false });
-    }
-    if let Some(Field { value, .. }) = &surface.punch_hole {
-        return ("punch-hole", Operation::Fallocate { size_bytes: bytes(value.size.as_ref()), punch: true });
+    for (field, punch) in [(&surface.fallocate, false), (&surface.punch_hole, true)] {
+        if let Some(Field { value, .. }) = field {
+            return Operation::Fallocate { size_bytes: bytes(value.size.as_ref()), punch };
+        }
     }
     if let Some(Field { value, .. }) = &surface.setxattr {
         let value_bytes = value.size.as_ref().map_or(0, |field| {
-            u32::try_from(field.value.0).ok().filter(|bytes| *bytes <= 64 << 10).unwrap_or_else(|| {
-                report.push(
-                    Diagnostic::error(field.span, "no extended attribute is this large")
-                        .label("expected at most 64 KiB"),
-                );
-                0
-            })
+            u32::try_from(field.value.0).ok().filter(|bytes| u64::from(*bytes) <= MAX_ATTRIBUTE_BYTES).unwrap_or_else(
+                || {
+                    report.push(
+                        Diagnostic::error(field.span, "no extended attribute is this large")
+                            .label("expected at most 64 KiB"),
+                    );
+                    0
+                },
+            )
         });
-        return ("setxattr", Operation::Setxattr { value_bytes });
+        return Operation::Setxattr { value_bytes };
     }
     // Reported by the table: exactly one operation has to be there.
     debug_assert!(report.has_errors() || ActionSurface::ONE_OF.is_empty());
-    ("", Operation::Stat)
+    Operation::Stat
 }
 
 fn transfer(surface: &TransferSurface, report: &mut Report) -> Transfer {

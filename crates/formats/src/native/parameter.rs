@@ -272,16 +272,12 @@ fn set_block(operation: &mut Operation, value: u64) -> bool {
         }
         transfer.block_bytes = value;
     };
-    match operation {
-        Operation::Create { block_bytes, .. } if *block_bytes > 0 => *block_bytes = value,
-        Operation::Read(transfer)
-        | Operation::Write(transfer)
-        | Operation::Append(transfer)
-        | Operation::MmapRead(transfer)
-        | Operation::MmapWrite { transfer, .. } => resize(transfer),
-        _ => return false,
+    if let Operation::Create { block_bytes, .. } = operation {
+        let writes = *block_bytes > 0;
+        *block_bytes = if writes { value } else { 0 };
+        return writes;
     }
-    true
+    operation.transfer_mut().map(resize).is_some()
 }
 
 fn measured_actions(workload: &mut Workload) -> impl Iterator<Item = &mut Action> {

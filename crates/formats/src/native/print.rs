@@ -3,7 +3,7 @@
 //! What is as it would be without being said is left out, so that the file reads like one a person wrote.
 
 use super::{
-    action::{ANY, PLAIN_OPERATIONS},
+    action::ANY,
     read::{DEFAULT_BUILD_BLOCK_BYTES, DEFAULT_SERIES_INTERVAL},
     surface::WHOLE,
 };
@@ -297,7 +297,7 @@ fn actions(out: &mut Lines, actions: &Actions, filesets: &[Fileset]) {
 }
 
 fn action(action: &Action, filesets: &[Fileset]) -> KeyValues {
-    let (key, value) = operation(&action.operation);
+    let (key, value) = (action.operation.nature().word, operation(&action.operation));
     let fileset = match action.fileset {
         None => (filesets.len() == 1).then(|| format!("\"{ANY}\"")),
         Some(0) if filesets.len() == 1 => None,
@@ -312,31 +312,44 @@ fn action(action: &Action, filesets: &[Fileset]) -> KeyValues {
     ])
 }
 
-fn operation(operation: &Operation) -> (&'static str, String) {
+/// What stands behind the operation's key.
+fn operation(operation: &Operation) -> String {
     let length = |bytes: u64| inline(&vec![("size", size(bytes))]);
     match operation {
         Operation::Create { block_bytes, fsync } => {
             let block = unless(*block_bytes == 0, || size(*block_bytes));
-            ("create", inline(&wanted([("block", block), ("fsync", flag(*fsync))])))
+            inline(&wanted([("block", block), ("fsync", flag(*fsync))]))
         }
-        Operation::Read(transfer) => ("read", inline(&self::transfer(transfer))),
-        Operation::Write(transfer) => ("write", inline(&self::transfer(transfer))),
-        Operation::Append(transfer) => ("append", inline(&self::transfer(transfer))),
-        Operation::MmapRead(transfer) => ("mmap-read", inline(&self::transfer(transfer))),
+        Operation::Read(transfer)
+        | Operation::Write(transfer)
+        | Operation::Append(transfer)
+        | Operation::MmapRead(transfer) => inline(&self::transfer(transfer)),
         Operation::MmapWrite { transfer, msync } => {
             let mut keys = self::transfer(transfer);
             keys.extend(wanted([("msync", flag(*msync))]));
-            ("mmap-write", inline(&keys))
+            inline(&keys)
         }
-        Operation::Truncate { size_bytes } => ("truncate", length(*size_bytes)),
-        Operation::Fallocate { size_bytes, punch: false } => ("fallocate", length(*size_bytes)),
-        Operation::Fallocate { size_bytes, punch: true } => ("punch-hole", length(*size_bytes)),
-        Operation::Setxattr { value_bytes } => ("setxattr", length(u64::from(*value_bytes))),
-        plain => {
-            let (key, ..) =
-                PLAIN_OPERATIONS.iter().find(|(_, known, _)| known == plain).expect("the others have their own arms");
-            (key, "{}".into())
-        }
+        Operation::Truncate { size_bytes } | Operation::Fallocate { size_bytes, .. } => length(*size_bytes),
+        Operation::Setxattr { value_bytes } => length(u64::from(*value_bytes)),
+        Operation::OpenClose
+        | Operation::Fsync
+        | Operation::Fdatasync
+        | Operation::Syncfs
+        | Operation::Unlink
+        | Operation::Rename
+        | Operation::Link
+        | Operation::Symlink
+        | Operation::Mkdir
+        | Operation::Rmdir
+        | Operation::Metadata
+        | Operation::Readdir
+        | Operation::Walk
+        | Operation::Stat
+        | Operation::Chmod
+        | Operation::Utimens
+        | Operation::Getxattr
+        | Operation::CopyFileRange
+        | Operation::Reflink => "{}".into(),
     }
 }
 

@@ -1,0 +1,226 @@
+//! What each operation needs and does, in one table.
+//!
+//! The engine, its audit, its checks and the workload file all ask it, so an operation that has no line here does not
+//! compile, and none of them has a default for operations it has not heard of.
+
+use crate::workload::{Operation, Transfer};
+
+/// What an operation works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A file of the fileset, picked by the action's choice.
+    File,
+    /// A file that comes into being by it.
+    NewFile,
+    /// A directory of the fileset, or all of it.
+    Fileset,
+}
+
+/// What becomes of the files' names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// They stay as they are.
+    Kept,
+    /// A file of the set is added.
+    Added,
+    /// A file of the set is removed.
+    Removed,
+    /// A file gets another name.
+    Changed,
+}
+
+/// What becomes of the files' data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    /// Nothing.
+    Kept,
+    /// It is written by the load: the bytes are the load's own.
+    Written,
+    /// It is written at the end, so the end has to be known.
+    Appended,
+    /// The kernel copies it from another file.
+    Copied,
+    /// It is cut off, allocated or freed without being written.
+    Resized,
+}
+
+/// What an operation needs and does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Nature<'a> {
+    /// Its key in workload files.
+    pub word: &'static str,
+    /// What it works on.
+    pub target: Target,
+    /// The data it moves within a file, if that is what it does.
+    pub transfer: Option<&'a Transfer>,
+    /// Largest buffer it needs, bytes; 0 when it moves no data of the load's.
+    pub largest_block: u64,
+    /// What becomes of names.
+    pub names: Names,
+    /// What becomes of data.
+    pub data: Data,
+    /// Whether nobody else may work on the file meanwhile, whatever else the load asks for.
+    pub alone: bool,
+}
+
+/// The largest value of an extended attribute.
+pub const MAX_ATTRIBUTE_BYTES: u64 = 64 << 10;
+
+impl Nature<'_> {
+    /// Whether files come, go, or get another name by it.
+    #[must_use]
+    pub fn changes_names(&self) -> bool {
+        self.names != Names::Kept
+    }
+
+    /// Whether it leaves data behind for an fsync.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        matches!(self.data, Data::Written | Data::Appended | Data::Copied)
+    }
+
+    /// Whether a file may have another size afterwards.
+    #[must_use]
+    pub fn changes_sizes(&self) -> bool {
+        matches!(self.data, Data::Appended | Data::Resized)
+    }
+}
+
+impl Operation {
+    /// What it needs and does.
+    #[must_use]
+    pub fn nature(&self) -> Nature<'_> {
+        let on_file = |word| Nature {
+            word,
+            target: Target::File,
+            transfer: None,
+            largest_block: 0,
+            names: Names::Kept,
+            data: Data::Kept,
+            alone: false,
+        };
+        let on_fileset = |word| Nature { target: Target::Fileset, ..on_file(word) };
+        fn moving<'a>(nature: Nature<'a>, transfer: &'a Transfer, data: Data) -> Nature<'a> {
+            Nature { transfer: Some(transfer), largest_block: transfer.block_bytes, data, ..nature }
+        }
+        match self {
+            Self::Create { block_bytes, .. } => Nature {
+                target: Target::NewFile,
+                largest_block: *block_bytes,
+                names: Names::Added,
+                data: if *block_bytes > 0 { Data::Written } else { Data::Kept },
+                ..on_file("create")
+            },
+            Self::Read(transfer) => moving(on_file("read"), transfer, Data::Kept),
+            Self::Write(transfer) => moving(on_file("write"), transfer, Data::Written),
+            Self::Append(transfer) => moving(on_file("append"), transfer, Data::Appended),
+            Self::MmapRead(transfer) => moving(on_file("mmap-read"), transfer, Data::Kept),
+            Self::MmapWrite { transfer, .. } => moving(on_file("mmap-write"), transfer, Data::Written),
+            Self::OpenClose => on_file("open-close"),
+            Self::Fsync => on_file("fsync"),
+            Self::Fdatasync => on_file("fdatasync"),
+            Self::Syncfs => on_fileset("syncfs"),
+            Self::Truncate { .. } => Nature { data: Data::Resized, alone: true, ..on_file("truncate") },
+            Self::Fallocate { punch: false, .. } => Nature { data: Data::Resized, ..on_file("fallocate") },
+            Self::Fallocate { punch: true, .. } => Nature { data: Data::Resized, ..on_file("punch-hole") },
+            Self::Unlink => Nature { names: Names::Removed, alone: true, ..on_file("unlink") },
+            Self::Rename => Nature { names: Names::Changed, alone: true, ..on_file("rename") },
+            Self::Link => on_file("link"),
+            Self::Symlink => on_file("symlink"),
+            Self::Mkdir => on_fileset("mkdir"),
+            Self::Rmdir => on_fileset("rmdir"),
+            Self::Metadata => on_fileset("metadata"),
+            Self::Readdir => on_fileset("readdir"),
+            Self::Walk => on_fileset("walk"),
+            Self::Stat => on_file("stat"),
+            Self::Chmod => on_file("chmod"),
+            Self::Utimens => on_file("utimens"),
+            Self::Setxattr { value_bytes } => Nature { largest_block: u64::from(*value_bytes), ..on_file("setxattr") },
+            Self::Getxattr => Nature { largest_block: MAX_ATTRIBUTE_BYTES, ..on_file("getxattr") },
+            Self::CopyFileRange => Nature { names: Names::Added, data: Data::Copied, ..on_file("copy-file-range") },
+            Self::Reflink => Nature { names: Names::Added, data: Data::Copied, ..on_file("reflink") },
+        }
+    }
+
+    /// The data it moves within a file, to be changed.
+    pub fn transfer_mut(&mut self) -> Option<&mut Transfer> {
+        match self {
+            Self::Read(transfer)
+            | Self::Write(transfer)
+            | Self::Append(transfer)
+            | Self::MmapRead(transfer)
+            | Self::MmapWrite { transfer, .. } => Some(transfer),
+            _ => None,
+        }
+    }
+
+    /// One of every kind of operation, moving data as `transfer` says: for tests that must not forget any.
+    pub fn one_of_each(transfer: Transfer) -> impl Iterator<Item = Self> {
+        std::iter::successors(Some(Self::Create { block_bytes: transfer.block_bytes, fsync: false }), move |before| {
+            before.next_kind(transfer)
+        })
+    }
+
+    /// The kind after this one. Exhaustive, so that a new one has to be put into the chain.
+    fn next_kind(&self, transfer: Transfer) -> Option<Self> {
+        Some(match self {
+            Self::Create { .. } => Self::Read(transfer),
+            Self::Read(_) => Self::Write(transfer),
+            Self::Write(_) => Self::Append(transfer),
+            Self::Append(_) => Self::MmapRead(transfer),
+            Self::MmapRead(_) => Self::MmapWrite { transfer, msync: true },
+            Self::MmapWrite { .. } => Self::OpenClose,
+            Self::OpenClose => Self::Fsync,
+            Self::Fsync => Self::Fdatasync,
+            Self::Fdatasync => Self::Syncfs,
+            Self::Syncfs => Self::Truncate { size_bytes: transfer.block_bytes },
+            Self::Truncate { .. } => Self::Fallocate { size_bytes: transfer.block_bytes, punch: false },
+            Self::Fallocate { size_bytes, punch: false } => Self::Fallocate { size_bytes: *size_bytes, punch: true },
+            Self::Fallocate { punch: true, .. } => Self::Unlink,
+            Self::Unlink => Self::Rename,
+            Self::Rename => Self::Link,
+            Self::Link => Self::Symlink,
+            Self::Symlink => Self::Mkdir,
+            Self::Mkdir => Self::Rmdir,
+            Self::Rmdir => Self::Metadata,
+            Self::Metadata => Self::Readdir,
+            Self::Readdir => Self::Walk,
+            Self::Walk => Self::Stat,
+            Self::Stat => Self::Chmod,
+            Self::Chmod => Self::Utimens,
+            Self::Utimens => Self::Setxattr { value_bytes: 64 },
+            Self::Setxattr { .. } => Self::Getxattr,
+            Self::Getxattr => Self::CopyFileRange,
+            Self::CopyFileRange => Self::Reflink,
+            Self::Reflink => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{Extent, Pattern};
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_operation_has_a_word_of_its_own() {
+        let transfer = Transfer { extent: Extent::Whole, block_bytes: 4096, pattern: Pattern::FromStart, fsync: false };
+        let all: Vec<Operation> = Operation::one_of_each(transfer).collect();
+        let words: HashSet<&str> = all.iter().map(|operation| operation.nature().word).collect();
+        assert_eq!(words.len(), all.len());
+        for operation in &all {
+            assert_eq!(operation.clone().transfer_mut().is_some(), operation.nature().transfer.is_some());
+            let nature = operation.nature();
+            // What moves data needs a buffer for it, and only files have data that can be moved within them.
+            if let Some(transfer) = nature.transfer {
+                assert_eq!(
+                    (nature.target, nature.largest_block),
+                    (Target::File, transfer.block_bytes),
+                    "{operation:?}"
+                );
+            }
+            assert!(nature.names != Names::Removed || nature.alone, "{operation:?}");
+        }
+    }
+}
