@@ -187,3 +187,107 @@ fn a_cause_is_printed_once() {
         wrong.join("\n")
     );
 }
+
+/// Parts whose files have been put in order: no file leads back to itself by way of those that it names.
+const WITHOUT_CIRCLES: &[&str] = &["engine"];
+
+/// The names in an import: `a::{B, c}` gives `a::B` and `a::c`; nested braces are flattened.
+fn imports(path: &str, found: &mut Vec<String>) {
+    match path.split_once('{') {
+        None => found.push(path.trim().to_owned()),
+        Some((front, rest)) => {
+            let (mut depth, mut start) = (0, 0);
+            let inside = rest.rsplit_once('}').map_or(rest, |(inside, _)| inside);
+            for (at, letter) in inside.char_indices().chain([(inside.len(), ',')]) {
+                match letter {
+                    '{' => depth += 1,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => {
+                        imports(&format!("{front}{}", inside[start..at].trim()), found);
+                        start = at + 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// A file's own code: without tests, comments, and what it only hands on; and what it hands on.
+fn code_and_exports(text: &str) -> (String, Vec<String>) {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let (mut code, mut exports) = (String::new(), Vec::new());
+    for statement in lines.collect::<Vec<_>>().join("\n").split_inclusive(';') {
+        let start = statement.trim_start();
+        match start.strip_prefix("pub(crate) use ").or(start.strip_prefix("pub use ")) {
+            Some(path) => imports(path.trim_end_matches(';'), &mut exports),
+            None => code.push_str(statement),
+        }
+    }
+    (code, exports)
+}
+
+#[test]
+fn no_file_leads_back_to_itself() {
+    for part in WITHOUT_CIRCLES {
+        let source = root().join("crates").join(part).join("src");
+        let mut files = Vec::new();
+        rust_files(&source, &mut files);
+        let module = |path: &Path| {
+            let name = path.strip_prefix(&source).expect("below the source").with_extension("");
+            let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            parts.into_iter().filter(|part| part != "mod" && part != "lib").collect::<Vec<_>>()
+        };
+        let texts: BTreeMap<Vec<String>, (String, Vec<String>)> = files
+            .iter()
+            .map(|file| (module(file), code_and_exports(&fs::read_to_string(file).expect("source is UTF-8"))))
+            .collect();
+        // The file that a path leads to, through what is handed on.
+        let file_of = |path: &[String]| -> Option<Vec<String>> {
+            let mut path = path.to_vec();
+            for _ in 0..4 {
+                let known = (0..=path.len()).rev().find(|length| texts.contains_key(&path[..*length]))?;
+                let Some(name) = path.get(known) else { return Some(path) };
+                let exported = texts[&path[..known]].1.iter().find(|export| export.rsplit("::").next() == Some(name));
+                let Some(export) = exported else { return (known > 0).then(|| path[..known].to_vec()) };
+                path.truncate(known);
+                path.extend(export.split("::").map(str::to_owned));
+            }
+            None
+        };
+        let mut edges: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
+        for (name, (code, _)) in &texts {
+            let mut paths = Vec::new();
+            for statement in code.split(';').map(str::trim) {
+                if let Some(path) = statement.strip_prefix("use ") {
+                    imports(path, &mut paths);
+                }
+            }
+            let words = code.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != ':');
+            paths.extend(words.filter(|word| word.contains("::")).map(str::to_owned));
+            let parent = &name[..name.len().saturating_sub(1)];
+            for path in paths {
+                let parts: Vec<String> = path.split("::").map(str::to_owned).collect();
+                let target = match parts[0].as_str() {
+                    "crate" => file_of(&parts[1..]),
+                    "super" => file_of(&[parent, &parts[1..]].concat()),
+                    _ => file_of(&[name, &parts[..]].concat()),
+                };
+                edges.entry(name.clone()).or_default().extend(target.filter(|target| target != name));
+            }
+        }
+        // Whatever leads nowhere is taken away until nothing is left, or a circle.
+        while let Some(end) = edges.keys().find(|name| edges[*name].iter().all(|to| !edges.contains_key(to))).cloned() {
+            edges.remove(&end);
+        }
+        let circle: Vec<String> = edges
+            .iter()
+            .map(|(name, to)| {
+                let to: Vec<String> = to.iter().filter(|to| edges.contains_key(*to)).map(|to| to.join("/")).collect();
+                format!("{} -> {}", name.join("/"), to.join(", "))
+            })
+            .collect();
+        assert!(circle.is_empty(), "files of crates/{part} lead in a circle:\n{}", circle.join("\n"));
+    }
+}

@@ -1,16 +1,18 @@
 //! The load engine: runs a [`fstone_model::Workload`] on a directory and says what it did, how long each operation
 //! took, and whether to believe it.
 //!
-//! Reading order: `run` is a load from its filesets to its report; `run/drive.rs` is the loop of a thread; `ops` is
-//! what the load can do, an operation a function; `io` is how calls reach the kernel; `fileset` is the files;
-//! `pattern` is which block comes next; `data` is what is written; `measure` is the clock and the counting;
-//! `audit` is what the load finds out about itself.
+//! Reading order, in which each room sees those named after it but none before: `run` is a load from its filesets to its
+//! report; `drive` is how a thread goes through its operations; `ops` is what the load can do, an operation a function;
+//! `worker` is the thread as operations see it (it chooses files and places, holds and opens them); `plan` is a phase made
+//! ready; `audit` is what the load finds out about itself; `measure` is the clock and the counting; `pattern` is which block
+//! comes next; `fileset` is the files; `io` is how calls reach the kernel; `data` is what is written.
 //!
 //! This crate knows nothing of devices, filesystems' makers, studies, tables or files that describe workloads. It
 //! prints nothing, and it removes nothing but files whose names it could have given itself.
 
 mod audit;
 mod data;
+mod drive;
 mod errno;
 mod error;
 mod fileset;
@@ -19,11 +21,13 @@ mod measure;
 mod ops;
 mod options;
 mod pattern;
+mod plan;
 mod random;
 mod run;
 #[cfg(test)]
 mod tests_support;
 mod verify;
+mod worker;
 
 pub use error::LoadError;
 pub use options::{Observer, Progress, RunOptions, Unobserved};

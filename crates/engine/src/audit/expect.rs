@@ -2,12 +2,10 @@
 
 use super::touched::Touched;
 use crate::fileset::Files;
-use crate::run::{changes_files, transfer_of};
 use fstone_model::Workload;
 use fstone_model::load::{Audit, Expected, OperationReport};
-use fstone_model::workload::{
-    Action, Actions, Distribution, Extent, FileChoice, Operation, Pattern, Phase, ThreadGroup,
-};
+use fstone_model::nature::Target;
+use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, ThreadGroup};
 
 /// Relative difference between expected and observed counts that is worth a warning.
 const TOLERANCE: f64 = 0.02;
@@ -132,10 +130,11 @@ fn written(summary: &Summary<'_>) -> Option<Expected> {
     let (mut expected, mut observed) = (0.0, 0.0);
     for (_, _, action, report) in actions(summary) {
         observed += report.written_bytes as f64;
-        expected += match (&action.operation, transfer_of(&action.operation).map(|transfer| transfer.extent)) {
-            (Operation::Write(_) | Operation::Append(_) | Operation::MmapWrite { .. }, Some(Extent::Bytes(bytes))) => {
-                bytes as f64 * report.invocations as f64
-            }
+        expected += match (
+            action.operation.nature().writes(),
+            action.operation.nature().transfer.map(|transfer| transfer.extent),
+        ) {
+            (true, Some(Extent::Bytes(bytes))) => bytes as f64 * report.invocations as f64,
             _ => report.written_bytes as f64,
         };
     }
@@ -183,16 +182,16 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
             continue;
         }
         let untouched = untouched(summary, index, |group, action, report| {
-            if changes_files(&action.operation) || action.fileset.is_none() {
+            if action.operation.nature().changes_names() || action.fileset.is_none() {
                 return None;
             }
             match action.choice {
-                _ if !picks_a_file(&action.operation) => Some(1.0),
+                _ if action.operation.nature().target == Target::Fileset => Some(1.0),
                 FileChoice::Uniform => Some(missed_uniformly(count as f64, report.invocations as f64)),
                 FileChoice::Same if matches!(group.actions, Actions::Sequence(_)) => Some(1.0),
                 FileChoice::RoundRobin => Some(1.0 - (report.invocations as f64 / count as f64).min(1.0)),
                 FileChoice::Concatenated
-                    if transfer_of(&action.operation).is_some_and(|transfer| {
+                    if action.operation.nature().transfer.is_some_and(|transfer| {
                         matches!(transfer.pattern, Pattern::Random { distribution: Distribution::Uniform, .. })
                     }) && files.sizes.fixed().is_some() =>
                 {
@@ -208,18 +207,6 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
     sum.finish("files", warnings)
 }
 
-fn picks_a_file(operation: &Operation) -> bool {
-    !matches!(
-        operation,
-        Operation::Syncfs
-            | Operation::Mkdir
-            | Operation::Rmdir
-            | Operation::Metadata
-            | Operation::Readdir
-            | Operation::Walk
-    )
-}
-
 fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
     let mut sum = Sum::default();
     for (index, files) in summary.files.iter().enumerate() {
@@ -227,7 +214,7 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
         let total = count.total as f64;
         let mut skewed = 0;
         let untouched = untouched(summary, index, |group, action, report| {
-            let Some(transfer) = transfer_of(&action.operation) else { return Some(1.0) };
+            let Some(transfer) = action.operation.nature().transfer else { return Some(1.0) };
             let blocks = report.calls as f64;
             match (transfer.pattern, action.choice) {
                 (Pattern::Random { distribution, .. }, choice) => {

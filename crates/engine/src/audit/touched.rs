@@ -2,9 +2,8 @@
 
 use crate::fileset::Files;
 use crate::random::scatter;
-use crate::run::{changes_files, largest_block, transfer_of};
 use fstone_model::Workload;
-use fstone_model::workload::{Extent, Operation};
+use fstone_model::workload::Extent;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Blocks counted exactly, by 32 MiB of bits: 1 TiB in blocks of 4 KiB.
@@ -83,17 +82,14 @@ impl Blocks {
                 if action.fileset.is_some_and(|fileset| fileset as usize != index) {
                     continue;
                 }
-                let changes_sizes = matches!(
-                    action.operation,
-                    Operation::Append(_) | Operation::Truncate { .. } | Operation::Fallocate { .. }
-                );
-                if changes_files(&action.operation) || changes_sizes || action.fileset.is_none() {
+                let nature = action.operation.nature();
+                if nature.changes_names() || nature.changes_sizes() || action.fileset.is_none() {
                     return None;
                 }
-                let Some(transfer) = transfer_of(&action.operation) else { continue };
+                let Some(transfer) = nature.transfer else { continue };
                 let block = match transfer.extent {
-                    Extent::Whole => largest_block(&action.operation),
-                    Extent::Bytes(bytes) => bytes.min(largest_block(&action.operation)),
+                    Extent::Whole => nature.largest_block,
+                    Extent::Bytes(bytes) => bytes.min(nature.largest_block),
                 }
                 .clamp(1, size);
                 if *block_bytes.get_or_insert(block) != block {

@@ -5,12 +5,13 @@
 //! latency is the time from handing over to taking back. Anything else that the group's mix asks for waits until
 //! the queue is empty, and is then performed alone.
 
-use super::drive::{Choice, Next, Point};
-use super::plan::{PeriodicFsyncs, PlannedAction};
-use super::worker::{Fault, Halt, Picked, Worker};
+use super::account::Point;
+use super::choice::{Choice, Next};
 use crate::io::{Completion, Direction, Io};
 use crate::measure::{Call, Done};
-use crate::ops;
+use crate::ops::{self, Flight, Queued};
+use crate::plan::{PeriodicFsyncs, PlannedAction};
+use crate::worker::{Fault, Halt, Worker};
 use fstone_model::workload::{Extent, OpenPolicy, Operation, Pattern};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -21,23 +22,6 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Without O_DIRECT, this part of the queue is waited for before it is filled again.
 const BUFFERED_SHARE: u32 = 4;
-
-/// What became of an attempt to queue an operation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Queued {
-    /// It is in flight.
-    Pushed(Flight),
-    /// It is done: there was nothing to transfer, or the queue could not carry it.
-    Done,
-}
-
-/// A transfer in flight.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Flight {
-    pub(crate) picked: Picked,
-    pub(crate) direction: Direction,
-    pub(crate) length: usize,
-}
 
 /// The queue of a thread.
 struct Queue {

@@ -4,11 +4,13 @@
 //! [`size`] draws sizes; [`build`] makes, checks and removes the real files.
 
 pub(crate) mod build;
+mod growing;
 mod layout;
 mod path;
 mod size;
 mod table;
 
+pub(crate) use growing::Growing;
 pub(crate) use layout::Layout;
 pub(crate) use path::PathBuffer;
 pub(crate) use size::Sizes;

@@ -1,4 +1,3 @@
-#![expect(unsafe_code, reason = "allocates zeroed atomics without touching their pages")]
 //! Which files live, how large they are, and who works on them: 16 bytes a file.
 //!
 //! A file is a number, its name and directory follow from it. Per file there are
@@ -13,8 +12,9 @@
 //! for locked instructions are a good part of what the engine itself costs. Both permutations are stored XOR the
 //! identity, so that a fresh table is all zeros and costs memory only where files were created or removed.
 
+use super::growing::Growing;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARERS: u64 = (1 << 12) - 1;
 const ALONE: u64 = 1 << 12;
@@ -30,46 +30,6 @@ pub(crate) const MAX_FILES: u64 = u32::MAX as u64;
 /// Room for files of filesets that start with none.
 const MINIMUM_ROOM: u64 = 1024;
 
-/// A type whose zero bytes are a valid value.
-trait Zeroed {}
-impl Zeroed for AtomicU32 {}
-impl Zeroed for AtomicU64 {}
-
-/// An array that grows without moving: each further piece is as long as all before it.
-#[derive(Debug)]
-struct Growing<T> {
-    first: Box<[T]>,
-    more: [OnceLock<Box<[T]>>; 32],
-}
-
-impl<T: Zeroed> Growing<T> {
-    fn new(length: u64) -> Self {
-        Self { first: zeroed(length), more: [const { OnceLock::new() }; 32] }
-    }
-
-    #[inline]
-    fn at(&self, index: u64) -> &T {
-        match self.first.get(index as usize) {
-            Some(item) => item,
-            None => self.beyond(index),
-        }
-    }
-
-    #[cold]
-    fn beyond(&self, index: u64) -> &T {
-        let base = self.first.len() as u64;
-        let doubling = (index / base).ilog2();
-        let start = base << doubling;
-        &self.more[doubling as usize].get_or_init(|| zeroed(start))[(index - start) as usize]
-    }
-}
-
-fn zeroed<T: Zeroed>(length: u64) -> Box<[T]> {
-    let length = usize::try_from(length).expect("a table fits into memory");
-    // SAFETY: `Zeroed` is implemented only for types for which all zero bits are a valid value.
-    unsafe { Box::new_zeroed_slice(length).assume_init() }
-}
-
 /// How a thread holds a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
@@ -79,6 +39,13 @@ pub(crate) enum Hold {
     Shared,
     /// Alone.
     Alone,
+}
+
+impl Hold {
+    /// The stricter of the two.
+    pub(crate) fn max_with(self, other: Self) -> Self {
+        if self == Self::Alone || other == Self::Alone { Self::Alone } else { Self::Shared }
+    }
 }
 
 /// What came of drawing or taking a file.

@@ -15,28 +15,44 @@ const ATTRIBUTE: &CStr = c"user.fstone";
 
 /// An open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fd(pub(crate) i32);
+pub(crate) struct Fd {
+    pub(crate) number: i32,
+    /// Which of the files that had this number, where it stays open for long; 0 where the thread that opened it closes it.
+    pub(crate) generation: u32,
+}
 
 impl Fd {
+    pub(crate) const NONE: Self = Self { number: -1, generation: 0 };
+
+    /// One that the calling thread has just opened, for reading and writing or for less.
+    pub(crate) const fn open(number: i32) -> Self {
+        Self { number, generation: 0 }
+    }
+
+    /// The same as one that stays open, for reading and writing, and that other threads may use.
+    pub(crate) const fn kept(self, generation: u32) -> Self {
+        Self { generation, ..self }
+    }
+
     #[inline]
     fn borrow(&self) -> BorrowedFd<'_> {
         // SAFETY: an `Fd` comes from `open` and is closed once, by the operation or table that owns it, after its
         // last use. The null engine's pretended ones never come here.
-        unsafe { BorrowedFd::borrow_raw(self.0) }
+        unsafe { BorrowedFd::borrow_raw(self.number) }
     }
 }
 
 #[inline]
 pub(crate) fn open(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
     let fd = retry_on_intr(|| fs::openat(directory, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o644)))?;
-    Ok(Fd(fd.into_raw_fd()))
+    Ok(Fd::open(fd.into_raw_fd()))
 }
 
 #[inline]
 pub(crate) fn close(fd: Fd) -> Result<()> {
     // SAFETY: the caller owns it and gives it up here. `close` is called by number to learn its error, which
     // `OwnedFd` would hide: NFS and quotas report failed writes there.
-    if unsafe { libc::close(fd.0) } == 0 {
+    if unsafe { libc::close(fd.number) } == 0 {
         return Ok(());
     }
     match std::io::Error::last_os_error().raw_os_error() {

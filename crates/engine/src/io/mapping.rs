@@ -37,7 +37,7 @@ impl Mapping {
         catch_sigbus();
         let protection = libc::PROT_READ | if write { libc::PROT_WRITE } else { 0 };
         // SAFETY: a new mapping at an address of the kernel's choice; nothing else refers to it.
-        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, libc::MAP_SHARED, fd.0, 0) };
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, libc::MAP_SHARED, fd.number, 0) };
         if start == libc::MAP_FAILED {
             return Err(last_errno());
         }
@@ -169,7 +169,7 @@ mod tests {
     fn copies_reach_the_file() {
         let file = tempfile::tempfile().expect("a temporary file");
         file.set_len(10_000).expect("truncate");
-        let map = Mapping::new(Fd(file.as_raw_fd()), 10_000, true, true).expect("mmap");
+        let map = Mapping::new(Fd::open(file.as_raw_fd()), 10_000, true, true).expect("mmap");
         assert_eq!(map.write(b"hello", 9_990), Ok(5));
         assert_eq!(map.write(b"far too long", 9_995), Ok(5));
         assert_eq!(map.msync(9_990, 5), Ok(()));
@@ -184,7 +184,7 @@ mod tests {
     fn a_file_cut_short_is_an_error_and_not_a_crash() {
         let file = tempfile::tempfile().expect("a temporary file");
         file.set_len(16_384).expect("truncate");
-        let map = Mapping::new(Fd(file.as_raw_fd()), 16_384, true, true).expect("mmap");
+        let map = Mapping::new(Fd::open(file.as_raw_fd()), 16_384, true, true).expect("mmap");
         file.set_len(4096).expect("truncate");
         let mut buffer = vec![0; 16_384];
         assert_eq!(map.read(&mut buffer[..4096], 0), Ok(4096));

@@ -12,6 +12,8 @@ use std::ffi::CStr;
 struct Mapped {
     mapping: Option<Mapping>,
     writable: bool,
+    /// Which of the files that had this number it is of.
+    generation: u32,
 }
 
 /// Copies to and from mappings.
@@ -23,11 +25,21 @@ pub(crate) struct Mmap {
 
 impl Mmap {
     fn file(&mut self, fd: Fd) -> &mut Mapped {
-        let index = usize::try_from(fd.0).unwrap_or(0);
+        let index = usize::try_from(fd.number).unwrap_or(0);
         if self.files.len() <= index {
             self.files.resize_with(index + 1, Mapped::default);
         }
         &mut self.files[index]
+    }
+
+    /// What is mapped is forgotten where the number has become another file's. One that stays open was perhaps opened by
+    /// another thread, for reading and writing.
+    fn renew(&mut self, fd: Fd) -> Result<()> {
+        if self.file(fd).generation != fd.generation {
+            self.forget(fd)?;
+            *self.file(fd) = Mapped { mapping: None, writable: true, generation: fd.generation };
+        }
+        Ok(())
     }
 
     fn forget(&mut self, fd: Fd) -> Result<()> {
@@ -36,6 +48,7 @@ impl Mmap {
 
     /// A mapping that reaches `end`, or as far as the file does.
     fn reaching(&mut self, fd: Fd, end: u64) -> Result<Option<&Mapping>> {
+        self.renew(fd)?;
         let known = self.file(fd).mapping.as_ref().map_or(0, Mapping::len) as u64;
         if known < end {
             let size = kernel::size(fd)?;
@@ -88,9 +101,10 @@ impl Io for Mmap {
 
     fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
         let fd = kernel::open(directory, path, flags)?;
-        // The open file may be a descriptor that another thread closed: whatever was mapped by it is not ours.
+        // The number may be one that another thread closed: whatever was mapped by it is not ours.
         self.forget(fd)?;
-        self.file(fd).writable = flags & OFlags::RWMODE == OFlags::RDWR;
+        let writable = flags & OFlags::RWMODE == OFlags::RDWR;
+        *self.file(fd) = Mapped { mapping: None, writable, generation: fd.generation };
         Ok(fd)
     }
 

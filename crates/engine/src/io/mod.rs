@@ -10,7 +10,6 @@
 //! | io_uring | a ring, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
 
-mod descriptors;
 pub(crate) mod kernel;
 pub(crate) mod mapping;
 mod mmap;
@@ -18,7 +17,6 @@ mod null;
 mod psync;
 mod uring;
 
-pub(crate) use descriptors::OwnTable;
 pub(crate) use kernel::{Fd, Result};
 pub(crate) use mmap::Mmap;
 pub(crate) use null::Null;
@@ -108,12 +106,12 @@ pub(crate) trait Io: Sized {
         Err(Errno::OPNOTSUPP)
     }
 
-    /// Tells that these files stay open for long.
+    /// Tells that these files stay open as long as the engine is used, under these numbers.
     fn keep(&mut self, _files: &[Fd]) {}
 
     #[inline]
     fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
-        if Self::CAPABILITIES.real { kernel::open(directory, path, flags) } else { Ok(Fd(0)) }
+        if Self::CAPABILITIES.real { kernel::open(directory, path, flags) } else { Ok(Fd::open(0)) }
     }
 
     #[inline]

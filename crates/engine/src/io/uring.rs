@@ -69,7 +69,8 @@ impl Uring {
         fixed: bool,
     ) -> squeue::Entry {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
-        let index = usize::try_from(fd.0).ok().and_then(|fd| self.registered_files.get(fd)).copied().unwrap_or(-1);
+        let known = usize::try_from(fd.number).ok().and_then(|number| self.registered_files.get(number));
+        let index = known.copied().unwrap_or(-1);
         macro_rules! made {
             ($file:expr) => {
                 match (direction, fixed) {
@@ -84,7 +85,7 @@ impl Uring {
         }
         match u32::try_from(index) {
             Ok(index) => made!(types::Fixed(index)),
-            Err(_) => made!(types::Fd(fd.0)),
+            Err(_) => made!(types::Fd(fd.number)),
         }
     }
 
@@ -213,7 +214,7 @@ impl Io for Uring {
         if files.is_empty() || files.len() > MOST_FILES {
             return;
         }
-        let numbers: Vec<i32> = files.iter().map(|fd| fd.0).collect();
+        let numbers: Vec<i32> = files.iter().map(|fd| fd.number).collect();
         if self.ring.submitter().register_files(&numbers).is_err() {
             return;
         }
@@ -224,13 +225,5 @@ impl Io for Uring {
                 *entry = index;
             }
         }
-    }
-
-    fn close(&mut self, fd: Fd) -> Result<()> {
-        // A number may come back for another file, and must not lead to the registered one.
-        if let Some(entry) = usize::try_from(fd.0).ok().and_then(|fd| self.registered_files.get_mut(fd)) {
-            *entry = -1;
-        }
-        super::kernel::close(fd)
     }
 }

@@ -3,7 +3,7 @@
 use super::create::make;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
-use crate::run::{Halt, Outcome, Picked, Worker};
+use crate::worker::{Halt, Outcome, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 

@@ -6,7 +6,7 @@ use crate::fileset::build::stamp_name;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
 use crate::ops::transfer::write_all;
-use crate::run::{Halt, Outcome, Picked, Worker};
+use crate::worker::{Halt, Outcome, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 

@@ -3,7 +3,7 @@
 use crate::fileset::{Files, Numbered};
 use crate::io::Io;
 use crate::measure::Call;
-use crate::run::{Halt, Outcome, Worker};
+use crate::worker::{Halt, Outcome, Worker};
 use rustix::io::Errno;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

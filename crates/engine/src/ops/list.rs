@@ -2,7 +2,7 @@
 
 use crate::io::{Io, kernel};
 use crate::measure::Call;
-use crate::run::{Halt, Outcome, Worker};
+use crate::worker::{Halt, Outcome, Worker};
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;

@@ -4,7 +4,7 @@ use super::directories::locked;
 use crate::fileset::Files;
 use crate::io::Io;
 use crate::measure::Call;
-use crate::run::{Outcome, Worker};
+use crate::worker::{Outcome, Worker};
 
 /// All four. A directory that another thread is working on is not drawn.
 pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {

@@ -4,7 +4,6 @@
 //! [`Worker::call`], and adds what it moved to [`Worker::done`]; it gives back why it was not completed, if so. It keeps
 //! no state of its own.
 
-mod aim;
 mod allocate;
 mod attributes;
 mod copy;
@@ -13,14 +12,15 @@ mod directories;
 mod list;
 mod metadata;
 mod names;
+mod queued;
 mod sync;
 mod transfer;
 
-pub(crate) use aim::Aim;
+pub(crate) use queued::{Flight, Queued};
 
 use crate::io::{Direction, Io};
 use crate::measure::Done;
-use crate::run::{Outcome, Queued, Worker};
+use crate::worker::{Outcome, Worker};
 use fstone_model::workload::Operation;
 
 /// Performs an action once.
@@ -66,10 +66,10 @@ pub(crate) fn is_aimed_read<E: Io>(worker: &Worker<'_, E>, index: usize) -> bool
     !transfer.fsync && worker.states[index].aim.is_some()
 }
 
-/// Performs an action that [`is_aimed_read`]; gives what it did, unless that was what was [aimed](Aim::done) at.
+/// Performs an action that [`is_aimed_read`]; gives what it did, unless that was what was expected of it.
 #[inline(always)]
 pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Option<Done>> {
-    match aim::next(worker, index) {
+    match worker.aimed(index) {
         Some(target) => transfer::read_target(worker, target),
         None => perform_apart(worker, index).map(|()| Some(worker.done)),
     }
@@ -83,7 +83,7 @@ fn perform_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()>
 /// Begins an action that [`is_aimed_read`], in a slot of the queue.
 #[inline(always)]
 pub(crate) fn queue_aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
-    match aim::next(worker, index) {
+    match worker.aimed(index) {
         Some(target) => transfer::push(worker, slot, Direction::Read, &target, target.length),
         None => queue_apart(worker, index, slot),
     }

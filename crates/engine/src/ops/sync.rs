@@ -2,7 +2,7 @@
 
 use crate::io::Io;
 use crate::measure::Call;
-use crate::run::{Outcome, Worker};
+use crate::worker::{Outcome, Worker};
 use rustix::fs::OFlags;
 
 /// fsync of one file.

@@ -1,11 +1,12 @@
 //! Moving data: read, write, append, and the same through memory mappings.
 
-use super::aim::{self, Target};
+use super::queued::{Flight, Queued};
 use crate::data::{Destination, stamp};
 use crate::io::{Direction, Fd, Io, mapping};
 use crate::measure::{Call, Done};
-use crate::pattern::{block_bytes, extent_bytes, positions};
-use crate::run::{Flight, Halt, Outcome, Picked, Queued, Worker, is_permutation};
+use crate::pattern::{block_bytes, extent_bytes, positions, random_blocks};
+use crate::plan::is_permutation;
+use crate::worker::{Halt, Outcome, Picked, Target, Worker};
 use fstone_model::workload::{Extent, Pattern, Transfer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -21,7 +22,7 @@ const DIRECT_SOMETIMES: u64 = 512;
 // costs more than the operation's own work.
 #[inline(always)]
 pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
-    match aim::next(worker, index) {
+    match worker.aimed(index) {
         Some(target) if !transfer.fsync => {
             worker.done = read_target(worker, target)?.unwrap_or(Done::one_read(target.length));
             Ok(())
@@ -95,7 +96,7 @@ pub(super) fn queue<E: Io>(
     slot: u32,
     direction: Direction,
 ) -> Outcome<Queued> {
-    if let Some(target) = aim::next(worker, index) {
+    if let Some(target) = worker.aimed(index) {
         return push(worker, slot, direction, &target, target.length);
     }
     let picked = worker.choose(index)?;
@@ -336,15 +337,6 @@ fn extent_of(transfer: &Transfer) -> u64 {
     }
 }
 
-/// Whole blocks of one operation that draws each by itself; one when the extent is smaller than a block.
-#[inline(always)]
-pub(super) fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
-    match transfer.extent {
-        Extent::Bytes(bytes) if bytes < transfer.block_bytes.saturating_mul(2) => 1,
-        _ => (extent_bytes(transfer, size) / transfer.block_bytes.max(1)).max(1),
-    }
-}
-
 /// The position that the choice of the file already determined, when the operation is one block.
 #[inline(always)]
 fn first_position<E: Io>(
@@ -409,7 +401,7 @@ fn random_block<E: Io>(
 fn next_unit<E: Io>(worker: &mut Worker<'_, E>, index: usize, shared: bool) -> u64 {
     let group = worker.group;
     if shared {
-        return worker.load.phase.count_up(&group.actions[index].cursor.0);
+        return worker.load.phase.count_up(&group.actions[index].cursor);
     }
     let cursor = &mut worker.states[index].cursor;
     *cursor += 1;

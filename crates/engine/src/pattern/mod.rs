@@ -103,6 +103,15 @@ pub(crate) fn block_bytes(transfer: &Transfer, size: u64) -> u64 {
     block.max(1).min(size)
 }
 
+/// Whole blocks of one operation that draws each by itself; one when the extent is smaller than a block.
+#[inline(always)]
+pub(crate) fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
+    match transfer.extent {
+        Extent::Bytes(bytes) if bytes < transfer.block_bytes.saturating_mul(2) => 1,
+        _ => (extent_bytes(transfer, size) / transfer.block_bytes.max(1)).max(1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

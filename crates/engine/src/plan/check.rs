@@ -1,12 +1,12 @@
 //! What a workload must not ask for.
 
-use super::plan::{largest_block, transfer_of};
 use super::series;
 use crate::data::stamp;
 use crate::error::LoadError;
 use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
-use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, IoEngineKind, Operation, Pattern};
+use fstone_model::nature::Data;
+use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, IoEngineKind, Pattern};
 
 /// Most threads of a phase: each is counted in a field of 12 bits of the files it shares.
 const MAX_THREADS: u64 = 4000;
@@ -18,7 +18,7 @@ fn refuse(what: impl Into<String>) -> Result<(), LoadError> {
 }
 
 /// Refuses what cannot be done.
-pub(super) fn check(workload: &Workload) -> Result<(), LoadError> {
+pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
     for fileset in &workload.filesets {
         if fileset.directory.split('/').any(|part| part == "..") {
             return refuse(format!(
@@ -78,10 +78,10 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     if action.fileset.is_none() && matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned) {
         return refuse(format!("divides files for {name:?}, which needs a fileset of its own"));
     }
-    if largest_block(&action.operation) > MAX_BLOCK_BYTES {
+    if action.operation.nature().largest_block > MAX_BLOCK_BYTES {
         return refuse(format!("moves more than 1 GiB per system call in {name:?}"));
     }
-    let Some(transfer) = transfer_of(&action.operation) else { return check_stamps(workload, action) };
+    let Some(transfer) = action.operation.nature().transfer else { return check_stamps(workload, action) };
     if transfer.block_bytes == 0 {
         return refuse(format!("has blocks of 0 bytes in {name:?}"));
     }
@@ -114,12 +114,12 @@ fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     }
     let whole = |bytes: u64| bytes.is_multiple_of(stamp::UNIT as u64);
     let name = &action.name;
-    let fits = match (&action.operation, transfer_of(&action.operation)) {
-        (
-            Operation::CopyFileRange | Operation::Reflink | Operation::Truncate { .. } | Operation::Fallocate { .. },
-            _,
-        ) => return refuse(format!("stamps data and changes it without writing, in {name:?}")),
-        (Operation::Create { block_bytes, .. }, _) => whole(*block_bytes),
+    let nature = action.operation.nature();
+    let fits = match (nature.data, nature.transfer) {
+        (Data::Copied | Data::Resized, _) => {
+            return refuse(format!("stamps data and changes it without writing, in {name:?}"));
+        }
+        (Data::Written, None) => whole(nature.largest_block),
         (_, Some(transfer)) => {
             let extent = match transfer.extent {
                 Extent::Whole => true,

@@ -5,7 +5,7 @@
 //! like an operation, taken by whichever thread comes next (sysbench). What is done in which order then depends on
 //! nothing but the operations, whatever the number of threads.
 
-use super::plan::Padded;
+use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most operations between two series.
@@ -19,22 +19,22 @@ const FILE_SHIFT: u32 = 32;
 #[derive(Debug)]
 pub(crate) struct Series {
     every: u64,
-    state: Padded<AtomicU64>,
+    state: CachePadded<AtomicU64>,
 }
 
 impl Series {
     /// A series after every so many operations, of which there are at least 1 and at most [`MOST_OPERATIONS`].
     pub(crate) fn new(every: u64) -> Self {
-        Self { every: every.clamp(1, MOST_OPERATIONS), state: Padded::default() }
+        Self { every: every.clamp(1, MOST_OPERATIONS), state: CachePadded::default() }
     }
 
     /// The file to fsync before anything else is done, as a number below `files`.
     pub(crate) fn due(&self, files: u64) -> Option<u64> {
-        let mut state = self.state.0.load(Ordering::Relaxed);
+        let mut state = self.state.load(Ordering::Relaxed);
         while is_due(state) {
             let file = state >> FILE_SHIFT;
             let next = if file + 1 < files { state + (1 << FILE_SHIFT) } else { 0 };
-            match self.state.0.compare_exchange_weak(state, next, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.state.compare_exchange_weak(state, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return (file < files).then_some(file),
                 Err(seen) => state = seen,
             }
@@ -44,11 +44,11 @@ impl Series {
 
     /// Counts an operation; `false` when a file is to be fsynced first.
     pub(crate) fn begin(&self, writes: bool) -> bool {
-        let mut state = self.state.0.load(Ordering::Relaxed);
+        let mut state = self.state.load(Ordering::Relaxed);
         while !is_due(state) {
             let since = ((state & SINCE) + 1) % self.every;
             let next = since | (state & DIRTY) | if writes { DIRTY } else { 0 };
-            match self.state.0.compare_exchange_weak(state, next, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.state.compare_exchange_weak(state, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(seen) => state = seen,
             }

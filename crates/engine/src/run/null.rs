@@ -1,12 +1,11 @@
 //! The engine's own cost: the same workload where every call succeeds at once.
 
-use super::Running;
+use super::running::Running;
 use crate::error::LoadError;
-use crate::fileset::Files;
 use crate::measure::clock;
 use crate::options::{RunOptions, Unobserved};
 use fstone_model::Workload;
-use fstone_model::workload::{Amount, ErrorPolicy, Existing, Fileset, FinalSync, IoEngineKind, Stop};
+use fstone_model::workload::{ErrorPolicy, Fileset, FinalSync, IoEngineKind, Stop};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,24 +13,6 @@ use std::time::Duration;
 const TIME: Duration = Duration::from_millis(200);
 /// So many grains of the CPU clock the time has to have: with fewer, the cost would be mostly the grain.
 const GRAINS: u64 = 10;
-/// Files of the pretended filesets: beyond, more of them cost memory and change nothing.
-const MOST_FILES: u64 = 1 << 20;
-
-/// The workload's filesets as they are now: with as many names, and files for the same share of these.
-pub(super) fn pretended(workload: &Workload, files: &[Files]) -> Vec<Fileset> {
-    let specs = workload.filesets.iter().zip(files);
-    let pretend = |(spec, files): (&Fileset, &Files)| {
-        let (live, names) = (files.table.live(), files.table.names().max(1));
-        Fileset {
-            amount: Amount::Files(names.min(MOST_FILES)),
-            preallocated: live as f64 / names as f64,
-            existing: Existing::Rebuild,
-            ..spec.clone()
-        }
-    };
-    specs.map(pretend).collect()
-}
-
 /// CPU time of the threads per operation, in nanoseconds; `None` when there was no operation, nothing is measured, or the
 /// kernel counts CPU time in grains too coarse to tell (user-mode Linux: its ticks).
 pub(super) fn cost_per_operation(

@@ -1,19 +1,16 @@
 //! One phase: its threads, from their start to their end.
 
-use super::drive::Ended;
-use super::gate::Gate;
-use super::plan::{Descriptors, GroupPlan, changes_files, largest_block};
-use super::worker::{Load, Picked, Worker};
+use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{Fd, Io, OwnTable, Setup, SetupError, kernel};
-use crate::measure::Collector;
+use crate::io::{Io, Setup, SetupError};
 use crate::options::{Observer, Progress};
+use crate::plan::GroupPlan;
+use crate::worker::{Halt, Kept, Load, OwnTable, Picked, Worker};
 use fstone_model::load::ThreadReport;
 use fstone_model::workload::OpenPolicy;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,10 +19,6 @@ use std::time::{Duration, Instant};
 const STACK_BYTES: usize = 128 << 10;
 /// How often the load is looked at while it runs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Descriptors that all threads together may have of files that stay open, before they share them.
-const OWN_DESCRIPTORS: u64 = 16_384;
-/// Descriptors left for everything else.
-const OTHER_DESCRIPTORS: u64 = 128;
 /// Timer slack of threads that sleep to a moment: the least there is.
 const TIMER_SLACK_NS: u64 = 1;
 
@@ -52,56 +45,6 @@ pub(crate) struct Watch<'a> {
     pub(crate) begin: &'a dyn Fn(),
 }
 
-/// Decides whether every thread can have descriptors of its own for files that stay open, raising the limit of the
-/// process as far as it goes. Own ones spare the threads a counter that all would write to.
-pub(crate) fn plan_descriptors(groups: &mut [GroupPlan], files: &[crate::fileset::Files]) -> Result<bool, LoadError> {
-    let keeping = || groups.iter().filter(|group| group.spec.open == OpenPolicy::KeepOpen);
-    let files_of = |group: &GroupPlan| group.filesets.iter().map(|index| files[*index].table.names()).sum::<u64>();
-    let own: u64 = keeping().map(|group| files_of(group).saturating_mul(u64::from(group.spec.threads))).sum();
-    let shared: u64 = keeping().map(files_of).sum();
-    if own == 0 {
-        return Ok(true);
-    }
-    let changing = groups.iter().any(|group| group.actions.iter().any(|action| changes_files(&action.operation)));
-    let limit = raise_descriptor_limit();
-    if own <= OWN_DESCRIPTORS && own + OTHER_DESCRIPTORS <= limit && !changing {
-        return Ok(true);
-    }
-    if shared + OTHER_DESCRIPTORS > limit {
-        return Err(LoadError::Descriptors { wanted: shared, limit });
-    }
-    for group in groups.iter_mut().filter(|group| group.spec.open == OpenPolicy::KeepOpen) {
-        for index in &group.filesets {
-            group.shared_descriptors[*index] = Some(Descriptors::new(files[*index].table.names()));
-        }
-    }
-    Ok(false)
-}
-
-fn raise_descriptor_limit() -> u64 {
-    let limit = getrlimit(Resource::Nofile);
-    let maximum = limit.maximum.unwrap_or(1 << 20);
-    // Where raising is refused, the present limit stays.
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(maximum), maximum: limit.maximum });
-    if raised.is_ok() { maximum } else { limit.current.unwrap_or(maximum) }
-}
-
-/// Lets go of shared descriptors when the phase is over.
-struct CloseShared<'a>(&'a [GroupPlan], bool);
-
-impl Drop for CloseShared<'_> {
-    fn drop(&mut self) {
-        let slots = self.0.iter().flat_map(|group| group.shared_descriptors.iter().flatten());
-        for slot in slots.flat_map(|descriptors| &descriptors.slots) {
-            let fd = slot.swap(-1, Ordering::AcqRel);
-            if fd >= 0 && self.1 {
-                // The figures are taken; whatever was to be durable has been synced.
-                let _ = kernel::close(Fd(fd));
-            }
-        }
-    }
-}
-
 /// Says that a thread is done even when it panics.
 struct SayDone<'a, E>(&'a Gate<E>);
 
@@ -119,7 +62,7 @@ fn engine_error(name: &'static str, error: SetupError) -> LoadError {
 pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadError> {
     let gate: Gate<LoadError> = Gate::new();
     let ends: Mutex<Vec<(u32, Ended)>> = Mutex::new(Vec::new());
-    let _close = CloseShared(&load.phase.groups, E::CAPABILITIES.real);
+    let own = E::CAPABILITIES.real && matches!(load.kept, Kept::Own);
     let wanted: u32 = load.phase.groups.iter().map(|group| group.spec.threads).sum();
     std::thread::scope(|scope| {
         let mut started = 0;
@@ -129,7 +72,7 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
                 let body = move || {
                     let _done = SayDone(gate);
                     // Where threads share descriptors of files, they share their table.
-                    let _table = (E::CAPABILITIES.real && load.own_descriptors).then(OwnTable::new).flatten();
+                    let _table = (own).then(OwnTable::new).flatten();
                     let mut worker = match ready::<E>(load, group, u64::from(thread)) {
                         Ok(worker) => worker,
                         Err(error) => {
@@ -180,7 +123,7 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
 
 /// A worker with everything at hand.
 fn ready<'a, E: Io>(load: &'a Load<'a>, group: &'a GroupPlan, thread: u64) -> Result<Worker<'a, E>, LoadError> {
-    let largest = group.actions.iter().map(|action| largest_block(&action.operation)).max().unwrap_or(0);
+    let largest = group.actions.iter().map(|action| action.operation.nature().largest_block).max().unwrap_or(0);
     let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
     let setup = Setup { depth: load.io.queue_depth.max(1), block_bytes };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
@@ -189,7 +132,7 @@ fn ready<'a, E: Io>(load: &'a Load<'a>, group: &'a GroupPlan, thread: u64) -> Re
         // Sleeping a few microseconds too long is all that comes of a refusal.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(TIMER_SLACK_NS));
     }
-    if group.spec.open == OpenPolicy::KeepOpen && (load.own_descriptors || thread == 0) {
+    if group.spec.open == OpenPolicy::KeepOpen && (matches!(load.kept, Kept::Own) || thread == 0) {
         open_all(&mut worker)?;
     }
     Ok(worker)
@@ -204,7 +147,7 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
             let picked = Picked { fileset: *fileset, file, hold: Hold::Free, position: None };
             match worker.kept(&picked) {
                 Ok(fd) => open.push(fd),
-                Err(super::worker::Halt::Fault(fault)) => {
+                Err(Halt::Fault(fault)) => {
                     return Err(LoadError::Setup {
                         fileset: files.spec.name.clone(),
                         call: "open",
@@ -219,7 +162,11 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
     }
     // Opening is not an operation of the load.
     worker.tally.calls.iter_mut().for_each(|latencies| *latencies = crate::measure::tally::Latencies::default());
-    worker.io.keep(&open);
+    // What threads share, one may close, and the number comes back for another file; and a file that a ring knows is not
+    // gone when it was removed.
+    if matches!(worker.load.kept, Kept::Own) {
+        worker.io.keep(&open);
+    }
     Ok(())
 }
 
@@ -238,7 +185,7 @@ fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: 
     let at_start = before.clone();
     while !gate.await_done(threads, LOOK) {
         if load.cancel.load(Ordering::Relaxed) {
-            load.phase.limits.ended.0.store(true, Ordering::Relaxed);
+            load.phase.limits.ended.store(true, Ordering::Relaxed);
         }
         for limits in std::iter::once(&load.phase.limits).chain(load.phase.groups.iter().map(|group| &group.limits)) {
             if let Some(target) = limits.utilization {
@@ -246,7 +193,7 @@ fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: 
                 let fileset = load.phase.groups.first().and_then(|group| group.filesets.first());
                 let used = fileset.and_then(|index| utilization(&load.files[*index]).ok());
                 if used.is_some_and(|used| used >= target) {
-                    limits.ended.0.store(true, Ordering::Relaxed);
+                    limits.ended.store(true, Ordering::Relaxed);
                 }
             }
         }
@@ -269,10 +216,4 @@ fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: 
             before = now;
         }
     }
-}
-
-/// Names of the groups of some phases, for their collector.
-pub(crate) fn collector_of(groups: &[&fstone_model::workload::ThreadGroup]) -> Collector {
-    let actions: Vec<usize> = groups.iter().map(|group| group.actions.all().len()).collect();
-    Collector::new(&actions)
 }

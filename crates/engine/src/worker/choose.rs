@@ -1,16 +1,37 @@
 //! Which file, and which place in it, an action works on.
 
-use super::plan::{PlannedAction, cursor_of, transfer_of};
-use super::worker::{Halt, Outcome, Picked, Worker};
+use super::aim::Target;
+use super::outcome::{Halt, Outcome};
+use super::picked::Picked;
+use super::thread::Worker;
 use crate::fileset::{Draw, Hold};
 use crate::io::Io;
 use crate::measure::Call;
-use crate::pattern::distribution_of;
-use fstone_model::workload::{Distribution, FileChoice};
+use crate::pattern::{distribution_of, positions};
+use crate::plan::{PlannedAction, cursor_of};
+use fstone_model::workload::FileChoice;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
+/// Redraws of a busy file before a thread lets others run.
+const SPINS: u32 = 64;
+
 impl<E: Io> Worker<'_, E> {
+    /// The next block of an action that is aimed, noted as touched; `None` when it has to be found the general way.
+    #[inline(always)]
+    pub(crate) fn aimed(&mut self, index: usize) -> Option<Target> {
+        let aim = self.states[index].aim?;
+        let file = aim.table.draw_free(aim.size, aim.measured, |bound| self.random.below(bound))?;
+        let fd = self.own.get(aim.fileset, file)?;
+        let offset = self.random.below(aim.positions) * aim.align;
+        if let Some(blocks) = aim.blocks {
+            blocks.touch(file, offset);
+        }
+        self.previous = Some((aim.fileset, file));
+        let picked = Picked { fileset: aim.fileset, file, hold: Hold::Free, position: None };
+        Some(Target { picked, fd, offset, length: aim.length })
+    }
+
     /// A file for the action, held.
     #[inline(always)]
     pub(crate) fn choose(&mut self, index: usize) -> Outcome<Picked> {
@@ -95,7 +116,7 @@ impl<E: Io> Worker<'_, E> {
             return Err(self.no_file());
         };
         loop {
-            let turn = self.load.phase.count_up(&action.cursor.0);
+            let turn = self.load.phase.count_up(&action.cursor);
             // The first round, often the only one, needs no division.
             let (round, place) =
                 if turn < roster.len() { (0, turn) } else { (turn / roster.len(), turn % roster.len()) };
@@ -118,15 +139,17 @@ impl<E: Io> Worker<'_, E> {
     /// Whether a walk through files in turn still has places in this round: as many rounds as the first file has
     /// positions.
     fn walks_further(&self, action: &PlannedAction, fileset: usize, round: u64, first: u32) -> bool {
-        transfer_of(&action.operation)
+        action
+            .transfer
+            .as_ref()
             .filter(|transfer| cursor_of(transfer).is_some())
-            .is_some_and(|transfer| round < crate::pattern::positions(transfer, self.files(fileset).table.size(first)))
+            .is_some_and(|transfer| round < positions(transfer, self.files(fileset).table.size(first)))
     }
 
     /// A place in the whole fileset seen as one, or in the thread's share of it.
     fn in_space(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
         let own = action.choice == FileChoice::Partitioned;
-        let transfer = transfer_of(&action.operation);
+        let transfer = action.transfer.as_ref();
         let walking = transfer.is_none_or(|transfer| distribution_of(transfer).is_none());
         let once = self.group.until_walked;
         let phase = self.load.phase;
@@ -141,7 +164,7 @@ impl<E: Io> Worker<'_, E> {
         let shared = !own && transfer.and_then(cursor_of) != Some(false);
         let mut turn = || {
             if shared {
-                return phase.count_up(&action.cursor.0);
+                return phase.count_up(&action.cursor);
             }
             state.cursor += 1;
             state.cursor - 1
@@ -172,16 +195,23 @@ impl<E: Io> Worker<'_, E> {
             }
         }
     }
-}
 
-impl Hold {
-    /// The stricter of the two.
-    fn max_with(self, other: Self) -> Self {
-        if self == Self::Alone || other == Self::Alone { Self::Alone } else { Self::Shared }
+    /// Draws until a file is free; lets others run when that takes long.
+    fn until_free(&mut self, mut attempt: impl FnMut(&mut Self) -> Outcome<Option<Picked>>) -> Outcome<Picked> {
+        let mut tries = 0;
+        loop {
+            if let Some(picked) = attempt(self)? {
+                // What was waited is not the next call's.
+                self.mark = 0;
+                return Ok(picked);
+            }
+            tries += 1;
+            if tries % SPINS == 0 {
+                if self.should_stop() {
+                    return Err(Halt::Stopped);
+                }
+                std::thread::yield_now();
+            }
+        }
     }
-}
-
-/// Whether the action's positions come from a permutation.
-pub(crate) fn is_permutation(action: &PlannedAction) -> bool {
-    transfer_of(&action.operation).and_then(distribution_of) == Some(Distribution::Permutation)
 }

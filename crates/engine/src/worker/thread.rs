@@ -1,124 +1,25 @@
 //! A thread of the load: what it owns, and the tools that operations work with.
 
-use super::plan::{GroupPlan, PhasePlan, PlannedAction, transfer_of};
+use super::descriptors::OwnDescriptors;
+use super::load::Load;
+use super::outcome::{Halt, Outcome};
+use super::picked::Picked;
+use super::state::ActionState;
 use crate::data::memory::Aligned;
-use crate::data::{Depot, Destination, Source};
+use crate::data::{Destination, Source};
 use crate::fileset::build::stamp_name;
-use crate::fileset::{Files, Hold, PathBuffer};
-use crate::io::{Fd, Io};
-use crate::measure::{Call, Clock, Collector, Done, ThreadSum, ThreadTally};
-use crate::ops::Aim;
-use crate::pattern::{Drawer, Space, distribution_of, positions};
+use crate::fileset::{Files, PathBuffer};
+use crate::io::Io;
+use crate::measure::{Call, Done, ThreadSum, ThreadTally};
+use crate::plan::GroupPlan;
 use crate::random::{Random, derive};
-use fstone_model::workload::{Distribution, ErrorPolicy, FileChoice, IoSettings, OpenPolicy};
+use fstone_model::workload::{OpenPolicy, OpenSync};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// An operation's failure. Of whole words, like [`Call`]: results that the compiler has to take apart byte by byte
-/// cost the loop a fifth of its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) call: Call,
-    number: i32,
-}
-
-impl Fault {
-    pub(crate) fn new(call: Call, errno: Errno) -> Self {
-        Self { call, number: errno.raw_os_error() }
-    }
-
-    pub(crate) fn errno(self) -> Errno {
-        Errno::from_raw_os_error(self.number)
-    }
-}
-
-/// Why an operation was not completed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Halt {
-    /// It failed.
-    Fault(Fault),
-    /// A walk came to its end.
-    Exhausted,
-    /// The load is being stopped.
-    Stopped,
-}
-
-impl Halt {
-    pub(crate) fn fault(call: Call, errno: Errno) -> Self {
-        Self::Fault(Fault::new(call, errno))
-    }
-}
-
-pub(crate) type Outcome<T> = std::result::Result<T, Halt>;
-
-/// What all threads of a load share.
-pub(crate) struct Load<'a> {
-    pub(crate) clock: Clock,
-    pub(crate) files: &'a [Files],
-    pub(crate) io: IoSettings,
-    pub(crate) stamped: bool,
-    pub(crate) on_error: ErrorPolicy,
-    pub(crate) depot: &'a Depot,
-    pub(crate) collector: &'a Collector,
-    pub(crate) audit: &'a crate::audit::Touched,
-    pub(crate) seed: u64,
-    pub(crate) phase_number: u64,
-    pub(crate) cancel: &'a AtomicBool,
-    /// Set when an error is to end the load.
-    pub(crate) halted: &'a AtomicBool,
-    pub(crate) verified_bytes: &'a AtomicU64,
-    /// Writes that O_DIRECT could not carry.
-    pub(crate) indirect: &'a AtomicU64,
-    pub(crate) phase: &'a PhasePlan,
-    /// Whether the phase's operations are in the figures.
-    pub(crate) measured: bool,
-    /// Ticks of the phase's start; set before the gate opens.
-    pub(crate) start: AtomicU64,
-    /// Where the phase's points of the series begin.
-    pub(crate) first_point: u64,
-    pub(crate) point_ticks: u64,
-    /// Whether every thread has descriptors of its own for files that stay open.
-    pub(crate) own_descriptors: bool,
-}
-
-impl Load<'_> {
-    /// Ends the load after an error.
-    pub(crate) fn halt(&self) {
-        self.halted.store(true, Ordering::Relaxed);
-        self.phase.limits.ended.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// A file an operation works on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Picked {
-    pub(crate) fileset: usize,
-    pub(crate) file: u32,
-    pub(crate) hold: Hold,
-    /// Which position of the file, by the numbering of [`positions`], where the choice says so.
-    pub(crate) position: Option<u64>,
-}
+use std::sync::atomic::Ordering;
 
 /// Which stream of the run's seed a thread's choices come from.
 const THREAD_STREAM: u64 = 0x7468_7264;
-const PERMUTATION_STREAM: u64 = 0x7065_726d;
-/// Redraws of a busy file before a thread lets others run.
-const SPINS: u32 = 64;
-
-/// What a thread keeps for one action.
-#[derive(Debug)]
-pub(crate) struct ActionState<'a> {
-    pub(crate) aim: Option<Aim<'a>>,
-    pub(crate) drawer: Drawer,
-    /// The size that a file had last, and how many positions that gives: most files have one size, and a division
-    /// costs as much as the rest of the choice.
-    pub(crate) positions: (u64, u64),
-    /// Its own position in a walk that is not shared.
-    pub(crate) cursor: u64,
-    /// Its share of the files as one space, for [`FileChoice::Partitioned`].
-    pub(crate) space: Option<Space>,
-}
 
 /// A thread of the load.
 pub(crate) struct Worker<'a, E> {
@@ -148,8 +49,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) mark: u64,
     /// Fileset and file of the previous action.
     pub(crate) previous: Option<(usize, u32)>,
-    /// Own descriptors of files that stay open, by fileset and file.
-    pub(crate) descriptors: Vec<Vec<i32>>,
+    /// Its own descriptors of files that stay open.
+    pub(crate) own: OwnDescriptors,
     pub(crate) extra_flags: OFlags,
     /// Where in the file data was found that is not what was written.
     pub(crate) damaged_at: u64,
@@ -159,32 +60,15 @@ impl<'a, E: Io> Worker<'a, E> {
     pub(crate) fn new(io: E, load: &'a Load<'a>, group: &'a GroupPlan, thread: u64, block_bytes: usize) -> Self {
         let (ours, all) = (group.limits.counts(), load.phase.limits.counts());
         let place = [THREAD_STREAM, load.phase_number, group.number as u64, thread];
-        let states = group
-            .actions
-            .iter()
-            .enumerate()
-            .map(|(index, action)| {
-                let distribution =
-                    transfer_of(&action.operation).and_then(distribution_of).unwrap_or(Distribution::Uniform);
-                let seed =
-                    derive(load.seed, &[PERMUTATION_STREAM, load.phase_number, group.number as u64, index as u64]);
-                ActionState {
-                    aim: Aim::new(load, action, group.spec.open),
-                    drawer: Drawer::new(distribution, seed),
-                    positions: (0, 0),
-                    cursor: 0,
-                    space: share(load, group, action, thread),
-                }
-            })
-            .collect();
+        let states = (0..group.actions.len()).map(|index| ActionState::new(load, group, index, thread)).collect();
         let mut extra_flags = OFlags::empty();
         if load.io.direct && E::CAPABILITIES.real {
             extra_flags |= OFlags::DIRECT;
         }
         match load.io.sync {
-            fstone_model::workload::OpenSync::None => {}
-            fstone_model::workload::OpenSync::Sync => extra_flags |= OFlags::SYNC,
-            fstone_model::workload::OpenSync::Dsync => extra_flags |= OFlags::DSYNC,
+            OpenSync::None => {}
+            OpenSync::Sync => extra_flags |= OFlags::SYNC,
+            OpenSync::Dsync => extra_flags |= OFlags::DSYNC,
         }
         Self {
             io,
@@ -204,7 +88,7 @@ impl<'a, E: Io> Worker<'a, E> {
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
             previous: None,
-            descriptors: Vec::new(),
+            own: OwnDescriptors::default(),
             extra_flags,
             damaged_at: 0,
         }
@@ -279,78 +163,6 @@ impl<'a, E: Io> Worker<'a, E> {
         self.files(picked.fileset).table.release(picked.file, picked.hold);
     }
 
-    /// Chooses a file for the action, does `work` with it, and lets go of it.
-    #[inline(always)]
-    pub(crate) fn with_file<T>(
-        &mut self,
-        index: usize,
-        work: impl FnOnce(&mut Self, &Picked) -> Outcome<T>,
-    ) -> Outcome<T> {
-        let picked = self.choose(index)?;
-        if self.load.measured {
-            self.files(picked.fileset).table.touch(picked.file);
-        }
-        let outcome = work(self, &picked);
-        self.release(&picked);
-        outcome
-    }
-
-    /// The same for operations that need the file open; those that keep files open do not open it again.
-    #[inline]
-    pub(crate) fn with_open_file<T>(
-        &mut self,
-        index: usize,
-        flags: OFlags,
-        work: impl FnOnce(&mut Self, &Picked, Fd) -> Outcome<T>,
-    ) -> Outcome<T> {
-        let (picked, fd) = self.open_chosen(index, flags)?;
-        let outcome = work(self, &picked, fd);
-        self.close_chosen(&picked, fd, outcome)
-    }
-
-    /// The first half of [`Worker::with_open_file`].
-    #[inline(always)]
-    pub(crate) fn open_chosen(&mut self, index: usize, flags: OFlags) -> Outcome<(Picked, Fd)> {
-        let picked = self.choose(index)?;
-        if self.load.measured {
-            self.files(picked.fileset).table.touch(picked.file);
-        }
-        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
-        match if keep { self.kept(&picked) } else { self.open(&picked, flags) } {
-            Ok(fd) => Ok((picked, fd)),
-            Err(halt) => {
-                self.release(&picked);
-                Err(halt)
-            }
-        }
-    }
-
-    /// The second half.
-    #[inline(always)]
-    pub(crate) fn close_chosen<T>(&mut self, picked: &Picked, fd: Fd, outcome: Outcome<T>) -> Outcome<T> {
-        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
-        let outcome = if keep { outcome } else { self.close_after(fd, outcome) };
-        self.release(picked);
-        outcome
-    }
-
-    /// Opens a picked file with the workload's flags.
-    fn open(&mut self, picked: &Picked, flags: OFlags) -> Outcome<Fd> {
-        self.name(picked);
-        let directory = self.files(picked.fileset).directory();
-        let flags = self.data_flags(flags);
-        self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))
-    }
-
-    /// Closes a file; an error of closing counts when there was none before.
-    #[inline]
-    pub(crate) fn close_after<T>(&mut self, fd: Fd, outcome: Outcome<T>) -> Outcome<T> {
-        let closed = self.call(Call::Close, |worker| worker.io.close(fd));
-        let value = outcome?;
-        closed?;
-        Ok(value)
-    }
-
     /// Flags for opening data, with those of the workload.
     pub(crate) fn data_flags(&self, flags: OFlags) -> OFlags {
         let access = flags & OFlags::RWMODE;
@@ -365,110 +177,4 @@ impl<'a, E: Io> Worker<'a, E> {
     pub(crate) fn destination(&self, picked: &Picked, offset: u64) -> Destination {
         Destination { file: stamp_name(picked.fileset as u32, picked.file), offset }
     }
-
-    /// The descriptor of a file that stays open, opening it if it is new.
-    #[inline(always)]
-    pub(crate) fn kept(&mut self, picked: &Picked) -> Outcome<Fd> {
-        if self.load.own_descriptors {
-            let own = self.descriptors.get(picked.fileset).and_then(|files| files.get(picked.file as usize));
-            if let Some(fd) = own.filter(|fd| **fd >= 0) {
-                return Ok(Fd(*fd));
-            }
-            return self.keep_open(picked);
-        }
-        let shared = self.group.shared_descriptors[picked.fileset].as_ref();
-        match shared.and_then(|shared| shared.slots.get(picked.file as usize)).map(|slot| slot.load(Ordering::Acquire))
-        {
-            Some(fd) if fd >= 0 => Ok(Fd(fd)),
-            _ => self.keep_open(picked),
-        }
-    }
-
-    #[cold]
-    fn keep_open(&mut self, picked: &Picked) -> Outcome<Fd> {
-        self.name(picked);
-        let directory = self.files(picked.fileset).directory();
-        let flags = self.data_flags(OFlags::RDWR);
-        let fd = self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
-        if self.load.own_descriptors {
-            if self.descriptors.len() <= picked.fileset {
-                self.descriptors.resize_with(picked.fileset + 1, Vec::new);
-            }
-            let files = &mut self.descriptors[picked.fileset];
-            if files.len() <= picked.file as usize {
-                files.resize(picked.file as usize + 1, -1);
-            }
-            files[picked.file as usize] = fd.0;
-            return Ok(fd);
-        }
-        let slot = self.group.shared_descriptors[picked.fileset]
-            .as_ref()
-            .and_then(|shared| shared.slots.get(picked.file as usize));
-        match slot.map(|slot| slot.compare_exchange(-1, fd.0, Ordering::AcqRel, Ordering::Acquire)) {
-            Some(Err(theirs)) => {
-                self.call(Call::Close, |worker| worker.io.close(fd))?;
-                Ok(Fd(theirs))
-            }
-            // Beyond the table there is nobody to close it: files that come into being during the load are few, or
-            // the group would not keep files open.
-            Some(Ok(_)) | None => Ok(fd),
-        }
-    }
-
-    /// Closes the kept descriptor of a file that is about to go, if there is one.
-    pub(crate) fn forget(&mut self, picked: &Picked) -> Outcome<()> {
-        let slot = self.group.shared_descriptors[picked.fileset]
-            .as_ref()
-            .and_then(|shared| shared.slots.get(picked.file as usize));
-        let fd = slot.map_or(-1, |slot| slot.swap(-1, Ordering::AcqRel));
-        if fd >= 0 {
-            self.call(Call::Close, |worker| worker.io.close(Fd(fd)))?;
-        }
-        Ok(())
-    }
-
-    /// Draws until a file is free; lets others run when that takes long.
-    pub(super) fn until_free(
-        &mut self,
-        mut attempt: impl FnMut(&mut Self) -> Outcome<Option<Picked>>,
-    ) -> Outcome<Picked> {
-        let mut tries = 0;
-        loop {
-            if let Some(picked) = attempt(self)? {
-                // What was waited is not the next call's.
-                self.mark = 0;
-                return Ok(picked);
-            }
-            tries += 1;
-            if tries % SPINS == 0 {
-                if self.should_stop() {
-                    return Err(Halt::Stopped);
-                }
-                std::thread::yield_now();
-            }
-        }
-    }
-
-    /// Closes what the thread keeps open.
-    pub(crate) fn close_kept(&mut self) {
-        for fd in std::mem::take(&mut self.descriptors).into_iter().flatten().filter(|fd| *fd >= 0) {
-            // The load is over and its figures taken; nothing was written since the last fsync that was asked for.
-            let _ = self.io.close(Fd(fd));
-        }
-    }
-}
-
-/// A thread's share of a fileset, where files are dealt out.
-fn share(load: &Load<'_>, group: &GroupPlan, action: &PlannedAction, thread: u64) -> Option<Space> {
-    let (FileChoice::Partitioned, Some(fileset)) = (action.choice, action.fileset) else { return None };
-    let roster = load.phase.rosters[fileset].as_ref()?;
-    let (threads, count) = (u64::from(group.spec.threads).max(1), roster.len());
-    // With more threads than files, some share one.
-    let first = if count == 0 { 0 } else { thread % count };
-    let step = if thread < count { threads } else { count.max(1) };
-    let table = &load.files[fileset].table;
-    Some(Space::new(roster, first, step.max(1), |file| match transfer_of(&action.operation) {
-        Some(transfer) => positions(transfer, table.size(file)),
-        None => 1,
-    }))
 }

@@ -2,6 +2,7 @@
 
 mod choice;
 mod conformance;
+mod descriptors;
 mod faults;
 mod ffsb;
 mod support;

@@ -1,0 +1,90 @@
+//! What came of an operation, counted: by action, in its point of the series, and towards the stops.
+
+use crate::fileset::Hold;
+use crate::io::Io;
+use crate::measure::{ActionTally, Call, Done};
+use crate::plan::PeriodicFsyncs;
+use crate::worker::{Fault, Picked, Worker};
+use fstone_model::workload::ErrorPolicy;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Time after which counts are handed over in any case: a thread that performs fewer than 70 million operations per
+/// second does not overflow the 32 bits of a histogram's counts.
+pub(super) const MAX_POINT: Duration = Duration::from_secs(60);
+
+/// Where the thread is in the series.
+pub(super) struct Point {
+    pub(super) index: u64,
+    /// When it is over, or when what is counted is to be handed over because a counter could overflow.
+    pub(super) end: u64,
+}
+
+impl<E: Io> Worker<'_, E> {
+    /// Counts an operation that ended in its point of the series, handing over the one before when that is over.
+    #[inline(always)]
+    pub(super) fn account(&mut self, point: &mut Point, start: u64, end: u64) {
+        if end >= point.end {
+            self.turn(point, start, end);
+        }
+    }
+
+    /// Counts a completed operation.
+    #[inline(always)]
+    pub(super) fn completed(&mut self, index: usize, done: Done, latency_ns: u64) {
+        let transactions = self.group.actions[index].transactions(done);
+        self.tally.actions[index].completed(done, transactions, latency_ns);
+        if self.counted.1 {
+            let bytes = done.read_bytes + done.written_bytes;
+            self.group.limits.moved(bytes);
+            self.load.phase.limits.moved(bytes);
+        }
+        if let PeriodicFsyncs::After { dirty, .. } = &self.group.fsyncs
+            && done.written_bytes > 0
+        {
+            dirty.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes a failed operation, and ends the load if that is the policy.
+    #[cold]
+    pub(super) fn failed(&mut self, index: usize, fault: Fault) {
+        self.tally.actions[index].errors += 1;
+        if let Some((fileset, file)) = self.previous.filter(|_| fault.call.is_by_descriptor()) {
+            // Of a file that was open already the path has not been made.
+            self.name(&Picked { fileset, file, hold: Hold::Free, position: None });
+        }
+        let fileset = self.group.actions[index].fileset.or(self.previous.map(|(fileset, _)| fileset));
+        let path = match (fault.call, fileset) {
+            // Nothing was chosen, so there is no path.
+            (Call::Choose, _) | (_, None) => String::new(),
+            (Call::Verify, Some(fileset)) => {
+                format!("{} at byte {}", self.load.files[fileset].shown(&self.path.shown()), self.damaged_at)
+            }
+            (_, Some(fileset)) => self.load.files[fileset].shown(&self.path.shown()),
+        };
+        self.note_error(&self.group.actions[index].name, fault, &path);
+    }
+
+    pub(super) fn note_error(&self, operation: &str, fault: Fault, path: &str) {
+        self.load.collector.error(operation, fault.call.name(), path, fault.errno());
+        if self.load.on_error == ErrorPolicy::Stop {
+            self.load.halt();
+        }
+    }
+
+    pub(super) fn hand_over(&mut self, point: &Point) {
+        self.tally.actions.iter_mut().for_each(ActionTally::settle);
+        self.sum.add(&self.tally, self.group.spec.fsync.counted);
+        self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
+    }
+
+    /// Hands over the point that ended and begins the one that `end` is in.
+    #[cold]
+    pub(super) fn turn(&mut self, point: &mut Point, start: u64, end: u64) {
+        self.hand_over(point);
+        point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
+        let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
+        point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));
+    }
+}

@@ -1,0 +1,116 @@
+//! What a thread does next: which action, or an fsync that is due before it.
+
+use crate::io::Io;
+use crate::plan::{PeriodicFsyncs, Selector};
+use crate::worker::Worker;
+use std::sync::atomic::Ordering;
+
+/// What a thread is to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Action(usize),
+    /// Fsync this file of the group's filesets, seen as one, and ask again.
+    Fsync(u64),
+    End,
+}
+
+/// How far a thread has come in choosing what to do.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// Place in a sequence.
+    sequence: usize,
+    /// An action that has to wait for fsyncs.
+    waiting: Option<usize>,
+    /// Of a ratio: what was chosen and does not count yet, and how many count at once. Where transfers are queued they
+    /// count when the queue has been filled: that is when libaio, and with it sysbench, gets buffered ones back.
+    uncounted: [u64; 2],
+    counts_at_once: u64,
+}
+
+impl Choice {
+    pub(super) fn counting(at_once: u32) -> Self {
+        Self { counts_at_once: u64::from(at_once), ..Self::default() }
+    }
+}
+
+impl<E: Io> Worker<'_, E> {
+    /// Whether the quotas allow one more operation.
+    #[inline(always)]
+    pub(super) fn granted(&self, granted: &mut (u64, u64)) -> bool {
+        if granted.0 == 0 {
+            granted.0 = self.group.limits.claim();
+        }
+        if granted.1 == 0 {
+            granted.1 = self.load.phase.limits.claim();
+        }
+        if granted.0 == 0 || granted.1 == 0 {
+            return false;
+        }
+        granted.0 -= 1;
+        granted.1 -= 1;
+        true
+    }
+
+    /// What comes next: an operation, or before it an fsync that is due.
+    #[inline(always)]
+    pub(super) fn next(&mut self, choice: &mut Choice) -> Next {
+        match &self.group.fsyncs {
+            PeriodicFsyncs::Series(_) => self.next_of_series(choice),
+            _ => self.next_action(choice),
+        }
+    }
+
+    #[inline(never)]
+    fn next_of_series(&mut self, choice: &mut Choice) -> Next {
+        let group = self.group;
+        let PeriodicFsyncs::Series(series) = &group.fsyncs else { return Next::End };
+        let files = || group.filesets.iter().map(|fileset| self.load.files[*fileset].table.names()).sum();
+        if let Some(file) = series.due(files()) {
+            return Next::Fsync(file);
+        }
+        let next = match choice.waiting.take() {
+            Some(index) => Next::Action(index),
+            None => self.next_action(choice),
+        };
+        let Next::Action(index) = next else { return next };
+        if series.begin(group.actions[index].writes) {
+            return next;
+        }
+        // Meanwhile other threads began the operations that were left before the next fsyncs.
+        choice.waiting = Some(index);
+        self.next_of_series(choice)
+    }
+
+    #[inline(always)]
+    fn next_action(&mut self, choice: &mut Choice) -> Next {
+        match &self.group.selector {
+            Selector::Single => Next::Action(0),
+            Selector::Mix(sums) => {
+                let drawn = self.random.below(sums.last().copied().unwrap_or(0));
+                Next::Action(sums.iter().position(|sum| drawn < *sum).unwrap_or(0))
+            }
+            Selector::Sequence(length) => {
+                let index = choice.sequence;
+                choice.sequence = (index + 1) % (*length).max(1);
+                if *length == 0 { Next::End } else { Next::Action(index) }
+            }
+            Selector::Ratio { ratio, counts } => {
+                let [firsts, seconds] = &**counts;
+                let (done, others) = (firsts.load(Ordering::Relaxed), seconds.load(Ordering::Relaxed));
+                let index = usize::from(((done + 1) as f64) / ((others + 1) as f64) >= *ratio);
+                choice.uncounted[index] += 1;
+                if choice.uncounted.iter().sum::<u64>() >= choice.counts_at_once {
+                    let [first, second] = std::mem::take(&mut choice.uncounted);
+                    firsts.fetch_add(first, Ordering::Relaxed);
+                    seconds.fetch_add(second, Ordering::Relaxed);
+                }
+                Next::Action(index)
+            }
+        }
+    }
+
+    /// Whether a rate or a count has to be asked before each operation.
+    pub(super) fn asks(&self) -> bool {
+        self.group.spec.rate_per_second.is_some() || self.counted.0 || self.group.thread_quota.is_some()
+    }
+}

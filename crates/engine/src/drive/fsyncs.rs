@@ -1,0 +1,108 @@
+//! Fsyncs of a group's policy.
+
+use super::account::Point;
+use crate::fileset::Hold;
+use crate::io::Io;
+use crate::measure::Call;
+use crate::plan::PeriodicFsyncs;
+use crate::worker::{Halt, Picked, Worker};
+use fstone_model::workload::OpenPolicy;
+use rustix::fs::OFlags;
+use std::sync::atomic::Ordering;
+
+impl<E: Io> Worker<'_, E> {
+    /// Fsyncs the file just worked on, when the group's count of operations says so and something was written.
+    pub(super) fn fsync_after(&mut self) {
+        let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return };
+        let policy = self.group.spec.fsync;
+        let count = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if !count.is_multiple_of(policy.every_operations) || !dirty.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let Some((fileset, file)) = self.previous else { return };
+        if self.fsync_one(fileset, file, false, None) && policy.counted {
+            self.group.limits.count(1);
+            self.load.phase.limits.count(1);
+        }
+    }
+
+    /// An fsync of the series between two operations; the time when it is done. One that counts takes the place of an
+    /// operation that was claimed, and its latency counts from when that was `intended`, if it was. One that does not
+    /// leaves what was claimed to the operation after it.
+    #[inline(never)]
+    pub(super) fn fsync_between(&mut self, file: u64, intended: Option<u64>, start: u64, point: &mut Point) -> u64 {
+        self.fsync_of_series(file, intended.filter(|_| self.group.spec.fsync.counted));
+        let now = self.load.clock.now();
+        self.account(point, start, now);
+        now
+    }
+
+    /// Fsyncs one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
+    fn fsync_of_series(&mut self, file: u64, intended: Option<u64>) {
+        let mut file = file;
+        for fileset in &self.group.filesets {
+            let table = &self.load.files[*fileset].table;
+            if file < table.names() {
+                if table.is_live(file as u32) {
+                    self.fsync_one(*fileset, file as u32, false, intended);
+                }
+                return;
+            }
+            file -= table.names();
+        }
+    }
+
+    /// Fsyncs every file of the group's filesets when a thread ends.
+    pub(super) fn fsync_every_file(&mut self) {
+        for fileset in &self.group.filesets {
+            let files = &self.load.files[*fileset];
+            for file in files.table.live_files() {
+                if self.load.halted.load(Ordering::Relaxed) || self.load.cancel.load(Ordering::Relaxed) {
+                    return;
+                }
+                self.fsync_one(*fileset, file, true, None);
+            }
+        }
+    }
+
+    /// One fsync of the group's policy; whether it was made.
+    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>) -> bool {
+        let picked = Picked { fileset, file, hold: Hold::Free, position: None };
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        let data_only = self.group.spec.fsync.data_only;
+        let call = if data_only { Call::Fdatasync } else { Call::Fsync };
+        let clock = self.load.clock;
+        self.name(&picked);
+        let fd = if keep {
+            self.kept(&picked)
+        } else {
+            let directory = self.files(fileset).directory();
+            self.io.open(directory, self.path.as_c(), OFlags::RDONLY).map_err(|errno| Halt::fault(Call::Open, errno))
+        };
+        let outcome = fd.and_then(|fd| {
+            let start = intended.unwrap_or_else(|| clock.now());
+            let result = if data_only { self.io.fdatasync(fd) } else { self.io.fsync(fd) };
+            let latency = clock.between(start, clock.now());
+            let closed = if keep { Ok(()) } else { self.io.close(fd) };
+            result.map_err(|errno| Halt::fault(call, errno))?;
+            closed.map_err(|errno| Halt::fault(Call::Close, errno))?;
+            Ok(latency)
+        });
+        match outcome {
+            Ok(latency) => {
+                let tally = &mut self.tally.group_fsyncs;
+                let kind = if at_end { &mut tally.at_end } else { &mut tally.periodic };
+                kind.record(latency);
+                true
+            }
+            // It was removed by another thread.
+            Err(_) if !self.files(fileset).table.is_live(file) => false,
+            Err(Halt::Fault(fault)) => {
+                let path = self.load.files[fileset].shown(&self.path.shown());
+                self.note_error("fsync policy", fault, &path);
+                false
+            }
+            Err(Halt::Exhausted | Halt::Stopped) => false,
+        }
+    }
+}

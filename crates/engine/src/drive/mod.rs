@@ -1,0 +1,17 @@
+//! How a thread goes through its operations: one after the other or many in flight, at what pace, with which fsyncs in
+//! between, and what is counted.
+//!
+//! Reading order: `thread` is a thread from its start to its end; `alone` and `queue` are the two loops; `choice` is what
+//! comes next, `account` what became of it, `pace` the pauses, `fsyncs` the policy's; the [`Gate`] lets all begin together.
+
+mod account;
+mod alone;
+mod choice;
+mod fsyncs;
+mod gate;
+mod pace;
+mod queue;
+mod thread;
+
+pub(crate) use gate::Gate;
+pub(crate) use thread::Ended;

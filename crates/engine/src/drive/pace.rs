@@ -1,0 +1,49 @@
+//! Pauses: a target rate and think time.
+
+use crate::io::Io;
+use crate::worker::Worker;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Longest uninterrupted sleep: how long a sleeping thread may take to notice that it is to stop.
+const NAP: Duration = Duration::from_millis(50);
+impl<E: Io> Worker<'_, E> {
+    /// Waits for the intended start of the next operation and gives it; `None` when it lies behind the end.
+    pub(super) fn paced(&self, now: u64, start: u64, deadline: u64) -> Option<u64> {
+        let intended = self.intended(start);
+        (self.sleep_until(intended.min(deadline), now) && intended < deadline).then_some(intended)
+    }
+
+    /// When the group's next operation should begin. Each call is one operation.
+    pub(super) fn intended(&self, start: u64) -> u64 {
+        let number = self.group.started.fetch_add(1, Ordering::Relaxed);
+        let seconds = number as f64 / self.group.spec.rate_per_second.unwrap_or(f64::INFINITY);
+        let after = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        start.saturating_add(self.load.clock.ticks(after))
+    }
+
+    /// The pause after an operation; gives the time when it is over.
+    pub(super) fn rest(&self, end: u64, think: u64, deadline: u64) -> u64 {
+        let clock = self.load.clock;
+        if think == 0 {
+            return clock.now();
+        }
+        self.sleep_until(end.saturating_add(think).min(deadline), end);
+        clock.now()
+    }
+
+    /// Sleeps until a moment; `false` when told to stop meanwhile.
+    pub(super) fn sleep_until(&self, moment: u64, now: u64) -> bool {
+        let clock = self.load.clock;
+        let mut now = now;
+        while now < moment {
+            if self.told_to_stop() {
+                return false;
+            }
+            let left = Duration::from_nanos(clock.between(now, moment));
+            std::thread::sleep(left.min(NAP));
+            now = clock.now();
+        }
+        true
+    }
+}

@@ -1,0 +1,54 @@
+//! A thread from its first operation to its last, through the loop that its work asks for.
+
+use super::account::{MAX_POINT, Point};
+use crate::io::Io;
+use crate::ops;
+use crate::plan::{PeriodicFsyncs, Selector};
+use crate::worker::Worker;
+use fstone_model::load::ThreadReport;
+use std::sync::atomic::Ordering;
+
+/// How a thread ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// When its last operation was done.
+    pub(crate) at: u64,
+    /// CPU time it took.
+    pub(crate) cpu_ns: u64,
+    /// What it did.
+    pub(crate) report: ThreadReport,
+}
+
+impl<E: Io> Worker<'_, E> {
+    /// Performs operations until the end. The gate must be open.
+    pub(crate) fn drive(&mut self) -> Ended {
+        let cpu_start = crate::measure::clock::thread_cpu_ns();
+        let clock = self.load.clock;
+        let start = self.load.start.load(Ordering::Relaxed);
+        let mut point =
+            Point { index: 0, end: start.saturating_add(self.load.point_ticks.min(clock.ticks(MAX_POINT))) };
+        let mut last_end = match (self.queues(), self.is_plain_reads()) {
+            (false, false) => self.drive_alone::<false>(&mut point),
+            (false, true) => self.drive_alone::<true>(&mut point),
+            (true, false) => self.drive_queue::<false>(&mut point),
+            (true, true) => self.drive_queue::<true>(&mut point),
+        };
+        if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
+            self.fsync_every_file();
+            last_end = clock.now();
+        }
+        let cpu_ns = crate::measure::clock::thread_cpu_ns() - cpu_start;
+        self.hand_over(&point);
+        Ended { at: last_end, cpu_ns, report: self.sum.report(&self.group.spec.name) }
+    }
+
+    /// Whether all that the thread does is aimed reads, with nothing to ask in between but the time and whether to stop.
+    ///
+    /// These are the fastest operations that there are, and the load by which engines are compared: the loops exist once
+    /// more for them (`READS`), without all that others need.
+    fn is_plain_reads(&self) -> bool {
+        let pauses = !self.group.spec.think_time.is_zero() || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
+        let asks = self.asks() || self.counted.1;
+        matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !asks && !pauses
+    }
+}

@@ -1,0 +1,144 @@
+//! An action, made ready: what follows from the workload alone.
+
+use crate::fileset::{Files, Hold};
+use crate::measure::Done;
+use crate::pattern::{Roster, Space, distribution_of, positions};
+use crossbeam_utils::CachePadded;
+use fstone_model::nature::{Data, Names, Target};
+use fstone_model::workload::{
+    Action, Distribution, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern, TransactionRule,
+    Transfer,
+};
+use std::sync::atomic::AtomicU64;
+
+/// An action, ready.
+#[derive(Debug)]
+pub(crate) struct PlannedAction {
+    pub(crate) name: String,
+    pub(crate) operation: Operation,
+    /// The data it moves within a file.
+    pub(crate) transfer: Option<Transfer>,
+    /// One, or drawn from all.
+    pub(crate) fileset: Option<usize>,
+    pub(crate) choice: FileChoice,
+    pub(crate) rule: TransactionRule,
+    /// What transactions are counted in.
+    pub(crate) block_bytes: u64,
+    /// Whether it writes.
+    pub(crate) writes: bool,
+    /// How it holds files that something in the phase needs alone.
+    pub(crate) hold: Hold,
+    /// What the threads share: the position of a walk, or how many blocks a permutation has given.
+    pub(crate) cursor: CachePadded<AtomicU64>,
+    /// The fileset as one space, for [`FileChoice::Concatenated`].
+    pub(crate) space: Option<Space>,
+    /// Per file, how many blocks a permutation has given, when files are drawn.
+    pub(crate) turns: Vec<AtomicU64>,
+}
+
+impl PlannedAction {
+    pub(super) fn new(
+        action: &Action,
+        open: OpenPolicy,
+        files: &[Files],
+        rosters: &[Option<Roster>],
+        manner: Manner,
+    ) -> Self {
+        let fileset = action.fileset.map(|index| index as usize);
+        let nature = action.operation.nature();
+        let transfer = nature.transfer;
+        let space = match (action.choice, fileset, transfer) {
+            (FileChoice::Concatenated, Some(fileset), Some(transfer)) => rosters[fileset]
+                .as_ref()
+                .map(|roster| Space::new(roster, 0, 1, |file| positions(transfer, files[fileset].table.size(file)))),
+            _ => None,
+        };
+        let drawn = matches!(action.choice, FileChoice::Uniform | FileChoice::Same);
+        let permuted = transfer.and_then(distribution_of) == Some(Distribution::Permutation);
+        let turns = match fileset {
+            Some(fileset) if drawn && permuted => {
+                (0..files[fileset].table.names()).map(|_| AtomicU64::new(0)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Self {
+            name: action.name.clone(),
+            operation: action.operation.clone(),
+            transfer: transfer.copied(),
+            fileset,
+            choice: action.choice,
+            rule: action.transactions,
+            block_bytes: nature.largest_block.max(1),
+            writes: nature.writes(),
+            hold: hold_of(&action.operation, open, manner),
+            cursor: CachePadded::default(),
+            space,
+            turns,
+        }
+    }
+
+    /// How many transactions an operation is that did this.
+    #[inline(always)]
+    pub(crate) fn transactions(&self, done: Done) -> u64 {
+        let bytes = done.read_bytes + done.written_bytes;
+        match self.rule {
+            TransactionRule::One => 1,
+            _ if bytes == 0 => 0,
+            TransactionRule::BlocksFloor => (bytes / self.block_bytes).max(1),
+            TransactionRule::BlocksCeil => bytes.div_ceil(self.block_bytes),
+        }
+    }
+}
+
+/// How the workload moves data, as far as it decides who may share a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) io: IoSettings,
+    pub(crate) stamped: bool,
+}
+
+/// How the operation has to hold its file.
+pub(super) fn hold_of(operation: &Operation, open: OpenPolicy, manner: Manner) -> Hold {
+    let nature = operation.nature();
+    // Stamped data is written alone, so that no reader sees half a write.
+    let stamps = manner.stamped && nature.transfer.is_some() && nature.writes();
+    // The kernel finds the end itself, except where the file was not opened for appending only, or where the
+    // end has to be known before the write.
+    let finds_end = open == OpenPolicy::PerOperation && !manner.io.direct && manner.io.engine != IoEngineKind::Mmap;
+    if nature.alone || stamps || (nature.data == Data::Appended && !finds_end) { Hold::Alone } else { Hold::Shared }
+}
+
+impl PlannedAction {
+    /// Whether the action goes through the files one after the other, so that "once through" has a meaning for it.
+    pub(super) fn walks(&self) -> bool {
+        let nature = self.operation.nature();
+        let uses_up = nature.target == Target::NewFile || nature.names == Names::Removed;
+        uses_up
+            || match self.choice {
+                FileChoice::RoundRobin | FileChoice::Partitioned => true,
+                FileChoice::Concatenated => nature.transfer.is_some(),
+                FileChoice::Uniform | FileChoice::Same => false,
+            }
+    }
+}
+
+/// The filesets an action may work on.
+pub(super) fn filesets_of(fileset: Option<u32>, count: usize) -> std::ops::Range<usize> {
+    match fileset {
+        Some(index) => index as usize..index as usize + 1,
+        None => 0..count,
+    }
+}
+
+/// Whether the pattern walks by a cursor, and whether the threads share it.
+pub(crate) fn cursor_of(transfer: &Transfer) -> Option<bool> {
+    match transfer.pattern {
+        Pattern::Cursor { shared } => Some(shared),
+        _ => None,
+    }
+}
+
+/// Whether the action's positions come from a permutation.
+pub(crate) fn is_permutation(action: &PlannedAction) -> bool {
+    action.transfer.as_ref().and_then(distribution_of) == Some(Distribution::Permutation)
+}

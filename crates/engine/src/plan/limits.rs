@@ -1,0 +1,76 @@
+//! When a phase or a group ends, and the counts towards it.
+
+use crate::measure::Clock;
+use crossbeam_utils::CachePadded;
+use fstone_model::workload::Stop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Operations beyond which a quota is handed out in batches, per thread.
+const LARGE_QUOTA: u64 = 10_000;
+/// Operations of a batch.
+const BATCH: u64 = 16;
+
+/// Counts towards a stop condition.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    operations: Option<u64>,
+    batch: u64,
+    bytes: Option<u64>,
+    pub(crate) time_ticks: Option<u64>,
+    pub(crate) utilization: Option<f64>,
+    claimed: CachePadded<AtomicU64>,
+    moved: CachePadded<AtomicU64>,
+    /// Set once the limit is reached.
+    pub(crate) ended: CachePadded<AtomicBool>,
+}
+
+impl Limits {
+    pub(super) fn new(stop: &Stop, threads: u64, clock: &Clock) -> Self {
+        let large = stop.operations.is_some_and(|operations| operations / threads.max(1) >= LARGE_QUOTA);
+        Self {
+            operations: stop.operations,
+            batch: if large { BATCH } else { 1 },
+            bytes: stop.bytes,
+            time_ticks: stop.time.map(|time| clock.ticks(time)),
+            utilization: stop.utilization,
+            claimed: CachePadded::default(),
+            moved: CachePadded::default(),
+            ended: CachePadded::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether operations or bytes are counted towards a stop.
+    pub(crate) fn counts(&self) -> (bool, bool) {
+        (self.operations.is_some(), self.bytes.is_some())
+    }
+
+    /// Claims operations; how many the caller may perform, 0 for no more, `u64::MAX` when there is no quota.
+    #[inline]
+    pub(crate) fn claim(&self) -> u64 {
+        let Some(quota) = self.operations else { return u64::MAX };
+        let before = self.claimed.fetch_add(self.batch, Ordering::Relaxed);
+        quota.saturating_sub(before).min(self.batch)
+    }
+
+    /// Counts something that is not chosen by the loop as an operation (periodic fsyncs).
+    pub(crate) fn count(&self, operations: u64) {
+        if self.operations.is_some() {
+            self.claimed.fetch_add(operations, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts bytes.
+    #[inline]
+    pub(crate) fn moved(&self, bytes: u64) {
+        if let Some(limit) = self.bytes
+            && self.moved.fetch_add(bytes, Ordering::Relaxed) + bytes >= limit
+        {
+            self.ended.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! A phase of the workload, made ready to be performed: everything that can be decided before the first operation.
+//!
+//! [`check()`] refuses what cannot be done. A [`PhasePlan`] has a [`GroupPlan`] for every group of threads, and that a
+//! [`PlannedAction`] for every action; `limits` say when they end, `series` when files are due to be fsynced.
+
+mod action;
+mod check;
+mod group;
+mod limits;
+mod phase;
+mod series;
+
+pub(crate) use action::{Manner, PlannedAction, cursor_of, is_permutation};
+pub(crate) use check::check;
+pub(crate) use group::{GroupPlan, PeriodicFsyncs, Selector};
+pub(crate) use phase::PhasePlan;

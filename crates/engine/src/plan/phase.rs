@@ -1,0 +1,73 @@
+//! A phase, made ready: its groups, and what they share.
+
+use super::action::{Manner, filesets_of, hold_of};
+use super::group::GroupPlan;
+use super::limits::Limits;
+use crate::fileset::{Files, Hold};
+use crate::measure::Clock;
+use crate::pattern::Roster;
+use fstone_model::workload::{Action, FileChoice, Phase, ThreadGroup};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A phase, ready.
+#[derive(Debug)]
+pub(crate) struct PhasePlan {
+    pub(crate) groups: Vec<GroupPlan>,
+    pub(crate) limits: Limits,
+    /// Whether one thread does all, one operation after the other.
+    pub(crate) alone: bool,
+    /// Per fileset, whether some action of the phase needs a file for itself alone, and there is anything to keep away.
+    pub(crate) contended: Vec<bool>,
+    /// Per fileset, its files at the start, where an action goes by them.
+    pub(crate) rosters: Vec<Option<Roster>>,
+}
+
+impl PhasePlan {
+    /// `first_group` is the number of the phase's first group in the results.
+    pub(crate) fn new(phase: &Phase, files: &[Files], manner: Manner, first_group: usize, clock: &Clock) -> Self {
+        let actions =
+            || phase.groups.iter().flat_map(|group| group.actions.all().into_iter().map(move |action| (group, action)));
+        let on = |fileset: usize, test: &dyn Fn(&ThreadGroup, &Action) -> bool| {
+            actions().any(|(group, action)| {
+                filesets_of(action.fileset, files.len()).contains(&fileset) && test(group, action)
+            })
+        };
+        let threads = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
+        let alone = threads == 1 && manner.io.queue_depth <= 1;
+        let contended: Vec<bool> = (0..files.len())
+            .map(|fileset| {
+                let needs = |group: &ThreadGroup, action: &Action| {
+                    hold_of(&action.operation, group.open, manner) == Hold::Alone
+                };
+                !alone && on(fileset, &needs)
+            })
+            .collect();
+        let rosters: Vec<Option<Roster>> = (0..files.len())
+            .map(|fileset| {
+                on(fileset, &|_, action| !matches!(action.choice, FileChoice::Uniform | FileChoice::Same))
+                    .then(|| Roster::new(&files[fileset].table))
+            })
+            .collect();
+        let groups = phase
+            .groups
+            .iter()
+            .enumerate()
+            .map(|(index, group)| {
+                let once = phase.stop.once_through || group.stop.once_through;
+                GroupPlan::new(group, first_group + index, files, &rosters, manner, once, clock)
+            })
+            .collect();
+        Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, rosters }
+    }
+
+    /// The counter's value, counting it up: without a locked instruction where no other thread can.
+    #[inline(always)]
+    pub(crate) fn count_up(&self, counter: &AtomicU64) -> u64 {
+        if !self.alone {
+            return counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let value = counter.load(Ordering::Relaxed);
+        counter.store(value + 1, Ordering::Relaxed);
+        value
+    }
+}

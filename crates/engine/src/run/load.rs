@@ -1,0 +1,65 @@
+//! What a caller can have done: a load run, its files made, or its files removed.
+
+use super::null;
+use super::running::{Running, open_directory};
+use crate::error::LoadError;
+use crate::fileset::build;
+use crate::options::RunOptions;
+use crate::plan::check;
+use fstone_model::workload::IoEngineKind;
+use fstone_model::{LoadReport, Workload};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What [`prepare`] made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Files there are now.
+    pub files: u64,
+    /// Sum of their sizes.
+    pub bytes: u64,
+    /// Time it took, making them durable included.
+    pub elapsed: Duration,
+}
+
+/// Runs a workload in a directory.
+///
+/// # Errors
+/// Only when the engine itself cannot work; what the load's own operations met is in [`LoadReport::errors`], and when
+/// that ended the load early, [`LoadReport::warnings`] says so.
+pub fn run(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> Result<LoadReport, LoadError> {
+    check(workload)?;
+    let mut running = Running::new(workload, directory, options)?;
+    let mut null_ns = None;
+    let ended = running.phases();
+    if ended.is_ok() && options.measure_null && workload.io.engine != IoEngineKind::Null {
+        null_ns = null::cost_per_operation(workload, running.pretended.take(), options)?;
+    }
+    ended?;
+    Ok(running.report(null_ns))
+}
+
+/// Builds the filesets of a workload and makes them durable.
+///
+/// # Errors
+/// When the directory cannot be used, a fileset cannot be built, or on cancellation.
+pub fn prepare(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> Result<Prepared, LoadError> {
+    check(workload)?;
+    let started = Instant::now();
+    let mut running = Running::new(workload, directory, options)?;
+    running.build(&|_| true)?;
+    Ok(Prepared {
+        files: running.files.iter().map(|files| files.table.live()).sum(),
+        bytes: running.files.iter().map(|files| files.table.total_bytes()).sum(),
+        elapsed: started.elapsed(),
+    })
+}
+
+/// Removes the files and directories of a workload's filesets. What is not of their making stays.
+///
+/// # Errors
+/// When something cannot be removed.
+pub fn cleanup(workload: &Workload, directory: &Path) -> Result<(), LoadError> {
+    open_directory(directory)?;
+    workload.filesets.iter().try_for_each(|fileset| build::remove(directory, fileset))
+}

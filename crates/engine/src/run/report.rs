@@ -1,0 +1,61 @@
+//! The report of a load that has ended.
+
+use super::names::names;
+use super::running::Running;
+use crate::audit::{self, Summary};
+use fstone_model::LoadReport;
+use fstone_model::workload::{IoEngineKind, ThreadGroup};
+use std::sync::atomic::Ordering;
+
+impl Running<'_> {
+    /// What it did. `null_ns_per_operation` is the engine's own cost, if it was taken.
+    pub(super) fn report(self, null_ns_per_operation: Option<f64>) -> LoadReport {
+        let groups: Vec<&ThreadGroup> = self.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
+        let collected = self.collector.finish(&names(&groups), self.interval);
+        let mut report = self.report;
+        report.operations = collected.operations;
+        report.calls = collected.calls;
+        report.group_fsyncs = collected.group_fsyncs;
+        report.series = collected.series;
+        report.series_interval_ns = collected.series_interval_ns;
+        report.errors.extend(collected.errors);
+        report.clock = self.clock.report();
+        let own_cost = match self.workload.io.engine {
+            IoEngineKind::Null => {
+                let operations: u64 = report.operations.iter().map(|one| one.invocations + one.errors).sum();
+                (operations > 0).then(|| self.cpu_ns as f64 / operations as f64)
+            }
+            _ => null_ns_per_operation,
+        };
+        let (audit, warnings) = audit::judge(&Summary {
+            workload: self.workload,
+            files: &self.files,
+            touched: &self.touched,
+            operations: &report.operations,
+            running_ns: report.running_ns,
+            verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
+            null_ns_per_operation: own_cost,
+        });
+        report.audit = audit;
+        if self.workload.io.engine == IoEngineKind::Null {
+            // On this engine the cost is the whole latency, and no finding.
+            report.audit.overhead_share = None;
+        } else {
+            report.warnings.extend(warnings);
+        }
+        let indirect = self.indirect.load(Ordering::Relaxed);
+        if indirect > 0 {
+            report.warnings.push(format!(
+                "{indirect} writes that were not aligned went through the page cache, because O_DIRECT cannot carry them"
+            ));
+        }
+        if self.workload.data.stamped {
+            report.warnings.push(
+                "data is stamped: file sizes are rounded up to 512 bytes, files are written by one thread at a time, and \
+                 compressibility and duplicates do not apply; the figures are of a check, not of a benchmark"
+                    .into(),
+            );
+        }
+        report
+    }
+}

@@ -1,0 +1,361 @@
+//! A load on its way through its phases.
+
+use super::names::{collector_of, names};
+use super::phase::{self, PhaseEnd, Watch};
+use super::pretend::pretended;
+
+use crate::audit::Touched;
+use crate::data::Depot;
+use crate::error::LoadError;
+use crate::fileset::Files;
+use crate::fileset::build::{self, Site};
+use crate::io::{Mmap, Null, Psync, Uring};
+use crate::measure::{Clock, Collector};
+use crate::options::{Progress, RunOptions};
+use crate::plan::{Manner, PhasePlan};
+use crate::worker::{Kept, Load};
+use fstone_model::load::ErrorReport;
+use fstone_model::workload::{Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
+use fstone_model::{LoadReport, Workload};
+use rustix::fs::{Mode, OFlags};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Shortest point of a series.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+/// Point of a series when the workload does not say.
+const USUAL_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(super) fn open_directory(directory: &Path) -> Result<rustix::fd::OwnedFd, LoadError> {
+    rustix::fs::open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| LoadError::Directory { path: directory.to_owned(), errno })
+}
+
+/// A load on its way.
+pub(super) struct Running<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) directory: &'a Path,
+    pub(super) options: &'a RunOptions<'a>,
+    pub(super) clock: Clock,
+    depot: Depot,
+    pub(super) files: Vec<Files>,
+    built: Vec<bool>,
+    pub(super) collector: Collector,
+    pub(super) touched: Touched,
+    /// The filesets as the first measured phase found them, for the null engine; `None` before it.
+    pub(super) pretended: Option<Vec<Fileset>>,
+    halted: AtomicBool,
+    pub(super) verified_bytes: AtomicU64,
+    pub(super) indirect: AtomicU64,
+    pub(super) interval: Duration,
+    pub(super) report: LoadReport,
+    /// CPU time of the threads of measured phases.
+    pub(super) cpu_ns: u64,
+    /// Measured phases until now.
+    measured: Measured,
+}
+
+/// What the measured phases add up to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Measured {
+    groups: usize,
+    points: u64,
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn new(
+        workload: &'a Workload,
+        directory: &'a Path,
+        options: &'a RunOptions<'a>,
+    ) -> Result<Self, LoadError> {
+        if workload.io.engine != IoEngineKind::Null {
+            open_directory(directory)?;
+        }
+        let measured: Vec<&ThreadGroup> = workload.measured_phases().flat_map(|phase| &phase.groups).collect();
+        let files = workload
+            .filesets
+            .iter()
+            .map(|spec| {
+                let sizes = build::sizes(spec, workload.data.stamped)?;
+                Ok(Files::new(spec, sizes, build::names(spec.amount)))
+            })
+            .collect::<Result<Vec<Files>, LoadError>>()?;
+        let blocks = workload.phases.iter().flat_map(|phase| &phase.groups).flat_map(|group| group.actions.all());
+        let built = workload.filesets.iter().map(|fileset| fileset.build_block_bytes);
+        let largest = blocks.map(|action| action.operation.nature().largest_block).chain(built).max().unwrap_or(0);
+        let interval = match workload.series_interval {
+            Duration::ZERO => USUAL_INTERVAL,
+            interval => interval.max(SHORTEST_INTERVAL),
+        };
+        Ok(Self {
+            workload,
+            directory,
+            options,
+            clock: Clock::get(),
+            depot: Depot::new(workload.data, largest.min(build::MAX_BLOCK_BYTES) as usize, options.seed),
+            built: vec![false; files.len()],
+            touched: Touched::nothing(files.len()),
+            pretended: None,
+            files,
+            collector: collector_of(&measured),
+            halted: AtomicBool::new(false),
+            verified_bytes: AtomicU64::new(0),
+            indirect: AtomicU64::new(0),
+            interval,
+            report: LoadReport { seed: options.seed, threads: workload.threads(), ..LoadReport::default() },
+            cpu_ns: 0,
+            measured: Measured::default(),
+        })
+    }
+
+    fn real(&self) -> bool {
+        self.workload.io.engine != IoEngineKind::Null
+    }
+
+    fn cancelled(&self) -> bool {
+        self.options.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Builds filesets that are wanted and not there yet, and makes them durable.
+    pub(super) fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<(), LoadError> {
+        let started = Instant::now();
+        let mut any = false;
+        for index in 0..self.files.len() {
+            if self.built[index] || !wanted(index) {
+                continue;
+            }
+            let site = Site {
+                directory: self.directory,
+                depot: &self.depot,
+                options: self.options,
+                index: index as u32,
+                real: self.real(),
+                metadata: uses_metadata(self.workload, index),
+            };
+            build::build(&mut self.files[index], site)?;
+            self.built[index] = true;
+            any = true;
+        }
+        if any && self.real() {
+            self.sync().map_err(|(files, errno)| LoadError::Setup {
+                fileset: self.files[files].spec.name.clone(),
+                call: "syncfs",
+                path: build::root(self.directory, &self.files[files].spec),
+                errno,
+                cure: crate::error::cure(errno),
+            })?;
+        }
+        self.report.setup_ns += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    /// Makes everything that was written to the built filesets durable. The error says at which of them.
+    fn sync(&self) -> Result<(), (usize, rustix::io::Errno)> {
+        if self.workload.final_sync == FinalSync::Everything {
+            rustix::fs::sync();
+            return Ok(());
+        }
+        let mut devices = Vec::new();
+        for (index, files) in self.files.iter().enumerate().filter(|(index, _)| self.built[*index]) {
+            let device = rustix::fs::fstat(files.directory()).map_err(|errno| (index, errno))?.st_dev;
+            if !devices.contains(&device) {
+                crate::io::kernel::syncfs(files.directory()).map_err(|errno| (index, errno))?;
+                devices.push(device);
+            }
+        }
+        Ok(())
+    }
+
+    /// All phases, the measured interval among them.
+    pub(super) fn phases(&mut self) -> Result<(), LoadError> {
+        let last_measured = self.workload.phases.iter().rposition(|phase| phase.measured);
+        if self.workload.phases.is_empty() {
+            return self.build(&|_| true);
+        }
+        for (number, phase) in self.workload.phases.iter().enumerate() {
+            let used = filesets_of(phase, self.files.len());
+            self.build(&|index| phase.measured || used.contains(&index))?;
+            if phase.measured && self.pretended.is_none() {
+                self.callout()?;
+                self.touched = Touched::new(self.workload, &self.files);
+                self.pretended = Some(pretended(self.workload, &self.files));
+            }
+            let last = last_measured == Some(number);
+            if phase.measured {
+                self.measured_phase(number, phase, last)?;
+            } else {
+                self.unmeasured_phase(number, phase)?;
+            }
+            if self.cancelled() {
+                return Err(LoadError::Interrupted);
+            }
+            if self.halted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn measured_phase(&mut self, number: usize, phase: &Phase, last: bool) -> Result<(), LoadError> {
+        let begin = || self.options.observer.measured_begin();
+        let before = std::cell::Cell::new(usage());
+        let begin_all = || {
+            begin();
+            before.set(usage());
+        };
+        let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all);
+        let end = match ended {
+            Ok(end) => end,
+            Err(error) => {
+                self.options.observer.measured_end();
+                return Err(error);
+            }
+        };
+        let halted = self.halted.load(Ordering::Relaxed);
+        let mut sync_ns = 0;
+        let mut sync_error = None;
+        if (last || halted) && self.real() && self.workload.final_sync != FinalSync::None && !self.cancelled() {
+            self.options.observer.progress(&Progress { phase: "final sync".into(), ..Progress::default() });
+            let start = self.clock.now();
+            sync_error = self.sync().err();
+            sync_ns = self.clock.between(start, self.clock.now());
+        }
+        let after = usage();
+        self.options.observer.measured_end();
+        if let Some((files, errno)) = sync_error {
+            self.collector.error("final sync", "syncfs", &self.files[files].spec.directory, errno);
+        }
+        let report = &mut self.report;
+        if self.measured.groups == 0 {
+            report.first_done_ns = end.first_done_ns;
+        }
+        report.last_done_ns = report.running_ns + end.last_done_ns;
+        report.running_ns += end.running_ns;
+        report.sync_ns += sync_ns;
+        report.elapsed_ns = report.running_ns + report.sync_ns;
+        report.process_user_ns += after.0.saturating_sub(before.get().0);
+        report.process_system_ns += after.1.saturating_sub(before.get().1);
+        self.cpu_ns += end.cpu_ns;
+        report.per_thread.extend(end.threads);
+        self.measured.groups += phase.groups.len();
+        let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
+        self.measured.points += end.running_ns.div_ceil(interval).max(1);
+        if halted {
+            self.report
+                .warnings
+                .push(format!("the load ended early, in phase {:?}, after an error: see the errors", phase.name));
+        }
+        Ok(())
+    }
+
+    /// A phase for the state that it leaves behind. Of what happened only errors are kept.
+    fn unmeasured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
+        let groups: Vec<&ThreadGroup> = phase.groups.iter().collect();
+        let collector = collector_of(&groups);
+        self.run_phase(number, phase, &collector, 0, &|| {})?;
+        let errors = collector.finish(&names(&groups), self.interval).errors;
+        if self.halted.load(Ordering::Relaxed) {
+            self.report.warnings.push(format!(
+                "the load ended in phase {:?}, before anything was measured, after an error: see the errors",
+                phase.name
+            ));
+        } else if !errors.is_empty() {
+            self.report.warnings.push(format!("there were errors in phase {:?}, which is not measured", phase.name));
+        }
+        self.report.errors.extend(
+            errors
+                .into_iter()
+                .map(|error| ErrorReport { operation: format!("{}: {}", phase.name, error.operation), ..error }),
+        );
+        Ok(())
+    }
+
+    fn run_phase(
+        &self,
+        number: usize,
+        phase: &Phase,
+        collector: &Collector,
+        first_group: usize,
+        begin: &dyn Fn(),
+    ) -> Result<PhaseEnd, LoadError> {
+        let manner = Manner { io: self.workload.io, stamped: self.workload.data.stamped };
+        let plan = PhasePlan::new(phase, &self.files, manner, first_group, &self.clock);
+        let kept = Kept::plan(&plan.groups, &self.files, self.real())?;
+        let load = Load {
+            clock: self.clock,
+            files: &self.files,
+            io: self.workload.io,
+            stamped: self.workload.data.stamped,
+            on_error: self.workload.on_error,
+            depot: &self.depot,
+            collector,
+            audit: &self.touched,
+            seed: self.options.seed,
+            phase_number: number as u64,
+            cancel: self.options.cancel,
+            halted: &self.halted,
+            verified_bytes: &self.verified_bytes,
+            indirect: &self.indirect,
+            phase: &plan,
+            measured: phase.measured,
+            start: AtomicU64::new(0),
+            first_point: if phase.measured { self.measured.points } else { 0 },
+            point_ticks: self.clock.ticks(self.interval),
+            kept,
+        };
+        let watch = Watch {
+            name: &phase.name,
+            observer: self.options.observer,
+            interval: self.interval,
+            expected: phase.stop.time,
+            begin,
+        };
+        let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));
+        set_alone(plan.alone);
+        let ended = match self.workload.io.engine {
+            IoEngineKind::Null => phase::run::<Null>(&load, &watch),
+            IoEngineKind::Psync => phase::run::<Psync>(&load, &watch),
+            IoEngineKind::IoUring => phase::run::<Uring>(&load, &watch),
+            IoEngineKind::Mmap => phase::run::<Mmap>(&load, &watch),
+        };
+        set_alone(false);
+        ended
+    }
+
+    fn callout(&self) -> Result<(), LoadError> {
+        let Some(command) = self.workload.callout.as_ref().filter(|_| self.real()) else { return Ok(()) };
+        let failed = |status: String| LoadError::Callout { command: command.clone(), status };
+        let status = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .current_dir(self.directory)
+            .stdin(std::process::Stdio::null())
+            .status()
+            .map_err(|error| failed(error.to_string()))?;
+        if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
+    }
+}
+
+/// Filesets that a phase works on.
+fn filesets_of(phase: &Phase, count: usize) -> Vec<usize> {
+    let actions = phase.groups.iter().flat_map(|group| group.actions.all());
+    actions
+        .flat_map(|action| match action.fileset {
+            Some(index) => index as usize..index as usize + 1,
+            None => 0..count,
+        })
+        .collect()
+}
+
+fn uses_metadata(workload: &Workload, fileset: usize) -> bool {
+    let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
+    groups.flat_map(|group| group.actions.all()).any(|action| {
+        action.operation == Operation::Metadata && action.fileset.is_none_or(|index| index as usize == fileset)
+    })
+}
+
+/// User and system time of the process, in nanoseconds.
+fn usage() -> (u64, u64) {
+    crate::measure::clock::process_cpu_ns()
+}

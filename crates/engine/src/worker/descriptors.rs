@@ -1,0 +1,149 @@
+//! Who owns the descriptor of a file that stays open.
+//!
+//! A file has one owner: every thread for itself where files are few and none comes or goes, so that no counter is shared
+//! (see [`super::OwnTable`]); else the phase, for all its groups. A number that was closed comes back for another file, so
+//! a kept descriptor carries a generation: what a thread remembers of the number (a mapping, a registration with a ring)
+//! holds for that generation only.
+
+use crate::error::LoadError;
+use crate::fileset::{Files, Growing};
+use crate::io::{Fd, kernel};
+use crate::plan::GroupPlan;
+use fstone_model::workload::OpenPolicy;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Descriptors that all threads together may have of files that stay open, before they share them.
+const OWN_DESCRIPTORS: u64 = 16_384;
+/// Descriptors left for everything else.
+const OTHER_DESCRIPTORS: u64 = 128;
+
+/// Where the descriptors of files that stay open are.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// With each thread.
+    Own,
+    /// With the phase.
+    Shared(SharedDescriptors),
+}
+
+impl Kept {
+    /// Decides it, raising the process's limit of open files as far as it goes.
+    pub(crate) fn plan(groups: &[GroupPlan], files: &[Files], real: bool) -> Result<Self, LoadError> {
+        let keeping = || groups.iter().filter(|group| group.spec.open == OpenPolicy::KeepOpen);
+        let files_of = |group: &GroupPlan| group.filesets.iter().map(|index| files[*index].table.names()).sum::<u64>();
+        let own: u64 = keeping().map(|group| files_of(group).saturating_mul(u64::from(group.spec.threads))).sum();
+        if !real || keeping().next().is_none() {
+            return Ok(Self::Own);
+        }
+        let kept: Vec<bool> =
+            (0..files.len()).map(|index| keeping().any(|group| group.filesets.contains(&index))).collect();
+        let shared: u64 = kept.iter().zip(files).filter(|(kept, _)| **kept).map(|(_, files)| files.table.names()).sum();
+        let limit = raise_descriptor_limit();
+        let actions = || groups.iter().flat_map(|group| &group.actions);
+        let changing = actions().any(|action| action.operation.nature().changes_names());
+        if own <= OWN_DESCRIPTORS && own + OTHER_DESCRIPTORS <= limit && !changing {
+            return Ok(Self::Own);
+        }
+        if shared + OTHER_DESCRIPTORS > limit {
+            return Err(LoadError::Descriptors { wanted: shared, limit });
+        }
+        let slots = kept.iter().zip(files).map(|(kept, files)| kept.then(|| Growing::new(files.table.names().max(1))));
+        Ok(Self::Shared(SharedDescriptors { slots: slots.collect(), generation: AtomicU32::new(0) }))
+    }
+}
+
+fn raise_descriptor_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let maximum = limit.maximum.unwrap_or(1 << 20);
+    // Where raising is refused, the present limit stays.
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(maximum), maximum: limit.maximum });
+    if raised.is_ok() { maximum } else { limit.current.unwrap_or(maximum) }
+}
+
+/// A thread's own, by fileset and file.
+#[derive(Debug, Default)]
+pub(crate) struct OwnDescriptors(Vec<Vec<Fd>>);
+
+impl OwnDescriptors {
+    #[inline(always)]
+    pub(super) fn get(&self, fileset: usize, file: u32) -> Option<Fd> {
+        let fd = *self.0.get(fileset)?.get(file as usize)?;
+        (fd.number >= 0).then_some(fd)
+    }
+
+    /// Takes it over. Nothing of a thread's own is closed while it works, so that one generation is enough.
+    pub(super) fn put(&mut self, fileset: usize, file: u32, opened: Fd) -> Fd {
+        if self.0.len() <= fileset {
+            self.0.resize_with(fileset + 1, Vec::new);
+        }
+        let files = &mut self.0[fileset];
+        if files.len() <= file as usize {
+            files.resize(file as usize + 1, Fd::NONE);
+        }
+        let fd = opened.kept(1);
+        files[file as usize] = fd;
+        fd
+    }
+
+    pub(super) fn into_all(self) -> impl Iterator<Item = Fd> {
+        self.0.into_iter().flatten().filter(|fd| fd.number >= 0)
+    }
+}
+
+/// The phase's, by fileset and file: as words of a generation and a number, 0 where none is open. Files that come into being
+/// while it runs have their places, too. What is open when it is dropped is closed.
+#[derive(Debug)]
+pub(crate) struct SharedDescriptors {
+    /// None for filesets of which no group keeps files open.
+    slots: Vec<Option<Growing<AtomicU64>>>,
+    generation: AtomicU32,
+}
+
+fn packed(fd: Fd) -> u64 {
+    u64::from(fd.generation) << 32 | u64::from(fd.number as u32)
+}
+
+fn unpacked(word: u64) -> Option<Fd> {
+    (word != 0).then(|| Fd::open(word as u32 as i32).kept((word >> 32) as u32))
+}
+
+impl SharedDescriptors {
+    fn slot(&self, fileset: usize, file: u32) -> Option<&AtomicU64> {
+        self.slots[fileset].as_ref().map(|slots| slots.at(u64::from(file)))
+    }
+
+    /// The descriptor of a file that the caller holds.
+    #[inline]
+    pub(super) fn get(&self, fileset: usize, file: u32) -> Option<Fd> {
+        unpacked(self.slot(fileset, file)?.load(Ordering::Acquire))
+    }
+
+    /// Takes it over; the error is the one that another thread put there before, and the caller's is still its own.
+    pub(super) fn put(&self, fileset: usize, file: u32, opened: Fd) -> Result<Fd, Fd> {
+        let Some(slot) = self.slot(fileset, file) else { return Ok(opened) };
+        // 0 is of descriptors that are not kept.
+        let generation = self.generation.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+        let fd = opened.kept(generation);
+        match slot.compare_exchange(0, packed(fd), Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(fd),
+            Err(theirs) => Err(unpacked(theirs).unwrap_or(fd)),
+        }
+    }
+
+    /// Gives it to the caller, who holds the file alone.
+    pub(super) fn take(&self, fileset: usize, file: u32) -> Option<Fd> {
+        unpacked(self.slot(fileset, file)?.swap(0, Ordering::AcqRel))
+    }
+}
+
+impl Drop for SharedDescriptors {
+    fn drop(&mut self) {
+        for slot in self.slots.iter().flatten().flat_map(Growing::iter) {
+            if let Some(fd) = unpacked(slot.swap(0, Ordering::AcqRel)) {
+                // The figures are taken; whatever was to be durable has been synced.
+                let _ = kernel::close(fd);
+            }
+        }
+    }
+}

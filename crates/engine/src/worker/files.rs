@@ -1,0 +1,132 @@
+//! Files that operations work with: chosen, held, opened, closed and let go.
+
+use super::descriptors::Kept;
+use super::outcome::Outcome;
+use super::picked::Picked;
+use super::thread::Worker;
+use crate::io::{Fd, Io};
+use crate::measure::Call;
+use fstone_model::workload::OpenPolicy;
+use rustix::fs::OFlags;
+
+impl<E: Io> Worker<'_, E> {
+    /// Chooses a file for the action, does `work` with it, and lets go of it.
+    #[inline(always)]
+    pub(crate) fn with_file<T>(
+        &mut self,
+        index: usize,
+        work: impl FnOnce(&mut Self, &Picked) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let picked = self.choose(index)?;
+        if self.load.measured {
+            self.files(picked.fileset).table.touch(picked.file);
+        }
+        let outcome = work(self, &picked);
+        self.release(&picked);
+        outcome
+    }
+
+    /// The same for operations that need the file open; those that keep files open do not open it again.
+    #[inline]
+    pub(crate) fn with_open_file<T>(
+        &mut self,
+        index: usize,
+        flags: OFlags,
+        work: impl FnOnce(&mut Self, &Picked, Fd) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let (picked, fd) = self.open_chosen(index, flags)?;
+        let outcome = work(self, &picked, fd);
+        self.close_chosen(&picked, fd, outcome)
+    }
+
+    /// The first half of [`Worker::with_open_file`].
+    #[inline(always)]
+    pub(crate) fn open_chosen(&mut self, index: usize, flags: OFlags) -> Outcome<(Picked, Fd)> {
+        let picked = self.choose(index)?;
+        if self.load.measured {
+            self.files(picked.fileset).table.touch(picked.file);
+        }
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        match if keep { self.kept(&picked) } else { self.open(&picked, flags) } {
+            Ok(fd) => Ok((picked, fd)),
+            Err(halt) => {
+                self.release(&picked);
+                Err(halt)
+            }
+        }
+    }
+
+    /// The second half.
+    #[inline(always)]
+    pub(crate) fn close_chosen<T>(&mut self, picked: &Picked, fd: Fd, outcome: Outcome<T>) -> Outcome<T> {
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        let outcome = if keep { outcome } else { self.close_after(fd, outcome) };
+        self.release(picked);
+        outcome
+    }
+
+    /// Opens a picked file with the workload's flags.
+    fn open(&mut self, picked: &Picked, flags: OFlags) -> Outcome<Fd> {
+        self.name(picked);
+        let directory = self.files(picked.fileset).directory();
+        let flags = self.data_flags(flags);
+        self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))
+    }
+
+    /// Closes a file; an error of closing counts when there was none before.
+    #[inline]
+    pub(crate) fn close_after<T>(&mut self, fd: Fd, outcome: Outcome<T>) -> Outcome<T> {
+        let closed = self.call(Call::Close, |worker| worker.io.close(fd));
+        let value = outcome?;
+        closed?;
+        Ok(value)
+    }
+
+    /// The descriptor of a file that stays open, opening it if it is new.
+    #[inline(always)]
+    pub(crate) fn kept(&mut self, picked: &Picked) -> Outcome<Fd> {
+        let known = match &self.load.kept {
+            Kept::Own => self.own.get(picked.fileset, picked.file),
+            Kept::Shared(shared) => shared.get(picked.fileset, picked.file),
+        };
+        match known {
+            Some(fd) => Ok(fd),
+            None => self.keep_open(picked),
+        }
+    }
+
+    #[cold]
+    fn keep_open(&mut self, picked: &Picked) -> Outcome<Fd> {
+        self.name(picked);
+        let directory = self.files(picked.fileset).directory();
+        let flags = self.data_flags(OFlags::RDWR);
+        let opened = self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
+        match &self.load.kept {
+            Kept::Own => Ok(self.own.put(picked.fileset, picked.file, opened)),
+            Kept::Shared(shared) => match shared.put(picked.fileset, picked.file, opened) {
+                Ok(fd) => Ok(fd),
+                Err(theirs) => {
+                    self.call(Call::Close, |worker| worker.io.close(opened))?;
+                    Ok(theirs)
+                }
+            },
+        }
+    }
+
+    /// Closes the kept descriptor of a file that is about to go, if there is one, whichever group keeps it.
+    pub(crate) fn forget(&mut self, picked: &Picked) -> Outcome<()> {
+        let Kept::Shared(shared) = &self.load.kept else { return Ok(()) };
+        match shared.take(picked.fileset, picked.file) {
+            Some(fd) => self.call(Call::Close, |worker| worker.io.close(fd)),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes what the thread keeps open.
+    pub(crate) fn close_kept(&mut self) {
+        for fd in std::mem::take(&mut self.own).into_all() {
+            // The load is over and its figures taken; nothing was written since the last fsync that was asked for.
+            let _ = self.io.close(fd);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What all threads of a phase share.
+
+use super::descriptors::Kept;
+use crate::audit::Touched;
+use crate::data::Depot;
+use crate::fileset::Files;
+use crate::measure::{Clock, Collector};
+use crate::plan::PhasePlan;
+use fstone_model::workload::{ErrorPolicy, IoSettings};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What all threads of a phase share.
+pub(crate) struct Load<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) files: &'a [Files],
+    pub(crate) io: IoSettings,
+    pub(crate) stamped: bool,
+    pub(crate) on_error: ErrorPolicy,
+    pub(crate) depot: &'a Depot,
+    pub(crate) collector: &'a Collector,
+    pub(crate) audit: &'a Touched,
+    pub(crate) seed: u64,
+    pub(crate) phase_number: u64,
+    pub(crate) cancel: &'a AtomicBool,
+    /// Set when an error is to end the load.
+    pub(crate) halted: &'a AtomicBool,
+    pub(crate) verified_bytes: &'a AtomicU64,
+    /// Writes that O_DIRECT could not carry.
+    pub(crate) indirect: &'a AtomicU64,
+    pub(crate) phase: &'a PhasePlan,
+    /// Whether the phase's operations are in the figures.
+    pub(crate) measured: bool,
+    /// Ticks of the phase's start; set before the gate opens.
+    pub(crate) start: AtomicU64,
+    /// Where the phase's points of the series begin.
+    pub(crate) first_point: u64,
+    pub(crate) point_ticks: u64,
+    /// Where descriptors of files that stay open are.
+    pub(crate) kept: Kept,
+}
+
+impl Load<'_> {
+    /// Ends the load after an error.
+    pub(crate) fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+        self.phase.limits.ended.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,54 @@
+//! What a thread keeps for each action: where the next operation goes.
+
+use super::aim::Aim;
+use super::load::Load;
+use crate::pattern::{Drawer, Space, distribution_of, positions};
+use crate::plan::{GroupPlan, PlannedAction};
+use crate::random::derive;
+use fstone_model::workload::{Distribution, FileChoice};
+
+const PERMUTATION_STREAM: u64 = 0x7065_726d;
+
+/// What a thread keeps for one action.
+#[derive(Debug)]
+pub(crate) struct ActionState<'a> {
+    pub(crate) aim: Option<Aim<'a>>,
+    pub(crate) drawer: Drawer,
+    /// The size that a file had last, and how many positions that gives: most files have one size, and a division
+    /// costs as much as the rest of the choice.
+    pub(crate) positions: (u64, u64),
+    /// Its own position in a walk that is not shared.
+    pub(crate) cursor: u64,
+    /// Its share of the files as one space, for [`FileChoice::Partitioned`].
+    pub(crate) space: Option<Space>,
+}
+
+impl<'a> ActionState<'a> {
+    pub(super) fn new(load: &Load<'a>, group: &GroupPlan, index: usize, thread: u64) -> Self {
+        let action = &group.actions[index];
+        let distribution = action.transfer.as_ref().and_then(distribution_of).unwrap_or(Distribution::Uniform);
+        let seed = derive(load.seed, &[PERMUTATION_STREAM, load.phase_number, group.number as u64, index as u64]);
+        Self {
+            aim: Aim::new(load, action, group.spec.open),
+            drawer: Drawer::new(distribution, seed),
+            positions: (0, 0),
+            cursor: 0,
+            space: share(load, group, action, thread),
+        }
+    }
+}
+
+/// A thread's share of a fileset, where files are dealt out.
+fn share(load: &Load<'_>, group: &GroupPlan, action: &PlannedAction, thread: u64) -> Option<Space> {
+    let (FileChoice::Partitioned, Some(fileset)) = (action.choice, action.fileset) else { return None };
+    let roster = load.phase.rosters[fileset].as_ref()?;
+    let (threads, count) = (u64::from(group.spec.threads).max(1), roster.len());
+    // With more threads than files, some share one.
+    let first = if count == 0 { 0 } else { thread % count };
+    let step = if thread < count { threads } else { count.max(1) };
+    let table = &load.files[fileset].table;
+    Some(Space::new(roster, first, step.max(1), |file| match &action.transfer {
+        Some(transfer) => positions(transfer, table.size(file)),
+        None => 1,
+    }))
+}
