@@ -1,8 +1,9 @@
 //! Metrics: the name, unit and direction of every figure fstone prints.
 //!
-//! A metric is defined once, as a constant in [`catalog`]; `show = [...]` in a study, the columns of a table, the
-//! axis of a plot and the rows of the store all use that name.
+//! A metric is defined once, as a line in [`catalog`], with the kinds of steps that have it; `show = [...]` in a study,
+//! the columns of a table, the axis of a plot and the rows of the store all use that name.
 
+use crate::study::StepKind;
 use serde::{Deserialize, Serialize};
 
 /// What a value counts. Values are always stored in the base unit named here; scaling is the report's.
@@ -65,6 +66,8 @@ pub struct Metric {
     pub unit: Unit,
     /// The better direction.
     pub better: Better,
+    /// The kinds of steps that have it; none when it belongs to a trial as a whole.
+    pub steps: &'static [StepKind],
     /// One sentence: what it is and how it is made.
     pub about: &'static str,
 }
@@ -92,61 +95,69 @@ pub struct Figure {
 
 /// Every metric there is.
 pub mod catalog {
-    use super::{Better, Metric, Unit};
+    use super::{Better, Metric, StepKind, Unit};
+
+    const EVERY: &[StepKind] = &StepKind::ALL;
+    const LOAD: &[StepKind] = &[StepKind::Load];
+    const COMMANDS: &[StepKind] = &[StepKind::Command, StepKind::CopyIn];
+    const STATUS: &[StepKind] = &[StepKind::Command, StepKind::CopyIn, StepKind::Fsck];
+    const FSCK: &[StepKind] = &[StepKind::Fsck];
+    const FRAGMENTATION: &[StepKind] = &[StepKind::Fragmentation];
+    const TRIAL: &[StepKind] = &[];
 
     macro_rules! metrics {
-        ($($(#[$doc:meta])* $id:ident = $name:literal, $unit:ident, $better:ident, $about:literal;)*) => {
-            $($(#[$doc])* #[doc = $about] pub const $id: Metric =
-                Metric { name: $name, unit: Unit::$unit, better: Better::$better, about: $about };)*
+        ($($id:ident = $name:literal, $unit:ident, $better:ident, $steps:ident, $about:literal;)*) => {
+            $(#[doc = $about] pub const $id: Metric =
+                Metric { name: $name, unit: Unit::$unit, better: Better::$better, steps: $steps, about: $about };)*
             /// All metrics with a fixed name, in the order they are documented.
             pub const ALL: &[Metric] = &[$($id),*];
         };
     }
 
     metrics! {
-        TIME = "time", Seconds, Lower, "wall-clock time of the step";
-        CPU = "CPU", Percent, Lower, "busy time of the whole machine during the step (kernel threads and write-back included); 100 % = all CPUs";
-        CPU_USER = "CPU user", Percent, Lower, "user time of the whole machine; 100 % = all CPUs";
-        CPU_SYSTEM = "CPU system", Percent, Lower, "system time of the whole machine; 100 % = all CPUs";
-        CPU_IOWAIT = "CPU iowait", Percent, Neither, "time CPUs were idle with I/O outstanding; 100 % = all CPUs";
-        CPU_IRQ = "CPU irq", Percent, Lower, "time in hard and soft interrupts; 100 % = all CPUs";
-        CPU_STEAL = "CPU steal", Percent, Neither, "time the hypervisor ran something else; 100 % = all CPUs";
-        PROCESS_CPU = "process CPU", Percent, Lower, "user and system time of the load's own process or command and its children; 100 % = one CPU (what FFSB prints)";
-        KERNEL_THREADS_CPU = "kernel threads CPU", Percent, Lower, "system time of kernel threads (write-back, journal, workqueues); 100 % = all CPUs";
-        DEVICE_READ_BYTES = "device read bytes", Bytes, Lower, "bytes read from the device during the step";
-        DEVICE_WRITTEN_BYTES = "device written bytes", Bytes, Lower, "bytes written to the device during the step";
-        DEVICE_READS = "device reads", Count, Lower, "read requests completed by the device";
-        DEVICE_WRITES = "device writes", Count, Lower, "write requests completed by the device";
-        DEVICE_FLUSHES = "device flushes", Count, Neither, "flush requests completed by the device";
-        DEVICE_DISCARDS = "device discards", Count, Neither, "discard requests completed by the device";
-        DEVICE_DISCARDED_BYTES = "device discarded bytes", Bytes, Neither, "bytes discarded on the device";
-        WRITE_AMPLIFICATION = "write amplification", Ratio, Lower, "device written bytes per byte the load asked to write";
-        PEAK_DIRTY_BYTES = "peak dirty bytes", Bytes, Neither, "largest amount of dirty page cache seen during the step, sampled";
-        TRANSACTIONS_PER_SECOND = "transactions per second", PerSecond, Higher, "transactions as the load's format counts them, divided by the interval that includes the final sync";
-        OPERATIONS_PER_SECOND = "operations per second", PerSecond, Higher, "operations completed, divided by the interval that includes the final sync";
-        OPERATIONS = "operations", Count, Neither, "operations completed";
-        THROUGHPUT = "throughput", BytesPerSecond, Higher, "bytes read and written by operations, divided by the interval that includes the final sync";
-        READ_THROUGHPUT = "read throughput", BytesPerSecond, Higher, "bytes read by operations, divided by the interval that includes the final sync";
-        WRITE_THROUGHPUT = "write throughput", BytesPerSecond, Higher, "bytes written by operations, divided by the interval that includes the final sync";
-        EXECUTION_TIME = "execution time", Seconds, Lower, "time from the first operation's start until the last is durable";
-        SYNC_TIME = "sync time", Seconds, Lower, "the final sync's share of the measured interval";
-        SETUP_TIME = "setup time", Seconds, Lower, "time to build the fileset, before the measured interval";
-        READ_LATENCY_P50 = "read latency p50", Nanoseconds, Lower, "median latency of read operations";
-        READ_LATENCY_P99 = "read latency p99", Nanoseconds, Lower, "99th percentile latency of read operations";
-        WRITE_LATENCY_P50 = "write latency p50", Nanoseconds, Lower, "median latency of write operations";
-        WRITE_LATENCY_P99 = "write latency p99", Nanoseconds, Lower, "99th percentile latency of write operations";
-        ENGINE_COST = "engine cost per operation", Nanoseconds, Lower, "the load engine's own cost per operation, measured by the same workload on the null I/O engine";
-        FSCK_FILES_USED = "files used", Count, Neither, "inodes in use, as the filesystem's own check counts them";
-        FSCK_FILES_TOTAL = "files total", Count, Neither, "inodes there are, as the filesystem's own check counts them";
-        FSCK_NON_CONTIGUOUS = "non-contiguous", Percent, Lower, "share of files that are not contiguous, as the filesystem's own check counts them";
-        FSCK_BLOCKS_USED = "blocks used", Count, Neither, "blocks in use, as the filesystem's own check counts them";
-        FSCK_BLOCKS_TOTAL = "blocks total", Count, Neither, "blocks there are, as the filesystem's own check counts them";
-        EXTENTS_PER_FILE = "extents per file", Ratio, Lower, "mean number of extents of a non-empty file (FIEMAP)";
-        FRAGMENTED_FILES = "fragmented files", Percent, Lower, "share of non-empty files in more than one extent (FIEMAP)";
-        EXIT_STATUS = "exit status", Count, Neither, "exit status of the command";
-        BOOT_TIME = "boot time", Seconds, Lower, "from the decision to start a guest until the agent in it is ready";
-        TRIAL_OVERHEAD = "trial overhead", Seconds, Lower, "time of the whole trial that none of its steps took: setting up and giving back the device, boot and power-off";
-        MAXIMUM_RESIDENT_BYTES = "maximum resident bytes", Bytes, Lower, "largest resident set of the command's processes";
+        TIME = "time", Seconds, Lower, EVERY, "wall-clock time of the step";
+        CPU = "CPU", Percent, Lower, EVERY, "busy time of the whole machine during the step (kernel threads and write-back included); 100 % = all CPUs";
+        CPU_USER = "CPU user", Percent, Lower, EVERY, "user time of the whole machine; 100 % = all CPUs";
+        CPU_SYSTEM = "CPU system", Percent, Lower, EVERY, "system time of the whole machine; 100 % = all CPUs";
+        CPU_IOWAIT = "CPU iowait", Percent, Neither, EVERY, "time CPUs were idle with I/O outstanding; 100 % = all CPUs";
+        CPU_IRQ = "CPU irq", Percent, Lower, EVERY, "time in hard and soft interrupts; 100 % = all CPUs";
+        CPU_STEAL = "CPU steal", Percent, Neither, EVERY, "time the hypervisor ran something else; 100 % = all CPUs";
+        PROCESS_CPU = "process CPU", Percent, Lower, EVERY, "user and system time of the process that does the step: the load's, a tool's or command's with its children, or fstone's own; 100 % = one CPU (what FFSB prints)";
+        KERNEL_THREADS_CPU = "kernel threads CPU", Percent, Lower, EVERY, "system time of kernel threads (write-back, journal, workqueues); 100 % = all CPUs";
+        DEVICE_READ_BYTES = "device read bytes", Bytes, Lower, EVERY, "bytes read from the device during the step";
+        DEVICE_WRITTEN_BYTES = "device written bytes", Bytes, Lower, EVERY, "bytes written to the device during the step";
+        DEVICE_READS = "device reads", Count, Lower, EVERY, "read requests completed by the device";
+        DEVICE_WRITES = "device writes", Count, Lower, EVERY, "write requests completed by the device";
+        DEVICE_FLUSHES = "device flushes", Count, Neither, EVERY, "flush requests completed by the device";
+        DEVICE_DISCARDS = "device discards", Count, Neither, EVERY, "discard requests completed by the device";
+        DEVICE_DISCARDED_BYTES = "device discarded bytes", Bytes, Neither, EVERY, "bytes discarded on the device";
+        WRITE_AMPLIFICATION = "write amplification", Ratio, Lower, LOAD, "device written bytes per byte the load asked to write";
+        PEAK_DIRTY_BYTES = "peak dirty bytes", Bytes, Neither, EVERY, "largest amount of dirty page cache seen during the step, sampled";
+        TRANSACTIONS_PER_SECOND = "transactions per second", PerSecond, Higher, LOAD, "transactions as the load's format counts them, divided by the interval that includes the final sync";
+        OPERATIONS_PER_SECOND = "operations per second", PerSecond, Higher, LOAD, "operations completed, divided by the interval that includes the final sync";
+        OPERATIONS = "operations", Count, Neither, LOAD, "operations completed";
+        THROUGHPUT = "throughput", BytesPerSecond, Higher, LOAD, "bytes read and written by operations, divided by the interval that includes the final sync";
+        READ_THROUGHPUT = "read throughput", BytesPerSecond, Higher, LOAD, "bytes read by operations, divided by the interval that includes the final sync";
+        WRITE_THROUGHPUT = "write throughput", BytesPerSecond, Higher, LOAD, "bytes written by operations, divided by the interval that includes the final sync";
+        EXECUTION_TIME = "execution time", Seconds, Lower, LOAD, "time from the first operation's start until the last is durable";
+        SYNC_TIME = "sync time", Seconds, Lower, LOAD, "the final sync's share of the measured interval";
+        SETUP_TIME = "setup time", Seconds, Lower, LOAD, "time to build the fileset, before the measured interval";
+        READ_LATENCY_P50 = "read latency p50", Nanoseconds, Lower, LOAD, "median latency of read operations";
+        READ_LATENCY_P99 = "read latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of read operations";
+        WRITE_LATENCY_P50 = "write latency p50", Nanoseconds, Lower, LOAD, "median latency of write operations";
+        WRITE_LATENCY_P99 = "write latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of write operations";
+        ENGINE_COST = "engine cost per operation", Nanoseconds, Lower, LOAD, "the load engine's own cost per operation, measured by the same workload on the null I/O engine";
+        FSCK_FILES_USED = "files used", Count, Neither, FSCK, "inodes in use, as the filesystem's own check counts them";
+        FSCK_FILES_TOTAL = "files total", Count, Neither, FSCK, "inodes there are, as the filesystem's own check counts them";
+        FSCK_NON_CONTIGUOUS = "non-contiguous", Percent, Lower, FSCK, "share of files that are not contiguous, as the filesystem's own check counts them";
+        FSCK_BLOCKS_USED = "blocks used", Count, Neither, FSCK, "blocks in use, as the filesystem's own check counts them";
+        FSCK_BLOCKS_TOTAL = "blocks total", Count, Neither, FSCK, "blocks there are, as the filesystem's own check counts them";
+        EXTENTS_PER_FILE = "extents per file", Ratio, Lower, FRAGMENTATION, "mean number of extents of a non-empty file (FIEMAP)";
+        FRAGMENTED_FILES = "fragmented files", Percent, Lower, FRAGMENTATION, "share of non-empty files in more than one extent (FIEMAP)";
+        EXIT_STATUS = "exit status", Count, Neither, STATUS, "exit status of the command";
+        BOOT_TIME = "boot time", Seconds, Lower, TRIAL, "from the decision to start a guest until the agent in it is ready";
+        TRIAL_OVERHEAD = "trial overhead", Seconds, Lower, TRIAL, "time of the whole trial that none of its steps took: setting up and giving back the device, boot and power-off";
+        MAXIMUM_RESIDENT_BYTES = "maximum resident bytes", Bytes, Lower, COMMANDS, "largest resident set of the command's processes";
     }
 
     /// The metric of this name.

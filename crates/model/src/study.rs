@@ -251,23 +251,89 @@ pub enum StepAction {
     },
 }
 
-impl StepAction {
-    /// The step's default name.
+/// What kind of thing a step does, without its particulars: metrics say by these which steps have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepKind {
+    /// [`StepAction::Mkfs`].
+    Mkfs,
+    /// [`StepAction::Mount`].
+    Mount,
+    /// [`StepAction::Load`].
+    Load,
+    /// [`StepAction::Command`].
+    Command,
+    /// [`StepAction::Remount`].
+    Remount,
+    /// [`StepAction::Unmount`].
+    Unmount,
+    /// [`StepAction::Sync`].
+    Sync,
+    /// [`StepAction::DropCaches`].
+    DropCaches,
+    /// [`StepAction::Trim`].
+    Trim,
+    /// [`StepAction::Fsck`].
+    Fsck,
+    /// [`StepAction::Fragmentation`].
+    Fragmentation,
+    /// [`StepAction::CopyIn`].
+    CopyIn,
+}
+
+impl StepKind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Mkfs,
+        Self::Mount,
+        Self::Load,
+        Self::Command,
+        Self::Remount,
+        Self::Unmount,
+        Self::Sync,
+        Self::DropCaches,
+        Self::Trim,
+        Self::Fsck,
+        Self::Fragmentation,
+        Self::CopyIn,
+    ];
+
+    /// Its name in study files, and the default name of such a step.
     #[must_use]
-    pub const fn kind(&self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Mkfs => "mkfs",
             Self::Mount => "mount",
-            Self::Load(_) => "load",
-            Self::Command { .. } => "command",
+            Self::Load => "load",
+            Self::Command => "command",
             Self::Remount => "remount",
             Self::Unmount => "unmount",
             Self::Sync => "sync",
             Self::DropCaches => "drop-caches",
             Self::Trim => "trim",
-            Self::Fsck { .. } => "fsck",
+            Self::Fsck => "fsck",
             Self::Fragmentation => "fragmentation",
-            Self::CopyIn { .. } => "copy-in",
+            Self::CopyIn => "copy-in",
+        }
+    }
+}
+
+impl StepAction {
+    /// What kind of thing it does.
+    #[must_use]
+    pub const fn kind(&self) -> StepKind {
+        match self {
+            Self::Mkfs => StepKind::Mkfs,
+            Self::Mount => StepKind::Mount,
+            Self::Load(_) => StepKind::Load,
+            Self::Command { .. } => StepKind::Command,
+            Self::Remount => StepKind::Remount,
+            Self::Unmount => StepKind::Unmount,
+            Self::Sync => StepKind::Sync,
+            Self::DropCaches => StepKind::DropCaches,
+            Self::Trim => StepKind::Trim,
+            Self::Fsck { .. } => StepKind::Fsck,
+            Self::Fragmentation => StepKind::Fragmentation,
+            Self::CopyIn { .. } => StepKind::CopyIn,
         }
     }
 }

@@ -7,59 +7,8 @@ use crate::{
 use fstone_model::{
     Workload,
     metric::{Metric, catalog},
-    study::{Column, StepAction},
+    study::{Column, StepAction, StepKind},
 };
-
-/// Metrics of every step.
-const OF_ALL: &[Metric] = &[
-    catalog::TIME,
-    catalog::CPU,
-    catalog::CPU_USER,
-    catalog::CPU_SYSTEM,
-    catalog::CPU_IOWAIT,
-    catalog::CPU_IRQ,
-    catalog::CPU_STEAL,
-    catalog::KERNEL_THREADS_CPU,
-    catalog::DEVICE_READ_BYTES,
-    catalog::DEVICE_WRITTEN_BYTES,
-    catalog::DEVICE_READS,
-    catalog::DEVICE_WRITES,
-    catalog::DEVICE_FLUSHES,
-    catalog::DEVICE_DISCARDS,
-    catalog::DEVICE_DISCARDED_BYTES,
-    catalog::PEAK_DIRTY_BYTES,
-];
-
-const OF_LOADS: &[Metric] = &[
-    catalog::PROCESS_CPU,
-    catalog::TRANSACTIONS_PER_SECOND,
-    catalog::OPERATIONS_PER_SECOND,
-    catalog::OPERATIONS,
-    catalog::THROUGHPUT,
-    catalog::READ_THROUGHPUT,
-    catalog::WRITE_THROUGHPUT,
-    catalog::EXECUTION_TIME,
-    catalog::SYNC_TIME,
-    catalog::SETUP_TIME,
-    catalog::READ_LATENCY_P50,
-    catalog::READ_LATENCY_P99,
-    catalog::WRITE_LATENCY_P50,
-    catalog::WRITE_LATENCY_P99,
-    catalog::ENGINE_COST,
-    catalog::WRITE_AMPLIFICATION,
-];
-
-const OF_COMMANDS: &[Metric] = &[catalog::PROCESS_CPU, catalog::EXIT_STATUS, catalog::MAXIMUM_RESIDENT_BYTES];
-
-const OF_CHECKS: &[Metric] = &[
-    catalog::FSCK_FILES_USED,
-    catalog::FSCK_FILES_TOTAL,
-    catalog::FSCK_NON_CONTIGUOUS,
-    catalog::FSCK_BLOCKS_USED,
-    catalog::FSCK_BLOCKS_TOTAL,
-];
-
-const OF_FRAGMENTATION: &[Metric] = &[catalog::EXTENTS_PER_FILE, catalog::FRAGMENTED_FILES];
 
 /// What can be told of an operation's latency.
 const LATENCIES: [&str; 2] = ["p50", "p99"];
@@ -77,17 +26,12 @@ pub fn latency_metrics(workload: &Workload) -> Vec<String> {
     names.iter().flat_map(|name| LATENCIES.map(|latency| format!("{name} latency {latency}"))).collect()
 }
 
+/// Names of a step's metrics, those that not every step has first.
 fn metrics_of(action: &StepAction) -> Vec<String> {
-    let own: &[Metric] = match action {
-        StepAction::Load(_) => OF_LOADS,
-        StepAction::Command { .. } | StepAction::CopyIn { .. } => OF_COMMANDS,
-        StepAction::Fsck { .. } => OF_CHECKS,
-        StepAction::Fragmentation => OF_FRAGMENTATION,
-        _ => &[],
-    };
-    let status: &[Metric] = if matches!(action, StepAction::Fsck { .. }) { &[catalog::EXIT_STATUS] } else { &[] };
-    let own = [own, status].concat();
-    let mut names: Vec<String> = own.iter().chain(OF_ALL).map(|metric| metric.name.to_owned()).collect();
+    let of_step = catalog::ALL.iter().filter(|metric| metric.steps.contains(&action.kind()));
+    let (of_all, own): (Vec<&Metric>, Vec<&Metric>) =
+        of_step.partition(|metric| metric.steps.len() == StepKind::ALL.len());
+    let mut names: Vec<String> = own.into_iter().chain(of_all).map(|metric| metric.name.to_owned()).collect();
     if let StepAction::Load(workload) = action {
         let further = latency_metrics(workload).into_iter().filter(|name| !names.contains(name));
         names.extend(further.collect::<Vec<_>>());
@@ -113,7 +57,7 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
     for At { span, value } in names.iter().filter(|name| !known.contains(&name.value)) {
         let what = match action {
             StepAction::Load(_) => "a load".to_owned(),
-            action => format!("`{}`", action.kind()),
+            action => format!("`{}`", action.kind().name()),
         };
         let note = format!("{what} has {}", known.join(", "));
         report.push(if catalog::find(value).is_some() {
@@ -132,7 +76,8 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
         step: step.to_owned(),
         metric: value.clone(),
         is_load: matches!(action, StepAction::Load(_)),
-        is_special: [OF_CHECKS, OF_FRAGMENTATION].concat().iter().any(|metric| metric.name == value),
+        is_special: !matches!(action, StepAction::Load(_))
+            && catalog::find(value).is_some_and(|metric| metric.steps == [action.kind()]),
         span: *span,
     };
     names.iter().filter(|name| known.contains(&name.value)).map(shown).collect()
@@ -154,19 +99,4 @@ pub(super) fn columns(shown: &[Shown], report: &mut Report) -> Vec<Column> {
         columns.push(Column { header, step: step.clone(), metric: metric.clone() });
     }
     columns
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_metric_of_the_catalog_can_be_shown_by_some_step() {
-        // What a guest costs belongs to no step of a study; it is in the CSV and JSON.
-        let of_guests = [catalog::BOOT_TIME, catalog::TRIAL_OVERHEAD];
-        let groups = [OF_ALL, OF_LOADS, OF_COMMANDS, OF_CHECKS, OF_FRAGMENTATION, &of_guests].concat();
-        for metric in catalog::ALL {
-            assert!(groups.contains(metric), "{}", metric.name);
-        }
-    }
 }

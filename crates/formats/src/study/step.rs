@@ -57,7 +57,7 @@ pub(super) struct Template {
 
 impl Template {
     fn plain(action: StepAction) -> Self {
-        Self { name: action.kind().to_owned(), limit: None, action, load: None, texts: Vec::new() }
+        Self { name: action.kind().name().to_owned(), limit: None, action, load: None, texts: Vec::new() }
     }
 
     /// Its load, if it is one.
@@ -218,12 +218,12 @@ fn check_order(templates: &[Template], places: &[Span], report: &mut Report) {
                             .context(places[by], "unmounted by this step"),
                     );
                 }
-                unmounted_by = Some((index, template.action.kind()));
+                unmounted_by = Some((index, template.action.kind().name()));
             }
             action => {
                 if let Some((by, kind)) = unmounted_by {
                     report.push(
-                        Diagnostic::error(place, format!("`{}` needs the filesystem mounted", action.kind()))
+                        Diagnostic::error(place, format!("`{}` needs the filesystem mounted", action.kind().name()))
                             .context(places[by], format!("unmounted by this `{kind}`"))
                             .help("put a step `mount = {}` before it"),
                     );
@@ -254,7 +254,7 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
         let action = command(field, report)?;
         let name = match &action {
             StepAction::Command { argv, shell: false, .. } => argv[0].rsplit('/').next().unwrap_or_default().to_owned(),
-            action => action.kind().to_owned(),
+            action => action.kind().name().to_owned(),
         };
         let words = match &field.value {
             CommandSurface::Argv(words) => words.as_slice(),

@@ -1,13 +1,15 @@
 //! Loads by the real engine, on real filesystems and in a directory.
 
-use crate::support::{Memory, assert_clean, cell, may_use_devices, options, plan, scratch_directory, step};
+use crate::support::{Memory, assert_clean, cell, may_use_devices, options, plan, scratch_directory, shell, step};
 use fstone_lab::{
     events::{Event, LoadProgress, ProgressSink, Silent},
-    run::carry_out::{RunEnd, carry_out},
+    run::carry_out::{LabOptions, RunEnd, carry_out},
 };
 use fstone_model::{
     Outcome, Step, Trial, Workload,
-    study::{DeviceSpec, FsckMode, StepAction},
+    metric::catalog,
+    result::StepResult,
+    study::{DeviceSpec, FsckMode, StepAction, StepKind},
     workload::{
         Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset,
         FinalSync, FsyncPolicy, IoSettings, Naming, OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop,
@@ -92,6 +94,59 @@ impl ProgressSink for Told {
     fn event(&self, event: &Event<'_>) {
         if let Event::Load(progress) = event {
             self.0.lock().expect("no panic").push(progress.clone());
+        }
+    }
+}
+
+/// The catalogue says which kinds of steps have a metric: each is really there, and nothing else is.
+#[test]
+fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
+    if !may_use_devices(&["mkfs.ext4", "e2fsck", "dumpe2fs", "cp"]) {
+        return;
+    }
+    let work = scratch_directory();
+    let file = work.path().join("file");
+    std::fs::write(&file, "copied").expect("written");
+    let copy = StepAction::CopyIn { source: file.display().to_string(), target: "file".into() };
+    let steps = vec![
+        step("copy-in", copy),
+        step("load", StepAction::Load(Box::new(small_files(50, Some(Duration::from_millis(200)))))),
+        shell("command", "head -c 1000000 /dev/urandom > data"),
+        step("sync", StepAction::Sync),
+        step("drop-caches", StepAction::DropCaches),
+        step("fragmentation", StepAction::Fragmentation),
+        step("trim", StepAction::Trim),
+        step("remount", StepAction::Remount),
+        step("unmount", StepAction::Unmount),
+        step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly }),
+    ];
+    let plan = plan(vec![cell("ext4", "", "", steps)], 1);
+    let options = LabOptions { measure_null: true, ..options(work.path()) };
+    let mut memory = Memory::default();
+    carry_out(&plan, &options, &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("carried out");
+    let trial = &memory.trials[0];
+    assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+
+    let names = |kind: StepKind| -> Vec<&str> {
+        let of_step = |step: &&StepResult| step.step == kind.name();
+        let results: Vec<_> = trial.steps.iter().filter(of_step).collect();
+        assert!(!results.is_empty(), "no step is {}", kind.name());
+        results.iter().flat_map(|step| &step.figures).map(|figure| figure.metric.as_str()).collect()
+    };
+    for metric in catalog::ALL {
+        let mut producers = metric.steps.iter().map(|kind| (kind, names(*kind).contains(&metric.name)));
+        if metric.steps.len() == StepKind::ALL.len() {
+            // CPU time is counted in ticks: a short step has none of it.
+            assert!(producers.any(|(_, has)| has), "no step has {}", metric.name);
+        } else {
+            producers.for_each(|(kind, has)| assert!(has, "{} has no {}", kind.name(), metric.name));
+        }
+    }
+    for kind in StepKind::ALL {
+        for name in names(kind) {
+            let is_listed = catalog::find(name).is_some_and(|metric| metric.steps.contains(&kind));
+            let is_latency = kind == StepKind::Load && name.contains(" latency p");
+            assert!(is_listed || is_latency, "the catalogue does not say that {} has {name}", kind.name());
         }
     }
 }
