@@ -36,7 +36,7 @@ fn the_schema_is_json_and_every_built_in_study_is_listed() {
 #[test]
 fn a_cause_is_told_once() {
     let bench = Bench::new();
-    fs::create_dir(bench.store()).expect("a directory where the store should be");
+    fs::create_dir_all(bench.store()).expect("a directory where the store should be");
     let (code, _, err) = bench.run(&["list", "runs"]);
     assert_eq!(code, 5, "{err}");
     assert_eq!(err.matches("disk I/O error").count(), 1, "{err}");
