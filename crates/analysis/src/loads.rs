@@ -53,7 +53,7 @@ impl<'a> Loads<'a> {
 
 impl<'a> LoadStep<'a> {
     fn add(&mut self, row: usize, report: &'a LoadReport) {
-        for operation in report.operations.iter().filter(|operation| operation.latency.count > 0) {
+        for operation in report.operations.iter().filter(|operation| operation.latency.count() > 0) {
             let name = text::line(&operation.name);
             if !self.operations.contains(&name) {
                 self.operations.push(name);
@@ -77,7 +77,7 @@ impl LoadRow<'_> {
                 for found in report.operations.iter().filter(|found| text::line(&found.name) == operation) {
                     merged.merge(&found.latency);
                 }
-                (merged.count > 0).then_some(merged)
+                (merged.count() > 0).then_some(merged)
             })
             .collect()
     }

@@ -21,7 +21,7 @@ pub struct Run {
 }
 
 /// A run and its finished trials, in the order they ran.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
     /// The run.
     pub run: Run,

@@ -44,21 +44,125 @@ pub const fn bounds_of(bucket: usize) -> (u64, u64) {
 }
 
 /// A finished histogram: the buckets that are not empty, and exact count, sum, minimum and maximum.
+///
+/// Its parts always agree, also when it comes from elsewhere: there is no other way to make one than to record values, to
+/// merge, or to pass the check on its way in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Parts")]
 pub struct Histogram {
-    /// How many values were recorded.
-    pub count: u64,
-    /// Their exact sum.
-    pub sum_ns: u128,
-    /// The exact smallest value; 0 when empty.
-    pub min_ns: u64,
-    /// The exact largest value; 0 when empty.
-    pub max_ns: u64,
-    /// (bucket, count) for every bucket that is not empty, in order.
-    pub buckets: Vec<(u32, u64)>,
+    count: u64,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+    buckets: Vec<(u32, u64)>,
+}
+
+/// A histogram as it comes from elsewhere.
+#[derive(Deserialize)]
+struct Parts {
+    count: u64,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+    buckets: Vec<(u32, u64)>,
+}
+
+/// Why parts make no histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HistogramError {
+    /// The buckets are not in order, one is unknown, or one is empty.
+    #[error("a histogram's buckets are not in order, or one of them is unknown or empty")]
+    Buckets,
+    /// The buckets hold another number of values.
+    #[error("a histogram of {count} values whose buckets do not hold as many")]
+    Count {
+        /// What it says.
+        count: u64,
+    },
+    /// The smallest value is not in the first bucket, the largest not in the last, or the smallest exceeds the largest.
+    #[error("a histogram from {min_ns} ns to {max_ns} ns whose buckets say otherwise")]
+    Bounds {
+        /// The smallest.
+        min_ns: u64,
+        /// The largest.
+        max_ns: u64,
+    },
+    /// So many values between these bounds do not have this sum.
+    #[error("a histogram of {count} values from {min_ns} ns to {max_ns} ns cannot have the sum {sum_ns} ns")]
+    Sum {
+        /// Values.
+        count: u64,
+        /// Their sum.
+        sum_ns: u128,
+        /// The smallest.
+        min_ns: u64,
+        /// The largest.
+        max_ns: u64,
+    },
+}
+
+impl TryFrom<Parts> for Histogram {
+    type Error = HistogramError;
+
+    fn try_from(parts: Parts) -> Result<Self, HistogramError> {
+        let Parts { count, sum_ns, min_ns, max_ns, buckets } = parts;
+        let ascending = buckets.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        if !ascending || buckets.iter().any(|(bucket, count)| *bucket as usize >= BUCKETS || *count == 0) {
+            return Err(HistogramError::Buckets);
+        }
+        let held = buckets.iter().try_fold(0u64, |sum, (_, count)| sum.checked_add(*count));
+        if held != Some(count) {
+            return Err(HistogramError::Count { count });
+        }
+        let fits = match (buckets.first(), buckets.last()) {
+            (Some((first, _)), Some((last, _))) => {
+                min_ns <= max_ns && bucket_of(min_ns) == *first as usize && bucket_of(max_ns) == *last as usize
+            }
+            _ => min_ns == 0 && max_ns == 0,
+        };
+        if !fits {
+            return Err(HistogramError::Bounds { min_ns, max_ns });
+        }
+        // (2⁶⁴ − 1)² is less than 2¹²⁸.
+        let values = u128::from(count);
+        if sum_ns < values * u128::from(min_ns) || sum_ns > values * u128::from(max_ns) {
+            return Err(HistogramError::Sum { count, sum_ns, min_ns, max_ns });
+        }
+        Ok(Self { count, sum_ns, min_ns, max_ns, buckets })
+    }
 }
 
 impl Histogram {
+    /// How many values were recorded.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their exact sum.
+    #[must_use]
+    pub const fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// The exact smallest value; 0 when empty.
+    #[must_use]
+    pub const fn min_ns(&self) -> u64 {
+        self.min_ns
+    }
+
+    /// The exact largest value; 0 when empty.
+    #[must_use]
+    pub const fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// (bucket, count) for every bucket that is not empty, in order.
+    #[must_use]
+    pub fn buckets(&self) -> &[(u32, u64)] {
+        &self.buckets
+    }
+
     /// From dense counts by bucket, as the engine records them.
     #[must_use]
     pub fn from_counts(counts: &[u64], sum_ns: u128, min_ns: u64, max_ns: u64) -> Self {
@@ -103,9 +207,9 @@ impl Histogram {
             return None;
         }
         let rank = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
+        let mut seen = 0u64;
         for (bucket, count) in &self.buckets {
-            seen += count;
+            seen = seen.saturating_add(*count);
             if seen >= rank {
                 let (low, next) = bounds_of(*bucket as usize);
                 let middle = low as f64 + (next - 1 - low) as f64 / 2.0;
@@ -115,21 +219,22 @@ impl Histogram {
         Some(self.max_ns as f64)
     }
 
-    /// Adds another histogram's values to this one.
+    /// Adds another histogram's values to this one. Counts stop at the largest number there is: no load gets there, but
+    /// histograms that come from elsewhere may claim any.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }
         self.min_ns = if self.count == 0 { other.min_ns } else { self.min_ns.min(other.min_ns) };
         self.max_ns = self.max_ns.max(other.max_ns);
-        self.count += other.count;
-        self.sum_ns += other.sum_ns;
+        self.count = self.count.saturating_add(other.count);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         let mut merged = Vec::with_capacity(self.buckets.len().max(other.buckets.len()));
         let (mut left, mut right) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
         loop {
             match (left.peek(), right.peek()) {
                 (Some((a, x)), Some((b, y))) if a == b => {
-                    merged.push((*a, x + y));
+                    merged.push((*a, x.saturating_add(*y)));
                     left.next();
                     right.next();
                 }
@@ -162,7 +267,39 @@ mod tests {
         assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
     }
 
+    #[test]
+    fn parts_that_disagree_make_no_histogram() {
+        let read = |text: &str| serde_json::from_str::<Histogram>(text).map_err(|error| error.to_string());
+        let whole = r#"{"count":3,"sum_ns":60,"min_ns":10,"max_ns":30,"buckets":[[10,1],[20,1],[30,1]]}"#;
+        assert_eq!(read(whole), Ok(Histogram::from_values(&[10, 20, 30])));
+        assert_eq!(read(r#"{"count":0,"sum_ns":0,"min_ns":0,"max_ns":0,"buckets":[]}"#), Ok(Histogram::default()));
+        for (from, to) in [
+            ("\"min_ns\":10", "\"min_ns\":31"),
+            ("\"max_ns\":30", "\"max_ns\":40"),
+            ("\"count\":3", "\"count\":4"),
+            ("\"sum_ns\":60", "\"sum_ns\":91"),
+            ("\"sum_ns\":60", "\"sum_ns\":29"),
+            ("[10,1]", "[25,1]"),
+            ("[20,1]", "[20,0]"),
+            ("[20,1]", "[99999,1]"),
+            ("[20,1]", "[20,18446744073709551615]"),
+        ] {
+            let wrong = whole.replace(from, to);
+            assert_ne!(wrong, whole);
+            assert!(read(&wrong).is_err_and(|told| told.contains("histogram")), "{wrong}");
+        }
+        assert!(read(r#"{"count":0,"sum_ns":0,"min_ns":0,"max_ns":1,"buckets":[]}"#).is_err());
+    }
+
     proptest! {
+        #[test]
+        fn what_is_recorded_and_merged_comes_back_from_json(left in prop::collection::vec(0u64.., 0..20), right in prop::collection::vec(0u64.., 0..20)) {
+            let mut histogram = Histogram::from_values(&left);
+            histogram.merge(&Histogram::from_values(&right));
+            let text = serde_json::to_string(&histogram).expect("JSON");
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).expect("whole"), histogram);
+        }
+
         #[test]
         fn a_percentile_is_within_the_stated_error(mut values in prop::collection::vec(1u64..1 << 39, 1..200), percent in 0.0f64..=100.0) {
             let histogram = Histogram::from_values(&values);

@@ -7,6 +7,7 @@
 //!
 //! This crate does no I/O, reads no clock and draws no random number, and depends on none of the other crates.
 
+pub mod check;
 pub mod dataset;
 pub mod histogram;
 pub mod inventory;

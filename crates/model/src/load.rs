@@ -1,10 +1,12 @@
 //! What the load engine gives back from one run of a workload.
 
 use crate::Histogram;
+use crate::check::checked;
 use serde::{Deserialize, Serialize};
 
 /// One run of a workload on a directory. Everything but `setup_ns` and `audit.null` is about the measured phases.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct LoadReport {
     /// The seed that every random stream was derived from.
     pub seed: u64,
@@ -49,6 +51,8 @@ pub struct LoadReport {
     /// What a reader has to know before believing the figures.
     pub warnings: Vec<String>,
 }
+
+checked!(LoadReport);
 
 /// One thread, for telling how evenly the work was spread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! What a trial gives back: the record that the lab emits, the store keeps and the report reads.
 
+use crate::check::checked;
 use crate::{LoadReport, Outcome, metric::Figure};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ pub struct TrialId {
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Trial {
     /// Which trial of the plan.
     pub id: TrialId,
@@ -34,6 +36,8 @@ pub struct Trial {
     /// Anything a reader has to know before believing the figures.
     pub warnings: Vec<String>,
 }
+
+checked!(Trial);
 
 impl Trial {
     /// The figure of a step, if it was measured.

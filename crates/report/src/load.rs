@@ -98,7 +98,7 @@ fn row(out: &mut String, name: &str, count: u64, latency: &Histogram) {
         cell(latency.percentile_ns(50.0)),
         cell(latency.percentile_ns(99.0)),
         cell(latency.percentile_ns(99.99)),
-        cell((latency.count > 0).then_some(latency.max_ns as f64))
+        cell((latency.count() > 0).then_some(latency.max_ns() as f64))
     );
 }
 

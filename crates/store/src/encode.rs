@@ -31,7 +31,7 @@ pub(crate) fn json<T: Serialize + DeserializeOwned + PartialEq>(
     match serde_json::from_str::<T>(&text) {
         Ok(read) if read == *value => Ok(text),
         Ok(_) => Err(RecordError::NotJson { what, why: "a number is not finite".into() }),
-        Err(error) => Err(RecordError::NotJson { what, why: format!("{error}; a number that is not finite?") }),
+        Err(error) => Err(RecordError::NotJson { what, why: error.to_string() }),
     }
 }
 

@@ -94,12 +94,9 @@ pub enum RecordError {
         /// "step \"load\"", "figure \"CPU\" of step \"load\""
         what: String,
     },
-    /// A cell does not have one level for each factor of its plan.
-    #[error("record the run: cell {cell} does not have a level for each factor of its plan")]
-    InvalidPlan {
-        /// The cell's index.
-        cell: u32,
-    },
+    /// A plan that contradicts itself.
+    #[error("record the run: {0}")]
+    InvalidPlan(fstone_model::check::Invalid),
     /// A baseline's name has to be one line of text.
     #[error("save the baseline {name:?}: a name is 1 to 200 bytes of text without control characters")]
     BaselineName {

@@ -121,17 +121,16 @@ impl Store {
             )
             .optional()?
             .ok_or(ReadError::NoSuchRun { run })?;
-        Ok(Dataset {
-            run: Run {
-                id: run,
-                started_unix_ns,
-                finished_unix_ns,
-                command: from_json("the command line", &command)?,
-                plan: from_json("the plan", &plan)?,
-                inventory: from_json("the inventory", &inventory)?,
-            },
-            trials: trials(&snapshot, number, loads)?,
-        })
+        let run = Run {
+            id: run,
+            started_unix_ns,
+            finished_unix_ns,
+            command: from_json("the command line", &command)?,
+            plan: from_json("the plan", &plan)?,
+            inventory: from_json("the inventory", &inventory)?,
+        };
+        Dataset::new(run, trials(&snapshot, number, loads)?)
+            .map_err(|error| ReadError::Damaged { what: "the run", why: error.to_string() })
     }
 
     /// Starts of trials that did not end: what a killed run was doing, or what a running one does. By position.

@@ -208,7 +208,7 @@ fn insert_commands(connection: &Connection, key: Key, step: &StepResult) -> Resu
 fn insert_operations(connection: &Connection, key: Key, step: &str, load: &LoadReport) -> Result<(), RecordError> {
     for (number, operation) in (0i64..).zip(&load.operations) {
         let latency = &operation.latency;
-        let maximum = (latency.count > 0).then_some(latency.max_ns);
+        let maximum = (latency.count() > 0).then_some(latency.max_ns());
         insert(
             connection,
             "INSERT INTO operations (run, cell, repetition, step, number, thread_group, operation, invocations,

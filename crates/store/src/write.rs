@@ -14,6 +14,7 @@ impl Store {
     /// # Errors
     /// [`RecordError`]; nothing is recorded then.
     pub fn begin_run(&mut self, run: &Run) -> Result<u64, RecordError> {
+        run.plan.validate().map_err(RecordError::InvalidPlan)?;
         let started = integer("the time of the run's start", run.started_unix_ns)?;
         let finished = run.finished_unix_ns.map(|time| integer("the time of the run's end", time)).transpose()?;
         let (plan, inventory) = (json("the plan", &run.plan)?, json("the inventory", &run.inventory)?);
@@ -132,11 +133,8 @@ pub(crate) fn require_cell(connection: &Connection, run: u64, cell: u32) -> Resu
     }
 }
 
+/// Of a plan that is valid: each cell has a level of each factor.
 fn insert_cell(connection: &Connection, run: i64, plan: &Plan, cell: &Cell) -> Result<(), RecordError> {
-    let invalid = RecordError::InvalidPlan { cell: cell.index };
-    if cell.levels.len() != plan.factors.len() {
-        return Err(invalid);
-    }
     insert(
         connection,
         "INSERT INTO cells (run, cell, label, filesystem, kind, mkfs, mount, device) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -153,7 +151,7 @@ fn insert_cell(connection: &Connection, run: i64, plan: &Plan, cell: &Cell) -> R
     )?;
     for (number, (factor, level)) in (0i64..).zip(plan.factors.iter().zip(&cell.levels)) {
         let level = *level as usize;
-        let Some(name) = factor.levels.get(level) else { return Err(invalid) };
+        let name = &factor.levels[level];
         let value = factor.numbers.as_ref().and_then(|numbers| numbers.get(level));
         let value = value.map(|value| integer("the level of a factor", *value)).transpose()?;
         insert(

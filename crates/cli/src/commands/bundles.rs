@@ -12,7 +12,7 @@ use crate::{
 };
 use fstone_analysis::Analysis;
 use fstone_lab::trial::load_figures;
-use fstone_model::{Dataset, LoadReport, StepResult, Trial, histogram::BUCKETS, metric::catalog, units};
+use fstone_model::{Dataset, LoadReport, StepResult, Trial, metric::catalog, units};
 use fstone_store::{ReadError, bundle};
 use std::path::Path;
 
@@ -72,27 +72,24 @@ pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandR
     text.push_str(&format!(
         "{} trials: {} figures follow from the load engine's reports and were worked out again: {} differ.\n\
          {} figures are themselves what was read (clocks, the kernel's and the tools' counters).\n\
-         {} latency histograms: {} do not hold what they say.\n\
          {} figures of the table ({} rows × {} columns) were worked out from the trials just now.\n",
         dataset.trials.len(),
         verified.recomputed,
         verified.wrong.len(),
         verified.read,
-        verified.histograms,
-        verified.broken.len(),
         verified.table.0 * verified.table.1,
         verified.table.0,
         verified.table.1,
     ));
-    for line in verified.wrong.iter().chain(&verified.broken).take(MAX_TOLD) {
+    for line in verified.wrong.iter().take(MAX_TOLD) {
         text.push_str(&format!("! {}\n", terminal::harmless(line)));
     }
-    let more = (verified.wrong.len() + verified.broken.len()).saturating_sub(MAX_TOLD);
+    let more = verified.wrong.len().saturating_sub(MAX_TOLD);
     if more > 0 {
         text.push_str(&format!("! and {more} more\n"));
     }
     terminal::print(&text);
-    Ok(if verified.wrong.is_empty() && verified.broken.is_empty() { Exit::Success } else { Exit::Regression })
+    Ok(if verified.wrong.is_empty() { Exit::Success } else { Exit::Regression })
 }
 
 /// Findings beyond this many are counted.
@@ -105,12 +102,8 @@ struct Verified {
     recomputed: usize,
     /// Figures that nothing else was recorded of.
     read: usize,
-    /// Histograms that were looked into.
-    histograms: usize,
     /// Figures that are not what their report gives.
     wrong: Vec<String>,
-    /// Histograms whose count is not that of their buckets.
-    broken: Vec<String>,
     /// Rows and columns of the table.
     table: (usize, usize),
 }
@@ -152,16 +145,6 @@ impl Verified {
                             .push(place(&format!("{}: {} is recorded, {value} follows", figure.metric, figure.value)));
                     }
                 }
-            }
-        }
-        let histograms = report.operations.iter().map(|operation| (&operation.name, &operation.latency));
-        for (name, histogram) in histograms.chain(report.calls.iter().map(|call| (&call.call, &call.latency))) {
-            self.histograms += 1;
-            let counted = histogram.buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-            let known = histogram.buckets.iter().all(|(bucket, _)| (*bucket as usize) < BUCKETS);
-            if counted != histogram.count || !known {
-                self.broken
-                    .push(place(&format!("{name}: {} are recorded, its buckets hold {counted}", histogram.count)));
             }
         }
     }

@@ -69,8 +69,8 @@ pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
 }
 
 fn mean_latency(operations: &[OperationReport]) -> Option<f64> {
-    let count: u64 = operations.iter().map(|operation| operation.latency.count).sum();
-    let sum: u128 = operations.iter().map(|operation| operation.latency.sum_ns).sum();
+    let count: u64 = operations.iter().map(|operation| operation.latency.count()).sum();
+    let sum: u128 = operations.iter().map(|operation| operation.latency.sum_ns()).sum();
     (count > 0 && sum > 0).then(|| sum as f64 / count as f64)
 }
 

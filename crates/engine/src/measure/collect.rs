@@ -348,18 +348,18 @@ mod tests {
             collector.hand_over(0, index, &mut tally);
         }
         let totals = collector.totals();
-        assert_eq!((totals.operations, totals.latency.count), (16, 16));
-        assert_eq!(collector.totals().latency.count, 0);
+        assert_eq!((totals.operations, totals.latency.count()), (16, 16));
+        assert_eq!(collector.totals().latency.count(), 0);
         let collected = collector.finish(&names(), Duration::from_secs(1));
         let operation = &collected.operations[0];
         assert_eq!((operation.invocations, operation.transactions, operation.calls), (16, 48, 32));
         assert_eq!((operation.read_bytes, operation.written_bytes), (160, 16));
-        assert_eq!(operation.latency.count, 16);
+        assert_eq!(operation.latency.count(), 16);
         let by_point: Vec<u64> = collected.series.iter().map(|point| point.operations).collect();
         assert_eq!(by_point, [1, 2, 3, 0, 0, 0, 0, 0, 0, 10]);
-        assert_eq!(collected.series[9].latency.max_ns, 9000);
+        assert_eq!(collected.series[9].latency.max_ns(), 9000);
         assert_eq!(collected.calls[0].call, "read");
-        assert_eq!(collected.calls[0].latency.count, 4);
+        assert_eq!(collected.calls[0].latency.count(), 4);
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
         let collected = collector.finish(&names(), Duration::from_millis(100));
         assert_eq!(collected.series_interval_ns, 400_000_000);
         assert_eq!(collected.series[0].operations, 3);
-        assert_eq!(collected.series.iter().map(|point| point.latency.count).sum::<u64>(), 4);
+        assert_eq!(collected.series.iter().map(|point| point.latency.count()).sum::<u64>(), 4);
     }
 
     #[test]

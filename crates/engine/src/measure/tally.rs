@@ -330,8 +330,8 @@ impl ThreadSum {
         let latency = Histogram::from_counts(&self.counts, self.sum_ns, self.min_ns, self.max_ns);
         ThreadReport {
             group: group.to_owned(),
-            operations: latency.count,
-            busy_ns: u64::try_from(latency.sum_ns).unwrap_or(u64::MAX),
+            operations: latency.count(),
+            busy_ns: u64::try_from(latency.sum_ns()).unwrap_or(u64::MAX),
             latency,
         }
     }

@@ -147,8 +147,8 @@ fn reads_and_writes_by_ratio() {
     assert!((598..=602).contains(&reads), "{reads} reads");
     let [periodic, at_end] = report.group_fsyncs.as_slice() else { panic!("{:?}", report.group_fsyncs) };
     // None after the last operation: what is left is the final fsyncs'. Each kind has its own latency.
-    assert_eq!((periodic.periodic, periodic.at_end, periodic.latency.count), (9 * 8, 0, 9 * 8));
-    assert_eq!((at_end.periodic, at_end.at_end, at_end.latency.count), (0, 4 * 8, 4 * 8));
+    assert_eq!((periodic.periodic, periodic.at_end, periodic.latency.count()), (9 * 8, 0, 9 * 8));
+    assert_eq!((at_end.periodic, at_end.at_end, at_end.latency.count()), (0, 4 * 8, 4 * 8));
 }
 
 #[test]

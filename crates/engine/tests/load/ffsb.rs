@@ -61,7 +61,7 @@ fn creates_and_deletes() {
     assert_eq!(counts(&report), (3, 0, 10_000));
     assert_eq!(files_below(directory.path()).len(), 50);
     let fsyncs = report.calls.iter().find(|call| call.call == "fsync").expect("fsyncs");
-    assert_eq!(fsyncs.latency.count, 20);
+    assert_eq!(fsyncs.latency.count(), 20);
     let empty = Operation::Create { block_bytes: 0, fsync: false };
     let (report, _) = twenty(empty, TransactionRule::BlocksCeil, 0);
     assert_eq!(counts(&report), (0, 0, 0));
@@ -81,7 +81,7 @@ fn metadata_operations() {
     let (report, directory) = twenty(Operation::Metadata, TransactionRule::One, 10);
     let left = std::fs::read_dir(directory.path().join("meta")).expect("the directory beside").count();
     assert_eq!(left, 20);
-    let calls = |name: &str| report.calls.iter().find(|call| call.call == name).map_or(0, |call| call.latency.count);
+    let calls = |name: &str| report.calls.iter().find(|call| call.call == name).map_or(0, |call| call.latency.count());
     assert_eq!((calls("mkdir"), calls("rmdir"), calls("rename")), (40, 20, 20));
 }
 

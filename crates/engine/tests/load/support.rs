@@ -115,12 +115,12 @@ pub(crate) fn try_run(workload: &Workload, directory: &Path, seed: u64) -> Resul
 pub(crate) fn load(workload: &Workload, directory: &Path) -> LoadReport {
     let report = try_run(workload, directory, 1).expect("the engine works");
     for operation in &report.operations {
-        assert_eq!(operation.latency.count, operation.invocations, "{}", operation.name);
+        assert_eq!(operation.latency.count(), operation.invocations, "{}", operation.name);
     }
     let in_series: u64 = report.series.iter().map(|point| point.operations).sum();
     assert_eq!(in_series, report.invocations());
-    assert_eq!(report.series.iter().map(|point| point.latency.count).sum::<u64>(), report.invocations());
-    let by_thread: u64 = report.per_thread.iter().map(|thread| thread.latency.count).sum();
+    assert_eq!(report.series.iter().map(|point| point.latency.count()).sum::<u64>(), report.invocations());
+    let by_thread: u64 = report.per_thread.iter().map(|thread| thread.latency.count()).sum();
     assert!(by_thread >= report.invocations(), "{by_thread}");
     assert_eq!(report.elapsed_ns, report.running_ns + report.sync_ns);
     assert!(report.first_done_ns <= report.last_done_ns && report.last_done_ns <= report.running_ns);

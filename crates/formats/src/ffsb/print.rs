@@ -163,8 +163,8 @@ fn latencies(out: &mut String, report: &LoadReport, group: &str, stats: &Stats) 
             latency.merge(&found.latency);
         }
         let Some(mean) = latency.mean_ns() else { continue };
-        let [minimum, mean, maximum] = [latency.min_ns as f64, mean, latency.max_ns as f64].map(|ns| ns / 1e6);
-        line(out, format_args!("[{call:>7}]\t{minimum:.6}\t{mean:.6}\t{maximum:.6}\t{:>12}", latency.count));
+        let [minimum, mean, maximum] = [latency.min_ns() as f64, mean, latency.max_ns() as f64].map(|ns| ns / 1e6);
+        line(out, format_args!("[{call:>7}]\t{minimum:.6}\t{mean:.6}\t{maximum:.6}\t{:>12}", latency.count()));
         if stats.ranges.is_empty() {
             line(out, format_args!("   -"));
             continue;
@@ -180,7 +180,7 @@ fn latencies(out: &mut String, report: &LoadReport, group: &str, stats: &Stats) 
 /// (0.4 %) is that of the ranges' ends.
 fn in_ranges(latency: &Histogram, ranges: &[(f64, f64)]) -> Vec<u64> {
     let mut counts = vec![0; ranges.len()];
-    for (bucket, count) in &latency.buckets {
+    for (bucket, count) in latency.buckets() {
         let (low, next) = bounds_of(*bucket as usize);
         let middle_ms = (low as f64 + next as f64 - 1.0) / 2.0 / 1e6;
         if let Some(index) = ranges.iter().position(|(from, to)| (*from..=*to).contains(&middle_ms)) {

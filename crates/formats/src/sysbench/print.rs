@@ -240,11 +240,11 @@ fn percentile_ms(latency: &Histogram, percentile: Option<u32>) -> f64 {
 }
 
 fn latency(out: &mut String, fileio: &Fileio, latency: &Histogram) {
-    let sum = milliseconds(latency.sum_ns as f64);
+    let sum = milliseconds(latency.sum_ns() as f64);
     line(out, format_args!("\nLatency (ms):"));
-    line(out, format_args!("         min: {:>39.2}", milliseconds(latency.min_ns as f64)));
+    line(out, format_args!("         min: {:>39.2}", milliseconds(latency.min_ns() as f64)));
     line(out, format_args!("         avg: {:>39.2}", latency.mean_ns().map_or(0.0, milliseconds)));
-    line(out, format_args!("         max: {:>39.2}", milliseconds(latency.max_ns as f64)));
+    line(out, format_args!("         max: {:>39.2}", milliseconds(latency.max_ns() as f64)));
     match fileio.percentile {
         Some(percentile) => {
             let value = percentile_ms(latency, fileio.percentile);
@@ -263,7 +263,7 @@ fn fairness(out: &mut String, fileio: &Fileio, report: &LoadReport, figures: &Fi
         if report.per_thread.is_empty() { "-".to_owned() } else { format!("{:.2}", (squares / threads).sqrt()) }
     };
     let events = figures.events as f64 / threads;
-    let time = figures.event_latency.sum_ns as f64 / 1e9 / threads;
+    let time = figures.event_latency.sum_ns() as f64 / 1e9 / threads;
     let events_spread = spread(&|index| report.per_thread[index].operations as f64, events);
     let time_spread = spread(&|index| report.per_thread[index].busy_ns as f64 / 1e9, time);
     line(out, format_args!("\nThreads fairness:"));
@@ -274,15 +274,15 @@ fn fairness(out: &mut String, fileio: &Fileio, report: &LoadReport, figures: &Fi
 /// The latency of each kind of operation.
 fn apart(out: &mut String, fileio: &Fileio, figures: &Figures) {
     let kinds = [("read", &figures.read_latency), ("write", &figures.write_latency), ("fsync", &figures.fsync_latency)];
-    if kinds.iter().all(|(_, latency)| latency.count == 0) {
+    if kinds.iter().all(|(_, latency)| latency.count() == 0) {
         return;
     }
     line(out, format_args!("Latency by operation (ms):"));
-    for (name, latency) in kinds.into_iter().filter(|(_, latency)| latency.count > 0) {
-        let minimum = milliseconds(latency.min_ns as f64);
+    for (name, latency) in kinds.into_iter().filter(|(_, latency)| latency.count() > 0) {
+        let minimum = milliseconds(latency.min_ns() as f64);
         let mean = latency.mean_ns().map_or(0.0, milliseconds);
-        let maximum = milliseconds(latency.max_ns as f64);
-        let mut text = format!("    {name:<6} {:>10}   {minimum:.3} / {mean:.3} / {maximum:.3}", latency.count);
+        let maximum = milliseconds(latency.max_ns() as f64);
+        let mut text = format!("    {name:<6} {:>10}   {minimum:.3} / {mean:.3} / {maximum:.3}", latency.count());
         if let Some(percent) = fileio.percentile {
             let value = percentile_ms(latency, fileio.percentile);
             write!(text, "   p{percent} {value:.3}").expect("writing to a string");
@@ -302,7 +302,7 @@ const WIDTH: f64 = 40.0;
 fn histogram(out: &mut String, latency: &Histogram) {
     let per_bucket = (HIGHEST_MS / LOWEST_MS).ln() / (BUCKETS - 1) as f64;
     let mut counts = vec![0u64; BUCKETS];
-    for (bucket, count) in &latency.buckets {
+    for (bucket, count) in latency.buckets() {
         let (low, next) = bounds_of(*bucket as usize);
         let middle_ms = milliseconds((low as f64 + next as f64 - 1.0) / 2.0);
         let index = ((middle_ms / LOWEST_MS).max(1.0).ln() / per_bucket).round() as usize;

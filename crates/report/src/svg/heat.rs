@@ -39,8 +39,9 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     let (rows, note) = shown(analysis, &|row| of_row(row).is_some());
     let rows: Vec<&LoadRow<'_>> = rows.into_iter().filter_map(of_row).collect();
     let points = || rows.iter().flat_map(|row| row.reports.iter().flat_map(|report| &report.series));
-    let low = points().filter(|point| point.latency.count > 0).map(|point| point.latency.min_ns).min()?.max(1) as f64;
-    let high = points().map(|point| point.latency.max_ns).max()?.max(2) as f64;
+    let low =
+        points().filter(|point| point.latency.count() > 0).map(|point| point.latency.min_ns()).min()?.max(1) as f64;
+    let high = points().map(|point| point.latency.max_ns()).max()?.max(2) as f64;
     let high = high.max(low * 2.0);
     let maps: Vec<Map> = rows.iter().filter_map(|row| map(row, low, high)).collect();
     // A few rows alone would look as if the others had nothing to show.
@@ -83,8 +84,8 @@ fn map(row: &LoadRow<'_>, low: f64, high: f64) -> Option<Map> {
     let mut slowest_ns = 0;
     for report in &row.reports {
         for (index, point) in report.series.iter().enumerate() {
-            slowest_ns = slowest_ns.max(point.latency.max_ns);
-            for (bucket, count) in &point.latency.buckets {
+            slowest_ns = slowest_ns.max(point.latency.max_ns());
+            for (bucket, count) in point.latency.buckets() {
                 let (from, next) = bounds_of(*bucket as usize);
                 let middle = f64::midpoint(from as f64, (next - 1) as f64).clamp(low, high);
                 let share = (middle / low).ln() / (high / low).ln();

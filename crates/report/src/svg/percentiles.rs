@@ -76,7 +76,7 @@ fn curve(row: usize, trials: &[Histogram]) -> Option<Curve> {
     for trial in trials {
         merged.merge(trial);
     }
-    if merged.count == 0 {
+    if merged.count() == 0 {
         return None;
     }
     let all = along(&merged);
@@ -99,19 +99,19 @@ fn curve(row: usize, trials: &[Histogram]) -> Option<Curve> {
 
 /// Latency at every step up to the rarest share that the count can tell: at least one value lies beyond.
 fn along(histogram: &Histogram) -> Vec<f64> {
-    let count = histogram.count as f64;
+    let count = histogram.count() as f64;
     let steps = (count.log10() / STEP).floor() as usize;
     let mut latencies = Vec::with_capacity(steps + 1);
-    let (mut seen, mut buckets) = (0.0, histogram.buckets.iter());
-    let mut current = histogram.min_ns as f64;
+    let (mut seen, mut buckets) = (0.0, histogram.buckets().iter());
+    let mut current = histogram.min_ns() as f64;
     for step in 0..=steps {
         let rank = ((1.0 - 10f64.powf(-STEP * step as f64)) * count).max(1.0);
         while seen < rank {
             let Some((bucket, of_bucket)) = buckets.next() else { break };
             seen += *of_bucket as f64;
             let (low, next) = bounds_of(*bucket as usize);
-            current =
-                f64::midpoint(low as f64, (next - 1) as f64).clamp(histogram.min_ns as f64, histogram.max_ns as f64);
+            current = f64::midpoint(low as f64, (next - 1) as f64)
+                .clamp(histogram.min_ns() as f64, histogram.max_ns() as f64);
         }
         latencies.push(current.max(1.0));
     }

@@ -60,18 +60,20 @@ fn record(store: &mut Store, path: &Path, begun: &mut Option<u64>) -> Result<u64
 mod tests {
     use super::*;
     use crate::bundle::export::Writer;
-    use crate::bundle::files::{FORMAT, FORMAT_NAME, Format, RUN_NAME, VERSION, study_files};
+    use crate::bundle::files::{FORMAT, FORMAT_NAME, Format, RUN_NAME, VERSION, study_files, trial_name};
+    use crate::bundle::read;
     use fstone_model::dataset::Run;
+    use fstone_model::{LoadReport, load::OperationReport};
+    use std::path::PathBuf;
 
-    /// Hashes prove nothing about sense: what the store refuses is found when half of it is in there.
-    #[test]
-    fn what_the_store_refuses_leaves_nothing_in_it() {
+    const TRIAL: &str = r#"{"trial": {"id": {"cell": 0, "repetition": 0}, "position": 0, "started_unix_ns": 1, "duration_ns": 1,
+        "seed": 1, "outcome": {"outcome": "completed"}, "steps": [], "effective": {"mount": null, "superblock": []},
+        "warnings": []}}"#;
+
+    /// A bundle of these trials, whose manifest has the right hashes.
+    fn bundle(directory: &Path, trials: &[&str]) -> PathBuf {
         let run: Run = serde_json::from_str(include_str!("../../tests/it/run_without_cells.json")).expect("a run");
-        let trial = r#"{"trial": {"id": {"cell": 7, "repetition": 0}, "position": 0, "started_unix_ns": 1, "duration_ns": 1,
-            "seed": 1, "outcome": {"outcome": "completed"}, "steps": [], "effective": {"mount": null, "superblock": []},
-            "warnings": []}}"#;
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("run.fstone");
+        let path = directory.join("run.fstone");
         let file = std::fs::File::create(&path).expect("made");
         let mut writer = Writer::new(&file, 0).expect("a writer");
         writer.json(FORMAT_NAME, &Format { format: FORMAT.into(), version: VERSION }).expect("written");
@@ -79,13 +81,37 @@ mod tests {
         for (name, content) in study_files(&run.plan) {
             writer.entry(&name, content.as_bytes()).expect("written");
         }
-        writer.entry("trials/000000.json", trial.as_bytes()).expect("written");
+        for (index, trial) in trials.iter().enumerate() {
+            writer.entry(&trial_name(index), trial.as_bytes()).expect("written");
+        }
         writer.finish().expect("written");
+        path
+    }
 
-        verify(&path).expect("it is what its manifest says");
-        let mut store = Store::open(&directory.path().join("fstone.db")).expect("a store");
-        let error = import(&mut store, &path).expect_err("there is no cell 7");
-        assert!(matches!(error, ImportError::Record(_)), "{error}");
-        assert_eq!(store.runs().expect("read"), []);
+    /// Hashes prove nothing about sense.
+    #[test]
+    fn what_contradicts_itself_leaves_nothing_in_the_store() {
+        let load = LoadReport { operations: vec![OperationReport::default()], ..LoadReport::default() };
+        let load = serde_json::to_string(&load).expect("JSON").replacen("\"min_ns\":0", "\"min_ns\":9", 1);
+        let step =
+            format!(r#"[{{"step":"load","started_ns":0,"duration_ns":1,"commands":[],"figures":[],"load":{load}}}]"#);
+        let step_twice = r#"[{"step":"a","started_ns":0,"duration_ns":1,"commands":[],"figures":[],"load":null},
+            {"step":"a","started_ns":0,"duration_ns":1,"commands":[],"figures":[],"load":null}]"#;
+        for (trials, told) in [
+            (vec![TRIAL], "the plan has 0 cells"),
+            (vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {step}"), 1)], "a histogram from 9 ns to 0 ns"),
+            (
+                vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {step_twice}"), 1)],
+                "step \"a\" is there twice",
+            ),
+        ] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = bundle(directory.path(), &trials);
+            let mut store = Store::open(&directory.path().join("fstone.db")).expect("a store");
+            let error = import(&mut store, &path).expect_err(told);
+            assert!(error.to_string().contains(told), "{error}");
+            assert!(read(&path).is_err() && verify(&path).is_err(), "nor is it read");
+            assert_eq!(store.runs().expect("read"), []);
+        }
     }
 }

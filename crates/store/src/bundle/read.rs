@@ -3,6 +3,7 @@
 use super::error::BundleError;
 use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile, VERSION};
 use super::files::{is_plain, sha256, study_files, trial_name};
+use fstone_model::check::Roll;
 use fstone_model::dataset::Run;
 use fstone_model::{Dataset, Trial};
 use serde::de::DeserializeOwned;
@@ -153,6 +154,7 @@ fn visit_archive<E: From<BundleError>>(
         bytes: 0,
         digest: String::new(),
     };
+    let mut roll = Roll::new(&run.plan);
     part(Part::Run(Box::new(run)))?;
     for index in 0.. {
         let (name, content) = entries.required("a trial or its manifest")?;
@@ -166,6 +168,7 @@ fn visit_archive<E: From<BundleError>>(
         }
         let trial: TrialFile = entries.parse(&name, &content)?;
         let trial = trial.into_trial().ok_or_else(|| malformed(path, &format!("{name} contradicts itself")))?;
+        roll.call(trial.id).map_err(|error| malformed(path, &error.to_string()))?;
         contents.trials += 1;
         part(Part::Trial(Box::new(trial)))?;
     }

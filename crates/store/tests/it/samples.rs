@@ -195,7 +195,7 @@ fn figures() -> impl Strategy<Value = Vec<Figure>> {
 }
 
 fn load() -> impl Strategy<Value = LoadReport> {
-    let operation = (text(), any::<u64>(), number(), prop::collection::vec(any::<u64>(), 0..5)).prop_map(
+    let operation = (text(), 0..u64::MAX / 16, 0.0..=1.0, prop::collection::vec(any::<u64>(), 0..5)).prop_map(
         |(name, invocations, requested_share, values)| OperationReport {
             name,
             invocations,

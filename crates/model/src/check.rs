@@ -1,0 +1,171 @@
+//! What has to hold of data that comes from elsewhere: a bundle, a store, a guest. It is looked at where it is
+//! deserialised, so nothing behind that has to doubt it.
+//!
+//! A [`Histogram`](crate::Histogram) cannot be made wrong at all. Plans, trials and load reports are built field by field
+//! by those who make them, and have to agree with themselves when they come in.
+
+use crate::result::TrialId;
+use crate::{Dataset, LoadReport, Plan, Trial, dataset::Run};
+use std::collections::HashSet;
+use std::hash::Hash;
+
+/// Why data from elsewhere makes no plan, trial, load report or run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(String);
+
+/// The rules of a type, all of them.
+pub(crate) trait Check {
+    /// Says which rule is broken.
+    fn check(&self) -> Result<(), Invalid>;
+}
+
+fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Invalid> {
+    if holds { Ok(()) } else { Err(Invalid(otherwise())) }
+}
+
+fn first_double<T: Hash + Eq>(items: impl Iterator<Item = T>) -> Option<T> {
+    let mut seen = HashSet::new();
+    for item in items {
+        if seen.contains(&item) {
+            return Some(item);
+        }
+        seen.insert(item);
+    }
+    None
+}
+
+fn distinct<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Invalid> {
+    first_double(names).map_or(Ok(()), |name| Err(Invalid(format!("{what} {name:?} is there twice"))))
+}
+
+impl Check for Plan {
+    fn check(&self) -> Result<(), Invalid> {
+        distinct("factor", self.factors.iter().map(|factor| factor.name.as_str()))?;
+        for factor in &self.factors {
+            let numbers = factor.numbers.as_ref().is_none_or(|numbers| numbers.len() == factor.levels.len());
+            require(numbers, || format!("factor {:?} does not have a number for each level", factor.name))?;
+        }
+        for (position, cell) in self.cells.iter().enumerate() {
+            require(cell.index as usize == position, || format!("cell {position} is numbered {}", cell.index))?;
+            let known = cell.levels.len() == self.factors.len()
+                && cell.levels.iter().zip(&self.factors).all(|(level, factor)| (*level as usize) < factor.levels.len());
+            require(known, || format!("cell {position} does not have a level for each factor"))?;
+            distinct("step", cell.steps.iter().map(|step| step.name.as_str()))?;
+        }
+        let baseline = self.baseline.is_none_or(|cell| (cell as usize) < self.cells.len());
+        require(baseline, || "its baseline is none of its cells".to_owned())
+    }
+}
+
+impl Check for Trial {
+    fn check(&self) -> Result<(), Invalid> {
+        distinct("step", self.steps.iter().map(|step| step.step.as_str()))?;
+        self.steps
+            .iter()
+            .try_for_each(|step| distinct("figure", step.figures.iter().map(|figure| figure.metric.as_str())))
+    }
+}
+
+impl Check for LoadReport {
+    /// Sums over a report are taken in many places; here is looked once whether they fit.
+    fn check(&self) -> Result<(), Invalid> {
+        let fits = |what: &str, counts: &mut dyn Iterator<Item = u64>| {
+            let mut sum = Some(0u64);
+            for count in counts {
+                sum = sum.and_then(|sum| sum.checked_add(count));
+            }
+            // What is read and written is added up as well.
+            require(sum.is_some_and(|sum| sum <= u64::MAX / 4), || format!("the sum of {what} is out of range"))
+        };
+        let operations = &self.operations;
+        fits("operations", &mut operations.iter().map(|one| one.invocations))?;
+        fits("transactions", &mut operations.iter().map(|one| one.transactions))?;
+        fits("data calls", &mut operations.iter().map(|one| one.calls))?;
+        fits("bytes read", &mut operations.iter().map(|one| one.read_bytes))?;
+        fits("bytes written", &mut operations.iter().map(|one| one.written_bytes))?;
+        fits("failed operations", &mut operations.iter().map(|one| one.errors))?;
+        fits("latencies", &mut operations.iter().map(|one| one.latency.count()))?;
+        fits("fsyncs", &mut self.group_fsyncs.iter().flat_map(|one| [one.periodic, one.at_end, one.latency.count()]))?;
+        fits("calls", &mut self.calls.iter().map(|one| one.latency.count()))?;
+        fits("errors", &mut self.errors.iter().map(|one| one.count))?;
+        fits("operations of threads", &mut self.per_thread.iter().map(|one| one.operations))?;
+        fits("times of threads", &mut self.per_thread.iter().map(|one| one.busy_ns))?;
+        fits("operations over time", &mut self.series.iter().map(|one| one.operations))?;
+        fits("transactions over time", &mut self.series.iter().map(|one| one.transactions))?;
+        fits("bytes read over time", &mut self.series.iter().map(|one| one.read_bytes))?;
+        fits("bytes written over time", &mut self.series.iter().map(|one| one.written_bytes))?;
+        let length = (self.series.len() as u64).checked_mul(self.series_interval_ns);
+        require(length.is_some(), || "the length of its series is out of range".to_owned())?;
+        let shares = operations.iter().all(|one| (0.0..=1.0).contains(&one.requested_share));
+        require(shares, || "a share of the mix is not between 0 and 1".to_owned())
+    }
+}
+
+impl Plan {
+    /// Whether it agrees with itself, for those who made one.
+    ///
+    /// # Errors
+    /// [`Invalid`].
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.check()
+    }
+}
+
+/// Looks at the trials of a run as they come: each is of a cell of the plan, and none comes twice.
+#[derive(Debug)]
+pub struct Roll {
+    cells: usize,
+    seen: HashSet<TrialId>,
+}
+
+impl Roll {
+    /// For a run of this plan.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        Self { cells: plan.cells.len(), seen: HashSet::new() }
+    }
+
+    /// Takes note of a trial.
+    ///
+    /// # Errors
+    /// [`Invalid`]: when it is there twice, or is of a cell that the plan does not have.
+    pub fn call(&mut self, id: TrialId) -> Result<(), Invalid> {
+        let trial = || format!("repetition {} of cell {}", id.repetition, id.cell);
+        require((id.cell as usize) < self.cells, || format!("{}: the plan has {} cells", trial(), self.cells))?;
+        require(self.seen.insert(id), || format!("{} is there twice", trial()))
+    }
+}
+
+impl Dataset {
+    /// A run with its finished trials.
+    ///
+    /// # Errors
+    /// [`Invalid`], as [`Roll::call`].
+    pub fn new(run: Run, trials: Vec<Trial>) -> Result<Self, Invalid> {
+        let mut roll = Roll::new(&run.plan);
+        trials.iter().try_for_each(|trial| roll.call(trial.id))?;
+        Ok(Self { run, trials })
+    }
+}
+
+/// Serialises a type as its fields are, and checks it when it is deserialised. The type derives both traits with
+/// `#[serde(remote = "Self")]`.
+macro_rules! checked {
+    ($type:ident) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                Self::serialize(self, serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let found = Self::deserialize(deserializer)?;
+                $crate::check::Check::check(&found).map_err(serde::de::Error::custom)?;
+                Ok(found)
+            }
+        }
+    };
+}
+pub(crate) use checked;
