@@ -14,15 +14,17 @@ mod notes;
 pub mod number;
 mod published;
 mod run;
+pub mod runs;
 mod sentences;
 mod structure;
 mod table;
 pub mod text;
+pub mod when;
 
 pub use compare::{ALPHA, ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
 pub use drift::Drifting;
 pub use loads::{LoadRow, LoadStep, Loads};
-pub use notes::{Footnote, FootnoteRow, Warning};
+pub use notes::{Footnote, FootnoteRow, Warning, touched};
 pub use number::Scale;
 pub use published::{Published, PublishedEntry};
 pub use run::Analysis;

@@ -59,6 +59,15 @@ impl Footnote {
         sentence
     }
 
+    /// The sentence, with whose trials it was where a row has others.
+    #[must_use]
+    pub fn told(&self, rows: &[Row<'_>]) -> String {
+        match self.share(rows) {
+            Some(share) => format!("{share}: {}", self.sentence()),
+            None => self.sentence(),
+        }
+    }
+
     /// "2 of 3 trials of ext4" when some of a row's trials did complete or ended otherwise; else `None`.
     #[must_use]
     pub fn share(&self, rows: &[Row<'_>]) -> Option<String> {
@@ -81,6 +90,22 @@ pub struct Warning {
     pub rows: Vec<usize>,
     /// How many trials said so; 0 when it was worked out here.
     pub trials: usize,
+}
+
+/// Rows named under a warning before the rest is a count.
+const NAMED_ROWS: usize = 3;
+
+/// " (ext4; xfs; 3 more)" for some of all rows, or nothing when it is about the run or every row.
+#[must_use]
+pub fn touched(some: &[usize], rows: &[Row<'_>]) -> String {
+    if some.is_empty() || some.len() == rows.len() {
+        return String::new();
+    }
+    let mut names: Vec<String> = some.iter().take(NAMED_ROWS).map(|row| rows[*row].label.clone()).collect();
+    if some.len() > NAMED_ROWS {
+        names.push(format!("{} more", some.len() - NAMED_ROWS));
+    }
+    format!(" ({})", names.join("; "))
 }
 
 /// Collects the reasons and gives each row its numbers.

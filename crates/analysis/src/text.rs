@@ -5,6 +5,7 @@
 //! then escapes what is special to itself.
 
 use crate::number::grouped;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// One line: control characters become their Unicode pictures, runs of white space one space.
 #[must_use]
@@ -45,6 +46,47 @@ fn visible(c: char) -> char {
     }
 }
 
+/// Columns the text takes in a terminal.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// At most `limit` columns, with an ellipsis where something was left out.
+#[must_use]
+pub fn shorten(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used + 1 > limit {
+            break;
+        }
+        short.push(c);
+    }
+    format!("{}…", short.trim_end())
+}
+
+/// The text with a capital first letter.
+#[must_use]
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+/// The header of a column or the name of a step as a title: capitalised, unless it begins with the name of a command.
+#[must_use]
+pub fn title(text: &str) -> String {
+    // Commands keep their spelling.
+    if ["fsck", "mkfs", "mount", "tar", "rm"].iter().any(|command| text.split(' ').next() == Some(command)) {
+        return text.to_owned();
+    }
+    capitalised(text)
+}
+
 /// "a", "a and b", "a, b and c".
 #[must_use]
 pub fn listing<S: AsRef<str>>(items: &[S]) -> String {
@@ -75,6 +117,13 @@ mod tests {
         assert_eq!(line("  one\r\n\ttwo  "), "one two");
         assert_eq!(line("abc\u{202e}def"), "abc\u{fffd}def");
         assert_eq!(block("a\tb  \nc\x1b\n\n"), "a    b\nc␛");
+    }
+
+    #[test]
+    fn short_forms() {
+        assert_eq!(shorten("abcdef", 4), "abc…");
+        assert_eq!(shorten("abcd", 4), "abcd");
+        assert_eq!((title("fsck time").as_str(), title("ops per second").as_str()), ("fsck time", "Ops per second"));
     }
 
     #[test]

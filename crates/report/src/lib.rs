@@ -17,28 +17,22 @@ pub mod json;
 mod legend;
 mod load;
 mod markdown;
+mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod svg;
 mod terminal;
 mod text;
-mod when;
 
 pub use csv::{csv, csv_summary};
 pub use html::html;
 pub use json::json;
 pub use load::{live_line, load_summary};
 pub use markdown::markdown;
+pub use options::Options;
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};
 
-use fstone_analysis::{self as analysis, Analysis, number};
-
-/// What a report shows beyond the run itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Options {
-    /// Print figures published elsewhere beside today's, where the study names some.
-    pub published: bool,
-}
+use fstone_analysis::{self as analysis, Analysis, number, when};

@@ -2,9 +2,9 @@
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, PublishedEntry},
+    analysis::{Entry, Published, PublishedEntry, touched},
     legend::{NOTHING, UNRELIABLE, legend},
-    number, terminal,
+    number,
     text::line,
     when,
 };
@@ -24,7 +24,7 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
         output.push_str(&format!("{}\n\n", escape(&legend.join(" "))));
     }
     for note in &analysis.footnotes {
-        output.push_str(&format!("{} {}  \n", mark(note.number), escape(&terminal::footnote(&analysis, note))));
+        output.push_str(&format!("{} {}  \n", mark(note.number), escape(&note.told(&analysis.rows))));
     }
     if !analysis.footnotes.is_empty() {
         output.push('\n');
@@ -35,7 +35,7 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
     if !analysis.warnings.is_empty() {
         output.push_str("### Warnings\n\n");
         for warning in &analysis.warnings {
-            let touched = terminal::touched(&analysis, &warning.rows);
+            let touched = touched(&warning.rows, &analysis.rows);
             output.push_str(&format!("- {}\n", escape(&format!("{}{touched}", warning.text))));
         }
         output.push('\n');

@@ -1,13 +1,6 @@
 //! Text made to fit. What makes it harmless is in `fstone_analysis::text`.
 
-pub(crate) use fstone_analysis::text::{block, counted, line, listing};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-/// Columns the text takes in a terminal.
-pub(crate) fn width(text: &str) -> usize {
-    text.width()
-}
-
+pub(crate) use fstone_analysis::text::{block, capitalised, counted, line, listing, shorten, title, width};
 /// Lines of at most `limit` columns, broken at spaces, else after a comma or the like, else anywhere. Never empty.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     wrap_by(text, &|part| width(part) <= limit.max(1))
@@ -62,23 +55,6 @@ fn pieces(word: &str, fits: &dyn Fn(&str) -> bool) -> Vec<String> {
     pieces
 }
 
-/// At most `limit` columns, with an ellipsis where something was left out.
-pub(crate) fn shorten(text: &str, limit: usize) -> String {
-    if width(text) <= limit {
-        return text.to_owned();
-    }
-    let mut short = String::new();
-    let mut used = 0;
-    for c in text.chars() {
-        used += c.width().unwrap_or(0);
-        if used + 1 > limit {
-            break;
-        }
-        short.push(c);
-    }
-    format!("{}…", short.trim_end())
-}
-
 /// For text nodes and attribute values of SVG. HTML pages are escaped by askama.
 pub(crate) fn xml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -112,8 +88,6 @@ mod tests {
 
     #[test]
     fn short_forms() {
-        assert_eq!(shorten("abcdef", 4), "abc…");
-        assert_eq!(shorten("abcd", 4), "abcd");
         assert_eq!(xml("<a b='\"&'>"), "&lt;a b=&#39;&quot;&amp;&#39;&gt;");
     }
 

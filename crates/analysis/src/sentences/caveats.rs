@@ -1,7 +1,10 @@
 //! What did not complete, and what weakens the rest.
 
 use super::teller::{MAX_NAMES, Teller};
-use crate::{number::grouped, text::listing};
+use crate::{
+    number::grouped,
+    text::{capitalised, listing},
+};
 
 impl Teller<'_> {
     /// What did not complete, and what weakens the rest; one sentence.
@@ -46,9 +49,6 @@ impl Teller<'_> {
                 grouped(change.abs() * 100.0, usize::from(change.abs() < 0.1))
             ));
         }
-        let sentence = parts.join("; ");
-        let mut letters = sentence.chars();
-        let first = letters.next()?;
-        Some(format!("{}{}.", first.to_uppercase(), letters.as_str()))
+        (!parts.is_empty()).then(|| format!("{}.", capitalised(&parts.join("; "))))
     }
 }

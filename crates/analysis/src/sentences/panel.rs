@@ -2,7 +2,7 @@
 
 use super::{
     teller::Teller,
-    words::{amount, quoted},
+    words::{amount, amount_against, quoted},
 };
 use crate::{
     compare::PanelComparison,
@@ -58,19 +58,11 @@ impl Teller<'_> {
         let tied: Vec<usize> = panel.rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
         let first = if tied.is_empty() {
             let next = panel.rows[1];
-            let lead = panel.pair(next, best).and_then(|pair| pair.relative).map(amount);
-            match lead {
-                Some(lead) => {
-                    format!(
-                        "{head} is {} with {}: {lead} than {}.",
-                        self.best_word(),
-                        self.value(best),
-                        self.name(next)
-                    )
-                }
-                None => format!("{head} is {} with {}.", self.best_word(), self.value(best)),
-            }
-            .replace("times as high than", "times as high as")
+            let lead = panel
+                .pair(next, best)
+                .and_then(|pair| pair.relative)
+                .map_or_else(String::new, |lead| format!(": {}", amount_against(lead, &self.name(next))));
+            format!("{head} is {} with {}{lead}.", self.best_word(), self.value(best))
         } else {
             format!(
                 "{head} has the {} mean ({}), but {} cannot be told apart from it.",
@@ -182,7 +174,7 @@ impl Teller<'_> {
     fn last(&self, panel: &PanelComparison, best: usize, worst: usize) -> Option<String> {
         let pair = panel.pair(best, worst).filter(|pair| pair.differs)?;
         let behind =
-            pair.relative.map_or_else(String::new, |shift| format!(", {} than {}", amount(shift), self.name(best)));
+            pair.relative.map_or_else(String::new, |shift| format!(", {}", amount_against(shift, &self.name(best))));
         let tied: Vec<usize> =
             panel.rows[1..panel.rows.len() - 1].iter().copied().filter(|row| !panel.differ(worst, *row)).collect();
         let tied = if tied.is_empty() {
@@ -190,9 +182,6 @@ impl Teller<'_> {
         } else {
             format!("; {} cannot be told apart from {}", self.names(&tied), self.name(worst))
         };
-        Some(
-            format!("{} is {} with {}{behind}{tied}.", self.name(worst), self.worst_word(), self.value(worst))
-                .replace("times as high than", "times as high as"),
-        )
+        Some(format!("{} is {} with {}{behind}{tied}.", self.name(worst), self.worst_word(), self.value(worst)))
     }
 }

@@ -12,15 +12,25 @@ pub(super) fn quoted(name: &str) -> String {
     if name.contains(' ') { format!("“{name}”") } else { name.to_owned() }
 }
 
+/// From here on a share reads better as a multiple.
+const DOUBLE: f64 = 1.0;
+
 /// "6–9 % higher", "31–35 % lower", "2.1–2.4 times as high".
+#[must_use]
 pub fn amount(shift: Shift) -> String {
     let (low, high) = (shift.interval.low, shift.interval.high);
-    if shift.estimate >= 1.0 {
+    if shift.estimate >= DOUBLE {
         let (low, high) = (grouped(1.0 + low, 1), grouped(1.0 + high, 1));
         return if low == high { format!("{low} times as high") } else { format!("{low}–{high} times as high") };
     }
     let word = if shift.estimate < 0.0 { "lower" } else { "higher" };
     format!("{} {word}", span(&[shift]))
+}
+
+/// "6–9 % higher than ext4", "2.1–2.4 times as high as ext4".
+pub(super) fn amount_against(shift: Shift, other: &str) -> String {
+    let conjunction = if shift.estimate >= DOUBLE { "as" } else { "than" };
+    format!("{} {conjunction} {other}", amount(shift))
 }
 
 /// The ends of one or several shifts as positive percentages: "6–9 %".

@@ -6,9 +6,12 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use fstone_analysis::Analysis;
+use fstone_analysis::{
+    Analysis,
+    runs::{self, CompareOptions, Mismatch, RunComparison, Setting},
+};
 use fstone_model::Dataset;
-use fstone_report::compare::{self, CompareOptions, Mismatch, RunComparison, Setting};
+use fstone_report::compare;
 use fstone_store::{ReadError, Store};
 use std::path::Path;
 
@@ -30,7 +33,7 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
         return Err(Failure::new(Exit::BadInput, "the two runs are the same one; compare it with another"));
     }
     let across: Vec<Setting> = arguments.across.iter().map(|across| setting(*across)).collect();
-    let refused: Vec<Mismatch> = compare::mismatches(&baseline.dataset, &other.dataset)
+    let refused: Vec<Mismatch> = runs::mismatches(&baseline.dataset, &other.dataset)
         .into_iter()
         .filter(|mismatch| !across.contains(&mismatch.setting))
         .collect();

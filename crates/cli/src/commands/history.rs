@@ -6,8 +6,9 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::runs::History;
 use fstone_model::Dataset;
-use fstone_report::history::{self, History};
+use fstone_report::history;
 use fstone_store::Store;
 
 /// The last so many runs are looked at: change points far back concern nobody, and reading costs time.

@@ -18,13 +18,16 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use clap::Parser as _;
-use fstone_analysis::Analysis;
+use fstone_analysis::{
+    Analysis,
+    runs::{CompareOptions, RunComparison, mismatches},
+};
 use fstone_model::{
     Dataset, Plan,
     study::{DeviceSpec, StepAction},
     units,
 };
-use fstone_report::compare::{self, CompareOptions, RunComparison};
+use fstone_report::compare;
 use fstone_store::bundle;
 use std::time::Duration;
 
@@ -52,7 +55,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     let again = store.figures(id).or_exit(Exit::LabFailed)?;
     without_loads(&mut recorded);
     let mut text = String::from("\n");
-    for mismatch in compare::mismatches(&recorded, &again) {
+    for mismatch in mismatches(&recorded, &again) {
         text.push_str(&format!(
             "Not the same {}: {}; here {}.\n",
             mismatch.setting.word(),

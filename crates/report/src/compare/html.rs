@@ -1,10 +1,7 @@
 //! A comparison as one self-contained page without scripts.
 
-use super::{
-    RunComparison, terminal,
-    words::{CAVEAT, change},
-};
 use crate::{
+    analysis::runs::{CAVEAT, RunComparison, Verdict, change, percent},
     html::css,
     legend::NOTHING,
     number::p_value,
@@ -58,13 +55,13 @@ pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
         let run = &analysis.dataset.run;
         let kernel = crate::text::line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");
         let host = crate::text::line(&run.inventory.host);
-        let facts = [super::words::capitalised(name), when::minute(run.started_unix_ns), host, kernel];
+        let facts = [crate::text::capitalised(name), when::minute(run.started_unix_ns), host, kernel];
         facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
     };
     let plan = &comparison.baseline.dataset.run.plan;
     Page {
         css: css(),
-        title: super::words::capitalised(&format!("{} against {}", comparison.other_name, comparison.baseline_name)),
+        title: crate::text::capitalised(&format!("{} against {}", comparison.other_name, comparison.baseline_name)),
         kicker: format!("{} · comparison", crate::text::line(&plan.title)),
         facts: vec![
             format!("Before: {}", run(&comparison.baseline_name, comparison.baseline)),
@@ -72,15 +69,15 @@ pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
         ],
         sentences: comparison.sentences(),
         columns: (0..comparison.columns.len()).map(|index| column(comparison, index)).collect(),
-        outcomes: terminal::outcomes(comparison),
+        outcomes: comparison.outcome_lines(),
         changes: comparison
             .changes
             .iter()
             .map(|change| (change.what.clone(), change.baseline.clone(), change.other.clone()))
             .collect(),
-        unmatched: terminal::unmatched(comparison),
+        unmatched: comparison.unmatched_lines(),
         caveat: CAVEAT,
-        threshold: super::words::percent(comparison.threshold),
+        threshold: percent(comparison.threshold),
         back: back.map(str::to_owned),
     }
     .render()
@@ -107,8 +104,8 @@ fn column(comparison: &RunComparison<'_>, index: usize) -> Column {
                 p,
                 verdict: figure.verdict.word(),
                 class: match figure.verdict {
-                    super::Verdict::Regression => "worse",
-                    super::Verdict::Improvement | super::Verdict::Difference => "better",
+                    Verdict::Regression => "worse",
+                    Verdict::Improvement | Verdict::Difference => "better",
                     _ => "soft",
                 },
             }

@@ -1,6 +1,6 @@
 //! A comparison as JSON of a documented shape: [`Document`]. Unrounded, in base units.
 
-use super::{RunComparison, Turn, Verdict};
+use crate::analysis::runs::{ComparedColumn, ComparedFigure, RunComparison, Turn, Verdict};
 use fstone_model::{Better, Unit};
 use fstone_stats::{Interval, compare::Shift};
 use serde::Serialize;
@@ -171,7 +171,7 @@ fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {
     }
 }
 
-fn figure_part<'a>(column: &'a super::ComparedColumn, figure: &'a super::ComparedFigure) -> FigurePart<'a> {
+fn figure_part<'a>(column: &'a ComparedColumn, figure: &'a ComparedFigure) -> FigurePart<'a> {
     let sample = |entry: &crate::analysis::Entry| SamplePart {
         values: entry.values.iter().map(|value| value.value).collect(),
         mean: entry.mean(),

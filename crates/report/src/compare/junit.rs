@@ -1,8 +1,11 @@
 //! A comparison as JUnit XML, which every CI system shows: a suite per column, a case per row. A regression is a failure;
 //! where too few trials could tell nothing, the case is skipped.
 
-use super::{ComparedColumn, ComparedFigure, OutcomeChange, RunComparison, Turn, Verdict, words::difference};
-use crate::{text::xml, when};
+use crate::{
+    analysis::runs::{ComparedColumn, ComparedFigure, OutcomeChange, RunComparison, Turn, Verdict, difference},
+    text::xml,
+    when,
+};
 
 /// A comparison as JUnit XML. Ends with a line feed.
 #[must_use]

@@ -1,10 +1,7 @@
 //! A comparison as a comment on a pull request: what changed first, the rest folded away.
 
-use super::{
-    ComparedColumn, ComparedFigure, RunComparison, Verdict, terminal,
-    words::{CAVEAT, change},
-};
 use crate::{
+    analysis::runs::{CAVEAT, ComparedColumn, ComparedFigure, RunComparison, Verdict, change},
     legend::NOTHING,
     markdown::{escape, head},
     number::p_value,
@@ -32,15 +29,15 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
         output.push_str(&fold(&format!("{count} without a difference that was found"), &table(&rest)));
     }
     let list = |lines: Vec<String>| lines.iter().map(|line| format!("- {}\n", escape(line))).collect::<String>();
-    let outcomes = list(terminal::outcomes(comparison));
+    let outcomes = list(comparison.outcome_lines());
     if !outcomes.is_empty() {
         output.push_str(&format!("**Outcomes that changed**\n\n{outcomes}\n"));
     }
-    let changes = list(terminal::changes(comparison));
+    let changes = list(comparison.change_lines());
     if !changes.is_empty() {
         output.push_str(&fold("What else was different", &changes));
     }
-    let unmatched = list(terminal::unmatched(comparison));
+    let unmatched = list(comparison.unmatched_lines());
     if !unmatched.is_empty() {
         output.push_str(&fold("Not compared", &unmatched));
     }

@@ -1,10 +1,7 @@
 //! A comparison for a terminal: the answer, a table per column, outcomes, and what was different.
 
-use super::{
-    RunComparison, Verdict,
-    words::{CAVEAT, change},
-};
 use crate::{
+    analysis::runs::{CAVEAT, RunComparison, Verdict, change},
     legend::NOTHING,
     terminal::grid::{Grid, GridColumn, GridRow, Style},
     text::{width, wrap},
@@ -16,7 +13,7 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
     let columns = columns.max(40);
     let mut output = String::new();
     let title = format!("{} against {}", comparison.other_name, comparison.baseline_name);
-    for title in wrap(&super::words::capitalised(&title), columns) {
+    for title in wrap(&crate::text::capitalised(&title), columns) {
         output.push_str(&Style::Bold.paint(&title, color));
         output.push('\n');
     }
@@ -36,9 +33,9 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
         output.push('\n');
         output.push_str(&table(comparison, index).render(columns, color));
     }
-    section("Outcomes that changed", &outcomes(comparison), columns, color, &mut output);
-    section("What else was different", &changes(comparison), columns, color, &mut output);
-    section("Not compared", &unmatched(comparison), columns, color, &mut output);
+    section("Outcomes that changed", &comparison.outcome_lines(), columns, color, &mut output);
+    section("What else was different", &comparison.change_lines(), columns, color, &mut output);
+    section("Not compared", &comparison.unmatched_lines(), columns, color, &mut output);
     output.push('\n');
     paragraph(CAVEAT, "", columns, &mut output);
     output
@@ -112,23 +109,4 @@ fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
             .map(|figure| GridRow { labels: vec![figure.label.clone()], starts_block: false })
             .collect(),
     }
-}
-
-pub(super) fn outcomes(comparison: &RunComparison<'_>) -> Vec<String> {
-    let told = comparison.outcomes.iter();
-    told.map(|change| format!("{}: {}; before: {}", change.label, change.other, change.baseline)).collect()
-}
-
-pub(super) fn changes(comparison: &RunComparison<'_>) -> Vec<String> {
-    let told = comparison.changes.iter();
-    told.map(|change| format!("{}: {} → {}", change.what, change.baseline, change.other)).collect()
-}
-
-pub(super) fn unmatched(comparison: &RunComparison<'_>) -> Vec<String> {
-    let told = comparison.unmatched.iter();
-    told.map(|(label, baseline)| {
-        let only = if *baseline { &comparison.baseline_name } else { &comparison.other_name };
-        format!("{label} is in {only} only")
-    })
-    .collect()
 }

@@ -1,8 +1,8 @@
 //! A history as one self-contained page without scripts.
 
-use super::History;
 use crate::{
     analysis::in_words,
+    analysis::runs::History,
     html::css,
     svg::{NARROW, WIDE, timeline},
     when,

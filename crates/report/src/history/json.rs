@@ -1,6 +1,6 @@
 //! A history as JSON: unrounded, in base units.
 
-use super::History;
+use crate::analysis::runs::History;
 use fstone_model::Better;
 use fstone_stats::{Interval, series::ChangePoint};
 use serde::Serialize;

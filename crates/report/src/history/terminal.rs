@@ -1,7 +1,7 @@
 //! A history for a terminal: a line per run, with a dot where its figure lies and a rule where the level changed.
 
-use super::History;
 use crate::{
+    analysis::runs::{History, Point},
     terminal::grid::{Grid, GridColumn, GridRow, Style},
     text::{line, shorten, wrap},
     when,
@@ -42,7 +42,7 @@ pub fn terminal(history: &History, columns: usize, color: bool) -> String {
 
 fn table(history: &History) -> Grid {
     let points = &history.points;
-    let values = || points.iter().filter_map(super::Point::median);
+    let values = || points.iter().filter_map(Point::median);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
     let place = |value: f64| {
         let share = if high > low { (value - low) / (high - low) } else { 0.5 };

@@ -1,5 +1,6 @@
 //! What loads found out about themselves: their own cost, and what was asked for beside what was done.
 
+use super::shared::name;
 use crate::{
     Analysis,
     analysis::{LoadRow, Loads},
@@ -57,7 +58,7 @@ pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Audits {
         (0..HEADS.len()).filter(|head| all.iter().any(|(.., values)| values[*head] != NOTHING)).collect();
     let rows = all.iter().map(|(step, of_row, values)| AuditRow {
         cell: analysis.rows[of_row.row].cell,
-        name: super::name(analysis, of_row.row),
+        name: name(analysis, of_row.row),
         step: (*step).to_owned(),
         values: told.iter().map(|head| values[*head].clone()).collect(),
     });

@@ -1,6 +1,6 @@
 //! The first page of a served store: its runs, those that are going on, and two to compare.
 
-use super::css;
+use super::shared::css;
 use crate::{text::line, when};
 use askama::Template;
 use serde::Serialize;

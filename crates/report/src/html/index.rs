@@ -1,6 +1,6 @@
 //! An index page of many runs.
 
-use super::css;
+use super::shared::css;
 use crate::{Analysis, text::line, when};
 use askama::Template;
 use fstone_model::Dataset;

@@ -1,5 +1,6 @@
 //! Everything that was measured beside the table's columns, step by step.
 
+use super::shared::name;
 use crate::{Analysis, number::Scale, text::line};
 use fstone_model::Figure;
 use std::collections::HashMap;
@@ -60,7 +61,7 @@ pub(super) fn measured(analysis: &Analysis<'_>) -> Measured {
     Measured { steps: steps.map(|(name, metrics)| step_table(analysis, name, &metrics)).collect(), note: String::new() }
 }
 
-fn step_table(analysis: &Analysis<'_>, name: &str, metrics: &[Sums<'_>]) -> StepTable {
+fn step_table(analysis: &Analysis<'_>, step: &str, metrics: &[Sums<'_>]) -> StepTable {
     let scales: Vec<Scale> = metrics
         .iter()
         .map(|sums| {
@@ -74,7 +75,7 @@ fn step_table(analysis: &Analysis<'_>, name: &str, metrics: &[Sums<'_>]) -> Step
         .filter(|row| metrics.iter().any(|sums| sums.rows.contains_key(row)))
         .map(|row| StepRow {
             cell: analysis.rows[row].cell,
-            name: super::name(analysis, row),
+            name: name(analysis, row),
             values: metrics
                 .iter()
                 .zip(&scales)
@@ -86,7 +87,7 @@ fn step_table(analysis: &Analysis<'_>, name: &str, metrics: &[Sums<'_>]) -> Step
         })
         .collect();
     StepTable {
-        name: line(name),
+        name: line(step),
         heads: metrics.iter().zip(&scales).map(|(sums, scale)| (line(&sums.figure.metric), scale.symbol)).collect(),
         rows,
     }

@@ -2,9 +2,8 @@
 
 use crate::{
     Analysis,
-    analysis::MAX_COMPARED_ROWS,
+    analysis::{MAX_COMPARED_ROWS, touched},
     number::grouped,
-    terminal::touched,
     text::{counted, line, listing},
 };
 use fstone_model::{
@@ -87,7 +86,7 @@ pub(super) fn warnings(analysis: &Analysis<'_>) -> Vec<String> {
         .map(|warning| {
             let times =
                 if warning.trials > 1 { format!(", {}", counted(warning.trials, "trial")) } else { String::new() };
-            format!("{}{}{times}", warning.text, touched(analysis, &warning.rows))
+            format!("{}{}{times}", warning.text, touched(&warning.rows, &analysis.rows))
         })
         .collect()
 }

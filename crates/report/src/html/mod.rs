@@ -6,6 +6,7 @@
 
 mod audit;
 mod board;
+mod chapters;
 mod data;
 mod differences;
 mod figures;
@@ -14,136 +15,13 @@ mod machine;
 mod measured;
 mod method;
 mod outcomes;
+mod page;
 mod published;
+mod shared;
 mod table;
 mod trials;
 
 pub use board::{BoardRun, Live, board, message};
 pub use index::{IndexEntry, index};
-
-use crate::{Analysis, Options, analysis::Loads, svg, text::line, when};
-use askama::Template;
-use fstone_model::Dataset;
-use table::Cell;
-
-/// The style sheet of pages and figures.
-pub(crate) fn css() -> String {
-    format!("{}{}", include_str!("../../templates/report.css"), svg::style())
-}
-
-/// A page of one run.
-#[derive(Template)]
-#[template(path = "report.html")]
-struct Page {
-    fstone: String,
-    title: String,
-    run: u64,
-    kicker: String,
-    facts: String,
-    css: String,
-    js: &'static str,
-    contents: Vec<(&'static str, &'static str)>,
-    sentences: Vec<String>,
-    table: table::Table,
-    footnotes: Vec<outcomes::Note>,
-    comparisons_title: String,
-    comparisons: Vec<table::Pair>,
-    chapters: Vec<figures::ChapterView>,
-    method_figures: Vec<figures::FigureView>,
-    differences: differences::Differences,
-    measured: measured::Measured,
-    commands: Vec<(String, String)>,
-    outcomes: outcomes::Outcomes,
-    trials: trials::Trials,
-    method: Vec<String>,
-    warnings: Vec<String>,
-    audit: audit::Audits,
-    machine: machine::Machine,
-    repeat: machine::Repeat,
-    data: String,
-}
-
-/// A run as one self-contained HTML page.
-#[must_use]
-pub fn html(dataset: &Dataset, options: &Options) -> String {
-    let analysis = Analysis::of(dataset);
-    let loads = Loads::of(&analysis);
-    let run = &dataset.run;
-    let (chapters, method_figures) = figures::views(&analysis, &loads, options);
-    let mut contents = vec![("answer", "Answer"), ("table", "Table")];
-    contents.extend(chapters.iter().map(|chapter| (chapter.id, chapter.short)));
-    contents.extend([
-        ("different", "Differences"),
-        ("outcomes", "Outcomes"),
-        ("method", "Method"),
-        ("machine", "Machine"),
-        ("repeat", "Repeat it"),
-    ]);
-    let (comparisons_title, comparisons) = table::comparisons(&analysis);
-    let page = Page {
-        fstone: line(&run.inventory.fstone_version),
-        title: line(&run.plan.title),
-        run: run.id,
-        kicker: kicker(dataset),
-        facts: facts(&analysis),
-        css: css(),
-        js: include_str!("../../templates/report.js"),
-        contents,
-        sentences: analysis.sentences(),
-        table: table::table(&analysis),
-        footnotes: outcomes::notes(&analysis),
-        comparisons_title,
-        comparisons,
-        chapters,
-        method_figures,
-        differences: differences::differences(&analysis),
-        measured: measured::measured(&analysis),
-        commands: differences::commands(&analysis),
-        outcomes: outcomes::outcomes(&analysis, &loads),
-        trials: trials::trials(&analysis),
-        method: method::method(&analysis),
-        warnings: method::warnings(&analysis),
-        audit: audit::audit(&analysis, &loads),
-        machine: machine::machine(&analysis),
-        repeat: machine::repeat(&analysis),
-        data: data::data(&analysis),
-    };
-    page.render().expect("writing to a string does not fail")
-}
-
-fn kicker(dataset: &Dataset) -> String {
-    let run = &dataset.run;
-    let quick = if run.plan.quick { ", quick version" } else { "" };
-    format!("Study {}{quick} · run {}", line(&run.plan.study), run.id)
-}
-
-fn count(count: usize) -> String {
-    crate::number::grouped(count as f64, 0)
-}
-
-/// When, where, how much.
-fn facts(analysis: &Analysis<'_>) -> String {
-    let run = &analysis.dataset.run;
-    let kernel = line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");
-    let took = run.finished_unix_ns.map_or_else(
-        || "not finished".to_owned(),
-        |end| format!("took {}", when::duration(end.saturating_sub(run.started_unix_ns))),
-    );
-    let facts = [
-        when::minute(run.started_unix_ns),
-        line(&run.inventory.host),
-        kernel,
-        format!("{} of {} trials completed", count(analysis.completed()), count(analysis.dataset.trials.len())),
-        took,
-    ];
-    facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
-}
-
-/// What a row is called where there is one column for its name.
-fn name(analysis: &Analysis<'_>, row: usize) -> String {
-    if analysis.structure.panels.len() == 1 {
-        analysis.labels(row).join(" · ")
-    } else {
-        analysis.rows[row].label.clone()
-    }
-}
+pub use page::html;
+pub(crate) use shared::css;

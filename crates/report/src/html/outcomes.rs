@@ -95,7 +95,7 @@ fn errors(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Vec<String> {
         .take(MAX_ERRORS)
         .map(|kind| {
             let times = if kind.count == 1 { "once".to_owned() } else { format!("{} times", kind.count) };
-            format!("{} {times}{}", kind.what, crate::terminal::touched(analysis, &kind.rows))
+            format!("{} {times}{}", kind.what, crate::analysis::touched(&kind.rows, &analysis.rows))
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! Published figures beside today's, column by column.
 
 use super::figures::FigureView;
-use crate::{Analysis, analysis::Published, number::ratio, svg::capital};
+use crate::{Analysis, analysis::Published, number::ratio, text::title};
 
 pub(super) struct PublishedView {
     pub(super) source: String,
@@ -33,7 +33,7 @@ pub(super) fn published_view(
     figure: &dyn Fn(usize) -> Option<FigureView>,
 ) -> PublishedView {
     let parts = published.columns.iter().map(|&column| Part {
-        title: capital(&analysis.columns[column].header),
+        title: title(&analysis.columns[column].header),
         unit: published.unit(column, &analysis.columns[column]),
         rows: rows(analysis, published, column),
         figure: figure(column),

@@ -1,11 +1,11 @@
 //! The table, and every comparison against the baseline.
 
+use super::shared::name;
 use crate::{
     Analysis,
     analysis::amount,
     legend,
     number::{grouped, p_value, ratio},
-    svg::capital,
 };
 use fstone_model::Better;
 
@@ -100,7 +100,7 @@ fn definitions(analysis: &Analysis<'_>) -> Option<String> {
         .columns
         .iter()
         .filter(|column| !column.about.is_empty())
-        .map(|column| format!("{}: {}", capital(&column.header), column.about))
+        .map(|column| format!("{}: {}", crate::text::title(&column.header), column.about))
         .collect();
     (!told.is_empty()).then(|| format!("{}.", told.join(". ")))
 }
@@ -206,8 +206,8 @@ pub(super) fn comparisons(analysis: &Analysis<'_>) -> (String, Vec<Pair>) {
                 };
                 Some(Pair {
                     column: analysis.columns[column].header.clone(),
-                    row: super::name(analysis, row),
-                    against: super::name(analysis, against),
+                    row: name(analysis, row),
+                    against: name(analysis, against),
                     difference,
                     p: p_value(pair.adjusted_p),
                     delta: grouped(pair.cliffs_delta, 2),

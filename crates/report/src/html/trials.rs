@@ -1,5 +1,6 @@
 //! Every trial: a table of them; when there are many, their figures row by row; when there are very many, where to get them.
 
+use super::shared::name;
 use crate::{Analysis, number::grouped, svg::MANY_TRIALS};
 
 /// More trials than this are listed row by row.
@@ -46,7 +47,7 @@ pub(super) fn trials(analysis: &Analysis<'_>) -> Trials {
             rows.push(TrialRow {
                 cell: row.cell,
                 number: trial.position + 1,
-                name: super::name(analysis, index),
+                name: name(analysis, index),
                 repeat: trial.id.repetition + 1,
                 began: grouped(trial.started_unix_ns.saturating_sub(start) as f64 / 1e9, 1),
                 took: grouped(trial.duration_ns as f64 / 1e9, 1),
@@ -65,7 +66,7 @@ fn lists(analysis: &Analysis<'_>) -> String {
     let mut text = String::new();
     for index in analysis.order() {
         let row = &analysis.rows[index];
-        text.push_str(&format!("{}\n", super::name(analysis, index)));
+        text.push_str(&format!("{}\n", name(analysis, index)));
         for (column, entry) in analysis.columns.iter().zip(&row.entries).filter(|(_, entry)| !entry.values.is_empty()) {
             let values: Vec<String> = entry.values.iter().map(|value| column.scale.number(value.value)).collect();
             text.push_str(&format!("  {}: {}\n", column.with_unit(), values.join("  ")));

@@ -1,9 +1,9 @@
 //! Grouped bars for two factors, as published tables of such studies have them: from zero, with whiskers and trials.
 
 use super::{
-    Drawing, Look,
     axis::Axis,
-    canvas::{Anchor, Canvas},
+    canvas::{Anchor, Canvas, Px},
+    figure::{Drawing, Look},
     frame::{LINE, TEXT, axis_title, labels_width, legend, vertical_axis},
     measure::{text_width, wrap},
 };
@@ -72,11 +72,7 @@ fn one(
         if text_width(word, 11.0) <= width {
             canvas.text(center, zero, Anchor::Middle, "fs-m fs-s", word);
         } else {
-            canvas.raw(&format!(
-                "<g transform=\"translate({} {}) rotate(-90)\">",
-                super::Px(center + 4.0),
-                super::Px(zero)
-            ));
+            canvas.raw(&format!("<g transform=\"translate({} {}) rotate(-90)\">", Px(center + 4.0), Px(zero)));
             canvas.text(0.0, 0.0, Anchor::Start, "fs-m fs-s", word);
             canvas.close();
         }

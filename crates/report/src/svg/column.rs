@@ -1,6 +1,10 @@
 //! The figure of a column, in the form that fits what was varied.
 
-use super::{Chapter, Figure, MAX_ROWS, bars, dots, lines, rows, slug};
+use super::{
+    bars, dots,
+    figure::{Chapter, Figure, MAX_ROWS, slug},
+    lines, rows,
+};
 use crate::{Analysis, analysis::in_words, text::counted};
 
 /// A grouped bar plot has no more bars than this.
@@ -44,7 +48,7 @@ fn figure<'a>(analysis: &'a Analysis<'a>, column: usize, form: Form, sweep: Opti
     let shown: Vec<usize> =
         ranked.into_iter().filter(|row| sweep.is_none_or(|sweep| sweep.rows.contains(row))).collect();
     let (low, high) = extent(analysis, column, &shown);
-    let mut title = capital(&view.header);
+    let mut title = crate::text::title(&view.header);
     // One sweep alone needs no name of its own.
     let mut stem = vec![view.header.as_str()];
     if let Some(sweep) = sweep.filter(|_| analysis.structure.sweeps.len() > 1) {
@@ -138,16 +142,5 @@ fn description(analysis: &Analysis<'_>, column: usize, shown: &[usize]) -> Strin
     if shown.len() > TOLD {
         told.push(format!("and {} in the table", counted(shown.len() - TOLD, "more row")));
     }
-    format!("{} by row: {}.", capital(&view.header), told.join("; "))
-}
-
-/// The text with a capital first letter, unless it begins with the name of a command.
-pub(crate) fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    let Some(first) = characters.next() else { return String::new() };
-    // Commands keep their spelling.
-    if ["fsck", "mkfs", "mount", "tar", "rm"].iter().any(|command| text.split(' ').next() == Some(command)) {
-        return text.to_owned();
-    }
-    format!("{}{}", first.to_uppercase(), characters.as_str())
+    format!("{} by row: {}.", crate::text::title(&view.header), told.join("; "))
 }

@@ -1,9 +1,9 @@
 //! Dot and interval: one strip per row, the mean and its interval above, every single trial below.
 
 use super::{
-    Drawing, Look, MAX_ROWS,
     axis::Axis,
     canvas::{Canvas, Shape},
+    figure::{Drawing, Look, MAX_ROWS},
     frame::{axis_title, axis_words, horizontal_axis},
     rows::{Placed, RowLayout, ranked},
 };

@@ -1,14 +1,14 @@
 //! Changes with their intervals, one row each, around zero: what a comparison of two runs looks like.
 
 use super::{
-    NARROW,
     axis::Axis,
     canvas::{Anchor, Canvas, Px, Shape},
+    figure::NARROW,
     frame::{axis_words, horizontal_axis},
     measure::{text_width, wrap_to},
 };
 use crate::{
-    compare::{ComparedColumn, ComparedFigure, Verdict},
+    analysis::runs::{ComparedColumn, ComparedFigure, Verdict},
     number::grouped,
     text::xml,
 };

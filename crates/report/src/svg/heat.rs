@@ -1,13 +1,11 @@
 //! Latency over time as a heat map: stalls, pauses and write-back that a percentile hides.
 
 use super::{
-    Chapter, Drawing, Figure, Look,
     axis::Axis,
     canvas::{Anchor, Canvas, Px},
-    column::capital,
+    figure::{Chapter, Drawing, Figure, Look, slug},
     frame::{axis_words, horizontal_axis, labels_width, vertical_axis},
     multiples::{Panels, shown},
-    slug,
 };
 use crate::{
     Analysis,
@@ -64,7 +62,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     Some(Figure {
         slug: slug(&[&load.step, "latency over time"]),
         chapter: Chapter::Load,
-        title: format!("{}: latency over time", capital(&load.step)),
+        title: format!("{}: latency over time", crate::text::title(&load.step)),
         caption: format!(
             "The darker, the more of a moment's operations took that long (all trials together; each shade is about \
              three times the next).{note}"

@@ -1,9 +1,9 @@
 //! Lines over a numeric factor, with bands.
 
 use super::{
-    Drawing, Look,
     axis::Axis,
     canvas::{Anchor, Canvas, Shape, between, through},
+    figure::{Drawing, Look},
     frame::{LINE, TEXT, axis_title, axis_words, labels_width, legend, vertical_axis},
     measure::{text_width, wrap},
 };

@@ -1,8 +1,8 @@
 //! Small multiples: a panel per row of the table, all with the same axes.
 
 use super::{
-    Look, MANY_TRIALS,
     canvas::{Anchor, Canvas, Px},
+    figure::{Look, MANY_TRIALS},
     measure::{BOLD, wrap_to},
     rows::ranked,
 };

@@ -1,12 +1,10 @@
 //! Figure against run order: did the machine change while it was measuring?
 
 use super::{
-    Chapter, Drawing, Figure, Look, MAX_ROWS,
     axis::Axis,
     canvas::{Anchor, Canvas, Shape},
-    column::capital,
+    figure::{Chapter, Drawing, Figure, Look, MAX_ROWS, slug},
     frame::{axis_words, horizontal_axis, labels_width, vertical_axis},
-    slug,
 };
 use crate::{Analysis, text::counted};
 
@@ -56,7 +54,7 @@ fn figure<'a>(analysis: &'a Analysis<'a>, column: usize) -> Option<Figure<'a>> {
     Some(Figure {
         slug: slug(&[header, "run order"]),
         chapter: Chapter::Method,
-        title: format!("{} in run order", capital(header)),
+        title: format!("{} in run order", crate::text::title(header)),
         caption: format!("Each point is a trial, against the median of its row; a slope is drift. {finding}"),
         description: format!(
             "{} of all rows, each against its row's median, in run order. {finding}",

@@ -1,14 +1,12 @@
 //! Latency by percentile: how long the slowest one in ten, in a hundred, in a thousand take.
 
 use super::{
-    Chapter, Drawing, Figure, Look,
     axis::Axis,
-    canvas::{Anchor, Canvas, between, through},
-    column::capital,
+    canvas::{Anchor, Canvas, Px, between, through},
+    figure::{Chapter, Drawing, Figure, Look, slug},
     frame::{LINE, TEXT, axis_words, labels_width, legend, vertical_axis},
     measure::{text_width, wrap},
     multiples::{Panels, shown},
-    slug,
 };
 use crate::{Analysis, analysis::LoadStep, number::Scale};
 use fstone_model::{Histogram, Unit, histogram::bounds_of};
@@ -60,7 +58,7 @@ fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>, operation: &st
     Some(Figure {
         slug: slug(&[&load.step, operation, "latency"]),
         chapter: Chapter::Load,
-        title: format!("{}: latency of {operation}", capital(&load.step)),
+        title: format!("{}: latency of {operation}", crate::text::title(&load.step)),
         caption: format!("{caption}{note}"),
         description: format!("Latency of {operation} by row: {}.", told.join("; ")),
         logarithmic: false,
@@ -186,7 +184,7 @@ fn one_plot(analysis: &Analysis<'_>, curves: &[Curve], look: Look) -> Drawing {
     top += 12.0;
     let left = labels_width(&up, scale.divisor, 6) + 10.0;
     let (across, up) = axes(curves, look.width - left, HEIGHT);
-    canvas.raw(&format!("<g transform=\"translate({} {})\">", super::Px(left), super::Px(top)));
+    canvas.raw(&format!("<g transform=\"translate({} {})\">", Px(left), Px(top)));
     vertical_axis(&mut canvas, &up, scale.divisor, 6, 0.0, look.width - left);
     percent_axis(&mut canvas, &across, HEIGHT);
     for (series, curve) in curves.iter().enumerate() {

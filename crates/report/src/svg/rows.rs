@@ -1,8 +1,8 @@
 //! Rows with a name, a strip to draw on and a figure beside it: the skeleton of dot plots.
 
 use super::{
-    Look,
     canvas::{Anchor, Canvas},
+    figure::Look,
     measure::{BOLD, text_width, wrap_to},
 };
 use crate::Analysis;

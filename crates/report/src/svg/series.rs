@@ -1,13 +1,11 @@
 //! Throughput over the time of a trial: is the figure one level, or the mean of a fast start and a slow rest?
 
 use super::{
-    Chapter, Drawing, Figure, Look,
     axis::Axis,
     canvas::{Anchor, Canvas, through},
-    column::capital,
+    figure::{Chapter, Drawing, Figure, Look, slug},
     frame::{axis_words, horizontal_axis, labels_width, vertical_axis},
     multiples::{Panels, shown},
-    slug,
 };
 use crate::{Analysis, analysis::LoadStep, number::Scale, text::counted};
 use fstone_model::{LoadReport, Unit};
@@ -75,9 +73,9 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     Some(Figure {
         slug: slug(&[&load.step, "over time"]),
         chapter: Chapter::Load,
-        title: format!("{}: {what} over time", capital(&load.step)),
+        title: format!("{}: {what} over time", crate::text::title(&load.step)),
         caption: format!("Thin lines are single trials, the thick one their median at each moment.{note}"),
-        description: format!("{} over the time of a trial, by row: {}.", capital(what), told.join("; ")),
+        description: format!("{} over the time of a trial, by row: {}.", crate::text::title(what), told.join("; ")),
         logarithmic: false,
         number: 0,
         draw: Box::new(move |look| draw(analysis, &traces, what, look)),

@@ -2,14 +2,12 @@
 //! distances, so that what was measured on different machines can be compared in its course.
 
 use super::{
-    Chapter, Drawing, Figure, Look,
     axis::Axis,
     canvas::{Anchor, Canvas, Shape, through},
-    column::capital,
+    figure::{Chapter, Drawing, Figure, Look, slug},
     frame::{LINE, TEXT, axis_title, axis_words, labels_width, vertical_axis},
     lines::{HEIGHT, TICKS, level_labels, positions, swept},
     measure::wrap,
-    slug,
     then_now::legend_height,
 };
 use crate::{
@@ -51,7 +49,7 @@ pub(super) fn figures<'a>(analysis: &'a Analysis<'a>, published: &'a Published, 
         Some(Figure {
             slug: slug(&[header, "over", over, "then and now"]),
             chapter: Chapter::Published(column),
-            title: format!("{} over {over}{held}, then and now", capital(header)),
+            title: format!("{} over {over}{held}, then and now", crate::text::title(header)),
             caption: "Diamonds are the published figures, dots today's means. Look at the courses: machines differ."
                 .to_owned(),
             description: format!("{}.", told.join("; ")),

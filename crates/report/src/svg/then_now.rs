@@ -1,13 +1,11 @@
 //! Published and today: each row's ratio to the baseline, then and now, on one logarithmic axis.
 
 use super::{
-    Chapter, Drawing, Figure, Look,
     axis::Axis,
-    canvas::{Anchor, Canvas, Shape},
-    column::capital,
+    canvas::{Anchor, Canvas, Px, Shape},
+    figure::{Chapter, Drawing, Figure, Look, slug},
     frame::{axis_words, horizontal_axis},
     rows::{RowLayout, ranked},
-    slug,
 };
 use crate::{Analysis, analysis::Published, number};
 
@@ -32,7 +30,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, published: &'a Published, c
     Some(Figure {
         slug: slug(&[header, "then and now"]),
         chapter: Chapter::Published(column),
-        title: format!("{}: ratio to the baseline, then and now", capital(header)),
+        title: format!("{}: ratio to the baseline, then and now", crate::text::title(header)),
         caption:
             "A diamond is the published ratio, a dot today's. Machines differ, ratios on one machine can be compared."
                 .to_owned(),
@@ -59,7 +57,7 @@ fn draw(analysis: &Analysis<'_>, published: &Published, column: usize, rows: &[u
     let ratios = rows.iter().flat_map(|row| [entry(*row).then, entry(*row).now]).flatten().chain([1.0]);
     let axis = Axis::logarithmic(ratios.clone(), layout.from, layout.to)
         .unwrap_or_else(|| Axis::linear(ratios, true, layout.from, layout.to));
-    canvas.raw(&format!("<g transform=\"translate(0 {})\">", super::Px(head)));
+    canvas.raw(&format!("<g transform=\"translate(0 {})\">", Px(head)));
     horizontal_axis(&mut canvas, &axis, 1.0, if look.is_narrow() { 4 } else { 7 }, layout.top, layout.bottom);
     let one = axis.at(1.0);
     canvas.line(one, layout.top, one, layout.bottom, "fs-axis fs-zero");

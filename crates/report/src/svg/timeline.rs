@@ -1,13 +1,13 @@
 //! A figure over runs: every trial, the mean with its interval, the level between change points, and a rule at each change.
 
 use super::{
-    NARROW,
     axis::Axis,
     canvas::{Anchor, Canvas, Px, Shape},
+    figure::NARROW,
     frame::{axis_words, labels_width, vertical_axis},
     measure::text_width,
 };
-use crate::{history::History, text::xml};
+use crate::{analysis::runs::History, text::xml};
 
 const HEIGHT: f64 = 240.0;
 const SMALL: f64 = 11.0;

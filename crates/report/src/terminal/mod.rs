@@ -7,7 +7,7 @@ pub(crate) mod grid;
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Footnote, Published},
+    analysis::{Entry, Published, touched},
     legend::{NOTHING, UNRELIABLE, legend},
     number,
     text::{line, shorten, width, wrap},
@@ -32,9 +32,6 @@ impl Default for TerminalOptions {
         Self { width: 80, color: false, options: Options::default() }
     }
 }
-
-/// Rows named under a warning before the rest is a count.
-const NAMED_ROWS: usize = 3;
 
 /// A run as terminal text. Ends with a line feed.
 #[must_use]
@@ -199,7 +196,7 @@ impl Printer<'_> {
 
     fn footnotes(&self, output: &mut String) {
         for note in &self.analysis.footnotes {
-            self.paragraph(&footnote(self.analysis, note), &format!("[{}] ", note.number), output);
+            self.paragraph(&note.told(&self.analysis.rows), &format!("[{}] ", note.number), output);
         }
     }
 
@@ -258,7 +255,7 @@ impl Printer<'_> {
         }
         output.push_str(&format!("\n{}\n", Style::Bold.paint("Warnings", self.color)));
         for warning in &self.analysis.warnings {
-            self.paragraph(&format!("{}{}", warning.text, touched(self.analysis, &warning.rows)), "! ", output);
+            self.paragraph(&format!("{}{}", warning.text, touched(&warning.rows, &self.analysis.rows)), "! ", output);
         }
     }
 }
@@ -269,24 +266,4 @@ const SINGLE: &str = " (1 trial)";
 /// "[1] [3]".
 fn numbers(footnotes: &[usize]) -> String {
     footnotes.iter().map(|number| format!("[{number}]")).collect::<Vec<_>>().join(" ")
-}
-
-/// A footnote's text, with whose trials it was where a row has others.
-pub(crate) fn footnote(analysis: &Analysis<'_>, note: &Footnote) -> String {
-    match note.share(&analysis.rows) {
-        Some(share) => format!("{share}: {}", note.sentence()),
-        None => note.sentence(),
-    }
-}
-
-/// " (ext4; xfs; 3 more rows)", or nothing when it is about the run or every row.
-pub(crate) fn touched(analysis: &Analysis<'_>, rows: &[usize]) -> String {
-    if rows.is_empty() || rows.len() == analysis.rows.len() {
-        return String::new();
-    }
-    let mut names: Vec<String> = rows.iter().take(NAMED_ROWS).map(|row| analysis.rows[*row].label.clone()).collect();
-    if rows.len() > NAMED_ROWS {
-        names.push(format!("{} more", rows.len() - NAMED_ROWS));
-    }
-    format!(" ({})", names.join("; "))
 }

@@ -6,9 +6,12 @@ use crate::{
     hostile,
     pages::check_html,
 };
-use fstone_analysis::Analysis;
+use fstone_analysis::{
+    Analysis,
+    runs::{self, CompareOptions, RunComparison, Setting, Turn, Verdict},
+};
 use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
-use fstone_report::compare::{self, CompareOptions, RunComparison, Setting, Turn, Verdict};
+use fstone_report::compare;
 use insta::assert_snapshot;
 use std::fs;
 
@@ -149,13 +152,13 @@ fn a_row_that_does_not_complete_any_more_is_a_regression() {
 #[test]
 fn what_would_compare_something_else_is_found() {
     let (before, after) = before_and_after();
-    assert_eq!(compare::mismatches(&before, &after), [], "a kernel and a tool may differ");
-    let changes = compare::changes(&before, &after);
+    assert_eq!(runs::mismatches(&before, &after), [], "a kernel and a tool may differ");
+    let changes = runs::changes(&before, &after);
     assert_eq!(changes.iter().map(|change| change.what.as_str()).collect::<Vec<_>>(), ["kernel", "mke2fs"]);
     let found = |change: &dyn Fn(&mut Dataset)| -> Vec<Setting> {
         let mut changed = after.clone();
         change(&mut changed);
-        compare::mismatches(&before, &changed).into_iter().map(|mismatch| mismatch.setting).collect()
+        runs::mismatches(&before, &changed).into_iter().map(|mismatch| mismatch.setting).collect()
     };
     assert_eq!(found(&|d| d.run.plan.study = "large-file".into()), [Setting::Study]);
     assert_eq!(found(&|d| drop(d.run.plan.cells[2].steps.pop())), [Setting::Load]);

@@ -5,8 +5,9 @@ use crate::{
     fixture::{self, Fs, Nature, Random},
     pages::check_html,
 };
+use fstone_analysis::runs::{History, HistoryError};
 use fstone_model::Dataset;
-use fstone_report::history::{self, History, HistoryError};
+use fstone_report::history;
 use insta::assert_snapshot;
 use std::fs;
 

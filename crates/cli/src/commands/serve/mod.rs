@@ -9,10 +9,12 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_analysis::Analysis;
+use fstone_analysis::{
+    Analysis,
+    runs::{self, CompareOptions, RunComparison},
+};
 use fstone_report::{
-    Options,
-    compare::{self, CompareOptions, RunComparison},
+    Options, compare,
     html::{BoardRun, Live, board, message},
 };
 use fstone_store::{ReadError, RunSummary, Store};
@@ -139,7 +141,7 @@ impl Server {
             store.figures(before).map_err(|error| failed(&error))?,
             store.figures(after).map_err(|error| failed(&error))?,
         );
-        let mismatches = compare::mismatches(&first, &second);
+        let mismatches = runs::mismatches(&first, &second);
         if !mismatches.is_empty() && request.value("across").is_none() {
             let told: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
             let words = format!("Run {after} is not compared with run {before}: {}.", told.join("; "));

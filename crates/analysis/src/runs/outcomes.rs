@@ -1,6 +1,6 @@
 //! Rows whose trials ended otherwise than before.
 
-use crate::{Analysis, text::counted};
+use crate::{notes::Footnote, run::Analysis, text::counted};
 use fstone_model::Outcome;
 
 /// Whether a change of outcome is for the worse.
@@ -63,7 +63,7 @@ fn ending(analysis: &Analysis<'_>, index: usize) -> Ending {
         row.trials.iter().filter(|trial| !matches!(trial.outcome, Outcome::Completed | Outcome::Skipped(_))).count();
     let note = || {
         let number = row.footnotes.first()?;
-        analysis.footnotes.iter().find(|note| note.number == *number).map(crate::analysis::Footnote::sentence)
+        analysis.footnotes.iter().find(|note| note.number == *number).map(Footnote::sentence)
     };
     let trials = counted(row.trials.len(), "trial");
     let words = match (row.completed, row.trials.len()) {

@@ -1,10 +1,14 @@
 //! A comparison in words, never stronger than the statistics.
 
-use super::{ComparedColumn, ComparedFigure, OutcomeChange, Pair, RunComparison, Turn, Verdict};
+use super::{
+    comparison::{ComparedColumn, ComparedFigure, Pair, RunComparison, Verdict},
+    outcomes::{OutcomeChange, Turn},
+};
 use crate::{
-    analysis::{ALPHA, amount},
+    compare::ALPHA,
     number::{grouped, p_value},
-    text::{counted, listing},
+    sentences::amount,
+    text::{capitalised, counted, listing},
 };
 use fstone_stats::compare::Shift;
 
@@ -12,7 +16,7 @@ use fstone_stats::compare::Shift;
 const MAX_TOLD: usize = 4;
 
 /// Below every comparison: what no statistics of two runs can tell.
-pub(super) const CAVEAT: &str = "Changes are shares of the figure before, with their 95 % intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
+pub const CAVEAT: &str = "Changes are shares of the figure before, with their 95 % intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";
 
 impl Verdict {
@@ -31,14 +35,49 @@ impl Verdict {
     }
 }
 
+impl RunComparison<'_> {
+    /// The answer in words: how many regressions and improvements there are, and which.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        sentences(self)
+    }
+
+    /// The rows that ended otherwise than before, a line each.
+    #[must_use]
+    pub fn outcome_lines(&self) -> Vec<String> {
+        let told = self.outcomes.iter();
+        told.map(|change| format!("{}: {}; before: {}", change.label, change.other, change.baseline)).collect()
+    }
+
+    /// What else was different, a line each.
+    #[must_use]
+    pub fn change_lines(&self) -> Vec<String> {
+        let told = self.changes.iter();
+        told.map(|change| format!("{}: {} → {}", change.what, change.baseline, change.other)).collect()
+    }
+
+    /// What only one of the runs has, a line each.
+    #[must_use]
+    pub fn unmatched_lines(&self) -> Vec<String> {
+        let told = self.unmatched.iter();
+        told.map(|(label, baseline)| {
+            let only = if *baseline { &self.baseline_name } else { &self.other_name };
+            format!("{label} is in {only} only")
+        })
+        .collect()
+    }
+}
+
 /// "5 %", "2.5 %".
-pub(super) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     let text = grouped(share * 100.0, 2);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The estimate of a change with its interval: ("−7.1 %", "−9.0 to −5.2").
-pub(super) fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
+#[must_use]
+pub fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
     let signed = |value: f64, text: String| if value > 0.0 { format!("+{text}") } else { text };
     if let Some(relative) = pair.relative {
         let decimals = decimals(relative);
@@ -61,7 +100,8 @@ fn decimals(shift: Shift) -> usize {
 }
 
 /// "6–9 % lower (p 0.004)", for a sentence.
-pub(super) fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
+#[must_use]
+pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
     let Some(pair) = figure.pair else { return "no figure".to_owned() };
     let told = match pair.relative {
         Some(relative) if pair.adjusted_p <= ALPHA => amount(relative),
@@ -75,7 +115,7 @@ pub(super) fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> St
     format!("{told} (p {})", if p.starts_with('<') { p } else { format!("= {p}") })
 }
 
-pub(super) fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
+fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     let count = |verdict| comparison.count(verdict);
     let compared = comparison.figures().filter(|(_, figure)| figure.pair.is_some()).count();
     let threshold = percent(comparison.threshold);
@@ -181,9 +221,4 @@ fn hidden(comparison: &RunComparison<'_>) -> Option<String> {
         "Where no difference was found, no 95 % interval reaches beyond {} %.",
         grouped(percent, usize::from(reach < 0.1))
     ))
-}
-
-pub(super) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }

@@ -5,12 +5,14 @@ use jiff::Timestamp;
 use std::time::Duration;
 
 /// "2026-11-21 21:15 UTC".
-pub(crate) fn minute(unix_ns: u64) -> String {
+#[must_use]
+pub fn minute(unix_ns: u64) -> String {
     stamp(unix_ns, "%Y-%m-%d %H:%M UTC")
 }
 
 /// "2026-11-21T21:15:38Z", for machines.
-pub(crate) fn iso(unix_ns: u64) -> String {
+#[must_use]
+pub fn iso(unix_ns: u64) -> String {
     stamp(unix_ns, "%Y-%m-%dT%H:%M:%SZ")
 }
 
@@ -20,7 +22,8 @@ fn stamp(unix_ns: u64, format: &str) -> String {
 }
 
 /// "2 min 5 s".
-pub(crate) fn duration(ns: u64) -> String {
+#[must_use]
+pub fn duration(ns: u64) -> String {
     format_duration(Duration::from_nanos(ns))
 }
 

@@ -1,6 +1,9 @@
 //! Whether two runs may be compared, and what was different between them.
 
-use crate::text::{line, listing, shorten};
+use crate::{
+    number::Scale,
+    text::{line, listing, shorten},
+};
 use fstone_model::{
     Cell, Dataset, Inventory,
     study::{DeviceSpec, KernelSpec, StepAction},
@@ -149,7 +152,7 @@ pub fn changes(baseline: &Dataset, other: &Dataset) -> Vec<Change> {
     if let (Some(before), Some(after)) = (a.raw_read_bytes_per_second, b.raw_read_bytes_per_second)
         && (after / before - 1.0).abs() > RAW_READ_SLACK
     {
-        let scale = crate::number::Scale::of_one(fstone_model::Unit::BytesPerSecond, before);
+        let scale = Scale::of_one(fstone_model::Unit::BytesPerSecond, before);
         differ("device's raw read before the run", scale.with_unit(before), scale.with_unit(after));
     }
     for cell in &baseline.run.plan.cells {

@@ -1,0 +1,301 @@
+//! Two runs, figure by figure: what became better, what became worse, and what cannot be told.
+//!
+//! Rows are matched by their label, columns by step and metric. The two runs are independent samples (no block holds
+//! trials of both), so each pair gets the Mann–Whitney test and the Hodges–Lehmann shift, and the p-values are corrected
+//! over all pairs of the comparison (Holm). A *regression* is a difference that the corrected test calls real, in the
+//! worse direction, whose estimate is beyond the threshold; a row that completed and does not any more is one without
+//! any test.
+//!
+//! Whether two runs may be compared at all is [`super::mismatches`]'s to say, before anything is computed.
+
+use super::{
+    outcomes::{self, OutcomeChange, Turn},
+    settings::{self, Change},
+};
+use crate::{
+    compare::ALPHA,
+    number::Scale,
+    run::Analysis,
+    table::{ColumnView, Entry},
+    text::line,
+};
+use fstone_model::{Better, Unit};
+use fstone_stats::{
+    Sample,
+    compare::{Shift, holm, independent_comparison, repeats_needed},
+};
+
+/// What to compare, and what counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompareOptions {
+    /// A real difference whose estimate is at most this share of the baseline is told, and is no regression. 0.05 is 5 %.
+    pub threshold: f64,
+    /// Headers of the columns to compare; empty for all that both runs have.
+    pub columns: Vec<String>,
+}
+
+impl Default for CompareOptions {
+    fn default() -> Self {
+        Self { threshold: 0.05, columns: Vec::new() }
+    }
+}
+
+/// Two runs, compared.
+#[derive(Debug)]
+pub struct RunComparison<'a> {
+    /// The run that differences are told against.
+    pub baseline: &'a Analysis<'a>,
+    /// The other one.
+    pub other: &'a Analysis<'a>,
+    /// What the baseline is called: "run 3", "main (run 3)".
+    pub baseline_name: String,
+    /// What the other one is called.
+    pub other_name: String,
+    /// [`CompareOptions::threshold`].
+    pub threshold: f64,
+    /// The columns that both have.
+    pub columns: Vec<ComparedColumn>,
+    /// Rows that completed before or after, but not alike.
+    pub outcomes: Vec<OutcomeChange>,
+    /// Labels of rows, and headers of columns, that only one of the runs has: (name, whether it is the baseline's).
+    pub unmatched: Vec<(String, bool)>,
+    /// What else was different.
+    pub changes: Vec<Change>,
+}
+
+/// A column of both runs.
+#[derive(Debug)]
+pub struct ComparedColumn {
+    /// What stands above it in the baseline.
+    pub header: String,
+    /// The step's name.
+    pub step: String,
+    /// The metric's name.
+    pub metric: String,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// The better direction.
+    pub better: Better,
+    /// How the values of both runs are printed.
+    pub scale: Scale,
+    /// One per row that both runs have, in the baseline's order.
+    pub figures: Vec<ComparedFigure>,
+}
+
+/// A figure of both runs.
+#[derive(Debug)]
+pub struct ComparedFigure {
+    /// The row's label.
+    pub label: String,
+    /// The row's cell in the baseline.
+    pub baseline_cell: u32,
+    /// The row's cell in the other run.
+    pub other_cell: u32,
+    /// The baseline's.
+    pub baseline: Entry,
+    /// The other run's.
+    pub other: Entry,
+    /// The test and the shift; `None` when one of them has no figure.
+    pub pair: Option<Pair>,
+    /// What it comes to.
+    pub verdict: Verdict,
+}
+
+/// Two figures, tested.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair {
+    /// The two-sided p-value, for this pair alone.
+    pub p: f64,
+    /// Holm-adjusted over the comparison: compare this with 5 %.
+    pub adjusted_p: f64,
+    /// The smallest p-value that so many figures could have given.
+    pub smallest_p: f64,
+    /// Whether that would have survived the correction: whether any figures at all could have made these two differ.
+    pub can_differ: bool,
+    /// other − baseline, in the metric's unit.
+    pub shift: Shift,
+    /// The same as a share of the baseline; `None` unless every figure is positive.
+    pub relative: Option<Shift>,
+}
+
+/// What a figure's comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Really worse, beyond the threshold.
+    Regression,
+    /// Really better, beyond the threshold.
+    Improvement,
+    /// Really different, beyond the threshold; no direction is better.
+    Difference,
+    /// Really different, but not beyond the threshold.
+    Slight,
+    /// No difference was found.
+    NotFound,
+    /// There are too few trials for any difference to be found.
+    TooFew,
+    /// One of the runs has no figure.
+    NoFigure,
+}
+
+impl<'a> RunComparison<'a> {
+    /// Compares two runs. The names are what they are called in text ("run 3").
+    #[must_use]
+    pub fn of(baseline: (&'a Analysis<'a>, &str), other: (&'a Analysis<'a>, &str), options: &CompareOptions) -> Self {
+        let ((baseline, baseline_name), (other, other_name)) = (baseline, other);
+        let rows: Vec<(usize, usize)> = (0..baseline.rows.len())
+            .filter_map(|index| {
+                let label = &baseline.rows[index].label;
+                Some((index, other.rows.iter().position(|row| row.label == *label)?))
+            })
+            .collect();
+        let wanted = |column: &ColumnView| options.columns.is_empty() || options.columns.contains(&column.header);
+        let columns: Vec<(usize, usize)> = (0..baseline.columns.len())
+            .filter(|index| wanted(&baseline.columns[*index]))
+            .filter_map(|index| {
+                let column = &baseline.columns[index];
+                let same = |view: &ColumnView| view.step == column.step && view.metric == column.metric;
+                Some((index, other.columns.iter().position(same)?))
+            })
+            .collect();
+        let mut unmatched = Vec::new();
+        unmatched.extend(unmatched_rows(baseline, other).map(|label| (label, true)));
+        unmatched.extend(unmatched_rows(other, baseline).map(|label| (label, false)));
+        let mut compared: Vec<ComparedColumn> =
+            columns.iter().map(|(a, b)| column(baseline, *a, other, *b, &rows)).collect();
+        judge(&mut compared, options.threshold);
+        Self {
+            baseline,
+            other,
+            baseline_name: line(baseline_name),
+            other_name: line(other_name),
+            threshold: options.threshold,
+            columns: compared,
+            outcomes: outcomes::changes(baseline, other, &rows),
+            unmatched,
+            changes: settings::changes(baseline.dataset, other.dataset),
+        }
+    }
+
+    /// Every figure with its column.
+    pub fn figures(&self) -> impl Iterator<Item = (&ComparedColumn, &ComparedFigure)> {
+        self.columns.iter().flat_map(|column| column.figures.iter().map(move |figure| (column, figure)))
+    }
+
+    /// How many figures have this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.figures().filter(|(_, figure)| figure.verdict == verdict).count()
+    }
+
+    /// Whether anything became worse beyond the threshold, or does not complete any more.
+    #[must_use]
+    pub fn has_regression(&self) -> bool {
+        self.count(Verdict::Regression) > 0 || self.outcomes.iter().any(|change| change.turn == Turn::Worse)
+    }
+
+    /// The fewest trials of each row in both runs with which every pair could differ; `None` when each could already.
+    #[must_use]
+    pub fn trials_needed(&self) -> Option<usize> {
+        (self.count(Verdict::TooFew) > 0)
+            .then(|| repeats_needed(self.figures().filter(|(_, figure)| figure.pair.is_some()).count(), ALPHA))
+    }
+}
+
+fn unmatched_rows<'a>(of: &'a Analysis<'_>, other: &'a Analysis<'_>) -> impl Iterator<Item = String> + use<'a> {
+    of.rows.iter().filter(|row| !other.rows.iter().any(|there| there.label == row.label)).map(|row| row.label.clone())
+}
+
+/// A column with its figures; their verdicts are still to be found.
+fn column(
+    baseline: &Analysis<'_>,
+    a: usize,
+    other: &Analysis<'_>,
+    b: usize,
+    rows: &[(usize, usize)],
+) -> ComparedColumn {
+    let view = &baseline.columns[a];
+    let figures: Vec<ComparedFigure> = rows
+        .iter()
+        .map(|&(row, partner)| {
+            let (row, partner) = (&baseline.rows[row], &other.rows[partner]);
+            let (first, second) = (row.entries[a].clone(), partner.entries[b].clone());
+            ComparedFigure {
+                label: row.label.clone(),
+                baseline_cell: row.cell,
+                other_cell: partner.cell,
+                pair: pair(&first, &second),
+                baseline: first,
+                other: second,
+                verdict: Verdict::NoFigure,
+            }
+        })
+        .collect();
+    let measured: Vec<_> = figures
+        .iter()
+        .flat_map(|figure| [&figure.baseline, &figure.other])
+        .filter_map(|entry| Some((entry.mean()?, entry.half_width())))
+        .collect();
+    ComparedColumn {
+        header: view.header.clone(),
+        step: view.step.clone(),
+        metric: view.metric.clone(),
+        unit: view.unit,
+        better: view.better,
+        scale: Scale::choose(view.unit, &measured),
+        figures,
+    }
+}
+
+fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
+    let sample = |entry: &Entry| Sample::new(entry.values.iter().map(|value| value.value).collect()).ok();
+    let found = independent_comparison(&sample(baseline)?, &sample(other)?);
+    Some(Pair {
+        p: found.test.p,
+        adjusted_p: found.test.p,
+        smallest_p: found.test.smallest_p,
+        // The correction's to say.
+        can_differ: false,
+        shift: found.shift,
+        relative: found.relative,
+    })
+}
+
+/// Corrects the p-values over the whole comparison and finds the verdicts.
+fn judge(columns: &mut [ComparedColumn], threshold: f64) {
+    let pairs: Vec<Pair> = columns.iter().flat_map(|column| &column.figures).filter_map(|figure| figure.pair).collect();
+    let adjusted = holm(&pairs.iter().map(|pair| pair.p).collect::<Vec<_>>());
+    let best_case = holm(&pairs.iter().map(|pair| pair.smallest_p).collect::<Vec<_>>());
+    let mut corrected = adjusted.into_iter().zip(best_case);
+    for column in columns {
+        let better = column.better;
+        for figure in &mut column.figures {
+            let Some(pair) = &mut figure.pair else { continue };
+            let (adjusted_p, best_p) = corrected.next().expect("one for every pair");
+            pair.adjusted_p = adjusted_p;
+            pair.can_differ = best_p <= ALPHA;
+            figure.verdict =
+                verdict(pair, figure.baseline.summary.map_or(0.0, |summary| summary.median), better, threshold);
+        }
+    }
+}
+
+fn verdict(pair: &Pair, baseline_median: f64, better: Better, threshold: f64) -> Verdict {
+    if pair.adjusted_p > ALPHA {
+        return if pair.can_differ { Verdict::NotFound } else { Verdict::TooFew };
+    }
+    // A share of nothing is not a share: what was 0 and is not any more is beyond every threshold.
+    let share = match pair.relative {
+        Some(relative) => relative.estimate.abs(),
+        None if baseline_median != 0.0 => (pair.shift.estimate / baseline_median).abs(),
+        None => f64::INFINITY,
+    };
+    if share <= threshold {
+        return Verdict::Slight;
+    }
+    match better {
+        Better::Neither => Verdict::Difference,
+        Better::Higher if pair.shift.estimate > 0.0 => Verdict::Improvement,
+        Better::Lower if pair.shift.estimate < 0.0 => Verdict::Improvement,
+        Better::Higher | Better::Lower => Verdict::Regression,
+    }
+}

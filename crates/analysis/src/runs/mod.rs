@@ -1,0 +1,13 @@
+//! More than one run: two compared figure by figure, and one figure over many.
+
+mod comparison;
+mod history;
+mod outcomes;
+mod settings;
+mod words;
+
+pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, Pair, RunComparison, Verdict};
+pub use history::{FEWEST_RUNS, History, HistoryError, Point};
+pub use outcomes::{OutcomeChange, Turn};
+pub use settings::{Change, Mismatch, Setting, changes, mismatches};
+pub use words::{CAVEAT, change, difference, percent};

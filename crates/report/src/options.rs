@@ -1,0 +1,8 @@
+//! What a report shows beyond the run itself.
+
+/// What a report shows beyond the run itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Print figures published elsewhere beside today's, where the study names some.
+    pub published: bool,
+}
