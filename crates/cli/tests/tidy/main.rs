@@ -1,6 +1,8 @@
 //! House rules that a compiler does not keep: which part may see which, how long a file may get, words that have a
 //! better replacement. Each failure names the cure.
 
+mod circles;
+
 use std::{
     collections::BTreeMap,
     fs,
