@@ -95,6 +95,8 @@ pub(crate) enum Command {
     Convert(ConvertArguments),
     /// Kernels for guests: fetch or name one, list them; nothing is installed
     Kernel(KernelArguments),
+    /// Models of drives: what is in one, where that is from, and what such a drive does
+    Device(DeviceArguments),
     /// Undo what a killed run left behind: mounts, loop devices, images; lists before it acts
     Clean(CleanArguments),
     /// Print the JSON schema of the study file
@@ -226,6 +228,19 @@ pub(crate) enum KernelAction {
     },
     /// List the kernels that a study can name
     List,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone device\n  fstone device hdd-7200-2008 --size '5 TB'\n  fstone device ./mine.toml"
+)]
+pub(crate) struct DeviceArguments {
+    /// A model that is built in, or a .toml file. Default: list those that are built in
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The size of the drive
+    #[arg(long, value_name = "SIZE", default_value = "1 TB", value_parser = parse_bytes)]
+    pub(crate) size: u64,
 }
 
 #[derive(Debug, Args)]

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Sysbench(arguments) => commands::sysbench::sysbench(&context, &arguments),
         Command::Convert(arguments) => commands::ffsb::convert(&context, &arguments),
         Command::Kernel(arguments) => commands::kernel::kernel(&context, &arguments.action),
+        Command::Device(arguments) => commands::device::device(&context, &arguments),
         Command::Clean(arguments) => commands::clean::clean(&context, &arguments),
         Command::Schema => commands::generated::schema(),
         Command::Completions { shell } => commands::generated::completions(shell),

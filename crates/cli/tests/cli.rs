@@ -34,6 +34,24 @@ fn the_schema_is_json_and_every_built_in_study_is_listed() {
 }
 
 #[test]
+fn models_are_listed_printed_and_refused_with_their_names() {
+    let bench = Bench::new();
+    assert!(bench.succeed(&["device"]).contains("hdd-7200-2008"));
+    let disk = bench.succeed(&["device", "hdd-7200-2008"]);
+    for words in ["110.51 MB/s", "from: the published study", "at 100.0 % of the drive", "made durable by a flush"] {
+        assert!(disk.contains(words), "{words} in {disk}");
+    }
+    let (code, _, error) = bench.run(&["device", "floppy"]);
+    assert!(code == 2 && error.contains("nvme-ssd"), "{code}: {error}");
+    let mine = bench.path("mine.toml");
+    let text =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/constant.toml")).expect("built in");
+    fs::write(&mine, text.replace("\"1 ms\"", "\"1000 s\"")).expect("ours");
+    let (code, _, error) = bench.run(&["device", &mine.display().to_string()]);
+    assert!(code == 2 && error.contains("`latency` is 1000 s, and has to be from"), "{code}: {error}");
+}
+
+#[test]
 fn a_cause_is_told_once() {
     let bench = Bench::new();
     fs::create_dir_all(bench.store()).expect("a directory where the store should be");

@@ -20,12 +20,13 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("analysis", &["model", "stats"]),
     ("engine", &["model"]),
     ("formats", &["model"]),
-    ("sandbox", &["model"]),
+    ("drive", &["model"]),
+    ("sandbox", &["model", "drive"]),
     ("store", &["model"]),
     ("report", &["model", "stats", "analysis"]),
     ("lab", &["model", "engine", "stats", "sandbox"]),
     ("bench", &["model", "engine", "stats"]),
-    ("cli", &["model", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox"]),
+    ("cli", &["model", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox", "drive"]),
 ];
 
 #[test]

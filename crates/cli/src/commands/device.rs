@@ -1,0 +1,108 @@
+//! `fstone device`: what a model of a drive is, and what it comes to.
+
+use super::Context;
+use crate::{
+    args::DeviceArguments,
+    exit::Exit,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_drive::{Kind, Model, curves};
+use fstone_model::units::format_bytes;
+use std::{fmt::Write, fs, path::Path};
+
+/// The streams of the curves are some 1.3 GB long.
+const SMALLEST: u64 = 4 << 30;
+
+/// Columns of the longest bar.
+const BAR: f64 = 40.0;
+
+pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult {
+    let Some(name) = &arguments.model else {
+        let mut text = String::new();
+        for name in Model::built_in() {
+            let model = Model::find(name).or_exit(Exit::LabFailed)?;
+            writeln!(text, "{name:<16} {}", model.title()).or_exit(Exit::LabFailed)?;
+        }
+        terminal::print(&text);
+        return Ok(Exit::Success);
+    };
+    let model = find(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
+    if arguments.size < SMALLEST {
+        let words = format!(
+            "a drive of {} is too small for its curves: at least {}",
+            format_bytes(arguments.size),
+            format_bytes(SMALLEST)
+        );
+        return Err(Failure::new(Exit::BadInput, words));
+    }
+    let mut text = format!("{}: {}\n", model.name(), model.title());
+    let [name, value] = ["name", "value"].map(|what| {
+        let lengths =
+            model.parameters().iter().map(|one| if what == "name" { one.name.len() } else { one.written.len() });
+        lengths.max().unwrap_or(0)
+    });
+    for one in model.parameters() {
+        let _ = writeln!(text, "  {:<name$}  {:>value$}  {}", one.name, one.written, one.meaning);
+        let _ = writeln!(text, "  {:<name$}  {:>value$}  from: {}", "", "", one.source);
+    }
+    let _ = write!(text, "\n{}", plots(&model, arguments.size));
+    terminal::print(&terminal::harmless_lines(&text));
+    terminal::print("\n");
+    Ok(Exit::Success)
+}
+
+/// A model that is built in, or the one in a file.
+fn find(name: &str) -> anyhow::Result<Model> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        let text = fs::read_to_string(path)?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        return Ok(Model::parse(&stem, &text)?);
+    }
+    Ok(Model::find(name)?)
+}
+
+/// What a drive of the model does when it is asked.
+fn plots(model: &Model, size: u64) -> String {
+    let megabytes = |rate: f64| rate / f64::from(1 << 20);
+    let mut text = format!("A drive of {}, asked in virtual time:\n", format_bytes(size));
+    let small = |depth: usize| {
+        let (rate, mean) = curves::random_reads(model, size, depth, 4_000.max(16 * depth));
+        (format!("{depth} at a time, {:.3} ms each", mean / 1e6), rate)
+    };
+    text += &plot("Random reads of 4 KiB, a second", &[1, 2, 4, 8, 16, 32, 64, 128].map(small));
+    if model.kind() == Kind::Disk {
+        let at = |writes: bool| {
+            move |part: u32| {
+                let rate = curves::sequential(model, size, f64::from(part) / 8.0, writes);
+                (format!("at {:.1} % of the drive", f64::from(part) * 12.5), megabytes(rate))
+            }
+        };
+        let parts = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+        text += &plot("One stream of reads of 1 MiB, MB/s", &parts.map(at(false)));
+        text += &plot("One stream of writes of 1 MiB, MB/s", &parts.map(at(true)));
+    } else {
+        let stream = [("reads", false), ("writes", true)];
+        let stream =
+            stream.map(|(what, writes)| (what.to_owned(), megabytes(curves::sequential(model, size, 0.0, writes))));
+        text += &plot("One stream of 1 MiB, MB/s", &stream);
+    }
+    let written = curves::random_writes(model, size, 100_000, 20_000);
+    let durable = curves::durable_writes(model, size, 2_000);
+    let _ = writeln!(text, "Random writes of 4 KiB, 32 at a time, after 100,000 of them: {written:.0} a second");
+    let _ = write!(text, "A random write of 4 KiB made durable by a flush: {:.3} ms", durable / 1e6);
+    text
+}
+
+/// Bars beside their labels and values.
+fn plot(title: &str, points: &[(String, f64)]) -> String {
+    let most = points.iter().map(|(_, value)| *value).fold(f64::MIN_POSITIVE, f64::max);
+    let mut text = format!("{title}\n");
+    let width = points.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    for (label, value) in points {
+        let bar = "█".repeat((value / most * BAR).round() as usize);
+        let _ = writeln!(text, "  {label:<width$} {value:>12.2} {bar}");
+    }
+    text + "\n"
+}

@@ -1,0 +1,135 @@
+//! Where sectors are on the platters, how long it takes to get there, and when they pass under the head.
+
+use crate::{Model, SECTOR_BYTES};
+
+/// A wait of nearly a whole revolution is a track switch that was on time but for rounding.
+const ROUNDING_NS: u64 = 1_000;
+
+/// A place that heads can be at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    cylinder: u64,
+    head: u64,
+}
+
+/// Cylinders with the same number of sectors per track.
+#[derive(Debug, Clone, Copy)]
+struct Zone {
+    first_sector: u64,
+    first_cylinder: u64,
+    sectors_per_track: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Geometry {
+    revolution_ns: u64,
+    heads: u64,
+    head_switch_ns: u64,
+    cylinder_switch_ns: u64,
+    zones: Vec<Zone>,
+    cylinders: u64,
+    track_seek_ns: f64,
+    /// What a longer seek takes more: by the root and by the whole of the distance.
+    curve: (f64, f64),
+}
+
+impl Geometry {
+    /// A disk of this size: the whole stroke is the whole disk, however large that is.
+    pub(super) fn new(model: &Model, capacity_bytes: u64) -> Self {
+        let revolution_ns = (60e9 / model.number("rpm")).round() as u64;
+        let heads = model.ns("heads");
+        let (head_switch_ns, cylinder_switch_ns) = (model.ns("head-switch"), model.ns("track-to-track-seek"));
+        let count = model.ns("zones");
+        // A sustained rate includes the switches.
+        let track_ns = revolution_ns as f64 + ((heads - 1) * head_switch_ns + cylinder_switch_ns) as f64 / heads as f64;
+        let (outer, inner) = (model.number("outer-rate"), model.number("inner-rate"));
+        let rate = |zone: u64| outer - (outer - inner) * zone as f64 / (count - 1).max(1) as f64;
+        let per_track = |zone: u64| ((rate(zone) * track_ns / 1e9 / SECTOR_BYTES as f64).round() as u64).max(1);
+        let of_a_cylinder_each: u64 = (0..count).map(|zone| per_track(zone) * heads).sum();
+        let sectors = capacity_bytes / SECTOR_BYTES;
+        let cylinders_per_zone = sectors.div_ceil(of_a_cylinder_each).max(1);
+        let mut zones = Vec::new();
+        let mut first_sector = 0;
+        for zone in 0..count {
+            let sectors_per_track = per_track(zone);
+            zones.push(Zone { first_sector, first_cylinder: zone * cylinders_per_zone, sectors_per_track });
+            first_sector += cylinders_per_zone * heads * sectors_per_track;
+        }
+        Self {
+            revolution_ns,
+            heads,
+            head_switch_ns,
+            cylinder_switch_ns,
+            zones,
+            cylinders: count * cylinders_per_zone,
+            track_seek_ns: model.number("track-to-track-seek"),
+            curve: model.seek_curve(),
+        }
+    }
+
+    pub(super) const START: Place = Place { cylinder: 0, head: 0 };
+
+    /// The zone of a sector, its place, its number on its track, and how many a track has there.
+    fn locate(&self, sector: u64) -> (Place, u64, u64) {
+        let after = self.zones.partition_point(|zone| zone.first_sector <= sector);
+        let zone = self.zones[after - 1];
+        let within = sector - zone.first_sector;
+        let track = within / zone.sectors_per_track;
+        let place = Place { cylinder: zone.first_cylinder + track / self.heads, head: track % self.heads };
+        (place, within % zone.sectors_per_track, zone.sectors_per_track)
+    }
+
+    /// When in a revolution a sector begins to pass. Tracks are skewed by what it takes to switch to them.
+    fn angle_ns(&self, place: Place, number: u64, per_track: u64) -> u64 {
+        let of_a_cylinder = (self.heads - 1) * self.head_switch_ns + self.cylinder_switch_ns;
+        let skew = place.cylinder * (of_a_cylinder % self.revolution_ns) + place.head * self.head_switch_ns;
+        (skew + number * self.revolution_ns / per_track) % self.revolution_ns
+    }
+
+    /// From one place to another.
+    pub(super) fn seek_ns(&self, from: Place, to: Place) -> u64 {
+        let distance = from.cylinder.abs_diff(to.cylinder);
+        if distance == 0 {
+            return if from.head == to.head { 0 } else { self.head_switch_ns };
+        }
+        let share = (distance - 1) as f64 / (self.cylinders.max(3) - 2) as f64;
+        (self.track_seek_ns + self.curve.0 * share.sqrt() + self.curve.1 * share).round() as u64
+    }
+
+    /// When the heads, free from `now_ns` on, can begin with a sector.
+    pub(super) fn arrival_ns(&self, now_ns: u64, from: Place, sector: u64, settle_ns: u64) -> u64 {
+        let (place, number, per_track) = self.locate(sector);
+        let there = now_ns + self.seek_ns(from, place) + settle_ns;
+        there + self.wait_ns(there, self.angle_ns(place, number, per_track))
+    }
+
+    fn wait_ns(&self, now_ns: u64, angle_ns: u64) -> u64 {
+        let wait = (angle_ns + self.revolution_ns - now_ns % self.revolution_ns) % self.revolution_ns;
+        if wait + ROUNDING_NS >= self.revolution_ns { 0 } else { wait }
+    }
+
+    /// Moves on along the tracks from a sector that begins at `now_ns`: to `end`, or to the last that is over at `limit_ns`.
+    /// Gives where that was, when, and where the heads are.
+    pub(super) fn run(&self, mut sector: u64, end: u64, now_ns: u64, limit_ns: u64) -> (u64, u64, Place) {
+        let mut now = now_ns;
+        loop {
+            let (place, number, per_track) = self.locate(sector);
+            let whole = (per_track - number).min(end - sector);
+            let after = |count: u64| {
+                now + (number + count) * self.revolution_ns / per_track - number * self.revolution_ns / per_track
+            };
+            if after(whole) > limit_ns {
+                let left = limit_ns.saturating_sub(now);
+                let count = (left * per_track / self.revolution_ns).min(whole);
+                let count = if after(count) > limit_ns { count.saturating_sub(1) } else { count };
+                return (sector + count, after(count), place);
+            }
+            now = after(whole);
+            sector += whole;
+            if sector >= end {
+                return (sector, now, place);
+            }
+            now = self.arrival_ns(now, place, sector, 0);
+        }
+    }
+}

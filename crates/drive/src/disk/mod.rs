@@ -1,0 +1,376 @@
+//! Platters and heads: zones, seeks, rotation, a queue that the drive orders by itself, a cache that reads ahead and one that
+//! acknowledges writes.
+//!
+//! - The next request is the one that the heads can begin with soonest (shortest positioning time first), among the first
+//!   `queue-depth`; one that has waited longer than `patience` goes first. Of the write cache, the extents next to the
+//!   heads in ascending order take part.
+//! - Reads go before what the write cache holds, unless that is three quarters full, or a flush waits.
+//! - The heads read on after a read while there is nothing else to do, up to `read-ahead`, and remember `segments` streams.
+//! - A flush is complete when all that was acknowledged before it is on the platters.
+
+mod geometry;
+mod writes;
+
+use crate::{Done, Model, Request, SECTOR_BYTES, transfer_ns};
+use geometry::{Geometry, Place};
+use std::collections::VecDeque;
+use std::ops::Range;
+use writes::Writes;
+
+/// Sectors that are written to the platters in one go.
+const DESTAGED_AT_ONCE: u64 = (1 << 20) / SECTOR_BYTES;
+
+/// Extents of the write cache that compete for being next.
+const CANDIDATES: usize = 32;
+
+/// A request that takes the heads.
+#[derive(Debug, Clone)]
+struct Waiting {
+    id: u64,
+    since_ns: u64,
+    sectors: Range<u64>,
+    writes: bool,
+}
+
+/// What the heads are at.
+#[derive(Debug)]
+enum Work {
+    Request(u64),
+    /// An extent out of the write cache.
+    Destage,
+}
+
+/// A stream that the read cache follows: what of it is in the cache.
+#[derive(Debug, Clone)]
+struct Segment {
+    sectors: Range<u64>,
+}
+
+/// Reading ahead: the segment, where the heads will read next, and when.
+#[derive(Debug, Clone, Copy)]
+struct Ahead {
+    segment: usize,
+    limit: u64,
+    next_ns: u64,
+}
+
+/// A drive of platters and heads.
+#[derive(Debug)]
+pub struct Disk {
+    geometry: Geometry,
+    sectors: u64,
+    depth: usize,
+    patience_ns: u64,
+    command_ns: u64,
+    settle_ns: u64,
+    interface: f64,
+    read_ahead: u64,
+    segment_limit: usize,
+    cache_sectors: u64,
+    write_back: bool,
+
+    place: Place,
+    /// The sector that follows what they wrote last, while they are still there.
+    passed: u64,
+    /// What the heads are at, and until when.
+    current: Option<(u64, Work)>,
+    queue: VecDeque<Waiting>,
+    /// Writes that do not fit into the cache yet.
+    blocked: VecDeque<Waiting>,
+    writes: Writes,
+    flushes: VecDeque<(u64, u64)>,
+    segments: Vec<Segment>,
+    ahead: Option<Ahead>,
+    interface_free_ns: u64,
+    done: Done,
+}
+
+impl Disk {
+    pub(crate) fn new(model: &Model, capacity_bytes: u64) -> Self {
+        Self {
+            geometry: Geometry::new(model, capacity_bytes),
+            sectors: capacity_bytes / SECTOR_BYTES,
+            depth: model.ns("queue-depth") as usize,
+            patience_ns: model.ns("patience"),
+            command_ns: model.ns("command-time"),
+            settle_ns: model.ns("write-settle"),
+            interface: model.number("interface-rate"),
+            read_ahead: model.ns("read-ahead") / SECTOR_BYTES,
+            segment_limit: model.ns("segments") as usize,
+            cache_sectors: model.ns("write-cache") / SECTOR_BYTES,
+            write_back: true,
+            place: Geometry::START,
+            passed: u64::MAX,
+            current: None,
+            queue: VecDeque::new(),
+            blocked: VecDeque::new(),
+            writes: Writes::default(),
+            flushes: VecDeque::new(),
+            segments: Vec::new(),
+            ahead: None,
+            interface_free_ns: 0,
+            done: Done::default(),
+        }
+    }
+
+    pub(crate) const fn set_write_back(&mut self, write_back: bool) {
+        self.write_back = write_back;
+    }
+
+    pub(crate) fn submit(&mut self, now_ns: u64, id: u64, request: &Request) {
+        self.catch_up(now_ns);
+        match request {
+            Request::Free => self.done.push(now_ns, id),
+            Request::Flush => {
+                if self.writes.is_empty() && !self.is_destaging() {
+                    self.done.push(now_ns + self.command_ns, id);
+                } else {
+                    self.flushes.push_back((id, self.writes.newest()));
+                }
+            }
+            Request::Read(sectors) => self.read(now_ns, id, sectors),
+            Request::Write(sectors) => {
+                self.forget(sectors);
+                let waiting = Waiting { id, since_ns: now_ns, sectors: sectors.clone(), writes: true };
+                if self.write_back && self.cache_sectors > 0 {
+                    self.blocked.push_back(waiting);
+                    self.unblock(now_ns);
+                } else {
+                    self.queue.push_back(waiting);
+                }
+            }
+        }
+        self.start(now_ns);
+    }
+
+    pub(crate) fn next_event(&self) -> Option<u64> {
+        self.current.as_ref().map(|(end, _)| *end).into_iter().chain(self.done.next()).min()
+    }
+
+    pub(crate) fn completed(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+        self.catch_up(now_ns);
+        self.done.pop(now_ns)
+    }
+
+    /// Ends what ended by now, and begins what follows it.
+    fn catch_up(&mut self, now_ns: u64) {
+        while let Some((end, work)) = self.current.take_if(|(end, _)| *end <= now_ns) {
+            match work {
+                Work::Request(id) => self.done.push(end, id),
+                Work::Destage => {
+                    self.unblock(end);
+                    self.end_flushes(end);
+                }
+            }
+            self.start(end);
+        }
+    }
+
+    fn is_destaging(&self) -> bool {
+        matches!(self.current, Some((_, Work::Destage)))
+    }
+
+    /// Over the interface, after what is under way there.
+    fn transfer(&mut self, now_ns: u64, sectors: &Range<u64>) -> u64 {
+        let bytes = (sectors.end - sectors.start) * SECTOR_BYTES;
+        self.interface_free_ns =
+            self.interface_free_ns.max(now_ns + self.command_ns) + transfer_ns(bytes, self.interface);
+        self.interface_free_ns
+    }
+
+    fn read(&mut self, now_ns: u64, id: u64, sectors: &Range<u64>) {
+        self.read_on(now_ns);
+        // Of the segment that the heads are at, the last part may be on its way only.
+        let settled = |index: usize| self.current.is_none() || self.ahead.is_none_or(|ahead| ahead.segment != index);
+        let holds = |one: &Segment| one.sectors.start <= sectors.start && sectors.end <= one.sectors.end;
+        let held = (0..self.segments.len()).find(|&index| settled(index) && holds(&self.segments[index]));
+        if self.writes.holds(sectors) || held.is_some() {
+            let at_ns = self.transfer(now_ns, sectors);
+            self.done.push(at_ns, id);
+            if let Some(index) = held {
+                self.make_room(index, sectors.end, now_ns);
+            }
+            return;
+        }
+        self.queue.push_back(Waiting { id, since_ns: now_ns, sectors: sectors.clone(), writes: false });
+    }
+
+    /// What the heads have read ahead by now.
+    fn read_on(&mut self, now_ns: u64) {
+        let Some(ahead) = &mut self.ahead else { return };
+        let segment = &mut self.segments[ahead.segment];
+        if now_ns <= ahead.next_ns || segment.sectors.end >= ahead.limit {
+            return;
+        }
+        let (end, at_ns, place) = self.geometry.run(segment.sectors.end, ahead.limit, ahead.next_ns, now_ns);
+        segment.sectors.end = end;
+        ahead.next_ns = at_ns;
+        self.place = place;
+    }
+
+    /// The heads have just passed `end` at this time, and go on from there while they can.
+    fn follow(&mut self, segment: usize, end: u64, at_ns: u64) {
+        let limit = (end + self.read_ahead).min(self.sectors);
+        self.ahead = Some(Ahead { segment, limit, next_ns: at_ns });
+    }
+
+    /// A stream was taken from the cache up to `end`: as much ahead is read again. Heads that had stopped wait for the
+    /// place to come round.
+    fn make_room(&mut self, index: usize, end: u64, now_ns: u64) {
+        let limit = (end + self.read_ahead).min(self.sectors);
+        let next = self.segments[index].sectors.end;
+        let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == index && ahead.limit < limit) else {
+            return;
+        };
+        if next >= ahead.limit && self.current.is_none() {
+            ahead.next_ns = self.geometry.arrival_ns(now_ns, self.place, next, 0);
+        }
+        ahead.limit = limit;
+    }
+
+    /// The first request that the heads come by anyway: its place in the queue.
+    fn in_stream(&self) -> Option<usize> {
+        let ahead = self.ahead?;
+        let segment = &self.segments[ahead.segment].sectors;
+        let is_next = |waiting: &Waiting| {
+            !waiting.writes
+                && (segment.start..=segment.end).contains(&waiting.sectors.start)
+                && (segment.end < ahead.limit || waiting.sectors.end <= segment.end)
+        };
+        self.queue.iter().take(self.depth).position(is_next)
+    }
+
+    /// What is written is not read from an older copy.
+    fn forget(&mut self, sectors: &Range<u64>) {
+        for segment in &mut self.segments {
+            if segment.sectors.start < sectors.end && sectors.start < segment.sectors.end {
+                segment.sectors = segment.sectors.end..segment.sectors.end;
+            }
+        }
+    }
+
+    /// Takes writes into the cache, in their order, as long as there is room.
+    fn unblock(&mut self, now_ns: u64) {
+        while let Some(first) = self.blocked.front() {
+            let count = first.sectors.end - first.sectors.start;
+            // One that is larger than the cache has it for itself.
+            if self.writes.sectors() + count > self.cache_sectors && !self.writes.is_empty() {
+                return;
+            }
+            let Some(first) = self.blocked.pop_front() else { return };
+            let at_ns = self.transfer(now_ns, &first.sectors);
+            self.writes.add(first.sectors);
+            self.done.push(at_ns, first.id);
+        }
+    }
+
+    fn end_flushes(&mut self, now_ns: u64) {
+        while let Some(&(id, up_to)) = self.flushes.front() {
+            if self.writes.oldest().is_some_and(|oldest| oldest <= up_to) {
+                return;
+            }
+            self.flushes.pop_front();
+            self.done.push(now_ns, id);
+        }
+    }
+
+    /// Gives idle heads something to do.
+    fn start(&mut self, now_ns: u64) {
+        if self.current.is_some() {
+            return;
+        }
+        self.read_on(now_ns);
+        let impatient = self.queue.front().is_some_and(|first| now_ns - first.since_ns > self.patience_ns);
+        while !impatient && let Some(request) = self.in_stream().and_then(|index| self.queue.remove(index)) {
+            self.serve_from_stream(now_ns, &request);
+            if self.current.is_some() {
+                return;
+            }
+        }
+        let full = self.writes.sectors() * 4 >= self.cache_sectors * 3;
+        let urgent = !self.flushes.is_empty() || !self.blocked.is_empty() || full;
+        let destages = !self.writes.is_empty() && (urgent || self.queue.is_empty());
+        if self.queue.is_empty() && !destages {
+            return;
+        }
+        let begin = |ready_ns: u64, sectors: &Range<u64>, writes: bool| {
+            // Heads that write on where they are have settled.
+            let settle = if writes && sectors.start != self.passed { self.settle_ns } else { 0 };
+            self.geometry.arrival_ns(ready_ns.max(now_ns), self.place, sectors.start, settle)
+        };
+        let competing = self.queue.iter().take(if impatient { 1 } else { self.depth }).enumerate();
+        let next = competing
+            .map(|(index, one)| (begin(one.since_ns + self.command_ns, &one.sectors, one.writes), index))
+            .min();
+        let cached = destages.then(|| {
+            let near = self.writes.near(CANDIDATES).map(|sectors| (begin(now_ns, &sectors, true), sectors));
+            near.min_by_key(|(at_ns, sectors)| (*at_ns, sectors.start))
+        });
+        match (next, cached.flatten()) {
+            (Some((at_ns, index)), cached)
+                if impatient || cached.as_ref().is_none_or(|(other_ns, _)| at_ns <= *other_ns) =>
+            {
+                self.ahead = None;
+                if let Some(request) = self.queue.remove(index) {
+                    self.serve(at_ns, &request);
+                }
+            }
+            (_, Some((at_ns, sectors))) => {
+                self.ahead = None;
+                let sectors = sectors.start..sectors.end.min(sectors.start + DESTAGED_AT_ONCE);
+                let (_, end_ns, place) = self.geometry.run(sectors.start, sectors.end, at_ns, u64::MAX);
+                (self.place, self.passed) = (place, sectors.end);
+                self.writes.take(&sectors);
+                self.current = Some((end_ns, Work::Destage));
+            }
+            (Some(_), None) | (None, None) => {}
+        }
+    }
+
+    /// The heads begin with a request at this time.
+    fn serve(&mut self, at_ns: u64, request: &Waiting) {
+        let (end, end_ns, place) = self.geometry.run(request.sectors.start, request.sectors.end, at_ns, u64::MAX);
+        self.place = place;
+        self.current = Some((end_ns, Work::Request(request.id)));
+        self.passed = if request.writes { end } else { u64::MAX };
+        if !request.writes {
+            let segment = self.segment_of(&request.sectors);
+            self.segments[segment].sectors.end = end;
+            self.follow(segment, end, end_ns);
+        }
+    }
+
+    /// The heads come by a request as they read ahead, or have just done so.
+    fn serve_from_stream(&mut self, now_ns: u64, request: &Waiting) {
+        let Some(ahead) = self.ahead else { return };
+        let from = self.segments[ahead.segment].sectors.end;
+        if request.sectors.end <= from {
+            let at_ns = self.transfer(now_ns, &request.sectors);
+            self.done.push(at_ns, request.id);
+            return self.make_room(ahead.segment, request.sectors.end, now_ns);
+        }
+        let (end, end_ns, place) = self.geometry.run(from, request.sectors.end, ahead.next_ns, u64::MAX);
+        self.place = place;
+        self.segments[ahead.segment].sectors.end = end;
+        self.current = Some((end_ns.max(request.since_ns + self.command_ns), Work::Request(request.id)));
+        self.follow(ahead.segment, end, end_ns);
+    }
+
+    /// The segment that follows a stream: the one that ends where this begins, or the longest unused.
+    fn segment_of(&mut self, sectors: &Range<u64>) -> usize {
+        let continued = self.segments.iter().position(|one| one.sectors.end == sectors.start);
+        let mut segment = match continued {
+            Some(index) => self.segments.remove(index),
+            None => Segment { sectors: sectors.clone() },
+        };
+        if self.segments.len() >= self.segment_limit {
+            self.segments.remove(0);
+        }
+        segment.sectors.start = segment.sectors.start.max(sectors.start.saturating_sub(self.read_ahead));
+        self.segments.push(segment);
+        self.segments.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use super::*;
+use crate::{Drive, Kind, curves};
+
+fn disks() -> Vec<Model> {
+    let models = Model::built_in().map(|name| Model::find(name).expect("built in"));
+    models.filter(|model| model.kind() == Kind::Disk).collect()
+}
+
+const SIZE: u64 = 1 << 40;
+
+/// The mean seek between two sectors at random: over two cylinders of 400 each, weighted by what their zones hold.
+fn mean_seek_ns(model: &Model) -> f64 {
+    let zones = model.number("zones");
+    let (outer, inner) = (model.number("outer-rate"), model.number("inner-rate"));
+    let weight = |x: f64| outer - (outer - inner) * (x * zones).floor() / (zones - 1.0).max(1.0);
+    let track = model.number("track-to-track-seek");
+    let (root, straight) = model.seek_curve();
+    let places: Vec<f64> = (0..400).map(|step| (f64::from(step) + 0.5) / 400.0).collect();
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for a in &places {
+        for b in &places {
+            let (both, x) = (weight(*a) * weight(*b), (a - b).abs());
+            sum += both * (track + root * x.sqrt() + straight * x);
+            weights += both;
+        }
+    }
+    sum / weights
+}
+
+#[test]
+fn random_reads_take_seek_half_a_turn_and_transfer() {
+    for model in disks() {
+        let (_, mean) = curves::random_reads(&model, SIZE, 1, 40_000);
+        let turn = 60e9 / model.number("rpm");
+        let rate = (model.number("outer-rate") + model.number("inner-rate")) / 2.0;
+        let expected = model.number("command-time") + mean_seek_ns(&model) + turn / 2.0 + 4096.0 / rate * 1e9;
+        assert!((mean / expected - 1.0).abs() < 0.01, "{}: {mean} and {expected}", model.name());
+    }
+}
+
+#[test]
+fn the_seek_curve_keeps_what_was_given() {
+    for model in disks() {
+        let geometry = Geometry::new(&model, SIZE);
+        let (first, last) = (0, SIZE / SECTOR_BYTES - 1);
+        let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
+        let full = geometry.seek_ns(place(first), place(last)) as f64;
+        assert!((full / model.number("full-seek") - 1.0).abs() < 0.01, "{}: {full}", model.name());
+        assert_eq!(geometry.seek_ns(place(first), place(first)), 0);
+    }
+}
+
+#[test]
+fn sequential_rates_are_those_of_the_zones() {
+    for model in disks() {
+        for writes in [false, true] {
+            let rate = |place| curves::sequential(&model, SIZE, place, writes);
+            for (place, expected) in [(0.0, "outer-rate"), (1.0, "inner-rate")] {
+                let (rate, expected) = (rate(place), model.number(expected));
+                assert!(
+                    (rate / expected - 1.0).abs() < 0.01,
+                    "{} at {place}, writes {writes}: {rate}, {expected}",
+                    model.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_queue_makes_random_reads_quicker_where_the_drive_has_one() {
+    for model in disks() {
+        let rate = |depth| curves::random_reads(&model, SIZE, depth, 8_000).0;
+        // Of two, one is with the heads: there is nothing to choose from.
+        let rates = [1, 4, 8, 16, 32].map(rate);
+        if model.number("queue-depth") < 2.0 {
+            assert!((rates[4] / rates[0] - 1.0).abs() < 0.02, "{}: {rates:?}", model.name());
+        } else {
+            assert!(rates.windows(2).all(|pair| pair[1] > pair[0] * 1.03), "{}: {rates:?}", model.name());
+            assert!((1.6..4.0).contains(&(rates[4] / rates[0])), "{}: {rates:?}", model.name());
+        }
+    }
+}
+
+/// With one write on the way a flush waits for it: a seek with its settling, half a turn, the transfer. The write itself takes
+/// command and interface.
+#[test]
+fn a_flush_takes_what_the_write_before_it_takes() {
+    for model in disks() {
+        let mean = curves::durable_writes(&model, SIZE, 20_000);
+        let turn = 60e9 / model.number("rpm");
+        let rate = (model.number("outer-rate") + model.number("inner-rate")) / 2.0;
+        let acknowledged = model.number("command-time") + 4096.0 / model.number("interface-rate") * 1e9;
+        // The heads set out when the write has been taken in; it is not acknowledged yet.
+        let written = mean_seek_ns(&model) + model.number("write-settle") + turn / 2.0 + 4096.0 / rate * 1e9;
+        let expected = written.max(acknowledged);
+        assert!((mean / expected - 1.0).abs() < 0.01, "{}: {mean}, {expected}", model.name());
+    }
+}
+
+fn drive() -> (Drive, Model) {
+    let model = Model::find("hdd-7200-2008").expect("built in");
+    (Drive::new(&model, SIZE), model)
+}
+
+fn at(drive: &mut Drive, id: u64) -> u64 {
+    while let Some(event) = drive.next_event() {
+        while let Some((at_ns, done)) = drive.completed(event) {
+            if done == id {
+                return at_ns;
+            }
+        }
+    }
+    panic!("{id} was never complete")
+}
+
+#[test]
+fn a_flush_waits_for_what_was_acknowledged_and_for_no_later_write() {
+    let (mut drive, _) = drive();
+    let far = SIZE / SECTOR_BYTES / 2;
+    for id in 0..100 {
+        drive.submit(id * 1_000, id, &Request::Write(far + id * 100_000..far + id * 100_000 + 8));
+    }
+    drive.submit(200_000, 100, &Request::Flush);
+    let flushed = at(&mut drive, 100);
+    // A hundred times half a turn at least.
+    assert!(flushed > 100 * 2_000_000, "{flushed}");
+    drive.submit(flushed, 101, &Request::Flush);
+    assert!(at(&mut drive, 101) < flushed + 1_000_000);
+}
+
+#[test]
+fn what_was_written_is_read_from_the_cache_and_what_was_read_again_too() {
+    let (mut drive, model) = drive();
+    let far = SIZE / SECTOR_BYTES / 2;
+    drive.submit(0, 1, &Request::Write(far..far + 8));
+    drive.submit(0, 2, &Request::Write(far + 1000..far + 1008));
+    drive.submit(1_000, 3, &Request::Read(far + 1000..far + 1008));
+    assert!(at(&mut drive, 3) < 1_000_000, "from the write cache");
+    drive.submit(1_000_000_000, 4, &Request::Read(8..16));
+    let first = at(&mut drive, 4);
+    drive.submit(first + 1_000_000, 5, &Request::Read(8..16));
+    assert!(at(&mut drive, 5) < first + 2_000_000);
+    // Enough was read ahead meanwhile.
+    drive.submit(first + 2_000_000, 6, &Request::Read(16..24));
+    assert!(at(&mut drive, 6) < first + 3_000_000);
+    // A full cache takes a write when another has left it.
+    let full = model.ns("write-cache") / SECTOR_BYTES / 2_000;
+    let begun = 5_000_000_000;
+    for id in 0..full + 2 {
+        drive.submit(begun, 100 + id, &Request::Write(id * 4_000_000..id * 4_000_000 + 2_000));
+    }
+    let at_interface = (full as f64 * 2_000.0 * 512.0 / model.number("interface-rate") * 1e9) as u64;
+    assert!(at(&mut drive, 100 + full + 1) > begun + at_interface);
+}
+
+#[test]
+fn nothing_waits_for_ever() {
+    let (mut drive, model) = drive();
+    let patience = model.ns("patience");
+    let far = SIZE / SECTOR_BYTES - 8;
+    drive.submit(0, 0, &Request::Read(0..8));
+    drive.submit(0, 1, &Request::Read(far..far + 8));
+    let (mut now, mut next) = (0, 2);
+    loop {
+        now = drive.next_event().expect("two requests wait").max(now);
+        let mut seen = false;
+        while let Some((_, id)) = drive.completed(now) {
+            if id == 1 {
+                assert!(now < patience + 100_000_000, "{now}");
+                return;
+            }
+            seen = true;
+        }
+        // Always something nearer.
+        if seen {
+            for _ in 0..2 {
+                drive.submit(now, next, &Request::Read(next * 64 % 10_000..next * 64 % 10_000 + 8));
+                next += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Models of drives: when would this request be complete?
+//!
+//! A [`Model`] is a file of parameters, each with its source. A [`Drive`] of it is handed requests at points of virtual time and says
+//! what completes when. There is no clock here, no I/O, no random number and no function whose last bit depends on the machine
+//! (sums, products and square roots of IEEE numbers do not): the same requests give the same nanoseconds everywhere.
+//!
+//! Reading order: [`Model`]; [`Drive`]; `disk` (platters and heads) and `ssd`; [`curves`] for what a model comes to.
+
+mod constant;
+pub mod curves;
+mod disk;
+mod model;
+mod ssd;
+
+pub use disk::Disk;
+pub use model::{Kind, Model, ModelError, Parameter};
+
+use constant::Constant;
+use ssd::Ssd;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// The unit of addresses.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// What a drive is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// These sectors, into memory.
+    Read(Range<u64>),
+    /// These sectors, from memory.
+    Write(Range<u64>),
+    /// Everything that was acknowledged so far, onto the medium.
+    Flush,
+    /// Something that costs no drive any time worth modelling.
+    Free,
+}
+
+/// Completions in the order of their times, and of their arrival where those are equal.
+#[derive(Debug, Default)]
+struct Done {
+    heap: BinaryHeap<Reverse<(u64, u64, u64)>>,
+    count: u64,
+}
+
+impl Done {
+    fn push(&mut self, at_ns: u64, id: u64) {
+        self.heap.push(Reverse((at_ns, self.count, id)));
+        self.count += 1;
+    }
+
+    fn next(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((at_ns, _, _))| *at_ns)
+    }
+
+    fn pop(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+        let due = self.next().is_some_and(|at_ns| at_ns <= now_ns);
+        if due { self.heap.pop().map(|Reverse((at_ns, _, id))| (at_ns, id)) } else { None }
+    }
+}
+
+/// A drive of some model at work. Times that it is given never go back.
+#[derive(Debug)]
+pub struct Drive(Inside);
+
+#[derive(Debug)]
+enum Inside {
+    Constant(Constant),
+    Disk(Box<Disk>),
+    Ssd(Box<Ssd>),
+}
+
+impl Drive {
+    /// A drive of this model and size, idle, with nothing in its caches.
+    #[must_use]
+    pub fn new(model: &Model, capacity_bytes: u64) -> Self {
+        Self(match model.kind() {
+            Kind::Constant => Inside::Constant(Constant::new(model)),
+            Kind::Disk => Inside::Disk(Box::new(Disk::new(model, capacity_bytes))),
+            Kind::Ssd => Inside::Ssd(Box::new(Ssd::new(model))),
+        })
+    }
+
+    /// Whether writes are acknowledged before they are on the medium, where the model has a cache.
+    pub fn set_write_back(&mut self, write_back: bool) {
+        match &mut self.0 {
+            Inside::Constant(_) => {}
+            Inside::Disk(disk) => disk.set_write_back(write_back),
+            Inside::Ssd(ssd) => ssd.set_write_back(write_back),
+        }
+    }
+
+    /// Takes a request. `id` comes back with its completion.
+    pub fn submit(&mut self, now_ns: u64, id: u64, request: &Request) {
+        match &mut self.0 {
+            Inside::Constant(constant) => constant.submit(now_ns, id, request),
+            Inside::Disk(disk) => disk.submit(now_ns, id, request),
+            Inside::Ssd(ssd) => ssd.submit(now_ns, id, request),
+        }
+    }
+
+    /// When something happens next, if nothing is asked until then: no completion comes before that.
+    #[must_use]
+    pub fn next_event(&self) -> Option<u64> {
+        match &self.0 {
+            Inside::Constant(constant) => constant.done.next(),
+            Inside::Disk(disk) => disk.next_event(),
+            Inside::Ssd(ssd) => ssd.done.next(),
+        }
+    }
+
+    /// The next request that is complete by now: when it was, and its id. To be called until there is none.
+    pub fn completed(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+        match &mut self.0 {
+            Inside::Constant(constant) => constant.done.pop(now_ns),
+            Inside::Disk(disk) => disk.completed(now_ns),
+            Inside::Ssd(ssd) => ssd.done.pop(now_ns),
+        }
+    }
+}
+
+/// The time that so many bytes take at a rate.
+fn transfer_ns(bytes: u64, bytes_per_second: f64) -> u64 {
+    (bytes as f64 * 1e9 / bytes_per_second).round() as u64
+}

@@ -1,0 +1,409 @@
+//! A model as a file: TOML, with a source for every parameter.
+
+use fstone_model::units::{parse_bytes, parse_duration};
+use toml::{Table, Value};
+
+/// The models that are built in: name and text.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));
+
+/// What a model is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A drive that always takes the same time.
+    Constant,
+    /// Platters and heads.
+    Disk,
+    /// Flash.
+    Ssd,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Constant, Self::Disk, Self::Ssd];
+
+    /// As a model's file says it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Disk => "disk",
+            Self::Ssd => "ssd",
+        }
+    }
+
+    /// Every parameter of such a model.
+    const fn parameters(self) -> &'static [Known] {
+        match self {
+            Self::Constant => CONSTANT,
+            Self::Disk => DISK,
+            Self::Ssd => SSD,
+        }
+    }
+}
+
+/// How a parameter is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// "8.5 ms", in nanoseconds.
+    Time,
+    /// "16 MiB".
+    Bytes,
+    /// "110.51 MB/s", in bytes per second.
+    Rate,
+    /// 7200.
+    Number,
+}
+
+/// A parameter: its name, how it is written, what it may be, what it means.
+#[derive(Debug)]
+struct Known {
+    name: &'static str,
+    unit: Unit,
+    least: f64,
+    most: f64,
+    meaning: &'static str,
+}
+
+const fn known(name: &'static str, unit: Unit, least: f64, most: f64, meaning: &'static str) -> Known {
+    Known { name, unit, least, most, meaning }
+}
+
+const SECOND: f64 = 1e9;
+const MB: f64 = 1_048_576.0;
+
+const CONSTANT: &[Known] = &[
+    known("latency", Unit::Time, 0.0, 100.0 * SECOND, "each request, flushes too"),
+    known("bandwidth", Unit::Rate, 1000.0, 1e15, "of all requests together"),
+];
+
+const DISK: &[Known] = &[
+    known("rpm", Unit::Number, 300.0, 30_000.0, "revolutions per minute"),
+    known("heads", Unit::Number, 1.0, 64.0, "recorded surfaces"),
+    known("zones", Unit::Number, 1.0, 256.0, "zones of equal width, each with its own rate"),
+    known("outer-rate", Unit::Rate, 0.1 * MB, 2000.0 * MB, "sustained, in the first zone"),
+    known("inner-rate", Unit::Rate, 0.1 * MB, 2000.0 * MB, "sustained, in the last zone"),
+    known("track-to-track-seek", Unit::Time, 0.0, SECOND, "to the next cylinder"),
+    known("average-seek", Unit::Time, 0.0, SECOND, "between two cylinders at random"),
+    known("full-seek", Unit::Time, 0.0, SECOND, "from the first cylinder to the last"),
+    known("head-switch", Unit::Time, 0.0, SECOND, "to another surface of the cylinder"),
+    known("write-settle", Unit::Time, 0.0, SECOND, "longer that a seek takes before a write"),
+    known("command-time", Unit::Time, 0.0, SECOND, "of the electronics, each request"),
+    known("interface-rate", Unit::Rate, MB, 1e12, "between cache and host"),
+    known("queue-depth", Unit::Number, 1.0, 256.0, "requests that the drive orders by itself"),
+    known("patience", Unit::Time, 0.0, 100.0 * SECOND, "a request that waited so long is next"),
+    known("write-cache", Unit::Bytes, 0.0, 1e12, "0 for none"),
+    known("segments", Unit::Number, 1.0, 256.0, "sequential streams that the read cache follows"),
+    known("read-ahead", Unit::Bytes, 0.0, 1e9, "of each stream"),
+];
+
+const SSD: &[Known] = &[
+    known("channels", Unit::Number, 1.0, 64.0, "between controller and flash"),
+    known("dies", Unit::Number, 1.0, 4096.0, "in all; each does one thing at a time"),
+    known("page", Unit::Bytes, 512.0, 1e6, "read and programmed at once, all planes of a die together"),
+    known("pages-per-block", Unit::Number, 1.0, 65_536.0, "erased at once"),
+    known("read-time", Unit::Time, 100.0, SECOND, "of a page"),
+    known("program-time", Unit::Time, 100.0, SECOND, "of a page"),
+    known("erase-time", Unit::Time, 100.0, SECOND, "of a block"),
+    known("channel-rate", Unit::Rate, MB, 1e12, "of one channel"),
+    known("interface-rate", Unit::Rate, MB, 1e12, "between buffer and host"),
+    known("command-time", Unit::Time, 0.0, SECOND, "of controller and protocol, each request"),
+    known("write-buffer", Unit::Bytes, 4096.0, 1e12, "acknowledges writes before they are programmed"),
+    known("buffer-is-durable", Unit::Number, 0.0, 1.0, "1: survives a loss of power, and a flush has nothing to do"),
+    known("over-provisioning", Unit::Number, 0.01, 10.0, "spare flash as a share of the drive's size"),
+];
+
+/// A parameter of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// As it is written.
+    pub written: String,
+    /// Where it is from.
+    pub source: String,
+    /// In nanoseconds, bytes, bytes per second, or as it is.
+    value: f64,
+}
+
+/// A model of a drive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    name: String,
+    title: String,
+    kind: Kind,
+    parameters: Vec<Parameter>,
+}
+
+/// Why a text is no model; completes "the model NAME: …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// It is not TOML.
+    #[error("{0}")]
+    Toml(String),
+    /// Something is not there.
+    #[error("it has no `{0}`")]
+    Missing(String),
+    /// Something is there that nobody asks for.
+    #[error("`{found}` is no parameter of a {kind}: those are {known}")]
+    Unknown {
+        /// What there is.
+        found: String,
+        /// Of the model.
+        kind: &'static str,
+        /// What there could be.
+        known: String,
+    },
+    /// A parameter cannot be read.
+    #[error("`{name}` has to be written as {expected}, with its source: {name} = {{ is = …, from = \"…\" }}")]
+    Form {
+        /// Of the parameter.
+        name: String,
+        /// "a time (\"8.5 ms\")".
+        expected: &'static str,
+    },
+    /// A parameter is out of range.
+    #[error("`{name}` is {written}, and has to be from {least} to {most}")]
+    OutOfRange {
+        /// Of the parameter.
+        name: String,
+        /// As it is written.
+        written: String,
+        /// The least it may be.
+        least: String,
+        /// The most it may be.
+        most: String,
+    },
+    /// Parameters that cannot be true together.
+    #[error("{0}")]
+    Contradiction(&'static str),
+    /// No model has this name.
+    #[error("there is no such model; there are {0}, and a path to a .toml file is one, too")]
+    NoSuchModel(String),
+}
+
+impl Unit {
+    const fn expected(self) -> &'static str {
+        match self {
+            Self::Time => "a time (\"8.5 ms\")",
+            Self::Bytes => "a size (\"16 MiB\")",
+            Self::Rate => "a rate (\"110.51 MB/s\")",
+            Self::Number => "a number",
+        }
+    }
+
+    fn parse(self, value: &Value) -> Option<(f64, String)> {
+        match (self, value) {
+            (Self::Number, Value::Integer(number)) => Some((*number as f64, number.to_string())),
+            (Self::Number, Value::Float(number)) => Some((*number, number.to_string())),
+            (Self::Time, Value::String(text)) => {
+                parse_duration(text).ok().map(|time| (time.as_nanos() as f64, text.clone()))
+            }
+            (Self::Bytes, Value::String(text)) => parse_bytes(text).ok().map(|bytes| (bytes as f64, text.clone())),
+            // With fractions: 110.51 MB are a whole number of bytes only by chance.
+            (Self::Rate, Value::String(text)) => {
+                let (number, unit) = text.strip_suffix("/s")?.trim().split_once(' ')?;
+                let unit = parse_bytes(&format!("1 {unit}")).ok()? as f64;
+                number.parse::<f64>().ok().map(|number| (number * unit, text.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn describe(self, value: f64) -> String {
+        match self {
+            Self::Time => format!("{} ms", value / 1e6),
+            Self::Bytes => format!("{value} bytes"),
+            Self::Rate => format!("{} MB/s", value / MB),
+            Self::Number => value.to_string(),
+        }
+    }
+}
+
+impl Model {
+    /// The names of the models that are built in.
+    pub fn built_in() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// A model that is built in.
+    pub fn find(name: &str) -> Result<Self, ModelError> {
+        let found = BUILT_IN.iter().find(|(known, _)| *known == name);
+        let names = || ModelError::NoSuchModel(Self::built_in().collect::<Vec<_>>().join(", "));
+        let (name, text) = found.ok_or_else(names)?;
+        Self::parse(name, text)
+    }
+
+    /// The model in a text.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
+        let mut table: Table = text.parse().map_err(|error: toml::de::Error| ModelError::Toml(error.to_string()))?;
+        let mut word = |key: &str| match table.remove(key) {
+            Some(Value::String(text)) => Ok(text),
+            _ => Err(ModelError::Missing(key.to_owned())),
+        };
+        let (title, kind) = (word("title")?, word("kind")?);
+        let kind = Kind::ALL
+            .into_iter()
+            .find(|one| one.word() == kind)
+            .ok_or(ModelError::Form { name: "kind".into(), expected: "\"constant\", \"disk\" or \"ssd\"" })?;
+        let Some(Value::Table(mut given)) = table.remove("parameters") else {
+            return Err(ModelError::Missing("[parameters]".into()));
+        };
+        let unknown = |found: &str| ModelError::Unknown {
+            found: found.to_owned(),
+            kind: kind.word(),
+            known: kind.parameters().iter().map(|known| known.name).collect::<Vec<_>>().join(", "),
+        };
+        if let Some(found) = table.keys().next() {
+            return Err(unknown(found));
+        }
+        let mut parameters = Vec::new();
+        for known in kind.parameters() {
+            let given = given.remove(known.name).ok_or_else(|| ModelError::Missing(known.name.to_owned()))?;
+            parameters.push(known.read(&given)?);
+        }
+        if let Some(found) = given.keys().next() {
+            return Err(unknown(found));
+        }
+        let model = Self { name: name.to_owned(), title, kind, parameters };
+        model.contradiction().map_or(Ok(model), |words| Err(ModelError::Contradiction(words)))
+    }
+
+    fn contradiction(&self) -> Option<&'static str> {
+        if self.kind != Kind::Disk {
+            return None;
+        }
+        let [track, average, full] = ["track-to-track-seek", "average-seek", "full-seek"].map(|name| self.number(name));
+        // Below, the curve that goes through all three would fall somewhere.
+        let third = track + (full - track) / 3.0;
+        if !(track <= average && average <= full && average >= third && self.seek_root() >= 0.0) {
+            return Some("seeks: track-to-track ≤ average ≤ full, and the average at least a third of the way between");
+        }
+        (self.number("inner-rate") > self.number("outer-rate"))
+            .then_some("the inner zone cannot be faster than the outer")
+    }
+
+    /// The coefficient of the square root in the seek curve.
+    fn seek_root(&self) -> f64 {
+        let [track, average, full] = ["track-to-track-seek", "average-seek", "full-seek"].map(|name| self.number(name));
+        (average - track - (full - track) / 3.0) / (8.0 / 15.0 - 1.0 / 3.0)
+    }
+
+    /// What a seek takes beyond the step to the next track: (coefficient of the root, coefficient of the distance) over the
+    /// distance as a share of the whole stroke, 0 to 1. Chosen so that the full stroke and the mean between two cylinders
+    /// at random are as given: the mean root of their distance is 8/15, the mean distance 1/3.
+    pub(crate) fn seek_curve(&self) -> (f64, f64) {
+        let root = self.seek_root();
+        (root, self.number("full-seek") - self.number("track-to-track-seek") - root)
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is, in a line.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// What it is of.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Everything that was given.
+    #[must_use]
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// The value of a parameter, in nanoseconds, bytes, bytes per second, or as it is.
+    ///
+    /// # Panics
+    /// When this kind of model has no such parameter.
+    #[must_use]
+    pub fn number(&self, name: &str) -> f64 {
+        self.parameters.iter().find(|one| one.name == name).map(|one| one.value).expect("a parameter of this kind")
+    }
+
+    /// The same as a whole number of nanoseconds, bytes or things.
+    pub(crate) fn ns(&self, name: &str) -> u64 {
+        self.number(name).round() as u64
+    }
+}
+
+impl Known {
+    fn read(&self, given: &Value) -> Result<Parameter, ModelError> {
+        let form = || ModelError::Form { name: self.name.to_owned(), expected: self.unit.expected() };
+        let Value::Table(table) = given else { return Err(form()) };
+        let (Some(is), Some(Value::String(source)), 2) = (table.get("is"), table.get("from"), table.len()) else {
+            return Err(form());
+        };
+        let (value, written) = self.unit.parse(is).ok_or_else(form)?;
+        if !(self.least..=self.most).contains(&value) {
+            return Err(ModelError::OutOfRange {
+                name: self.name.to_owned(),
+                written,
+                least: self.unit.describe(self.least),
+                most: self.unit.describe(self.most),
+            });
+        }
+        Ok(Parameter { name: self.name, meaning: self.meaning, written, source: source.clone(), value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_model_is_one_and_says_where_its_figures_are_from() {
+        let names: Vec<&str> = Model::built_in().collect();
+        for name in ["constant", "hdd-7200-2008", "hdd-today", "ide-2004", "nvme-ssd", "sata-ssd", "scsi-10k-2007"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+        for name in names {
+            let model = Model::find(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!model.title().is_empty() && model.parameters().iter().all(|one| one.source.len() > 5), "{name}");
+        }
+        let error = Model::find("hdd").unwrap_err().to_string();
+        assert!(error.contains("hdd-7200-2008"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let constant = |parameters: &str| {
+            let text = format!("title = \"t\"\nkind = \"constant\"\n[parameters]\n{parameters}");
+            Model::parse("mine", &text).map(drop).map_err(|error| error.to_string())
+        };
+        let latency = "latency = { is = \"1 ms\", from = \"me\" }\n";
+        let bandwidth = "bandwidth = { is = \"110.51 MB/s\", from = \"me\" }\n";
+        assert_eq!(constant(&(latency.to_owned() + bandwidth)), Ok(()));
+        let said = |parameters: &str, words: &str| {
+            let error = constant(parameters).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        };
+        said(latency, "no `bandwidth`");
+        said(
+            &(latency.replace("1 ms", "1000 s") + bandwidth),
+            "`latency` is 1000 s, and has to be from 0 ms to 100000 ms",
+        );
+        said(&(latency.replace("1 ms", "-1 ms") + bandwidth), "a time");
+        said(&(latency.replace(", from = \"me\"", "") + bandwidth), "with its source");
+        said(&(latency.to_owned() + bandwidth + "rpm = 7200\n"), "`rpm` is no parameter of a constant");
+        assert!(Model::parse("x", "title = ").unwrap_err().to_string().contains("line 1"));
+        assert!(Model::parse("x", "title = \"\"\nkind = \"tape\"").unwrap_err().to_string().contains("ssd"));
+    }
+
+    #[test]
+    fn a_disk_that_could_not_be_is_refused() {
+        let text = BUILT_IN.iter().find(|(name, _)| *name == "hdd-7200-2008").unwrap().1;
+        let average = text.lines().find(|line| line.starts_with("average-seek")).unwrap();
+        let faster = text.replace(average, "average-seek = { is = \"1 ms\", from = \"a dream\" }");
+        assert!(matches!(Model::parse("x", &faster), Err(ModelError::Contradiction(_))));
+    }
+}
