@@ -14,6 +14,7 @@ use fstone_lab::{
 };
 use fstone_model::{
     Plan,
+    result::CommandRecord,
     study::{DeviceSpec, FsckMode, StepAction},
 };
 use std::{
@@ -418,6 +419,31 @@ fn a_run_uses_a_named_disk_and_leaves_it_blank() {
     assert_eq!(memory.trials.len(), 2);
     assert!(memory.trials.iter().all(|trial| trial.outcome.is_completed()), "{:?}", memory.trials);
     assert!(claim(&disk.path).is_ok(), "nothing is left on it");
+    assert_clean(work.path());
+}
+
+/// What a user's disk holds between two trials is not of the next one's making: a drive that is full is slower.
+#[test]
+fn a_named_disk_starts_every_trial_with_its_blocks_given_back() {
+    if !may_use_devices(TOOLS) {
+        return;
+    }
+    let (directory, work) = (scratch_directory(), scratch_directory());
+    let disk = Disk::new(directory.path(), 64 << 20);
+    // Nothing that blkid knows, and mkfs would leave it there.
+    fs::write(&disk.image, vec![0x55; 64 << 20]).expect("written");
+    let mut plan = named_plan(&disk, 1);
+    plan.cells[0].filesystem.mkfs = vec!["-E".into(), "nodiscard".into()];
+    let mut options = options(work.path());
+    options.allow_destroy = vec![disk.path.clone()];
+    let mut memory = Memory::default();
+    carry_out(&plan, &options, &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("carried out");
+    assert!(memory.trials[0].outcome.is_completed(), "{:?}", memory.trials);
+    let commands: Vec<&CommandRecord> = memory.trials[0].steps.iter().flat_map(|step| &step.commands).collect();
+    let discard = commands.iter().find(|command| command.argv[0] == "blkdiscard").expect("recorded");
+    assert_eq!((discard.argv[1].as_str(), discard.output_tail.as_str()), (disk.name(), ""));
+    let allocated = fs::metadata(&disk.image).expect("told").blocks() * 512;
+    assert!(allocated < 48 << 20, "{allocated} of 64 MiB are still there");
     assert_clean(work.path());
 }
 

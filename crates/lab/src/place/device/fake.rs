@@ -3,7 +3,7 @@
 use super::{BlockFacts, DeviceLock, Devices, FileId, FileKind, LoopSettings, Refusal, Space, file_id};
 use crate::faults::Faults;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -29,6 +29,8 @@ struct State {
     queue: BTreeMap<((u32, u32), String), String>,
     facts: BTreeMap<PathBuf, BlockFacts>,
     erased: Vec<PathBuf>,
+    discarded: Vec<PathBuf>,
+    unreadable: BTreeSet<PathBuf>,
 }
 
 impl Default for FakeDevices {
@@ -87,6 +89,17 @@ impl FakeDevices {
     #[must_use]
     pub fn erased(&self) -> Vec<PathBuf> {
         self.state().erased.clone()
+    }
+
+    /// Paths whose blocks were given back, each as often as that was done.
+    #[must_use]
+    pub fn discarded(&self) -> Vec<PathBuf> {
+        self.state().discarded.clone()
+    }
+
+    /// Makes a device that fails every read.
+    pub fn make_unreadable(&self, path: &Path) {
+        self.state().unreadable.insert(path.to_owned());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -195,6 +208,16 @@ impl Devices for FakeDevices {
     fn erase_signatures(&self, path: &Path, _device: (u32, u32)) -> io::Result<()> {
         self.call()?.erased.push(path.to_owned());
         Ok(())
+    }
+
+    fn read_ends(&self, path: &Path, _device: (u32, u32)) -> io::Result<()> {
+        let unreadable = self.call()?.unreadable.contains(path);
+        if unreadable { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
+    }
+
+    fn discard(&self, path: &Path, _device: (u32, u32)) -> io::Result<bool> {
+        self.call()?.discarded.push(path.to_owned());
+        Ok(true)
     }
 
     fn space(&self, _path: &Path) -> io::Result<Space> {

@@ -1,6 +1,8 @@
 //! The real devices.
 
-use super::{BlockFacts, DeviceLock, Devices, FileId, LoopSettings, Refusal, Space, facts, loops, split_number, zram};
+use super::{
+    BlockFacts, DeviceLock, Devices, FileId, LoopSettings, Refusal, Space, discard, facts, loops, split_number, zram,
+};
 use rustix::fs::{Mode, OFlags, open, statvfs};
 use std::{
     fs::{self, File},
@@ -78,24 +80,53 @@ impl Devices for KernelDevices {
     }
 
     fn erase_signatures(&self, path: &Path, device: (u32, u32)) -> io::Result<()> {
-        // What is opened exclusively is looked at, and what was looked at is written: one descriptor, no path in between.
-        let flags = OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = File::from(open(path, flags, Mode::empty())?);
-        if split_number(file.metadata()?.rdev()) != device {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "another device has taken its path"));
-        }
-        let size = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))?;
-        let end = size.min(SIGNATURES_BYTES);
+        let file = open_numbered(path, OFlags::WRONLY | OFlags::EXCL, device)?;
+        let (size, end) = ends(&file)?;
         let zeroes = vec![0; usize::try_from(end).unwrap_or(0)];
         file.write_all_at(&zeroes, 0)?;
         file.write_all_at(&zeroes, size - end)?;
         file.sync_all()
     }
 
+    fn read_ends(&self, path: &Path, device: (u32, u32)) -> io::Result<()> {
+        let file = open_numbered(path, OFlags::RDONLY, device)?;
+        let (size, end) = ends(&file)?;
+        let mut buffer = vec![0; usize::try_from(end).unwrap_or(0)];
+        file.read_exact_at(&mut buffer, 0)?;
+        file.read_exact_at(&mut buffer, size - end)
+    }
+
+    fn discard(&self, path: &Path, device: (u32, u32)) -> io::Result<bool> {
+        let file = open_numbered(path, OFlags::WRONLY | OFlags::EXCL, device)?;
+        let (size, _) = ends(&file)?;
+        match discard::all(&file, size) {
+            Ok(()) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     fn space(&self, path: &Path) -> io::Result<Space> {
         let facts = statvfs(path)?;
         Ok(Space { free_bytes: facts.f_bavail * facts.f_frsize, total_bytes: facts.f_blocks * facts.f_frsize })
     }
+}
+
+/// Opens a device that was examined before. What is opened is looked at, and what was looked at is used: one descriptor, no
+/// path in between.
+fn open_numbered(path: &Path, flags: OFlags, device: (u32, u32)) -> io::Result<File> {
+    let file = File::from(open(path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?);
+    if split_number(file.metadata()?.rdev()) == device {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::NotFound, "another device has taken its path"))
+    }
+}
+
+/// The size of an open device, and how much of each end holds signatures.
+fn ends(file: &File) -> io::Result<(u64, u64)> {
+    let size = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?;
+    Ok((size, size.min(SIGNATURES_BYTES)))
 }
 
 /// The file of a queue setting; of the whole disk's queue for a partition.

@@ -3,6 +3,7 @@
 //! [`Devices`] is the border to the kernel; [`KernelDevices`] is real, [`FakeDevices`] is for tests. Nothing outside
 //! this module hands a path to mkfs: that takes a [`ScratchDevice`], and only [`ScratchDevice::claim`] makes one.
 
+mod discard;
 mod facts;
 mod fake;
 mod kernel;
@@ -135,6 +136,19 @@ pub trait Devices: Send + Sync {
     /// # Errors
     /// EBUSY when it is in use; else what the kernel says.
     fn erase_signatures(&self, path: &Path, device: (u32, u32)) -> io::Result<()>;
+
+    /// Reads both ends of a block device, where signatures are.
+    ///
+    /// # Errors
+    /// What the kernel says of a device that cannot be read.
+    fn read_ends(&self, path: &Path, device: (u32, u32)) -> io::Result<()>;
+
+    /// Gives back every block of a block device, opened exclusively, so that an SSD starts as empty as it was for the
+    /// last filesystem. False when the device cannot do that.
+    ///
+    /// # Errors
+    /// EBUSY when it is in use; else what the kernel says.
+    fn discard(&self, path: &Path, device: (u32, u32)) -> io::Result<bool>;
 
     /// Room in the filesystem of this path.
     ///

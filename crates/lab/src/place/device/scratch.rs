@@ -180,6 +180,10 @@ impl ScratchDevice {
         if let Some(signature) = signature(&facts.canonical, runner)? {
             return Err(Refusal::ForeignSignature { path: path.to_owned(), signature });
         }
+        // blkid ends with the same status for "nothing recognised" and for "cannot be read".
+        devices
+            .read_ends(&facts.canonical, facts.number)
+            .map_err(|error| Refusal::Unprobed { path: path.to_owned(), words: error.to_string() })?;
         // From here on it goes by the path without links, which the person has allowed with the one that was named.
         let purpose = match purpose {
             Purpose::Named { .. } => Purpose::Named { allowed: vec![facts.canonical.clone()] },
@@ -223,6 +227,12 @@ impl ScratchDevice {
             return Err(Refusal::Changed(self.path.clone()));
         }
         judge(&self.path, &facts, &self.purpose, self.size_bytes)
+    }
+
+    /// Whether a person named it, rather than fstone having made it.
+    #[must_use]
+    pub const fn is_named(&self) -> bool {
+        matches!(self.purpose, Purpose::Named { .. })
     }
 
     /// Its path, without symbolic links.
@@ -438,6 +448,17 @@ mod tests {
         devices.set_facts(Path::new(DISK), disk());
         let claimed = ScratchDevice::claim(Path::new(DISK), named(), 0, &devices, &FakeRunner::new().without("blkid"));
         assert!(matches!(claimed, Err(Refusal::Unprobed { .. })));
+    }
+
+    /// blkid says 2 for a device that it cannot read, as for an empty one.
+    #[test]
+    fn a_device_that_cannot_be_read_is_not_taken_for_empty() {
+        let devices = FakeDevices::new();
+        devices.set_facts(Path::new(DISK), disk());
+        devices.make_unreadable(Path::new(DISK));
+        let runner = FakeRunner::new().answering("blkid", CommandOutput { status: 2, ..CommandOutput::default() });
+        let claimed = ScratchDevice::claim(Path::new(DISK), named(), 0, &devices, &runner);
+        assert!(matches!(claimed, Err(Refusal::Unprobed { .. })), "{claimed:?}");
     }
 
     #[test]

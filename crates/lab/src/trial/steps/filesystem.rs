@@ -4,7 +4,7 @@ use crate::{
     command::CommandOutput,
     filesystem::{Verdict, mkfs_of, mkfs_refused},
     place::{
-        device::filesystem_uuid,
+        device::{ScratchDevice, filesystem_uuid},
         mount::{MountEntry, MountError, MountRequest},
         undo::Entry,
     },
@@ -32,6 +32,7 @@ impl Bench<'_, '_> {
             let words = format!("the mkfs of {} cannot put a tree into the filesystem it makes", filesystem.kind());
             return Err(Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))));
         };
+        self.discard_named(step, device, report)?;
         // In an empty directory, so that no word of a study's options can be the name of a file.
         let command = command.in_directory(&self.place);
         // Most open it exclusively themselves, which they could not if we had it open so.
@@ -49,6 +50,28 @@ impl Bench<'_, '_> {
             let refused = mkfs_refused(options, &output);
             return Err(Halt::Outcome(if refused { Outcome::Refused(reason) } else { Outcome::Failed(reason) }));
         }
+        Ok(())
+    }
+
+    /// A disk of the user's begins every trial with all its blocks given back, where it can do that: an SSD that the last
+    /// filesystem has filled is slower. Before the step's time begins.
+    fn discard_named(&self, step: &Step, device: &ScratchDevice, report: &mut StepReport) -> Result<(), Halt> {
+        if !device.is_named() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let done = self.host.machine.devices.discard(device.path(), device.number());
+        let words = match done {
+            Ok(true) => String::new(),
+            Ok(false) => "the device cannot discard".to_owned(),
+            Err(error) => return Err(failed(step, format!("discarding {}: {error}", device.argument()))),
+        };
+        report.commands.push(CommandRecord {
+            argv: vec!["blkdiscard".into(), device.argument()],
+            status: None,
+            duration_ns: nanoseconds(started.elapsed()),
+            output_tail: words,
+        });
         Ok(())
     }
 
