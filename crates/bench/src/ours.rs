@@ -2,7 +2,7 @@
 
 use crate::bare::Names;
 use crate::side::{Measured, Trouble};
-use fstone_engine::{RunOptions, Unobserved};
+use fstone_engine::{Ownership, RunOptions, Unobserved};
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
@@ -79,7 +79,13 @@ pub(crate) fn run(workload: &Workload, directory: &Path) -> Result<LoadReport, T
 }
 
 fn run_once(workload: &Workload, directory: &Path) -> Result<LoadReport, Trouble> {
-    let options = RunOptions { seed: 1, cancel: &crate::INTERRUPTED, observer: &Unobserved, measure_null: false };
+    let options = RunOptions {
+        seed: 1,
+        cancel: &crate::INTERRUPTED,
+        observer: &Unobserved,
+        measure_null: false,
+        ownership: Ownership::Own,
+    };
     let report = fstone_engine::run(workload, directory, &options).map_err(Trouble::failed)?;
     match report.errors.first() {
         Some(error) => Err(Trouble::Failed(format!("{} {}: {}", error.call, error.path, error.text))),

@@ -308,6 +308,9 @@ pub(crate) struct LoadArguments {
     /// The seed of all random streams. Default: drawn, and printed
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Replace files that have the load's names in a directory that fstone did not make
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     /// Print the whole result as JSON
     #[arg(long)]
     pub(crate) json: bool,

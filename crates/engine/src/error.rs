@@ -29,6 +29,20 @@ pub enum LoadError {
         /// What may help, as "; …", or nothing.
         cure: &'static str,
     },
+    /// A fileset's directory holds files that fstone did not make.
+    #[error(
+        "fileset {fileset:?}: {path} holds what fstone did not make: {}; name an empty directory, or say --overwrite where \
+         files of the fileset's names may go",
+        listed(.names)
+    )]
+    InTheWay {
+        /// Its name.
+        fileset: String,
+        /// The directory.
+        path: PathBuf,
+        /// What is in it, those first that the fileset would replace.
+        names: Vec<String>,
+    },
     /// A fileset that has to be there is not as it should be.
     #[error("fileset {fileset:?}: {path} {problem}; prepare the files first")]
     NotPrepared {
@@ -90,6 +104,16 @@ pub enum LoadError {
     /// Cancelled from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let shown = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// What may help against an errno.

@@ -8,7 +8,8 @@
 //! comes next; `fileset` is the files; `io` is how calls reach the kernel; `data` is what is written.
 //!
 //! This crate knows nothing of devices, filesystems' makers, studies, tables or files that describe workloads. It
-//! prints nothing, and it removes nothing but files whose names it could have given itself.
+//! prints nothing, and it removes nothing but its own files: those that have the names of a fileset, in a directory that was
+//! empty or carries fstone's mark (`fileset/claim.rs`).
 
 mod audit;
 mod data;
@@ -30,6 +31,6 @@ mod verify;
 mod worker;
 
 pub use error::LoadError;
-pub use options::{Observer, Progress, RunOptions, Unobserved};
-pub use run::{Prepared, cleanup, prepare, run};
+pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
+pub use run::{Prepared, prepare, run};
 pub use verify::{Damage, Verification, verify};

@@ -47,6 +47,20 @@ pub struct Progress {
     pub latency: Histogram,
 }
 
+/// Whose the directories of the filesets are.
+///
+/// Whatever it is, only files whose names the fileset gives are ever removed or overwritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ownership {
+    /// Anybody's. A fileset is made only in a directory that is empty or carries fstone's mark, which it then does.
+    Marked,
+    /// The user's, who said that what is in the way of the fileset may go. The directory carries the mark from then on.
+    Overwrite,
+    /// The load's own, made for it alone; or the load's format has a rule of its own, as FFSB and sysbench have. No mark is
+    /// looked for or left.
+    Own,
+}
+
 /// How a load is run.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
@@ -60,4 +74,6 @@ pub struct RunOptions<'a> {
     /// Whether to run the workload on the null I/O engine afterwards (at most a quarter of a second), for the
     /// audit of the engine's own cost.
     pub measure_null: bool,
+    /// Whose the directories of the filesets are.
+    pub ownership: Ownership,
 }

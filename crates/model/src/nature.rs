@@ -59,6 +59,8 @@ pub struct Nature<'a> {
     pub names: Names,
     /// What becomes of data.
     pub data: Data,
+    /// Whether it changes what is known of a file, or adds or removes something beside the files.
+    pub attributes: bool,
     /// Whether nobody else may work on the file meanwhile, whatever else the load asks for.
     pub alone: bool,
 }
@@ -71,6 +73,12 @@ impl Nature<'_> {
     #[must_use]
     pub fn changes_names(&self) -> bool {
         self.names != Names::Kept
+    }
+
+    /// Whether anything in the directory is not as before.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        self.attributes || self.changes_names() || self.data != Data::Kept
     }
 
     /// Whether it leaves data behind for an fsync.
@@ -97,6 +105,7 @@ impl Operation {
             largest_block: 0,
             names: Names::Kept,
             data: Data::Kept,
+            attributes: false,
             alone: false,
         };
         let on_fileset = |word| Nature { target: Target::Fileset, ..on_file(word) };
@@ -125,17 +134,19 @@ impl Operation {
             Self::Fallocate { punch: true, .. } => Nature { data: Data::Resized, ..on_file("punch-hole") },
             Self::Unlink => Nature { names: Names::Removed, alone: true, ..on_file("unlink") },
             Self::Rename => Nature { names: Names::Changed, alone: true, ..on_file("rename") },
-            Self::Link => on_file("link"),
-            Self::Symlink => on_file("symlink"),
-            Self::Mkdir => on_fileset("mkdir"),
-            Self::Rmdir => on_fileset("rmdir"),
-            Self::Metadata => on_fileset("metadata"),
+            Self::Link => Nature { attributes: true, ..on_file("link") },
+            Self::Symlink => Nature { attributes: true, ..on_file("symlink") },
+            Self::Mkdir => Nature { attributes: true, ..on_fileset("mkdir") },
+            Self::Rmdir => Nature { attributes: true, ..on_fileset("rmdir") },
+            Self::Metadata => Nature { attributes: true, ..on_fileset("metadata") },
             Self::Readdir => on_fileset("readdir"),
             Self::Walk => on_fileset("walk"),
             Self::Stat => on_file("stat"),
-            Self::Chmod => on_file("chmod"),
-            Self::Utimens => on_file("utimens"),
-            Self::Setxattr { value_bytes } => Nature { largest_block: u64::from(*value_bytes), ..on_file("setxattr") },
+            Self::Chmod => Nature { attributes: true, ..on_file("chmod") },
+            Self::Utimens => Nature { attributes: true, ..on_file("utimens") },
+            Self::Setxattr { value_bytes } => {
+                Nature { largest_block: u64::from(*value_bytes), attributes: true, ..on_file("setxattr") }
+            }
             Self::Getxattr => Nature { largest_block: MAX_ATTRIBUTE_BYTES, ..on_file("getxattr") },
             Self::CopyFileRange => Nature { names: Names::Added, data: Data::Copied, ..on_file("copy-file-range") },
             Self::Reflink => Nature { names: Names::Added, data: Data::Copied, ..on_file("reflink") },

@@ -8,6 +8,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
+use fstone_engine::Ownership;
 use fstone_formats::{
     Source,
     ffsb::{self, Placement, Profile},
@@ -34,8 +35,8 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
     }
     let workload = profile.workload(Placement::AsWritten);
     terminal::print(&ffsb::header(&profile));
-    // Locations are absolute, or relative to where we are, as FFSB takes them.
-    let report = load::run(&workload, Path::new("."), arguments.seed, true)?;
+    // As FFSB: what is in its directories by its names goes. Locations are absolute, or relative to where we are, as FFSB takes them.
+    let report = load::run(&workload, Path::new("."), arguments.seed, true, Ownership::Own)?;
     terminal::print(&ffsb::print(&profile, &report));
     Ok(load::exit_of(&report))
 }

@@ -9,7 +9,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_engine::{LoadError, RunOptions};
+use fstone_engine::{LoadError, Ownership, RunOptions};
 use fstone_formats::{
     Source,
     ffsb::{self, Placement},
@@ -20,7 +20,8 @@ use std::path::Path;
 
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
     let workload = read(&arguments.spec)?;
-    let report = run(&workload, &arguments.directory, arguments.seed, !arguments.json)?;
+    let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
+    let report = run(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership)?;
     if arguments.json {
         terminal::print(&(serde_json::to_string_pretty(&report).or_exit(Exit::LabFailed)? + "\n"));
     } else {
@@ -46,11 +47,17 @@ fn read(path: &Path) -> Result<Workload, Failure> {
 }
 
 /// Runs a workload with live figures on standard error, and stops it cleanly on Ctrl-C.
-pub(crate) fn run(workload: &Workload, directory: &Path, seed: Option<u64>, live: bool) -> Result<LoadReport, Failure> {
+pub(crate) fn run(
+    workload: &Workload,
+    directory: &Path,
+    seed: Option<u64>,
+    live: bool,
+    ownership: Ownership,
+) -> Result<LoadReport, Failure> {
     let cancel = cancel_on_signals()?;
     let seed = seed.unwrap_or_else(fresh_seed);
     let observer = LiveLoad::new(live);
-    let options = RunOptions { seed, cancel: &cancel, observer: &observer, measure_null: true };
+    let options = RunOptions { seed, cancel: &cancel, observer: &observer, measure_null: true, ownership };
     let result = fstone_engine::run(workload, directory, &options);
     observer.finish();
     result.map_err(failure)
@@ -60,7 +67,10 @@ pub(crate) fn run(workload: &Workload, directory: &Path, seed: Option<u64>, live
 pub(crate) fn failure(error: LoadError) -> Failure {
     let exit = match error {
         LoadError::Interrupted => Exit::Interrupted,
-        LoadError::Unsupported { .. } | LoadError::NotPrepared { .. } | LoadError::Directory { .. } => Exit::BadInput,
+        LoadError::Unsupported { .. }
+        | LoadError::NotPrepared { .. }
+        | LoadError::InTheWay { .. }
+        | LoadError::Directory { .. } => Exit::BadInput,
         _ => Exit::LabFailed,
     };
     Failure { exit, error: anyhow::Error::new(error).context("failed to run the load") }

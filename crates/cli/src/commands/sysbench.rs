@@ -6,7 +6,7 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, OrExit},
 };
-use fstone_engine::{Observer, Progress, RunOptions};
+use fstone_engine::{Observer, Ownership, Progress, RunOptions};
 use fstone_formats::sysbench::{self, Command, Fileio, Interval};
 use fstone_model::units;
 use std::{path::Path, time::Duration};
@@ -20,7 +20,9 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
     let cancel = cancel_on_signals()?;
     let seed = *fileio.seed.get_or_insert_with(fresh_seed);
     let lines = IntervalLines { fileio: &fileio };
-    let options = RunOptions { seed, cancel: &cancel, observer: &lines, measure_null: false };
+    // As sysbench: its files are its own, whoever made them.
+    let ownership = Ownership::Own;
+    let options = RunOptions { seed, cancel: &cancel, observer: &lines, measure_null: false, ownership };
     match fileio.command {
         Command::Prepare => {
             terminal::print(&format!(

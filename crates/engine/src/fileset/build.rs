@@ -1,5 +1,6 @@
-//! Making, checking and removing the real files of a fileset.
+//! Making and checking the real files of a fileset.
 
+use super::claim::{Refusal, claim};
 use super::{Files, Layout, PathBuffer, Sizes};
 use crate::data::{Depot, Destination};
 use crate::error::{LoadError, cure};
@@ -43,6 +44,8 @@ pub(crate) struct Site<'a> {
     pub(crate) real: bool,
     /// Whether an operation needs the metadata directory.
     pub(crate) metadata: bool,
+    /// Whether the load changes anything about the fileset.
+    pub(crate) changes: bool,
 }
 
 /// What a stamp calls a file.
@@ -93,36 +96,20 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
     if site.metadata {
         let path = site.directory.join(files.spec.metadata_directory());
         builder.create_directory(&path)?;
+        builder.claim(&path, files)?;
         remove_ours(&path, &files.layout).map_err(|(path, error)| builder.failed("unlink", path, &error))?;
         files.metadata = Some(builder.open_directory(&path)?);
     }
     let existing = files.spec.existing;
+    // Files that are only read may be anybody's.
+    if existing != Existing::Require || site.changes {
+        builder.claim(&builder.root, files)?;
+    }
     match existing {
         Existing::Require => builder.require(files),
         Existing::Reuse if builder.adopt(files)? => Ok(()),
         Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
     }
-}
-
-/// Removes the files and directories of a fileset, and its own directory if nothing else is left in it.
-pub(crate) fn remove(directory: &Path, spec: &Fileset) -> Result<(), LoadError> {
-    let layout = Layout::new(spec);
-    let metadata = directory.join(spec.metadata_directory());
-    for (path, own) in [(metadata, true), (root(directory, spec), !spec.directory.is_empty())] {
-        if !path.is_dir() {
-            continue;
-        }
-        remove_ours(&path, &layout).map_err(|(path, error)| setup_error(&spec.name, "unlink", path, &error))?;
-        if own {
-            match std::fs::remove_dir(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::DirectoryNotEmpty => {
-                    return Err(setup_error(&spec.name, "rmdir", path, &error));
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Removes every entry of a directory that the layout can have made, directories with what is in them.
@@ -152,6 +139,16 @@ fn setup_error(fileset: &str, call: &'static str, path: PathBuf, error: &std::io
 }
 
 impl Builder<'_> {
+    /// Makes sure that fstone may remove and overwrite what has the fileset's names in a directory.
+    fn claim(&self, path: &Path, files: &Files) -> Result<(), LoadError> {
+        claim(path, &files.layout, self.site.options.ownership).map_err(|refusal| match refusal {
+            Refusal::InTheWay(names) => {
+                LoadError::InTheWay { fileset: self.name.clone(), path: path.to_owned(), names }
+            }
+            Refusal::Failed(call, error) => self.failed(call, path.to_owned(), &error),
+        })
+    }
+
     fn failed(&self, call: &'static str, path: PathBuf, error: &std::io::Error) -> LoadError {
         setup_error(&self.name, call, path, error)
     }

@@ -126,8 +126,14 @@ impl Layout {
         }
     }
 
-    /// Whether a directory entry's name is one that this fileset gives: a prefix, digits, and for links and renamed
-    /// files a dot, a letter and digits.
+    /// What its files and directories are called, for the mark of a directory.
+    pub(crate) fn claim(&self) -> String {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        format!("files {:?} directories {:?}", text(self.file_prefix.text()), text(&self.directory_prefix))
+    }
+
+    /// Whether a directory entry's name is one that this fileset gives: a prefix and a number as fstone writes it, and
+    /// behind that ".r" for a renamed file, or ".l" or ".s" and a number for a link.
     pub(crate) fn is_ours(&self, name: &[u8], directory: bool) -> bool {
         let prefix = if directory { &*self.directory_prefix } else { self.file_prefix.text() };
         name.strip_prefix(prefix).is_some_and(|rest| is_number(rest, !directory))
@@ -137,19 +143,22 @@ impl Layout {
     pub(crate) fn number_of(&self, name: &[u8]) -> Option<u32> {
         let rest = name.strip_prefix(self.file_prefix.text())?;
         let digits = rest.strip_suffix(b".r").unwrap_or(rest);
-        std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?.parse().ok()
+        std::str::from_utf8(digits).ok().filter(|digits| is_number(digits.as_bytes(), false))?.parse().ok()
     }
 }
 
-/// Digits, and if `tailed` a tail as of links behind them.
+/// A number without leading zeros, and if `tailed` a tail as of links and renamed files behind it.
 fn is_number(text: &[u8], tailed: bool) -> bool {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    match &text[digits..] {
-        _ if digits == 0 => false,
-        [] => true,
-        [b'.', b'r' | b'l' | b's', number @ ..] => tailed && number.iter().all(u8::is_ascii_digit),
-        _ => false,
-    }
+    let (number, tail) = text.split_at(digits);
+    let written = digits == 1 || (digits > 1 && number[0] != b'0');
+    written
+        && match tail {
+            [] => true,
+            b".r" => tailed,
+            [b'.', b'l' | b's', number @ ..] => tailed && is_number(number, false),
+            _ => false,
+        }
 }
 
 #[cfg(test)]
@@ -204,12 +213,26 @@ mod tests {
         for name in ["file0", "file12", "file3.r", "file3.l17", "file3.s0"] {
             assert!(layout.is_ours(name.as_bytes(), false), "{name}");
         }
-        for name in ["file", "file.txt", "file1.txt", "files", "file1.rs", "file1.bak", "1", "dir1"] {
+        for name in [
+            "file",
+            "file.txt",
+            "file1.txt",
+            "files",
+            "file1.rs",
+            "file1.bak",
+            "1",
+            "dir1",
+            "file0042",
+            "file00",
+            "file1.r2",
+            "file1.l",
+            "file1.l01",
+        ] {
             assert!(!layout.is_ours(name.as_bytes(), false), "{name}");
         }
         assert_eq!(layout.number_of(b"file12"), Some(12));
         assert_eq!(layout.number_of(b"file12.r"), Some(12));
-        for name in ["file12.l0", "file", "file+1", "other1", "file99999999999"] {
+        for name in ["file12.l0", "file", "file+1", "other1", "file99999999999", "file012"] {
             assert_eq!(layout.number_of(name.as_bytes()), None, "{name}");
         }
         assert!(layout.is_ours(b"dir7", true));

@@ -1,15 +1,17 @@
 //! The files a load works on: which there are, how they are called, how large they are, and how they came to be.
 //!
 //! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its [`path`];
-//! [`size`] draws sizes; [`build`] makes, checks and removes the real files.
+//! [`size`] draws sizes; [`build`] makes and checks the real files, in a directory that a `claim` was laid to.
 
 pub(crate) mod build;
+mod claim;
 mod growing;
 mod layout;
 mod path;
 mod size;
 mod table;
 
+pub(crate) use claim::MARK;
 pub(crate) use growing::Growing;
 pub(crate) use layout::Layout;
 pub(crate) use path::PathBuffer;

@@ -1,5 +1,6 @@
 //! Looking at directories.
 
+use crate::fileset::MARK;
 use crate::io::{Io, kernel};
 use crate::measure::Call;
 use crate::worker::{Halt, Outcome, Worker};
@@ -57,7 +58,11 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<(
         }
         worker.path.clear().text(directory.to_bytes());
         let mut names: Vec<(CString, Option<bool>)> = Vec::new();
-        let listed = list(worker, files.directory(), |name, kind| names.push((name.to_owned(), kind)));
+        let listed = list(worker, files.directory(), |name, kind| {
+            if name.to_bytes() != MARK.as_bytes() {
+                names.push((name.to_owned(), kind));
+            }
+        });
         match listed {
             // It went while we were on the way to it, which is no failure of the walk.
             Err(Halt::Fault(fault)) if fault.errno() == Errno::NOENT && directory.as_c_str() != c"." => continue,

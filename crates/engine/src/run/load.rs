@@ -1,9 +1,8 @@
-//! What a caller can have done: a load run, its files made, or its files removed.
+//! What a caller can have done: a load run, or its files made.
 
 use super::null;
-use super::running::{Running, open_directory};
+use super::running::Running;
 use crate::error::LoadError;
-use crate::fileset::build;
 use crate::options::RunOptions;
 use crate::plan::check;
 use fstone_model::workload::IoEngineKind;
@@ -53,13 +52,4 @@ pub fn prepare(workload: &Workload, directory: &Path, options: &RunOptions<'_>) 
         bytes: running.files.iter().map(|files| files.table.total_bytes()).sum(),
         elapsed: started.elapsed(),
     })
-}
-
-/// Removes the files and directories of a workload's filesets. What is not of their making stays.
-///
-/// # Errors
-/// When something cannot be removed.
-pub fn cleanup(workload: &Workload, directory: &Path) -> Result<(), LoadError> {
-    open_directory(directory)?;
-    workload.filesets.iter().try_for_each(|fileset| build::remove(directory, fileset))
 }

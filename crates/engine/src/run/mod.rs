@@ -11,4 +11,4 @@ mod pretend;
 mod report;
 mod running;
 
-pub use load::{Prepared, cleanup, prepare, run};
+pub use load::{Prepared, prepare, run};

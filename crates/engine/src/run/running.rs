@@ -27,7 +27,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 /// Point of a series when the workload does not say.
 const USUAL_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(super) fn open_directory(directory: &Path) -> Result<rustix::fd::OwnedFd, LoadError> {
+fn open_directory(directory: &Path) -> Result<rustix::fd::OwnedFd, LoadError> {
     rustix::fs::open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| LoadError::Directory { path: directory.to_owned(), errno })
 }
@@ -131,7 +131,8 @@ impl<'a> Running<'a> {
                 options: self.options,
                 index: index as u32,
                 real: self.real(),
-                metadata: uses_metadata(self.workload, index),
+                metadata: uses(self.workload, index, &|operation| *operation == Operation::Metadata),
+                changes: uses(self.workload, index, &|operation| operation.nature().changes()),
             };
             build::build(&mut self.files[index], site)?;
             self.built[index] = true;
@@ -348,11 +349,12 @@ fn filesets_of(phase: &Phase, count: usize) -> Vec<usize> {
         .collect()
 }
 
-fn uses_metadata(workload: &Workload, fileset: usize) -> bool {
+/// Whether an action on the fileset is of such a kind.
+fn uses(workload: &Workload, fileset: usize, kind: &dyn Fn(&Operation) -> bool) -> bool {
     let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
-    groups.flat_map(|group| group.actions.all()).any(|action| {
-        action.operation == Operation::Metadata && action.fileset.is_none_or(|index| index as usize == fileset)
-    })
+    groups
+        .flat_map(|group| group.actions.all())
+        .any(|action| kind(&action.operation) && action.fileset.is_none_or(|index| index as usize == fileset))
 }
 
 /// User and system time of the process, in nanoseconds.

@@ -1,7 +1,7 @@
 //! What every I/O engine must do, on disk and in memory.
 
 use crate::support::*;
-use fstone_engine::{RunOptions, Unobserved, verify};
+use fstone_engine::{Ownership, RunOptions, Unobserved, verify};
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
@@ -31,7 +31,13 @@ fn everywhere(check: impl Fn(IoSettings, &Path)) {
 
 fn verified(workload: &Workload, directory: &Path) -> fstone_engine::Verification {
     let cancel = AtomicBool::new(false);
-    let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false };
+    let options = RunOptions {
+        seed: 1,
+        cancel: &cancel,
+        observer: &Unobserved,
+        measure_null: false,
+        ownership: Ownership::Marked,
+    };
     verify(workload, directory, &options).expect("files can be read")
 }
 

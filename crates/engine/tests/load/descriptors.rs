@@ -82,7 +82,13 @@ fn new_files_are_kept_and_removed_ones_are_let_go() {
     load.series_interval = std::time::Duration::from_millis(10);
     let before = open_descriptors();
     let cancel = std::sync::atomic::AtomicBool::new(false);
-    let options = fstone_engine::RunOptions { seed: 1, cancel: &cancel, observer: &Most(&watch), measure_null: false };
+    let options = fstone_engine::RunOptions {
+        seed: 1,
+        cancel: &cancel,
+        observer: &Most(&watch),
+        measure_null: false,
+        ownership: fstone_engine::Ownership::Marked,
+    };
     let report = fstone_engine::run(&load, directory.path(), &options).expect("the engine works");
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     let names = files_below(directory.path()).len();

@@ -1,7 +1,7 @@
 //! What the kernel refuses is data: operation, call, path, errno and count, under both policies.
 
 use crate::support::*;
-use fstone_engine::{Observer, RunOptions, run};
+use fstone_engine::{Observer, Ownership, RunOptions, run};
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::{Path, PathBuf};
@@ -139,7 +139,13 @@ fn a_file_that_vanishes() {
         load.on_error = on_error;
         let remove = || std::fs::remove_file(directory.path().join("data/file0")).expect("it was built");
         let (observer, cancel) = (AtBegin(&remove), AtomicBool::new(false));
-        let options = RunOptions { seed: 1, cancel: &cancel, observer: &observer, measure_null: false };
+        let options = RunOptions {
+            seed: 1,
+            cancel: &cancel,
+            observer: &observer,
+            measure_null: false,
+            ownership: Ownership::Marked,
+        };
         let report = run(&load, directory.path(), &options).expect("the engine works");
         expect(&report, on_error, &load, "ENOENT", "open");
         assert_eq!(report.errors[0].path, "data/file0");
@@ -147,7 +153,13 @@ fn a_file_that_vanishes() {
         load.phases[0].groups[0].open = OpenPolicy::KeepOpen;
         let cut = || std::fs::write(directory.path().join("data/file0"), b"").expect("it was built");
         let (observer, cancel) = (AtBegin(&cut), AtomicBool::new(false));
-        let options = RunOptions { seed: 1, cancel: &cancel, observer: &observer, measure_null: false };
+        let options = RunOptions {
+            seed: 1,
+            cancel: &cancel,
+            observer: &observer,
+            measure_null: false,
+            ownership: Ownership::Marked,
+        };
         let report = run(&load, directory.path(), &options).expect("the engine works");
         expect(&report, on_error, &load, "ENODATA", "read");
         assert_eq!(report.errors[0].path, "data/file0");

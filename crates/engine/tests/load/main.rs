@@ -5,5 +5,6 @@ mod conformance;
 mod descriptors;
 mod faults;
 mod ffsb;
+mod ownership;
 mod support;
 mod timing;

@@ -1,6 +1,6 @@
 //! Workloads put together, and places to run them.
 
-use fstone_engine::{LoadError, RunOptions, Unobserved, run};
+use fstone_engine::{LoadError, Ownership, RunOptions, Unobserved, run};
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
@@ -108,7 +108,11 @@ pub(crate) fn workload(fileset: Fileset, group: ThreadGroup, stop: Stop) -> Work
 
 pub(crate) fn try_run(workload: &Workload, directory: &Path, seed: u64) -> Result<LoadReport, LoadError> {
     let cancel = AtomicBool::new(false);
-    run(workload, directory, &RunOptions { seed, cancel: &cancel, observer: &Unobserved, measure_null: false })
+    run(
+        workload,
+        directory,
+        &RunOptions { seed, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership: Ownership::Marked },
+    )
 }
 
 /// Runs it and checks what must hold of every report.
@@ -134,11 +138,14 @@ pub(crate) fn flawless(workload: &Workload, directory: &Path) -> LoadReport {
     report
 }
 
-/// Files below a directory, with their sizes.
+/// Files below a directory but for fstone's marks, with their sizes.
 pub(crate) fn files_below(directory: &Path) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry").path();
+        if path.ends_with(".fstone") {
+            continue;
+        }
         if path.is_dir() && !path.is_symlink() {
             found.extend(files_below(&path));
         } else {

@@ -1,7 +1,7 @@
 //! When a load ends, how it is paced, who is told, and what becomes of errors.
 
 use crate::support::*;
-use fstone_engine::{LoadError, Observer, Progress, RunOptions, Unobserved, cleanup, prepare, run};
+use fstone_engine::{LoadError, Observer, Ownership, Progress, RunOptions, Unobserved, prepare, run};
 use fstone_model::workload::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,7 +93,8 @@ fn an_observer_sees_the_measured_interval_and_progress() {
     let ageing = Phase { name: "ageing".into(), measured: false, stop: operations(100), ..load.phases[0].clone() };
     load.phases.insert(0, ageing);
     let (watcher, cancel) = (Watcher::default(), AtomicBool::new(false));
-    let options = RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: true };
+    let options =
+        RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: true, ownership: Ownership::Marked };
     let report = run(&load, directory.path(), &options).expect("the engine works");
     assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end"]);
     let progress = watcher.progress.lock().expect("alone");
@@ -115,7 +116,8 @@ fn cancelling_ends_within_an_operation() {
     let mut load = workload(fileset(4, 64 << 10), group(3, reads()), Stop::default());
     load.phases[0].groups.push(sleepy);
     let (watcher, cancel) = (Watcher::default(), AtomicBool::new(false));
-    let options = RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: false };
+    let options =
+        RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: false, ownership: Ownership::Marked };
     let result = std::thread::scope(|scope| {
         let running = scope.spawn(|| run(&load, directory.path(), &options));
         while watcher.events.lock().expect("alone").is_empty() {
@@ -160,14 +162,20 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
 }
 
 #[test]
-fn filesets_are_prepared_reused_and_cleaned_up() {
+fn filesets_are_prepared_and_reused() {
     let directory = in_memory();
     let cancel = AtomicBool::new(false);
-    let options = RunOptions { seed: 3, cancel: &cancel, observer: &fstone_engine::Unobserved, measure_null: false };
+    let options = RunOptions {
+        seed: 3,
+        cancel: &cancel,
+        observer: &fstone_engine::Unobserved,
+        measure_null: false,
+        ownership: Ownership::Marked,
+    };
     let mut files = fileset(50, 10_000);
     files.directories = Directories::Tree { width: 3, depth: 2 };
     files.existing = Existing::Reuse;
-    let load = workload(files, group(1, reads()), operations(10));
+    let mut load = workload(files, group(1, reads()), operations(10));
     let prepared = prepare(&load, directory.path(), &options).expect("room");
     assert_eq!((prepared.files, prepared.bytes), (50, 500_000));
     let made = |path: &str| std::fs::metadata(path).and_then(|metadata| metadata.modified()).expect("it is there");
@@ -183,7 +191,9 @@ fn filesets_are_prepared_reused_and_cleaned_up() {
     assert_eq!(files_below(directory.path()), first);
     let foreign = directory.path().join("data/keep.txt");
     std::fs::write(&foreign, b"mine").expect("writable");
-    cleanup(&load, directory.path()).expect("removable");
+    load.filesets[0].amount = Amount::Files(0);
+    load.filesets[0].existing = Existing::Rebuild;
+    prepare(&load, directory.path(), &options).expect("all of it can go");
     assert_eq!(files_below(directory.path()), [(foreign.to_string_lossy().into_owned(), 4)]);
 }
 
@@ -253,7 +263,10 @@ fn every_other_operation_works() {
             assert_eq!(operation.invocations, u64::from(threads), "{}", operation.name);
         }
         // Everything it made, links included, is recognised and goes.
-        cleanup(&load, directory.path()).expect("removable");
+        let mut empty = load.clone();
+        empty.filesets[0].amount = Amount::Files(0);
+        empty.phases.clear();
+        flawless(&empty, directory.path());
         assert_eq!(files_below(directory.path()), []);
     }
 }
@@ -285,7 +298,13 @@ fn the_own_cost_is_taken_with_the_files_that_the_load_began_with() {
         let round = Action { choice: FileChoice::RoundRobin, ..action(operation) };
         let load = workload(files, group(1, mix(&[(1, round)])), once());
         let cancel = AtomicBool::new(false);
-        let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: true };
+        let options = RunOptions {
+            seed: 1,
+            cancel: &cancel,
+            observer: &Unobserved,
+            measure_null: true,
+            ownership: Ownership::Marked,
+        };
         let report = run(&load, directory.path(), &options).expect("the engine works");
         assert_eq!(report.invocations(), 20_000);
         report.audit.null_ns_per_operation.expect("it was asked for")

@@ -82,6 +82,8 @@ impl Loader for EngineLoader {
             cancel: request.stop,
             observer: &Watcher(request),
             measure_null: request.measure_null,
+            // A filesystem or a directory that the trial itself made.
+            ownership: fstone_engine::Ownership::Own,
         };
         fstone_engine::run(request.workload, request.directory, &options).map_err(|error| match error {
             fstone_engine::LoadError::Interrupted => LoadFailure::Interrupted,

@@ -1,0 +1,73 @@
+//! Whose files a load may remove: its own.
+
+use crate::support::*;
+use fstone_engine::{LoadError, Ownership, RunOptions, Unobserved, run};
+use fstone_model::Workload;
+use fstone_model::workload::*;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn stats() -> Workload {
+    let mut files = fileset(10, 4096);
+    files.directory = String::new();
+    workload(files, group(1, mix(&[(1, action(Operation::Stat))])), operations(10))
+}
+
+fn run_as(load: &Workload, directory: &Path, ownership: Ownership) -> Result<(), LoadError> {
+    let cancel = AtomicBool::new(false);
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership };
+    run(load, directory, &options).map(|report| assert!(report.errors.is_empty(), "{:?}", report.errors))
+}
+
+#[test]
+fn files_that_fstone_did_not_make_are_refused_and_stay() {
+    let directory = on_disk();
+    for name in ["file7", "file0042"] {
+        std::fs::write(directory.path().join(name), b"mine").expect("writable");
+    }
+    let before = files_below(directory.path());
+    for existing in [Existing::Rebuild, Existing::Reuse] {
+        let mut load = stats();
+        load.filesets[0].existing = existing;
+        let refused = run_as(&load, directory.path(), Ownership::Marked).expect_err("they are not fstone's");
+        let LoadError::InTheWay { names, .. } = &refused else { panic!("{refused}") };
+        assert_eq!(names, &["file7", "file0042"]);
+        assert!(refused.to_string().contains("--overwrite"), "{refused}");
+        assert_eq!(files_below(directory.path()), before);
+    }
+    // Said so, what the fileset calls file7 is replaced. What it would never call so stays, now and later.
+    run_as(&stats(), directory.path(), Ownership::Overwrite).expect("it was said");
+    run_as(&stats(), directory.path(), Ownership::Marked).expect("it is marked");
+    let names: Vec<(String, u64)> = files_below(directory.path());
+    assert_eq!(names.len(), 11);
+    assert!(names.iter().any(|(name, size)| name.ends_with("/file0042") && *size == 4), "{names:?}");
+}
+
+/// Files that somebody else made may be read, but not written.
+#[test]
+fn files_that_are_required_belong_to_their_maker() {
+    let directory = on_disk();
+    for number in 0..10 {
+        std::fs::write(directory.path().join(format!("file{number}")), vec![7; 4096]).expect("writable");
+    }
+    let mut load = stats();
+    load.filesets[0].existing = Existing::Require;
+    run_as(&load, directory.path(), Ownership::Marked).expect("nothing is changed");
+    load.phases[0].groups[0].actions = mix(&[(1, action(Operation::Write(whole())))]);
+    let refused = run_as(&load, directory.path(), Ownership::Marked).expect_err("they would be overwritten");
+    assert!(matches!(refused, LoadError::InTheWay { .. }), "{refused}");
+    assert_eq!(std::fs::read(directory.path().join("file3")).expect("it is there"), vec![7; 4096]);
+    run_as(&load, directory.path(), Ownership::Own).expect("it is the load's own");
+    assert!(!directory.path().join(".fstone").exists());
+}
+
+/// The directory beside, where FFSB's metadata operation works, is somebody's as well.
+#[test]
+fn directories_beside_are_asked_for_too() {
+    let directory = on_disk();
+    std::fs::create_dir_all(directory.path().join("meta/dir3")).expect("writable");
+    let load = workload(fileset(2, 0), group(1, mix(&[(1, action(Operation::Metadata))])), operations(5));
+    let refused = run_as(&load, directory.path(), Ownership::Marked).expect_err("it is not fstone's");
+    assert!(refused.to_string().contains("dir3"), "{refused}");
+    assert!(directory.path().join("meta/dir3").is_dir());
+}
