@@ -14,7 +14,7 @@ pub struct LoadReport {
     pub setup_ns: u64,
     /// The measured interval: from the first operation's start to the end of the final sync.
     pub elapsed_ns: u64,
-    /// Its part without the final sync.
+    /// Its part without the final sync: until the last thread has closed its files.
     pub running_ns: u64,
     /// The final sync.
     pub sync_ns: u64,

@@ -38,6 +38,46 @@ fn an_ordinary_user_gets_every_row_without_asking() {
     assert_eq!(std::fs::read_dir(bench.work()).map_or(0, Iterator::count), 0, "the work directory is empty again");
 }
 
+/// jfs, ext2 and vfat pass no flush on from a sync: a row must not look fast because its data is in a cache.
+#[test]
+fn every_row_ends_with_a_flush_of_its_device() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    let kinds = ["ext4", "ext2", "jfs", "vfat"];
+    let rows: Vec<String> = kinds.iter().map(|kind| format!("\"{kind}\" = {{ type = \"{kind}\" }}")).collect();
+    study(&bench, &rows.join("\n"));
+    bench.succeed(&["run", "./tiny.toml", "--executor", "uml"]);
+    let json = bench.json();
+    let mut rows = 0;
+    for trial in support::trials(&json) {
+        let words = trial.to_string();
+        if !words.contains("completed") {
+            eprintln!("skipped: this kernel lacks one of {kinds:?}: {words:.300}");
+            continue;
+        }
+        let figures: Vec<&serde_json::Value> = figures_called("device flushes", trial);
+        assert!(!figures.is_empty(), "{words}");
+        assert!(figures.iter().all(|value| value.as_f64().is_some_and(|flushes| flushes >= 1.0)), "{words}");
+        rows += 1;
+    }
+    assert!(rows >= 2, "{json}");
+}
+
+/// The values of a metric, wherever they are in a trial.
+fn figures_called<'v>(metric: &str, value: &'v serde_json::Value) -> Vec<&'v serde_json::Value> {
+    let inside: Vec<&serde_json::Value> = match value {
+        serde_json::Value::Object(object) if object.get("metric").and_then(|name| name.as_str()) == Some(metric) => {
+            return object.get("value").into_iter().collect();
+        }
+        serde_json::Value::Object(object) => object.values().collect(),
+        serde_json::Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    inside.into_iter().flat_map(|inside| figures_called(metric, inside)).collect()
+}
+
 #[test]
 fn kernels_are_rows_of_one_table_and_ubd_is_marked_in_it() {
     if !has_uml() {

@@ -1,8 +1,9 @@
 //! Running a workload: filesets, phases with their threads, the final sync, the report.
 //!
 //! Reading order: [`run()`] in `load`; `running` takes a load through its phases; `phase` is one phase with its threads;
-//! `null` is the engine's own cost; `report` puts together what all found.
+//! `durable` is the sync; `null` is the engine's own cost; `report` puts together what all found.
 
+mod durable;
 mod load;
 mod names;
 mod null;

@@ -25,8 +25,10 @@ const TIMER_SLACK_NS: u64 = 1;
 /// How a phase went.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseEnd {
-    /// From the first operation's start to the last thread's end.
+    /// From the first operation's start until the last thread has closed its files and ended.
     pub(crate) running_ns: u64,
+    /// When that was, in ticks of the clock.
+    pub(crate) at: u64,
     pub(crate) first_done_ns: u64,
     pub(crate) last_done_ns: u64,
     /// CPU time of its threads.
@@ -106,6 +108,11 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
         look_on(load, watch, &gate, wanted);
         Ok(())
     })?;
+    if let Kept::Shared(shared) = &load.kept {
+        shared.close(|errno| load.collector.error("end", "close", "", errno));
+    }
+    // What filesystems write back when a file is closed (NFS, CIFS, FUSE) belongs to the interval.
+    let at = load.clock.now();
     let start = load.start.load(Ordering::Relaxed);
     let mut ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
     ends.sort_by_key(|(number, _)| *number);
@@ -113,7 +120,8 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
     let since = |tick: u64| load.clock.between(start, tick);
     let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
     Ok(PhaseEnd {
-        running_ns: since(last),
+        running_ns: since(at),
+        at,
         first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
         last_done_ns: since(last),
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),

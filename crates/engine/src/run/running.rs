@@ -1,5 +1,6 @@
 //! A load on its way through its phases.
 
+use super::durable::Durable;
 use super::names::{collector_of, names};
 use super::phase::{self, PhaseEnd, Watch};
 use super::pretend::pretended;
@@ -139,33 +140,24 @@ impl<'a> Running<'a> {
             any = true;
         }
         if any && self.real() {
-            self.sync().map_err(|(files, errno)| LoadError::Setup {
-                fileset: self.files[files].spec.name.clone(),
-                call: "syncfs",
-                path: build::root(self.directory, &self.files[files].spec),
-                errno,
-                cure: crate::error::cure(errno),
+            self.durable()?.sync(&self.files, self.workload.final_sync).map_err(|error| LoadError::Setup {
+                fileset: self.files[error.fileset].spec.name.clone(),
+                call: error.call,
+                path: error.path,
+                errno: error.errno,
+                cure: crate::error::cure(error.errno),
             })?;
         }
         self.report.setup_ns += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(())
     }
 
-    /// Makes everything that was written to the built filesets durable. The error says at which of them.
-    fn sync(&self) -> Result<(), (usize, rustix::io::Errno)> {
-        if self.workload.final_sync == FinalSync::Everything {
-            rustix::fs::sync();
-            return Ok(());
+    /// The filesystems of the filesets that are built.
+    fn durable(&self) -> Result<Durable, LoadError> {
+        if !self.real() {
+            return Ok(Durable::default());
         }
-        let mut devices = Vec::new();
-        for (index, files) in self.files.iter().enumerate().filter(|(index, _)| self.built[*index]) {
-            let device = rustix::fs::fstat(files.directory()).map_err(|errno| (index, errno))?.st_dev;
-            if !devices.contains(&device) {
-                crate::io::kernel::syncfs(files.directory()).map_err(|errno| (index, errno))?;
-                devices.push(device);
-            }
-        }
-        Ok(())
+        Durable::find(self.files.iter().enumerate().filter(|(index, _)| self.built[*index]))
     }
 
     /// All phases, the measured interval among them.
@@ -199,6 +191,7 @@ impl<'a> Running<'a> {
     }
 
     fn measured_phase(&mut self, number: usize, phase: &Phase, last: bool) -> Result<(), LoadError> {
+        let durable = self.durable()?;
         let begin = || self.options.observer.measured_begin();
         let before = std::cell::Cell::new(usage());
         let begin_all = || {
@@ -218,14 +211,15 @@ impl<'a> Running<'a> {
         let mut sync_error = None;
         if (last || halted) && self.real() && self.workload.final_sync != FinalSync::None && !self.cancelled() {
             self.options.observer.progress(&Progress { phase: "final sync".into(), ..Progress::default() });
-            let start = self.clock.now();
-            sync_error = self.sync().err();
-            sync_ns = self.clock.between(start, self.clock.now());
+            sync_error = durable.sync(&self.files, self.workload.final_sync).err();
+            // From the moment on when the last thread had closed its last file: nothing in between is free.
+            sync_ns = self.clock.between(end.at, self.clock.now());
+            self.report.warnings.extend(durable.warnings);
         }
         let after = usage();
         self.options.observer.measured_end();
-        if let Some((files, errno)) = sync_error {
-            self.collector.error("final sync", "syncfs", &self.files[files].spec.directory, errno);
+        if let Some(error) = sync_error {
+            self.collector.error("final sync", error.call, &error.path.to_string_lossy(), error.errno);
         }
         let report = &mut self.report;
         if self.measured.groups == 0 {

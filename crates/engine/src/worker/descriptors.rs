@@ -10,6 +10,7 @@ use crate::fileset::{Files, Growing};
 use crate::io::{Fd, kernel};
 use crate::plan::GroupPlan;
 use fstone_model::workload::OpenPolicy;
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -137,13 +138,20 @@ impl SharedDescriptors {
     }
 }
 
-impl Drop for SharedDescriptors {
-    fn drop(&mut self) {
+impl SharedDescriptors {
+    /// Closes all that are open, when no thread is at work any more, and tells what failed.
+    pub(crate) fn close(&self, mut failed: impl FnMut(Errno)) {
         for slot in self.slots.iter().flatten().flat_map(Growing::iter) {
-            if let Some(fd) = unpacked(slot.swap(0, Ordering::AcqRel)) {
-                // The figures are taken; whatever was to be durable has been synced.
-                let _ = kernel::close(fd);
+            if let Some(Err(errno)) = unpacked(slot.swap(0, Ordering::AcqRel)).map(kernel::close) {
+                failed(errno);
             }
         }
+    }
+}
+
+impl Drop for SharedDescriptors {
+    fn drop(&mut self) {
+        // Only where the phase did not come to its end are there any left.
+        self.close(|_| {});
     }
 }

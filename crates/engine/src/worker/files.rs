@@ -125,8 +125,9 @@ impl<E: Io> Worker<'_, E> {
     /// Closes what the thread keeps open.
     pub(crate) fn close_kept(&mut self) {
         for fd in std::mem::take(&mut self.own).into_all() {
-            // The load is over and its figures taken; nothing was written since the last fsync that was asked for.
-            let _ = self.io.close(fd);
+            if let Err(errno) = self.io.close(fd) {
+                self.load.collector.error("end", Call::Close.name(), "", errno);
+            }
         }
     }
 }

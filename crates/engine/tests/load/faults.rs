@@ -301,3 +301,67 @@ fn filling_and_ageing_to_a_utilization() {
     // Only the measured phase is in the figures.
     assert_eq!(report.invocations(), 10);
 }
+
+/// Flush requests that the device of a mounted filesystem has completed.
+struct Flushes {
+    counters: PathBuf,
+    at_begin: std::sync::atomic::AtomicU64,
+    within: std::sync::atomic::AtomicU64,
+}
+
+impl Flushes {
+    fn of(mounted: &Mounted) -> Self {
+        let device = rustix::fs::stat(&mounted.point).expect("it is mounted").st_dev;
+        let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+        let counters = PathBuf::from(format!("/sys/dev/block/{number}/stat"));
+        Self { counters, at_begin: 0.into(), within: 0.into() }
+    }
+
+    fn now(&self) -> u64 {
+        let text = std::fs::read_to_string(&self.counters).expect("every block device has counters");
+        text.split_whitespace().nth(15).and_then(|field| field.parse().ok()).expect("Linux 5.5 counts flushes")
+    }
+}
+
+impl Observer for Flushes {
+    fn measured_begin(&self) {
+        self.at_begin.store(self.now(), std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn measured_end(&self) {
+        let since = self.now() - self.at_begin.load(std::sync::atomic::Ordering::Relaxed);
+        self.within.store(since, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// Filesystems that leave data in the device's cache are not faster for it.
+#[test]
+fn the_final_sync_flushes_the_device_of_every_filesystem() {
+    let kinds: [(&str, &[&str], &str); 6] = [
+        ("ext2", &["-q", "-F"], ""),
+        ("jfs", &["-q"], ""),
+        ("vfat", &[], ""),
+        ("ext4", &["-q", "-F"], "barrier=0,"),
+        ("ext4", &["-q", "-F"], ""),
+        ("xfs", &["-q"], ""),
+    ];
+    for (kind, options, mount) in kinds {
+        let directory = on_disk();
+        let image = directory.path().join("image").to_string_lossy().into_owned();
+        std::fs::File::create(&image).and_then(|file| file.set_len(320 << 20)).expect("a fresh directory");
+        if let Err(why) = command(&format!("mkfs.{kind}"), &[options, &[image.as_str()]].concat()) {
+            eprintln!("skipped: mkfs.{kind}: {why}");
+            continue;
+        }
+        let options = format!("{mount}loop");
+        let Some(place) = Mounted::at(directory, &["-t", kind, "-o", &options, &image]) else { continue };
+        let mut load = creates(64 << 10, 20);
+        load.final_sync = FinalSync::Syncfs;
+        let (flushes, cancel) = (Flushes::of(&place), AtomicBool::new(false));
+        let options =
+            RunOptions { seed: 1, cancel: &cancel, observer: &flushes, measure_null: false, ownership: Ownership::Own };
+        let report = run(&load, &place.point, &options).expect("the engine works");
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
+        assert!(flushes.within.into_inner() >= 1, "{kind} {mount}: no flush inside the interval");
+    }
+}
