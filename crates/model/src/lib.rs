@@ -1,9 +1,10 @@
 //! Pure data: the words of fstone and nothing else.
 //!
 //! Reading order: [`study`] is what a study file means once it is read (a [`study::Plan`] of [`study::Cell`]s);
-//! [`kernels`] puts a plan under other kernels; [`workload`] is what a load does, and [`nature`] what its operations need; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
-//! figure with its unit and direction; [`histogram`] and [`load`] are the load engine's own results; [`inventory`]
-//! is the machine; [`dataset`] is what a report is made of.
+//! [`kernels`] puts a plan under other kernels; [`step`] lists the kinds of steps; [`workload`] is what a load does, and
+//! [`nature`] what its operations need; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
+//! figure with its unit and direction, and the steps that have it; [`histogram`] and [`load`] are the load engine's own
+//! results; [`inventory`] is the machine; [`dataset`] is what a report is made of.
 //!
 //! This crate does no I/O, reads no clock and draws no random number, and depends on none of the other crates.
 
@@ -17,6 +18,7 @@ pub mod metric;
 pub mod nature;
 pub mod outcome;
 pub mod result;
+pub mod step;
 pub mod study;
 pub mod units;
 pub mod workload;
@@ -28,5 +30,6 @@ pub use load::LoadReport;
 pub use metric::{Better, Figure, Unit};
 pub use outcome::Outcome;
 pub use result::{StepResult, Trial};
+pub use step::StepKind;
 pub use study::{Cell, Plan, Step};
 pub use workload::Workload;

@@ -3,7 +3,7 @@
 //! A metric is defined once, as a line in [`catalog`], with the kinds of steps that have it; `show = [...]` in a study,
 //! the columns of a table, the axis of a plot and the rows of the store all use that name.
 
-use crate::study::StepKind;
+use crate::StepKind;
 use serde::{Deserialize, Serialize};
 
 /// What a value counts. Values are always stored in the base unit named here; scaling is the report's.

@@ -4,7 +4,7 @@
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
 use crate::check::checked;
-use crate::{Workload, result::TrialId, units};
+use crate::{StepKind, Workload, result::TrialId, units};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -253,72 +253,6 @@ pub enum StepAction {
         /// Relative path in the filesystem.
         target: String,
     },
-}
-
-/// What kind of thing a step does, without its particulars: metrics say by these which steps have them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepKind {
-    /// [`StepAction::Mkfs`].
-    Mkfs,
-    /// [`StepAction::Mount`].
-    Mount,
-    /// [`StepAction::Load`].
-    Load,
-    /// [`StepAction::Command`].
-    Command,
-    /// [`StepAction::Remount`].
-    Remount,
-    /// [`StepAction::Unmount`].
-    Unmount,
-    /// [`StepAction::Sync`].
-    Sync,
-    /// [`StepAction::DropCaches`].
-    DropCaches,
-    /// [`StepAction::Trim`].
-    Trim,
-    /// [`StepAction::Fsck`].
-    Fsck,
-    /// [`StepAction::Fragmentation`].
-    Fragmentation,
-    /// [`StepAction::CopyIn`].
-    CopyIn,
-}
-
-impl StepKind {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::Mkfs,
-        Self::Mount,
-        Self::Load,
-        Self::Command,
-        Self::Remount,
-        Self::Unmount,
-        Self::Sync,
-        Self::DropCaches,
-        Self::Trim,
-        Self::Fsck,
-        Self::Fragmentation,
-        Self::CopyIn,
-    ];
-
-    /// Its name in study files, and the default name of such a step.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mkfs => "mkfs",
-            Self::Mount => "mount",
-            Self::Load => "load",
-            Self::Command => "command",
-            Self::Remount => "remount",
-            Self::Unmount => "unmount",
-            Self::Sync => "sync",
-            Self::DropCaches => "drop-caches",
-            Self::Trim => "trim",
-            Self::Fsck => "fsck",
-            Self::Fragmentation => "fragmentation",
-            Self::CopyIn => "copy-in",
-        }
-    }
 }
 
 impl StepAction {

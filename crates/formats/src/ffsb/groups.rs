@@ -3,7 +3,7 @@
 use super::{
     keyword::Part,
     profile::{CALLS, Dialect, Group, Op, ReadSettings, Stats, WriteSettings},
-    resolve::{MAXIMUM_BLOCK, MAXIMUM_SECONDS, Resolver},
+    resolver::{MAXIMUM_BLOCK, MAXIMUM_SECONDS, Resolver},
     sections::{Section, Setting, Value},
 };
 use crate::diagnostic::{Diagnostic, closest};

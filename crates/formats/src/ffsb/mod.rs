@@ -6,7 +6,7 @@
 //! `docs/formats/ffsb.md` says, option by option, what differs from the original and why.
 //!
 //! Reading order: `lines` and `sections` read the text, `old` rewrites the 4.x dialect as sections, `inherit` spells
-//! out what sections take over from each other, `resolve` checks everything and makes the profile, `workload` says it in
+//! out what sections take over from each other, `groups` checks threadgroups, `resolve` the rest, and makes the profile, `workload` says it in
 //! the words of the model.
 //!
 //! The format was learnt from FFSB's documentation and from running it; no code is taken from it.
@@ -21,6 +21,7 @@ mod old;
 mod print;
 mod profile;
 mod resolve;
+mod resolver;
 mod sections;
 #[cfg(test)]
 mod tests;

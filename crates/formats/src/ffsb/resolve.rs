@@ -5,23 +5,16 @@ use super::{
     findings::Findings,
     inherit,
     keyword::Part,
-    old,
     profile::{Ageing, Filesystem, Group, Profile},
+    resolver::{MAXIMUM_BLOCK, MAXIMUM_SECONDS, Resolver},
     sections::{Section, Value},
 };
-use crate::{
-    Span,
-    diagnostic::{Diagnostic, Severity},
-};
+use crate::{Span, diagnostic::Diagnostic};
 use fstone_model::workload::{Amount, SizeDistribution};
 use std::{collections::HashMap, time::Duration};
 
 /// FFSB's default for `create_blocksize` and `age_blocksize`.
 const DEFAULT_BLOCK: u64 = 4096;
-/// Every thread has a buffer of this size; more is a typing error.
-pub(super) const MAXIMUM_BLOCK: u64 = 1 << 30;
-/// A year; longer is a typing error, and sums of times stay far from their limits.
-pub(super) const MAXIMUM_SECONDS: u64 = 366 * 24 * 3600;
 /// Files, or directories; more than a filesystem can hold.
 const MAXIMUM_FILES: u64 = u32::MAX as u64;
 
@@ -117,37 +110,7 @@ fn distinct_locations(filesystems: &[&Section], findings: &mut Findings) {
     }
 }
 
-pub(super) struct Resolver<'a, 'f> {
-    pub(super) dialect: Dialect,
-    pub(super) filesystems: &'a [&'a Section],
-    pub(super) findings: &'f mut Findings,
-}
-
 impl Resolver<'_, '_> {
-    /// How the profile's dialect spells a keyword.
-    pub(super) fn spelled(&self, keyword: &'static str) -> &'static str {
-        if self.dialect == Dialect::V4 { old::spelling(keyword) } else { keyword }
-    }
-
-    pub(super) fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.findings.push(Diagnostic::error(span, message).help(help));
-    }
-
-    pub(super) fn warning(&mut self, span: Span, message: impl FnOnce() -> String) {
-        self.findings.push_with(Severity::Warning, || Diagnostic::warning(span, message()));
-    }
-
-    /// A number that is at most `limit`.
-    pub(super) fn limited(&mut self, section: &Section, keyword: &'static str, limit: u64) -> u64 {
-        let number = section.number(keyword);
-        if number > limit {
-            let message = format!("`{}` is too large", self.spelled(keyword));
-            self.findings
-                .push(Diagnostic::error(section.span_of(keyword), message).label(format!("expected at most {limit}")));
-        }
-        number.min(limit)
-    }
-
     fn seconds(&mut self, root: &Section, options: Options) -> Duration {
         let seconds = self.limited(root, "time", MAXIMUM_SECONDS);
         Duration::from_secs(options.seconds.unwrap_or(seconds).min(MAXIMUM_SECONDS))

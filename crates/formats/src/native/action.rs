@@ -1,8 +1,8 @@
 //! An action of a workload file: an operation, and on which files.
 
 use super::{
-    read::{block, bytes, flag, text, word},
     surface::{ActionSurface, DistributionSurface, DistributionWord, PatternWord, TransferSurface},
+    value::{block, bytes, flag, text, word},
 };
 use crate::{
     decode::{Field, Keys, Nothing, Text, Word, listed},

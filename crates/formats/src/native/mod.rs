@@ -9,6 +9,7 @@ mod parameter;
 mod print;
 mod read;
 mod surface;
+mod value;
 
 pub use parameter::{ApplyError, Parameter, Quantity, apply, has};
 pub use print::print;

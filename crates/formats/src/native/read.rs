@@ -6,9 +6,10 @@ use super::{
         ActionSurface, DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, PhaseSurface,
         SizeSurface, SizeTable, StopSurface, WorkloadFile,
     },
+    value::{block, bytes, flag, or, small, text, word},
 };
 use crate::{
-    decode::{At, Count, Field, Flag, Listed, Share, Size, Text, Time, Word, document},
+    decode::{At, Count, Field, Share, Text, Time, document},
     diagnostic::{Diagnostic, Diagnostics, Report, Source, Span},
 };
 use fstone_model::workload::{
@@ -26,9 +27,6 @@ pub const MAXIMUM_BYTES: usize = 1 << 20;
 pub(super) const DEFAULT_BUILD_BLOCK_BYTES: u64 = 64 << 10;
 /// A point of the series, unless the file says otherwise.
 pub(super) const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_secs(1);
-/// The largest block: what the kernel moves in one call.
-const MAXIMUM_BLOCK_BYTES: u64 = 1 << 30;
-
 /// Reads a workload file.
 ///
 /// # Errors
@@ -41,31 +39,6 @@ pub fn parse(source: &Source) -> Result<Workload, Diagnostics> {
     let workload = document(&mut report).and_then(|surface| workload(&surface, &mut report));
     let (workload, _warnings) = report.finish(workload)?;
     Ok(workload.expect("there is a workload, or an error"))
-}
-
-/// The value of a key, or its default.
-pub(super) fn or<T: Clone, U>(field: Option<&Field<T>>, default: U, value: impl Fn(T) -> U) -> U {
-    field.map_or(default, |field| value(field.value.clone()))
-}
-
-pub(super) fn word<T: Word>(field: Option<&Field<Listed<T>>>, default: T) -> T {
-    or(field, default, |Listed(word)| word)
-}
-
-pub(super) fn flag(field: Option<&Field<Flag>>, default: bool) -> bool {
-    or(field, default, |Flag(flag)| flag)
-}
-
-pub(super) fn bytes(field: Option<&Field<Size>>) -> u64 {
-    or(field, 0, |Size(bytes)| bytes)
-}
-
-pub(super) fn text(field: Option<&Field<Text>>, default: &str) -> String {
-    or(field, default.to_owned(), |Text(text)| text)
-}
-
-pub(super) fn small<const MAX: u64>(field: Option<&Field<Count<1, MAX>>>) -> u32 {
-    or(field, 1, |Count(count)| u32::try_from(count).expect("the type allows no more"))
 }
 
 fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
@@ -232,14 +205,6 @@ fn size(surface: &SizeSurface, span: Span, report: &mut Report) -> SizeDistribut
         report.push(Diagnostic::error(span, "a distribution around 0 bytes has only empty files"));
     }
     distribution
-}
-
-pub(super) fn block(field: &Field<Size>, report: &mut Report) -> u64 {
-    let Size(bytes) = field.value;
-    if !(1..=MAXIMUM_BLOCK_BYTES).contains(&bytes) {
-        report.push(Diagnostic::error(field.span, "no block can have this size").label("expected 1 byte to 1 GiB"));
-    }
-    bytes
 }
 
 fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phase {

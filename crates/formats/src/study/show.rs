@@ -5,9 +5,9 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span, closest},
 };
 use fstone_model::{
-    Workload,
+    StepKind, Workload,
     metric::{Metric, catalog},
-    study::{Column, StepAction, StepKind},
+    study::{Column, StepAction},
 };
 
 /// What can be told of an operation's latency.

@@ -6,10 +6,10 @@ use fstone_lab::{
     run::carry_out::{LabOptions, RunEnd, carry_out},
 };
 use fstone_model::{
-    Outcome, Step, Trial, Workload,
+    Outcome, Step, StepKind, Trial, Workload,
     metric::catalog,
     result::StepResult,
-    study::{DeviceSpec, FsckMode, StepAction, StepKind},
+    study::{DeviceSpec, FsckMode, StepAction},
     workload::{
         Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset,
         FinalSync, FsyncPolicy, IoSettings, Naming, OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop,

@@ -1,0 +1,67 @@
+//! Kinds of steps.
+
+/// What kind of thing a step does, without its particulars: metrics say by these which steps have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepKind {
+    /// Makes the filesystem.
+    Mkfs,
+    /// Mounts it.
+    Mount,
+    /// Runs a load.
+    Load,
+    /// Runs a command.
+    Command,
+    /// Unmounts, drops caches and mounts again.
+    Remount,
+    /// Unmounts.
+    Unmount,
+    /// sync(2).
+    Sync,
+    /// Drops the page, dentry and inode caches.
+    DropCaches,
+    /// FITRIM.
+    Trim,
+    /// Checks the filesystem.
+    Fsck,
+    /// Counts extents per file.
+    Fragmentation,
+    /// Copies files of the host into the filesystem.
+    CopyIn,
+}
+
+impl StepKind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Mkfs,
+        Self::Mount,
+        Self::Load,
+        Self::Command,
+        Self::Remount,
+        Self::Unmount,
+        Self::Sync,
+        Self::DropCaches,
+        Self::Trim,
+        Self::Fsck,
+        Self::Fragmentation,
+        Self::CopyIn,
+    ];
+
+    /// Its name in study files, and the default name of such a step.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mkfs => "mkfs",
+            Self::Mount => "mount",
+            Self::Load => "load",
+            Self::Command => "command",
+            Self::Remount => "remount",
+            Self::Unmount => "unmount",
+            Self::Sync => "sync",
+            Self::DropCaches => "drop-caches",
+            Self::Trim => "trim",
+            Self::Fsck => "fsck",
+            Self::Fragmentation => "fragmentation",
+            Self::CopyIn => "copy-in",
+        }
+    }
+}
