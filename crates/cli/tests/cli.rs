@@ -1,6 +1,7 @@
 //! The binary as a user meets it: what it prints, what it exits with, and what it leaves on the machine.
 
 mod dropin;
+mod foreign;
 mod guests;
 mod safety;
 mod support;
@@ -54,7 +55,7 @@ fn models_are_listed_printed_and_refused_with_their_names() {
 #[test]
 fn a_cause_is_told_once() {
     let bench = Bench::new();
-    fs::create_dir_all(bench.store()).expect("a directory where the store should be");
+    fs::create_dir(bench.store()).expect("a directory where the store should be");
     let (code, _, err) = bench.run(&["list", "runs"]);
     assert_eq!(code, 5, "{err}");
     assert_eq!(err.matches("disk I/O error").count(), 1, "{err}");

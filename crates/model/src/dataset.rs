@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct Run {
     /// The run's number in its store, from 1.
     pub id: u64,
+    /// Which run it is, wherever it is kept: a UUID, given when it began. Runs of before there were any have their start
+    /// and host in its place.
+    #[serde(default)]
+    pub identity: String,
     /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// When it ended; `None` while it runs, or when it was killed.
@@ -18,6 +22,27 @@ pub struct Run {
     pub plan: Plan,
     /// The machine.
     pub inventory: Inventory,
+}
+
+/// Longest identity, in bytes: enough for a time and a host's name.
+const IDENTITY_BYTES: usize = 300;
+
+impl Run {
+    /// Its identity; that of a run of before there were any is the one that every copy of it gets.
+    #[must_use]
+    pub fn identified(&self) -> String {
+        if self.identity.is_empty() {
+            format!("{}@{}", self.started_unix_ns, self.inventory.host)
+        } else {
+            self.identity.clone()
+        }
+    }
+
+    /// Whether its identity is one line of bounded length.
+    #[must_use]
+    pub fn has_plain_identity(&self) -> bool {
+        (1..=IDENTITY_BYTES).contains(&self.identity.len()) && !self.identity.chars().any(char::is_control)
+    }
 }
 
 /// A run and its finished trials, in the order they ran.

@@ -53,6 +53,17 @@ impl Store {
         Ok(Self { connection, path: path.to_owned() })
     }
 
+    /// A store without a name, which is gone when it is dropped: SQLite keeps it in memory, and what becomes large in a file
+    /// that no directory lists.
+    pub(crate) fn nameless() -> rusqlite::Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags("", flags)?;
+        configure(&connection)?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        schema::migrate(&mut connection)?;
+        Ok(Self { connection, path: PathBuf::new() })
+    }
+
     /// Opens a store for reading only. Nothing is made or migrated. Works on a store that this user cannot write,
     /// even on read-only media, as long as no crashed writer left a log beside it that has to be worked in.
     ///

@@ -28,6 +28,10 @@ pub struct RunSummary {
     pub started_unix_ns: u64,
     /// When it ended; `None` while it runs, or when it was killed.
     pub finished_unix_ns: Option<u64>,
+    /// Which run it is, wherever it is kept.
+    pub identity: String,
+    /// When it was imported; `None` for a run of this store's own.
+    pub imported_unix_ns: Option<u64>,
     /// Trials that have finished.
     pub trials: u64,
     /// Cells times the least number of repeats.
@@ -56,7 +60,8 @@ impl Store {
         let snapshot = self.snapshot()?;
         let mut runs = rows(
             &snapshot,
-            "SELECT run, study, title, quick, host, kernel, started_unix_ns, finished_unix_ns, planned_minimum
+            "SELECT run, study, title, quick, host, kernel, started_unix_ns, finished_unix_ns, planned_minimum, identity,
+                    imported_unix_ns
              FROM runs WHERE ?1 = 0 ORDER BY run",
             0,
             |row| {
@@ -69,6 +74,8 @@ impl Store {
                     kernel: row.get(5)?,
                     started_unix_ns: unsigned(row, 6)?,
                     finished_unix_ns: optional_unsigned(row, 7)?,
+                    identity: row.get(9)?,
+                    imported_unix_ns: optional_unsigned(row, 10)?,
                     trials: 0,
                     planned_minimum: unsigned(row, 8)?,
                     outcomes: Vec::new(),
@@ -110,19 +117,20 @@ impl Store {
     fn read(&self, run: u64, loads: Loads) -> Result<Dataset, ReadError> {
         let snapshot = self.snapshot()?;
         let number = run.cast_signed();
-        let (started_unix_ns, finished_unix_ns, command, plan, inventory) = snapshot
+        let (started_unix_ns, finished_unix_ns, command, plan, inventory, identity) = snapshot
             .query_row(
-                "SELECT started_unix_ns, finished_unix_ns, command, plan, inventory FROM runs WHERE run = ?",
+                "SELECT started_unix_ns, finished_unix_ns, command, plan, inventory, identity FROM runs WHERE run = ?",
                 [number],
                 |row| {
                     let texts: (String, String, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
-                    Ok((unsigned(row, 0)?, optional_unsigned(row, 1)?, texts.0, texts.1, texts.2))
+                    Ok((unsigned(row, 0)?, optional_unsigned(row, 1)?, texts.0, texts.1, texts.2, row.get(5)?))
                 },
             )
             .optional()?
             .ok_or(ReadError::NoSuchRun { run })?;
         let run = Run {
             id: run,
+            identity,
             started_unix_ns,
             finished_unix_ns,
             command: from_json("the command line", &command)?,

@@ -9,7 +9,8 @@ use fstone_model::{Cell, Plan, Trial};
 use rusqlite::{Connection, Params, params};
 
 impl Store {
-    /// Records a run's plan and machine, and gives the run its number; `run.id` is not looked at.
+    /// Records a run's plan and machine, and gives the run its number; `run.id` is not looked at. What is
+    /// empty in place of its identity becomes its start and host.
     ///
     /// # Errors
     /// [`RecordError`]; nothing is recorded then.
@@ -25,8 +26,8 @@ impl Store {
             insert(
                 connection,
                 "INSERT INTO runs (study, title, quick, host, kernel, started_unix_ns, finished_unix_ns,
-                                   planned_minimum, command, plan, inventory)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                   planned_minimum, command, plan, inventory, identity)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     run.plan.study,
                     run.plan.title,
@@ -38,7 +39,8 @@ impl Store {
                     minimum,
                     command,
                     plan,
-                    inventory
+                    inventory,
+                    run.identified()
                 ],
             )?;
             let number = connection.last_insert_rowid();

@@ -13,7 +13,10 @@ use crate::{
 use fstone_analysis::Analysis;
 use fstone_lab::trial::load_figures;
 use fstone_model::{Dataset, LoadReport, StepResult, Trial, metric::catalog, units};
-use fstone_store::{ReadError, bundle};
+use fstone_store::{
+    ReadError,
+    bundle::{self, Imported},
+};
 use std::path::Path;
 
 pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandResult {
@@ -41,17 +44,27 @@ pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandR
 
 pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandResult {
     // What is no bundle makes no store.
-    let contents = bundle::verify(&arguments.file).or_exit(Exit::BadInput)?;
+    let staged = bundle::stage(&arguments.file).or_exit(Exit::BadInput)?;
+    let contents = staged.contents().clone();
     let mut store = context.open_store()?;
-    let run = bundle::import(&mut store, &arguments.file).or_exit(Exit::BadInput)?;
-    terminal::print(&format!(
-        "{} is run {run} here: {}, {} trials of {}, digest {}.\n",
-        arguments.file.display(),
-        terminal::harmless(&contents.title),
-        contents.trials,
-        terminal::harmless(&contents.host),
-        contents.digest
-    ));
+    let file = arguments.file.display();
+    let text = match staged.import(&mut store, super::now_unix_ns()).or_exit(Exit::LabFailed)? {
+        Imported::New(run) => format!(
+            "{file} is run {run} here: {}, {} trials of {}, digest {}.\n",
+            terminal::harmless(&contents.title),
+            contents.trials,
+            terminal::harmless(&contents.host),
+            contents.digest
+        ),
+        Imported::Known { run, trials } if trials == contents.trials => {
+            format!("{file} is run {run}, which is here already; nothing was imported.\n")
+        }
+        Imported::Known { run, trials } => format!(
+            "{file} is run {run}, which is here already with {trials} trials; the bundle has {}. Nothing was imported.\n",
+            contents.trials
+        ),
+    };
+    terminal::print(&text);
     Ok(Exit::Success)
 }
 

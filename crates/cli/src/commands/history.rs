@@ -10,6 +10,7 @@ use fstone_analysis::runs::History;
 use fstone_model::Dataset;
 use fstone_report::history;
 use fstone_store::Store;
+use std::collections::HashSet;
 
 /// The last so many runs are looked at: change points far back concern nobody, and reading costs time.
 const MOST_RUNS: usize = 500;
@@ -40,8 +41,13 @@ pub(crate) fn find(
 ) -> Result<History, Failure> {
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let study = study.map(str::to_owned).or_else(|| runs.last().map(|run| run.study.clone()));
-    let of_study: Vec<u64> =
-        runs.iter().filter(|run| Some(&run.study) == study.as_ref() && run.trials > 0).map(|run| run.id).collect();
+    // A store may have a run twice, imported by an fstone that did not recognise it; it counts once.
+    let mut seen = HashSet::new();
+    let of_study: Vec<u64> = runs
+        .iter()
+        .filter(|run| Some(&run.study) == study.as_ref() && run.trials > 0 && seen.insert(&run.identity))
+        .map(|run| run.id)
+        .collect();
     let datasets: Vec<Dataset> = of_study[of_study.len().saturating_sub(MOST_RUNS)..]
         .iter()
         .map(|run| store.figures(*run))

@@ -37,6 +37,8 @@ use std::{
 /// What every command has.
 pub(crate) struct Context {
     pub(crate) store: PathBuf,
+    /// Whether the user said where it is.
+    store_is_named: bool,
     pub(crate) work_directory: PathBuf,
     pub(crate) kernels: PathBuf,
     color: ColorWhen,
@@ -45,6 +47,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(global: &Global) -> Self {
         Self {
+            store_is_named: global.store.is_some(),
             store: global.store.clone().unwrap_or_else(paths::default_store),
             work_directory: global.work_directory.clone().unwrap_or_else(paths::default_work_directory),
             kernels: global.kernels.clone().unwrap_or_else(paths::default_kernels),
@@ -57,9 +60,17 @@ impl Context {
         terminal::colored(self.color, &stdout())
     }
 
-    /// Opens the store for writing, making it and its directory where they are not there.
+    /// Opens the store for writing, making it where it is not there; its directory, too, unless the user named it.
     pub(crate) fn open_store(&self) -> Result<Store, Failure> {
-        if let Some(directory) = self.store.parent().filter(|path| !path.as_os_str().is_empty()) {
+        let parent = self.store.parent().filter(|path| !path.as_os_str().is_empty());
+        if let Some(directory) = parent.filter(|directory| self.store_is_named && !directory.is_dir()) {
+            // A wrong letter in a path is not to make one.
+            return Err(Failure::new(
+                Exit::BadInput,
+                format!("there is no directory {}; make it, or name another place with --store", directory.display()),
+            ));
+        }
+        if let Some(directory) = parent {
             paths::create_directory(directory)
                 .with_context(|| {
                     format!("cannot make the store's directory {}; name another with --store", directory.display())
@@ -114,4 +125,17 @@ pub(crate) fn fresh_seed() -> u64 {
         Ok(8) => u64::from_ne_bytes(bytes) >> 16,
         _ => now_unix_ns() & ((1 << 48) - 1),
     }
+}
+
+/// A run's identity: a random UUID (version 4, RFC 9562).
+pub(crate) fn fresh_identity() -> String {
+    let mut bytes = [0; 16];
+    if !matches!(rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()), Ok(16)) {
+        // A kernel that is out of random numbers this early still has a clock and process numbers.
+        bytes = (u128::from(now_unix_ns()) << 32 | u128::from(std::process::id())).to_be_bytes();
+    }
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..4], &hex[4..6], &hex[6..8], &hex[8..10], &hex[10..]].map(<[String]>::concat).join("-")
 }

@@ -24,25 +24,32 @@ use fstone_analysis::{
 };
 use fstone_model::{
     Dataset, Plan,
-    study::{DeviceSpec, StepAction},
+    study::{DeviceSpec, KernelSpec, StepAction},
     units,
 };
 use fstone_report::compare;
 use fstone_store::bundle;
-use std::time::Duration;
+use std::{
+    collections::HashSet,
+    io::{BufRead, IsTerminal, Read, Write, stderr, stdin},
+    time::Duration,
+};
+
+/// Longest answer that is read.
+const ANSWER_BYTES: u64 = 256;
 
 pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandResult {
     let mut recorded = bundle::read(&arguments.bundle).or_exit(Exit::BadInput)?;
     let options = options(&recorded, arguments)?;
     let plan = run::plan(context, &Study::recorded(&recorded.run.plan), &options)?;
     refuse_places(&plan, arguments)?;
-    refuse_commands(&plan, arguments)?;
     announce(&recorded, &plan);
     if options.dry_run {
         let plan = fstone_lab::run::describe::describe(&plan, &context.work_directory).to_string();
         terminal::print_lines(&plan);
         return Ok(Exit::Success);
     }
+    permit(&plan, arguments)?;
     sacrifice::confirm([&plan], &options.allow_destroy)?;
     let study = plan.study.clone();
     let exit = carry_out(context, &options, plan, Expected::default())?;
@@ -128,29 +135,48 @@ fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure>
     }
 }
 
-/// Programs that a study runs would run with all rights of whoever repeats it.
-fn refuse_commands(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
-    let mut commands: Vec<String> = Vec::new();
-    for step in plan.cells.iter().flat_map(|cell| &cell.steps) {
-        let command = match &step.action {
-            StepAction::Command { argv, .. } => Some(argv.join(" ")),
-            StepAction::CopyIn { source, .. } => Some(format!("(reads {source})")),
-            StepAction::Load(load) => load.callout.clone(),
+/// What a study would run and read of this machine, with all rights of whoever repeats it, each once: commands, kernels
+/// that are files, trees that an mkfs takes in, and paths that are copied.
+fn reaches(plan: &Plan) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for cell in &plan.cells {
+        let kernel = match &cell.kernel {
+            KernelSpec::Uml(which) | KernelSpec::Qemu(which) if which.contains('/') => Some(which),
             _ => None,
         };
-        commands.extend(command.filter(|command| !commands.contains(command)).into_iter().collect::<Vec<_>>());
+        found.extend(kernel.map(|path| format!("boots the kernel {path}")));
+        found.extend(cell.filesystem.tree.as_ref().map(|path| format!("reads the directory {path}")));
+        found.extend(cell.steps.iter().filter_map(|step| match &step.action {
+            StepAction::Command { argv, .. } => Some(format!("runs {}", argv.join(" "))),
+            StepAction::CopyIn { source, .. } => Some(format!("reads {source}")),
+            StepAction::Load(load) => load.callout.as_ref().map(|callout| format!("runs {callout}")),
+            _ => None,
+        }));
     }
-    if commands.is_empty() || arguments.allow_commands || arguments.dry_run {
+    let mut seen = HashSet::new();
+    found.retain(|one| seen.insert(one.clone()));
+    found
+}
+
+/// Refuses what a bundle would run and read, unless the user permits it: on the command line, or asked at the terminal.
+fn permit(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
+    let reaches = reaches(plan);
+    if reaches.is_empty() || arguments.allow_commands {
         return Ok(());
     }
-    let listed: Vec<String> = commands.iter().map(|command| format!("  {}", terminal::harmless(command))).collect();
-    Err(Failure::new(
-        Exit::CannotHere,
-        format!(
-            "the bundle's study runs programs and reads files of this machine:\n{}\nLook at them; if they may, say --allow-commands",
-            listed.join("\n")
-        ),
-    ))
+    let listed: Vec<String> = reaches.iter().map(|one| format!("  {}", terminal::harmless(one))).collect();
+    let told = format!("the bundle's study runs programs and reads files of this machine:\n{}", listed.join("\n"));
+    if stdin().is_terminal() && stderr().is_terminal() {
+        let mut err = stderr().lock();
+        let asked = write!(err, "{told}\nMay it? Type yes: ").and_then(|()| err.flush());
+        drop(err);
+        let mut typed = String::new();
+        let read = stdin().lock().take(ANSWER_BYTES).read_line(&mut typed);
+        if asked.is_ok() && read.is_ok() && typed.trim() == "yes" {
+            return Ok(());
+        }
+    }
+    Err(Failure::new(Exit::CannotHere, format!("{told}\nLook at them; if they may, say --allow-commands")))
 }
 
 fn announce(recorded: &Dataset, plan: &Plan) {

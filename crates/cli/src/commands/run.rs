@@ -1,6 +1,6 @@
 //! `fstone run`: study → plan → trials → store → report.
 
-use super::{Context, cancel_on_signals, fresh_seed, now_unix_ns, repeats, report, sacrifice};
+use super::{Context, cancel_on_signals, fresh_identity, fresh_seed, now_unix_ns, repeats, report, sacrifice};
 use crate::{
     args::RunArguments,
     executors::{self, Chosen},
@@ -178,6 +178,7 @@ pub(super) fn carry_out(
     eprintln!("{}: {} cells, {} trials each; seed {}", plan.study, plan.cells.len(), repeats(plan.repeats), plan.seed);
     let run = Run {
         id: 0,
+        identity: fresh_identity(),
         started_unix_ns: now_unix_ns(),
         finished_unix_ns: None,
         command: std::env::args().collect(),
@@ -195,7 +196,8 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
     let mut store = context.open_store()?;
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());
-    let unfinished = |run: &&RunSummary| run.study == name && run.finished_unix_ns.is_none();
+    let unfinished =
+        |run: &&RunSummary| run.study == name && run.finished_unix_ns.is_none() && run.imported_unix_ns.is_none();
     let Some(last) = runs.iter().filter(unfinished).max_by_key(|run| run.id) else {
         return Err(Failure::new(
             Exit::BadInput,

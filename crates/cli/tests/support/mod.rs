@@ -64,6 +64,10 @@ impl Drop for Mounted {
 impl Bench {
     pub(crate) fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("fstone-test-").tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        fs::create_dir(&data)
+            .and_then(|()| fs::set_permissions(data, fs::Permissions::from_mode(0o777)))
+            .expect("ours");
         Self { directory, program: vec![assert_cmd::cargo::cargo_bin!("fstone").into()] }
     }
 

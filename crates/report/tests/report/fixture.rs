@@ -144,6 +144,7 @@ pub(crate) fn dataset(plan: Plan) -> Dataset {
     Dataset {
         run: Run {
             id: 3,
+            identity: "7d6c2d4e-5f0a-4c51-9a51-0b8f6d0f3c11".into(),
             started_unix_ns: 1_795_295_738_000_000_000,
             finished_unix_ns: Some(1_795_295_905_000_000_000),
             command: ["fstone", "run", &plan.study, "--quick"].map(str::to_owned).to_vec(),

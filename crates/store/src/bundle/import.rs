@@ -1,59 +1,149 @@
 //! Taking a bundle into a store.
 
 use super::error::ImportError;
-use super::read::{LIMITS, Part, verify, visit};
-use crate::Store;
-use fstone_model::Trial;
+use super::read::{Contents, LIMITS, Part, SMALL, visit, visit_archive};
+use crate::{ReadError, RecordError, Store};
+use fstone_model::{Dataset, Trial};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Trials per transaction: few enough that a run that records meanwhile waits for tens of milliseconds only.
+/// Trials that are held in memory at once.
 const BATCH: usize = 32;
 
-/// Takes a bundle's run into the store and gives the number it has there. A bundle that is imported twice is there
-/// twice.
-///
-/// The bundle is read twice: first to see that it is whole, so that a bad one never touches the store; then, trial by
-/// trial, into the store. An import that is killed leaves a run without an end.
-///
-/// # Errors
-/// [`ImportError`]; the store is as it was then.
-pub fn import(store: &mut Store, path: &Path) -> Result<u64, ImportError> {
-    verify(path)?;
-    let mut begun = None;
-    let result = record(store, path, &mut begun);
-    if let (Err(_), Some(run)) = (&result, begun) {
-        store.delete_run(run)?;
-    }
-    result
+/// The tables of a run, those that others refer to first. `attempts` are not part of a bundle, and a baseline is its
+/// store's own.
+const TABLES: [&str; 10] =
+    ["cells", "levels", "trials", "superblocks", "warnings", "steps", "figures", "commands", "loads", "operations"];
+
+/// A bundle that was read to its end, found whole, and laid out as it will be in the store: in a database of its own that
+/// has no name and is gone when this is dropped, also when the process is killed.
+#[derive(Debug)]
+pub struct Staged {
+    store: Store,
+    run: u64,
+    contents: Contents,
 }
 
-/// Records what comes; `begun` is the run's number as soon as it has one.
-fn record(store: &mut Store, path: &Path, begun: &mut Option<u64>) -> Result<u64, ImportError> {
-    let mut finished = None;
-    let mut batch: Vec<Trial> = Vec::new();
-    visit(path, LIMITS, |part| {
-        match (part, *begun) {
-            (Part::Run(mut run), _) => {
-                finished = run.finished_unix_ns.take();
-                *begun = Some(store.begin_run(&run)?);
+/// What became of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imported {
+    /// The run is in the store, under this number.
+    New(u64),
+    /// It was there before, and nothing was changed.
+    Known {
+        /// Its number.
+        run: u64,
+        /// How many finished trials it has there.
+        trials: u64,
+    },
+}
+
+/// Reads a bundle and lays it out. No store is touched.
+///
+/// # Errors
+/// [`ImportError`].
+pub fn stage(path: &Path) -> Result<Staged, ImportError> {
+    Staged::lay_out(|part| visit(path, LIMITS, part))
+}
+
+/// [`stage`] of the archive in a bundle, before its compression, within limits that suit small inputs. For fuzzing.
+///
+/// # Errors
+/// [`ImportError`].
+pub fn stage_bytes(archive: &[u8]) -> Result<Staged, ImportError> {
+    Staged::lay_out(|part| visit_archive(Path::new("bundle"), archive, SMALL, part))
+}
+
+impl Staged {
+    fn lay_out(
+        visit: impl FnOnce(&mut dyn FnMut(Part) -> Result<(), ImportError>) -> Result<Contents, ImportError>,
+    ) -> Result<Self, ImportError> {
+        let mut store = Store::nameless().map_err(RecordError::Sqlite)?;
+        let (mut begun, mut batch) = (None, Vec::<Trial>::new());
+        let contents = visit(&mut |part| {
+            match part {
+                Part::Run(run) => begun = Some(store.begin_run(&run)?),
+                Part::Trial(trial) => batch.push(*trial),
             }
-            (Part::Trial(trial), Some(run)) => {
-                batch.push(*trial);
-                if batch.len() == BATCH {
-                    store.record_trials(run, &batch)?;
-                    batch.clear();
-                }
+            if let Some(run) = begun.filter(|_| batch.len() == BATCH) {
+                store.record_trials(run, &batch)?;
+                batch.clear();
             }
-            (Part::Trial(_), None) => unreachable!("the run comes before its trials"),
-        }
-        Ok::<_, ImportError>(())
-    })?;
-    let Some(run) = *begun else { unreachable!("a bundle without a run is an error") };
-    store.record_trials(run, &batch)?;
-    if let Some(finished) = finished {
-        store.finish_run(run, finished)?;
+            Ok(())
+        })?;
+        let Some(run) = begun else { unreachable!("a bundle without a run is an error") };
+        store.record_trials(run, &batch)?;
+        Ok(Self { store, run, contents })
     }
-    Ok(run)
+
+    /// What is in it.
+    #[must_use]
+    pub const fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// The run as it will be in the store, but for its number.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn dataset(&self) -> Result<Dataset, ReadError> {
+        self.store.dataset(self.run)
+    }
+
+    /// Takes the run into a store, in one transaction: all of it is there afterwards, or nothing. It is marked as imported
+    /// at this time. A run that the store has already, by its identity, is left as it is.
+    ///
+    /// The transaction only copies rows, so a run that records into the store meanwhile waits for no more than that.
+    ///
+    /// # Errors
+    /// [`ImportError`]; the store is as it was then.
+    pub fn import(mut self, store: &mut Store, now_unix_ns: u64) -> Result<Imported, ImportError> {
+        let now = crate::encode::integer("the time", now_unix_ns)?;
+        let imported = copy(&mut self.store.connection, store.path(), now);
+        imported.map_err(|cause| ImportError::Record(RecordError::Sqlite(cause)))
+    }
+}
+
+/// Copies the one run of a database into the store at `path`, with a number of the store's.
+fn copy(connection: &mut Connection, path: &Path, now: i64) -> rusqlite::Result<Imported> {
+    // A name is bytes here, as it is for the system.
+    let name = ToSqlOutput::Borrowed(ValueRef::Text(path.as_os_str().as_bytes()));
+    connection.execute("ATTACH DATABASE ? AS store", [name])?;
+    connection.pragma_update(Some("store"), "synchronous", "FULL")?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let known = transaction
+        .query_row(
+            "SELECT run, (SELECT count(*) FROM store.trials WHERE trials.run = runs.run) FROM store.runs
+             WHERE identity = (SELECT identity FROM main.runs) ORDER BY run LIMIT 1",
+            [],
+            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)),
+        )
+        .optional()?;
+    if let Some((run, trials)) = known {
+        return Ok(Imported::Known { run: run.cast_unsigned(), trials: trials.cast_unsigned() });
+    }
+    transaction.execute("UPDATE main.runs SET imported_unix_ns = ?", [now])?;
+    let columns = columns(&transaction, "runs")?;
+    transaction.execute(&format!("INSERT INTO store.runs ({columns}) SELECT {columns} FROM main.runs"), [])?;
+    let run = transaction.last_insert_rowid();
+    for table in TABLES {
+        let columns = self::columns(&transaction, table)?;
+        let sql = format!("INSERT INTO store.{table} (run, {columns}) SELECT ?, {columns} FROM main.{table}");
+        transaction.execute(&sql, params![run])?;
+    }
+    transaction.commit()?;
+    Ok(Imported::New(run.cast_unsigned()))
+}
+
+/// The columns of a table but for the run's number. Both databases have the same schema.
+fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
+    connection.query_row(
+        "SELECT group_concat(name, ', ') FROM pragma_table_info(?, 'main') WHERE name <> 'run'",
+        [table],
+        |row| row.get(0),
+    )
 }
 
 #[cfg(test)]
@@ -61,7 +151,7 @@ mod tests {
     use super::*;
     use crate::bundle::export::Writer;
     use crate::bundle::files::{FORMAT, FORMAT_NAME, Format, RUN_NAME, VERSION, study_files, trial_name};
-    use crate::bundle::read;
+    use crate::bundle::{read, verify};
     use fstone_model::dataset::Run;
     use fstone_model::{LoadReport, load::OperationReport};
     use std::path::PathBuf;
@@ -108,7 +198,7 @@ mod tests {
             let directory = tempfile::tempdir().expect("a directory");
             let path = bundle(directory.path(), &trials);
             let mut store = Store::open(&directory.path().join("fstone.db")).expect("a store");
-            let error = import(&mut store, &path).expect_err(told);
+            let error = stage(&path).and_then(|staged| staged.import(&mut store, 1)).expect_err(told);
             assert!(error.to_string().contains(told), "{error}");
             assert!(read(&path).is_err() && verify(&path).is_err(), "nor is it read");
             assert_eq!(store.runs().expect("read"), []);

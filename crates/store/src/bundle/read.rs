@@ -25,6 +25,9 @@ pub(super) struct Limits {
 /// Generous: the largest run thought of, 10,000 trials with an hour's series each, has about 4 GiB of JSON.
 pub(super) const LIMITS: Limits = Limits { entry_bytes: 256 << 20, total_bytes: 16 << 30, entries: 1_000_000 };
 
+/// For small inputs.
+pub(super) const SMALL: Limits = Limits { entry_bytes: 1 << 20, total_bytes: 4 << 20, entries: 1000 };
+
 /// Memory that decompression may take, as a power of two: what zstd itself takes without being asked for more.
 const WINDOW_LOG: u32 = 27;
 
@@ -79,14 +82,13 @@ pub fn verify(path: &Path) -> Result<Contents, BundleError> {
 /// # Errors
 /// As [`read`].
 pub fn check_bytes(bytes: &[u8], compressed: bool) -> Result<Contents, BundleError> {
-    let limits = Limits { entry_bytes: 1 << 20, total_bytes: 4 << 20, entries: 1000 };
     let path = Path::new("bundle");
     let part = |_| Ok(());
     if !compressed {
-        return visit_archive(path, bytes, limits, part);
+        return visit_archive(path, bytes, SMALL, part);
     }
     let unpacked = unpacking(bytes).map_err(|cause| unreadable(path, cause))?;
-    visit_archive(path, unpacked, limits, part)
+    visit_archive(path, unpacked, SMALL, part)
 }
 
 /// A part of a bundle, as it comes by: first the run, then its trials. Only when [`visit`] has returned without an error
@@ -114,7 +116,7 @@ fn unpacking<R: BufRead>(bytes: R) -> io::Result<impl Read> {
 }
 
 /// Reads an archive; `path` is what messages call it.
-fn visit_archive<E: From<BundleError>>(
+pub(super) fn visit_archive<E: From<BundleError>>(
     path: &Path,
     bytes: impl Read,
     limits: Limits,
@@ -139,7 +141,11 @@ fn visit_archive<E: From<BundleError>>(
     if format.version != VERSION {
         return Err(BundleError::Newer { path: path.to_owned(), found: format.version, known: VERSION }.into());
     }
-    let run: Run = entries.json(RUN_NAME)?;
+    let mut run: Run = entries.json(RUN_NAME)?;
+    run.identity = run.identified();
+    if !run.has_plain_identity() {
+        return Err(malformed(path, &format!("{RUN_NAME}: its identity is not one short line")).into());
+    }
     for (name, content) in study_files(&run.plan) {
         if entries.named(&name)? != content.as_bytes() {
             return Err(malformed(path, &format!("{name} is not the one that {RUN_NAME} has")).into());

@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x6673_746f;
 
 /// What takes a file of version n to n + 1.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql")];
 
 /// The version this program writes.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
@@ -87,6 +87,10 @@ mod tests {
         let kept: i64 = connection.query_row("SELECT run FROM runs", [], |row| row.get(0)).expect("a run");
         assert_eq!(kept, 7);
         connection.execute_batch("INSERT INTO baselines VALUES ('main', 7, 1)").expect("the new table");
+        let identity: (String, Option<i64>) = connection
+            .query_row("SELECT identity, imported_unix_ns FROM runs", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .expect("a run");
+        assert_eq!(identity, ("1@h".to_owned(), None));
     }
 
     #[test]

@@ -4,14 +4,19 @@ use crate::samples::{self, refused, run, trial};
 use fstone_model::dataset::Run;
 use fstone_model::metric::catalog;
 use fstone_model::result::TrialId;
-use fstone_store::bundle::{self, ExportError};
+use fstone_store::bundle::{self, ExportError, Imported};
 use fstone_store::{ReadError, Store};
 use proptest::prelude::*;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 fn id(cell: u32, repetition: u32) -> TrialId {
     TrialId { cell, repetition }
+}
+
+fn import(store: &mut Store, path: &Path) -> Imported {
+    bundle::stage(path).and_then(|staged| staged.import(store, 9)).expect("imported")
 }
 
 /// A store with a finished run of 70 trials: more than an import takes at once, and not a multiple of it.
@@ -38,9 +43,19 @@ fn a_run_goes_through_a_bundle_unchanged() {
     let contents = bundle::verify(&path).expect("whole");
     assert_eq!((contents.study.as_str(), contents.host.as_str(), contents.trials), ("small-file", "machine", 70));
 
-    let imported = bundle::import(&mut store, &path).expect("imported");
-    assert_ne!(imported, number);
-    let copy = store.dataset(imported).expect("read");
+    let known = import(&mut store, &path);
+    assert_eq!(known, Imported::Known { run: number, trials: 70 }, "one's own run is recognised");
+    assert_eq!(store.runs().expect("read").len(), 1);
+
+    let mut other = Store::open(&directory.path().join("other.db")).expect("a store");
+    other.begin_run(&Run { identity: "another".into(), ..run() }).expect("recorded");
+    let Imported::New(imported) = import(&mut other, &path) else { panic!("it is new there") };
+    assert_eq!(imported, 2);
+    assert_eq!(import(&mut other, &path), Imported::Known { run: 2, trials: 70 });
+    let runs = other.runs().expect("read");
+    let marks: Vec<_> = runs.iter().map(|run| (run.imported_unix_ns, run.trials)).collect();
+    assert_eq!(marks, [(None, 0), (Some(9), 70)]);
+    let copy = other.dataset(imported).expect("read");
     assert_eq!(copy.trials, original.trials);
     assert_eq!(copy.run, Run { id: imported, ..original.run });
 
@@ -93,7 +108,7 @@ fn a_bundle_is_an_archive_that_tar_reads() {
 
 #[test]
 fn damage_is_found_wherever_it_is() {
-    let (directory, mut store, number) = recorded();
+    let (directory, store, number) = recorded();
     let path = directory.path().join("run.fstone");
     bundle::export(&store, number, &path).expect("exported");
     let whole = fs::read(&path).expect("read");
@@ -114,7 +129,7 @@ fn damage_is_found_wherever_it_is() {
     }
     fs::write(&damaged, &whole[..whole.len() / 2]).expect("written");
     let before = store.runs().expect("read");
-    bundle::import(&mut store, &damaged).expect_err("damaged");
+    bundle::stage(&damaged).expect_err("damaged");
     assert_eq!(store.runs().expect("read"), before, "the store is untouched");
 }
 
@@ -131,8 +146,10 @@ proptest! {
         }
         let path = directory.path().join("run.fstone");
         bundle::export(&store, number, &path).expect("exported");
-        let imported = bundle::import(&mut store, &path).expect("imported");
-        let copy = store.dataset(imported).expect("read");
+        let mut other = Store::open(&directory.path().join("other.db")).expect("a store");
+        prop_assert_eq!(import(&mut other, &path), Imported::New(1));
+        let imported = 1;
+        let copy = other.dataset(imported).expect("read");
         prop_assert_eq!(copy.run, Run { id: imported, ..recorded });
         prop_assert_eq!(copy.trials, trials);
     }

@@ -1,0 +1,85 @@
+//! Runs that come from elsewhere: recognised, marked, never resumed, and asked about before they reach this machine.
+
+use crate::support::{Bench, interrupt};
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+
+const EXT4: &str = r#""ext4" = { type = "ext4" }"#;
+
+/// A bench with a run of the tiny study in a directory, and the run in a bundle.
+fn exported() -> Bench {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
+    bench.succeed(&["export", "1", "run.fstone"]);
+    bench
+}
+
+#[test]
+fn ones_own_bundle_is_recognised() {
+    let bench = exported();
+    let told = bench.succeed(&["import", "run.fstone"]);
+    assert!(told.contains("run 1, which is here already") && told.contains("othing was imported"), "{told}");
+    let history: serde_json::Value =
+        serde_json::from_str(&bench.succeed(&["history", "--study", "tiny", "--format", "json"])).expect("JSON");
+    assert!(history.to_string().matches("\"run\":").count() <= 1, "{history}");
+    let list = bench.succeed(&["list", "runs"]);
+    assert_eq!(list.matches("tiny").count(), 1, "{list}");
+}
+
+#[test]
+fn a_store_in_a_directory_that_is_not_there_is_refused() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    let store = bench.path("no/such/x.db");
+    let named = store.display().to_string();
+    let (code, _, err) = bench.run(&["run", "./tiny.toml", "--device", "directory", "--store", &named]);
+    assert!(code == 2 && err.contains("there is no directory") && err.contains("--store"), "{code}: {err}");
+    assert!(!bench.path("no").exists(), "nothing is made of a path that may be a mistake");
+}
+
+#[test]
+fn an_imported_run_is_never_resumed() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    let mut child =
+        bench.command(&["run", "./tiny.toml", "--device", "directory", "--repeats", "30"]).spawn().expect("started");
+    let begun = || bench.run(&["list", "runs"]).1.contains("1 ");
+    while !begun() && child.try_wait().expect("a child").is_none() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    interrupt(&child);
+    assert_eq!(child.wait().expect("it ended").code(), Some(130));
+    bench.succeed(&["export", "1", "run.fstone"]);
+
+    let other = Bench::new();
+    other.tiny_study(EXT4);
+    fs::copy(bench.path("run.fstone"), other.path("run.fstone")).expect("copied");
+    other.succeed(&["import", "run.fstone"]);
+    let (code, _, err) = other.run(&["run", "./tiny.toml", "--resume"]);
+    assert!(code == 2 && err.contains("no unfinished run"), "{code}: {err}");
+}
+
+#[test]
+fn a_bundle_boots_no_kernel_and_reads_no_tree_unasked() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    let (kernel, witness) = (bench.path("linux"), bench.path("it-ran"));
+    fs::write(&kernel, format!("#!/bin/sh\ntouch {}\n", witness.display())).expect("written");
+    fs::set_permissions(&kernel, fs::Permissions::from_mode(0o755)).expect("ours");
+    let study = fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    bench.write("tiny.toml", &format!("factor.kernel = [\"uml:{}\"]\n{study}", kernel.display()));
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
+    let _ = fs::remove_file(&witness);
+    bench.succeed(&["export", "1", "run.fstone"]);
+    for options in [&[][..], &["--dry-run"]] {
+        let (code, out, err) = bench.run(&[&["rerun", "run.fstone"], options].concat());
+        assert!(!witness.exists(), "the kernel that the bundle names was run: {out}{err}");
+        if options.is_empty() {
+            assert!(
+                code == 3 && err.contains("boots the kernel /") && err.contains("--allow-commands"),
+                "{code}: {err}"
+            );
+        }
+    }
+}
