@@ -25,7 +25,9 @@ impl Store {
     ///
     /// The settings, and why:
     /// - `journal_mode = WAL`: a reader never makes a writer wait, nor the other way round, so a report can be written
-    ///   while a run goes on; a process that is killed leaves a log whose unfinished end the next one ignores.
+    ///   while a run goes on; a process that is killed leaves a log whose unfinished end the next one ignores. WAL needs
+    ///   memory that all writers share, so on a filesystem that several machines mount it is SQLite's rollback journal,
+    ///   which needs only the filesystem's locks: as safe, though readers then wait for writers.
     /// - `synchronous = FULL`: every commit ends in an fsync of that log. With WAL's usual NORMAL a power cut could
     ///   take trials back that were reported as recorded. It costs one fsync per trial.
     /// - `foreign_keys = ON`: a row always has its trial, cell and run; `delete_run` leaves nothing behind.
@@ -49,7 +51,8 @@ impl Store {
             Kind::Store(version) if version == VERSION => {}
             kind => return Err(OpenError::unfit(path, kind)),
         }
-        write_ahead_log(&connection).map_err(sqlite)?;
+        let mode = if is_shared_between_hosts(path) { "DELETE" } else { "WAL" };
+        set_journal(&connection, mode).map_err(sqlite)?;
         Ok(Self { connection, path: path.to_owned() })
     }
 
@@ -123,24 +126,45 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Switches the file to WAL, which it stays in. SQLite does not wait for other connections here, so we do.
-fn write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
+/// Switches the file to a journal mode, which it stays in. SQLite does not wait for other connections here, so we do.
+fn set_journal(connection: &Connection, wanted: &str) -> rusqlite::Result<()> {
     let started = Instant::now();
     loop {
-        let busy = match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
-        {
-            Ok(mode) if mode == "wal" => return Ok(()),
-            // A filesystem without shared memory (some network ones) keeps the rollback journal: as safe, though
-            // readers then wait for writers.
-            Ok(_) => return Ok(()),
-            Err(error) => error,
-        };
-        if busy.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || started.elapsed() > BUSY_TIMEOUT {
+        let set = connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get::<_, String>(0));
+        // Where there is no shared memory at all, SQLite keeps the rollback journal by itself, and says so in place of an error.
+        let Err(busy) = set else { return Ok(()) };
+        let waits = matches!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
+        if !waits || started.elapsed() > BUSY_TIMEOUT {
             return Err(busy);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Whether other machines may have this file open too, as far as the kind of its filesystem tells. What is mounted by a
+/// process (FUSE) may be anything, and counts as shared.
+fn is_shared_between_hosts(path: &Path) -> bool {
+    // A filesystem that does not tell is taken for a local one, as SQLite itself does.
+    rustix::fs::statfs(path).is_ok_and(|filesystem| SHARED.contains(&(filesystem.f_type as u32)))
+}
+
+/// Kinds of filesystems that several machines mount at once, by the number that statfs(2) gives: linux/magic.h, and for
+/// those outside of the kernel their own sources.
+const SHARED: [u32; 13] = [
+    0x6969,      // NFS
+    0xFF53_4D42, // CIFS
+    0xFE53_4D42, // SMB 2 and 3
+    0x517B,      // the old smbfs
+    0x6573_5546, // FUSE: GlusterFS, sshfs, JuiceFS, …
+    0x0102_1997, // 9p
+    0x00C3_6400, // Ceph
+    0x0BD0_0BD0, // Lustre
+    0x4750_4653, // GPFS
+    0x1983_0326, // BeeGFS
+    0x0116_1970, // GFS2
+    0x7461_636F, // OCFS2
+    0x5346_414F, // AFS
+];
 
 fn cannot_make_shm(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
@@ -183,6 +207,34 @@ impl OpenError {
             Kind::Store(found) => Self::Older { path, found, known: VERSION },
             Kind::Empty => Self::Missing { path },
             Kind::Foreign => Self::Foreign { path },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_can_be_changed_to_one_that_machines_can_share_and_back() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("store.db");
+        let connection = Connection::open(&path).expect("opened");
+        connection.execute_batch("CREATE TABLE t(a)").expect("written");
+        let mode = || connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0)).expect("told");
+        for (wanted, is) in [("WAL", "wal"), ("DELETE", "delete"), ("WAL", "wal")] {
+            set_journal(&connection, wanted).expect("switched");
+            assert_eq!(mode(), is);
+        }
+        assert!(!is_shared_between_hosts(&path), "a directory for temporary files is this machine's own");
+    }
+
+    /// statfs gives a signed number, and two of these have its highest bit.
+    #[test]
+    fn kinds_beyond_31_bits_are_known() {
+        for kind in [0xFF53_4D42u32, 0xFE53_4D42] {
+            let told = i64::from(kind.cast_signed());
+            assert!(SHARED.contains(&(told as u32)) && SHARED.contains(&(i64::from(kind) as u32)));
         }
     }
 }
