@@ -5,6 +5,7 @@
 //! then escapes what is special to itself.
 
 use crate::number::grouped;
+use fstone_model::text::visible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// One line: control characters become their Unicode pictures, runs of white space one space.
@@ -28,22 +29,6 @@ pub fn block(text: &str) -> String {
     }
     cleaned.truncate(cleaned.trim_end().len());
     cleaned
-}
-
-/// The character itself, or a visible one in place of one that acts on a terminal or on the order of text.
-fn visible(c: char) -> char {
-    match c {
-        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).expect("control pictures are assigned"),
-        '\u{7f}' => '\u{2421}',
-        // C1 controls, bidirectional overrides and isolates, line and paragraph separators, the byte order mark.
-        '\u{80}'..='\u{9f}'
-        | '\u{200e}'
-        | '\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{feff}' => '\u{fffd}',
-        other => other,
-    }
 }
 
 /// Columns the text takes in a terminal.

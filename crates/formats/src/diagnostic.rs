@@ -7,7 +7,8 @@
 //! Text that came out of a file may hold terminal escapes; everything is made harmless when it is rendered, so a
 //! reader may quote it as it is.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use fstone_model::text::line;
 use std::{collections::HashSet, fmt, ops::Range, sync::Arc};
 
 /// Diagnostics rendered in full; those beyond are counted. A file with more than this is not a file of its format.
@@ -340,8 +341,8 @@ fn render_one(renderer: &Renderer, source: &Source, diagnostic: &Diagnostic) -> 
     };
     // A file as a whole has no line to point at: its name goes into the message.
     let title = match diagnostic.span {
-        Some(_) => harmless(&diagnostic.message),
-        None => format!("{}: {}", harmless(source.name()), harmless(&diagnostic.message)),
+        Some(_) => line(&diagnostic.message),
+        None => format!("{}: {}", line(source.name()), line(&diagnostic.message)),
     };
     let title = level.primary_title(title);
     let mut group = match diagnostic.span {
@@ -350,36 +351,22 @@ fn render_one(renderer: &Renderer, source: &Source, diagnostic: &Diagnostic) -> 
             let text = harmless_source(source.text());
             let mut primary = AnnotationKind::Primary.span(clamp(&text, span));
             if let Some(label) = &diagnostic.label {
-                primary = primary.label(harmless(label));
+                primary = primary.label(line(label));
             }
-            let mut snippet = Snippet::source(text.clone()).path(harmless(source.name())).annotation(primary);
+            let mut snippet = Snippet::source(text.clone()).path(line(source.name())).annotation(primary);
             for (span, label) in &diagnostic.context {
-                snippet = snippet.annotation(AnnotationKind::Context.span(clamp(&text, *span)).label(harmless(label)));
+                snippet = snippet.annotation(AnnotationKind::Context.span(clamp(&text, *span)).label(line(label)));
             }
             title.element(snippet)
         }
     };
     for note in &diagnostic.notes {
-        group = group.element(Level::NOTE.message(harmless(note)));
+        group = group.element(Level::NOTE.message(line(note)));
     }
     for help in &diagnostic.helps {
-        group = group.element(Level::HELP.message(harmless(help)));
+        group = group.element(Level::HELP.message(line(help)));
     }
     renderer.render(&[group])
-}
-
-/// A text without control characters: line ends become spaces, the rest visible stand-ins.
-fn harmless(text: &str) -> String {
-    let one_line: String = text
-        .chars()
-        .map(|c| match c {
-            '\n' | '\r' => ' ',
-            // The 8-bit forms of escape sequences, which annotate-snippets leaves alone.
-            '\u{80}'..='\u{9f}' => '\u{fffd}',
-            _ => c,
-        })
-        .collect();
-    normalize_untrusted_str(&one_line)
 }
 
 /// A source without 8-bit control characters, every byte where it was. The renderer replaces the 7-bit ones itself.

@@ -4,7 +4,8 @@
 //! [`kernels`] puts a plan under other kernels; [`step`] lists the kinds of steps; [`workload`] is what a load does, and
 //! [`nature`] what its operations need; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
 //! figure with its unit and direction, and the steps that have it; [`histogram`] and [`load`] are the load engine's own
-//! results; [`inventory`] is the machine; [`dataset`] is what a report is made of.
+//! results; [`inventory`] is the machine; [`dataset`] is what a report is made of; [`mod@text`] makes the words of others
+//! fit to be shown.
 //!
 //! This crate does no I/O, reads no clock and draws no random number, and depends on none of the other crates.
 
@@ -20,6 +21,7 @@ pub mod outcome;
 pub mod result;
 pub mod step;
 pub mod study;
+pub mod text;
 pub mod units;
 pub mod workload;
 
