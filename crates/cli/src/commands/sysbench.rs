@@ -6,15 +6,26 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, OrExit},
 };
+use anyhow::Context as _;
 use fstone_engine::{Observer, Ownership, Progress, RunOptions};
-use fstone_formats::sysbench::{self, Command, Fileio, Interval};
-use fstone_model::units;
+use fstone_formats::sysbench::{self, Asked, Command, Fileio, Interval};
 use std::{path::Path, time::Duration};
 
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
+    match sysbench::asked(&arguments.words) {
+        Some(Asked::Help) => {
+            terminal::print(&sysbench::help());
+            return Ok(Exit::Success);
+        }
+        Some(Asked::Version) => {
+            terminal::print(&sysbench::version());
+            return Ok(Exit::Success);
+        }
+        None => {}
+    }
     let mut fileio = sysbench::parse(&arguments.words).or_exit(Exit::BadInput)?;
     if let Some(warnings) = &fileio.warnings {
-        eprintln!("{warnings}\n");
+        terminal::tell(&format!("{warnings}\n"));
     }
     let directory = Path::new(".");
     let cancel = cancel_on_signals()?;
@@ -25,22 +36,21 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
     let options = RunOptions { seed, cancel: &cancel, observer: &lines, measure_null: false, ownership };
     match fileio.command {
         Command::Prepare => {
-            terminal::print(&format!(
-                "{} files, {} each, {} total\nCreating files for the test...\n",
-                fileio.files,
-                units::format_bytes(fileio.file_bytes),
-                units::format_bytes(fileio.files.saturating_mul(fileio.file_bytes))
-            ));
+            terminal::print(&sysbench::header(&fileio));
+            for name in fileio.file_names() {
+                let kept = std::fs::metadata(&name).is_ok_and(|file| file.len() >= fileio.file_bytes);
+                terminal::print(&sysbench::preparing(&name, kept));
+            }
             let made = fstone_engine::prepare(&fileio.workload(), directory, &options).map_err(load::failure)?;
             terminal::print(&sysbench::prepared(made.bytes, made.elapsed));
             Ok(Exit::Success)
         }
         Command::Cleanup => {
-            terminal::print("Removing test files...\n");
+            terminal::print(&sysbench::header(&fileio));
             for name in fileio.file_names() {
                 match std::fs::remove_file(&name) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(anyhow::anyhow!("cannot remove {name}: {error}")).or_exit(Exit::LabFailed);
+                        return Err(error).context(format!("cannot remove {name}")).or_exit(Exit::LabFailed);
                     }
                     _ => {}
                 }

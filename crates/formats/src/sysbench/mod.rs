@@ -7,13 +7,15 @@
 //! The options were learnt from sysbench's documentation and from running it; no code is taken from it.
 
 mod arguments;
+mod help;
 pub mod options;
 mod print;
 #[cfg(test)]
 mod tests;
 mod workload;
 
-pub use print::{Interval, header, interval_line, prepared, print};
+pub use help::{Asked, asked, help, version};
+pub use print::{Interval, header, interval_line, prepared, preparing, print};
 
 use crate::{Diagnostics, diagnostic::Diagnostic};
 use arguments::Arguments;
@@ -204,7 +206,7 @@ fn resolve(arguments: &mut Arguments) -> Fileio {
         let diagnostic = Diagnostic::error(arguments.span_of("file-total-size"), "files would be empty")
             .note(format!("{total} bytes in {files} files"));
         arguments.report.push(diagnostic);
-    } else if !total.is_multiple_of(files) {
+    } else if !total.is_multiple_of(files) && command != Command::Cleanup {
         let diagnostic = Diagnostic::warning(
             arguments.span_of("file-total-size"),
             "the total is no multiple of the number of files",

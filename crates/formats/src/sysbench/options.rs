@@ -57,54 +57,77 @@ pub struct Opt {
     pub kind: Kind,
     /// What becomes of it.
     pub treatment: Treatment,
+    /// Its value when it is not given; for people.
+    pub default: &'static str,
+    /// What it sets, for `--help`.
+    pub about: &'static str,
 }
 
-const fn supported(name: &'static str, kind: Kind) -> Opt {
-    Opt { name, canonical: name, kind, treatment: Treatment::Supported }
+const fn supported(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Opt {
+    Opt { name, canonical: name, kind, treatment: Treatment::Supported, default, about }
 }
 
 const fn alias(name: &'static str, canonical: &'static str) -> Opt {
-    Opt { name, canonical, kind: Kind::Number, treatment: Treatment::Supported }
+    Opt { name, canonical, kind: Kind::Number, treatment: Treatment::Supported, default: "", about: "an older name" }
+}
+
+const fn other(name: &'static str, treatment: Treatment) -> Opt {
+    Opt { name, canonical: name, kind: Kind::Any, treatment, default: "", about: "" }
 }
 
 const fn ignored(name: &'static str, why: &'static str) -> Opt {
-    Opt { name, canonical: name, kind: Kind::Any, treatment: Treatment::Ignored(why) }
+    other(name, Treatment::Ignored(why))
 }
 
 const fn refused(name: &'static str, why: &'static str) -> Opt {
-    Opt { name, canonical: name, kind: Kind::Any, treatment: Treatment::Refused(why) }
+    other(name, Treatment::Refused(why))
 }
 
 const UNIFORM: &str = "fileio draws offsets uniformly whatever this says, in sysbench too";
 
 /// All of them.
 pub static OPTIONS: &[Opt] = &[
-    supported("file-num", Kind::Number),
-    supported("file-block-size", Kind::Size),
-    supported("file-total-size", Kind::Size),
-    supported("file-test-mode", Kind::Choice(&["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"])),
-    supported("file-io-mode", Kind::Choice(&["sync", "async", "mmap"])),
-    supported("file-async-backlog", Kind::Number),
-    supported("file-extra-flags", Kind::List(&["sync", "dsync", "direct"])),
-    supported("file-fsync-freq", Kind::Number),
-    supported("file-fsync-all", Kind::Switch),
-    supported("file-fsync-end", Kind::Switch),
-    supported("file-fsync-mode", Kind::Choice(&["fsync", "fdatasync"])),
-    supported("file-merged-requests", Kind::Number),
-    supported("file-rw-ratio", Kind::Decimal),
-    supported("threads", Kind::Number),
-    supported("events", Kind::Number),
-    supported("time", Kind::Number),
-    supported("rate", Kind::Number),
-    supported("report-interval", Kind::Number),
-    supported("percentile", Kind::Number),
-    supported("histogram", Kind::Switch),
-    supported("rand-seed", Kind::Number),
-    supported("validate", Kind::Switch),
-    supported("test", Kind::Choice(&["fileio"])),
+    supported("file-num", Kind::Number, "128", "how many files"),
+    supported("file-block-size", Kind::Size, "16384", "size of a read or write"),
+    supported("file-total-size", Kind::Size, "2G", "size of all files together"),
+    supported(
+        "file-test-mode",
+        Kind::Choice(&["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"]),
+        "",
+        "what the test does; `run` needs it",
+    ),
+    supported(
+        "file-io-mode",
+        Kind::Choice(&["sync", "async", "mmap"]),
+        "sync",
+        "how data gets to the files: pread and pwrite, io_uring, or memory mappings",
+    ),
+    supported("file-async-backlog", Kind::Number, "128", "requests that each thread keeps in flight in io mode async"),
+    supported("file-extra-flags", Kind::List(&["sync", "dsync", "direct"]), "", "flags to open the files with"),
+    supported("file-fsync-freq", Kind::Number, "100", "sync all files after so many requests; 0 is never"),
+    supported("file-fsync-all", Kind::Switch, "off", "sync after every write"),
+    supported("file-fsync-end", Kind::Switch, "on", "sync all files at the end"),
+    supported("file-fsync-mode", Kind::Choice(&["fsync", "fdatasync"]), "fsync", "how to sync"),
+    supported("file-merged-requests", Kind::Number, "0", "in sequential modes, blocks that make one request; 0 is one"),
+    supported("file-rw-ratio", Kind::Decimal, "1.5", "reads per write in mode rndrw"),
+    supported("threads", Kind::Number, "1", "how many threads"),
+    supported("events", Kind::Number, "0", "end after so many events; 0 is no limit"),
+    supported("time", Kind::Number, "10", "end after so many seconds; 0 is no limit"),
+    supported("rate", Kind::Number, "0", "events per second to start; 0 is as many as possible"),
+    supported("report-interval", Kind::Number, "0", "print a line every so many seconds; 0 is never"),
+    supported("percentile", Kind::Number, "95", "which percentile of the latency to print, 1 to 100; 0 is none"),
+    supported("histogram", Kind::Switch, "off", "print the latency's histogram"),
+    supported("rand-seed", Kind::Number, "0", "seed of the random numbers; 0 draws one, which is printed"),
+    supported("validate", Kind::Switch, "off", "write blocks that can be recognised, and check what is read"),
+    supported("test", Kind::Choice(&["fileio"]), "fileio", "the test, as sysbench before 1.0 was told"),
     alias("num-threads", "threads"),
     // Not the same as `events`: it is read as the sysbench of its time read it.
-    supported("max-requests", Kind::Number),
+    supported(
+        "max-requests",
+        Kind::Number,
+        "0",
+        "end after so many reads and writes, syncs not counted, without a limit of time",
+    ),
     alias("max-time", "time"),
     alias("tx-rate", "rate"),
     ignored("forced-shutdown", "threads finish the operation they are in, and the run ends with the last of them"),

@@ -19,7 +19,7 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 /// What is printed before anything is done.
 #[must_use]
 pub fn header(fileio: &Fileio) -> String {
-    let mut out = format!("sysbench 1.0 (fstone {})\n\n", env!("CARGO_PKG_VERSION"));
+    let mut out = super::version() + "\n";
     match fileio.command {
         Command::Prepare => {
             let total = fileio.files.saturating_mul(fileio.file_bytes);
@@ -31,6 +31,12 @@ pub fn header(fileio: &Fileio) -> String {
         Command::Cleanup => out.push_str("Removing test files...\n"),
     }
     out
+}
+
+/// What is printed of a file when `prepare` comes to it; `kept` is one that is there and large enough.
+#[must_use]
+pub fn preparing(name: &str, kept: bool) -> String {
+    format!("{} {name}\n", if kept { "Reusing existing file" } else { "Creating file" })
 }
 
 /// What is printed after `prepare` wrote so many bytes in that time.
