@@ -24,7 +24,7 @@ const START: &str = "Start here:\n  fstone check                        what thi
         to compare under which workloads. fstone makes each filesystem fresh, runs every workload several times in an order that \
         keeps drift out of the comparison, checks each filesystem with its own fsck, and reports figures with their uncertainty.",
     after_help = START,
-    after_long_help = format!("{START}\n\n{}", crate::exit::HELP),
+    after_long_help = format!("{START}\n\n{}", crate::exit::help()),
     propagate_version = true,
     arg_required_else_help = true,
     max_term_width = 100
@@ -109,6 +109,17 @@ pub(crate) enum Command {
     /// Print the manual page (troff)
     #[command(hide = true)]
     Manual,
+}
+
+impl Command {
+    /// Whether it may make mounts, devices and the like, which are to be undone.
+    pub(crate) const fn makes_things(&self) -> bool {
+        match self {
+            Self::Run(arguments) => !arguments.dry_run,
+            Self::Rerun(arguments) => !arguments.dry_run,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug, Default, Args)]

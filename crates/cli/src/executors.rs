@@ -5,7 +5,7 @@ use crate::{
     commands::Context,
     exit::Exit,
     is_root, paths,
-    terminal::Failure,
+    terminal::{self, Failure},
 };
 use fstone_lab::{
     agent::{Flavour, GuestOptions, default_kernel},
@@ -78,18 +78,18 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
         if is_root() {
             return Chosen::Plan(Box::new(plan.clone()));
         }
-        eprintln!(
+        terminal::tell(&format!(
             "Not root: running the workload on the filesystem of {} as it is, as one row.\n\
              A fresh filesystem for each row of the study needs root, or user-mode Linux: fstone kernel add uml:6.1",
             context.work_directory.display()
-        );
+        ));
         return Chosen::Directory;
     };
     let why = if is_root() { "The running kernel has none of these filesystems" } else { "Not root" };
-    eprintln!(
+    terminal::tell(&format!(
         "{why}: running the study in user-mode Linux ({}). Its figures compare with each other, and with no others.",
         uml.written()
-    );
+    ));
     Chosen::Plan(Box::new(
         plan.under_kernels(|cell| vec![if is_asked_about(&cell) { uml.clone() } else { cell.kernel.clone() }]),
     ))

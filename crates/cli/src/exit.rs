@@ -1,4 +1,10 @@
-//! Exit codes, all of them.
+//! Exit statuses, all of them. Every way out of the process ends in one; docs/exit-codes.md has the same list.
+
+use crate::studies::FindError;
+use anyhow::Error;
+use fstone_engine::LoadError;
+use fstone_lab::carry_out::LabError;
+use std::io::{self, ErrorKind};
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,19 +21,117 @@ pub(crate) enum Exit {
     CannotHere = 3,
     /// The run ended, but not a single trial completed; or a load ended with errors.
     NothingCompleted = 4,
-    /// fstone itself failed: the store, the work directory, an operation that has to work.
+    /// The store, the work directory or the system under them failed.
     LabFailed = 5,
+    /// A filesystem that fstone has to write to is full.
+    NoRoom = 6,
+    /// fstone panicked or aborted.
+    Fault = 7,
     /// Stopped by Ctrl-C or SIGTERM; everything was undone and finished trials were kept.
     Interrupted = 130,
+    /// Whoever read standard output went away; as the shell has it for a program that SIGPIPE ends.
+    ReaderGone = 141,
+}
+
+impl Exit {
+    /// Every status.
+    const ALL: [Self; 10] = [
+        Self::Success,
+        Self::Regression,
+        Self::BadInput,
+        Self::CannotHere,
+        Self::NothingCompleted,
+        Self::LabFailed,
+        Self::NoRoom,
+        Self::Fault,
+        Self::Interrupted,
+        Self::ReaderGone,
+    ];
+
+    /// What it says, for `fstone --help`.
+    const fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "done; refused, failed or skipped rows are results",
+            Self::Regression => "fstone compare found a regression, or fstone verify a wrong figure",
+            Self::BadInput => "the command line, a study file or a profile is wrong",
+            Self::CannotHere => "refused for safety, or a right or a tool is missing",
+            Self::NothingCompleted => "no trial completed, or a load ended with errors",
+            Self::LabFailed => "the store, the work directory or the system under them failed",
+            Self::NoRoom => "a filesystem to write to is full",
+            Self::Fault => "a fault in fstone itself; the message names its log",
+            Self::Interrupted => "interrupted; everything was undone, finished trials were kept",
+            Self::ReaderGone => "whoever read standard output went away before the end",
+        }
+    }
+
+    /// The same, or what the cause of an error says more exactly: a missing right and a full filesystem have statuses of
+    /// their own, whatever was being done.
+    pub(crate) fn by_cause(self, error: &Error) -> Self {
+        error.chain().find_map(system_error).and_then(Self::of_kind).unwrap_or(self)
+    }
+
+    /// What an error of the system means by itself.
+    pub(crate) const fn of_kind(kind: ErrorKind) -> Option<Self> {
+        match kind {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Some(Self::CannotHere),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Self::NoRoom),
+            ErrorKind::BrokenPipe => Some(Self::ReaderGone),
+            _ => None,
+        }
+    }
+}
+
+/// What the system said, where an error comes from the system. Errors name their causes in words and chain none, so each
+/// part is asked for its own.
+fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
+    if let Some(error) = error.downcast_ref::<io::Error>() {
+        return Some(error.kind());
+    }
+    if let Some(errno) = error.downcast_ref::<rustix::io::Errno>() {
+        return Some(io::Error::from(*errno).kind());
+    }
+    if let Some(LoadError::Directory { errno, .. } | LoadError::Setup { errno, .. } | LoadError::Engine { errno, .. }) =
+        error.downcast_ref()
+    {
+        return Some(io::Error::from(*errno).kind());
+    }
+    if let Some(FindError::Read { cause, .. }) = error.downcast_ref() {
+        return Some(cause.kind());
+    }
+    match error.downcast_ref::<LabError>().map(LabError::root) {
+        Some(root) => root.and_then(system_error),
+        None => fstone_store::system_error(error),
+    }
 }
 
 /// The table for `fstone --help`.
-pub(crate) const HELP: &str = "Exit status:\n  0    done; refused, failed or skipped rows are results\n  \
-    1    fstone compare found a regression, or fstone verify a wrong figure\n  2    the command line, a study file or a profile is wrong\n  3    refused for safety, or a right or tool is missing\n  4    no trial completed, or a load ended with errors\n  \
-    5    fstone itself failed\n  130  interrupted; everything was undone, finished trials were kept";
+pub(crate) fn help() -> String {
+    let lines = Exit::ALL.map(|exit| format!("\n  {:<4} {}", exit as u8, exit.meaning()));
+    format!("Exit status:{}", lines.concat())
+}
 
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context as _;
+
+    #[test]
+    fn a_missing_right_and_a_full_disk_have_statuses_of_their_own() {
+        let of = |kind: ErrorKind| {
+            let error = Err::<(), _>(io::Error::from(kind)).context("cannot write x").expect_err("it is one");
+            Exit::LabFailed.by_cause(&error)
+        };
+        assert_eq!(of(ErrorKind::PermissionDenied), Exit::CannotHere);
+        assert_eq!(of(ErrorKind::ReadOnlyFilesystem), Exit::CannotHere);
+        assert_eq!(of(ErrorKind::StorageFull), Exit::NoRoom);
+        assert_eq!(of(ErrorKind::NotFound), Exit::LabFailed);
+        assert_eq!(Exit::BadInput.by_cause(&anyhow::anyhow!("wrong")), Exit::BadInput);
+        assert_eq!(Exit::LabFailed.by_cause(&Error::new(rustix::io::Errno::DQUOT)), Exit::NoRoom);
     }
 }

@@ -3,8 +3,10 @@
 
 mod args;
 mod commands;
+mod documents;
 mod executors;
 mod exit;
+mod fault;
 mod paths;
 mod progress;
 mod recorder;
@@ -14,7 +16,9 @@ mod terminal;
 
 use args::{Arguments, Command};
 use clap::Parser;
+use exit::Exit;
 use std::process::ExitCode;
+use terminal::CommandResult;
 
 /// Whether this process may make filesystems.
 fn is_root() -> bool {
@@ -25,36 +29,51 @@ fn main() -> ExitCode {
     if fstone_lab::agent::is_agent() {
         fstone_lab::agent::agent_main();
     }
-    let arguments = Arguments::parse();
-    let context = commands::Context::new(&arguments.global);
-    let result = match arguments.command {
-        Command::Run(arguments) => commands::run::run(&context, &arguments),
-        Command::Report(arguments) => commands::report::report(&context, &arguments),
-        Command::Compare(arguments) => commands::compare::compare(&context, &arguments),
-        Command::History(arguments) => commands::history::history(&context, &arguments),
-        Command::Export(arguments) => commands::bundles::export(&context, &arguments),
-        Command::Import(arguments) => commands::bundles::import(&context, &arguments),
-        Command::Verify(arguments) => commands::bundles::verify(&context, &arguments),
-        Command::Serve(arguments) => commands::serve::serve(&context, &arguments),
-        Command::Rerun(arguments) => commands::rerun::rerun(&context, &arguments),
-        Command::List(arguments) => commands::list::list(&context, &arguments),
-        Command::Check => commands::check::check(&context),
-        Command::Load(arguments) => commands::load::load(&context, &arguments),
-        Command::Ffsb(arguments) => commands::ffsb::ffsb(&context, &arguments),
-        Command::Sysbench(arguments) => commands::sysbench::sysbench(&context, &arguments),
-        Command::Convert(arguments) => commands::ffsb::convert(&context, &arguments),
-        Command::Kernel(arguments) => commands::kernel::kernel(&context, &arguments.action),
-        Command::Device(arguments) => commands::device::device(&context, &arguments),
-        Command::Clean(arguments) => commands::clean::clean(&context, &arguments),
+    fault::watch();
+    // Where a run makes things: what a fault leaves there is undone.
+    let mut made_in = None;
+    let exit = fault::caught(|| {
+        let arguments = match Arguments::try_parse() {
+            Ok(arguments) => arguments,
+            Err(usage) => {
+                let exit = terminal::print_usage(&usage);
+                return terminal::finish(Ok(exit));
+            }
+        };
+        let context = commands::Context::new(&arguments.global);
+        if arguments.command.makes_things() {
+            made_in = Some(context.work_directory.clone());
+        }
+        terminal::finish(carry_out(&context, arguments.command))
+    });
+    if let (Exit::Fault, Some(directory)) = (exit, made_in) {
+        fault::undo(&directory);
+    }
+    exit.into()
+}
+
+fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
+    match command {
+        Command::Run(arguments) => commands::run::run(context, &arguments),
+        Command::Report(arguments) => commands::report::report(context, &arguments),
+        Command::Compare(arguments) => commands::compare::compare(context, &arguments),
+        Command::History(arguments) => commands::history::history(context, &arguments),
+        Command::Export(arguments) => commands::bundles::export(context, &arguments),
+        Command::Import(arguments) => commands::bundles::import(context, &arguments),
+        Command::Verify(arguments) => commands::bundles::verify(context, &arguments),
+        Command::Serve(arguments) => commands::serve::serve(context, &arguments),
+        Command::Rerun(arguments) => commands::rerun::rerun(context, &arguments),
+        Command::List(arguments) => commands::list::list(context, &arguments),
+        Command::Check => commands::check::check(context),
+        Command::Load(arguments) => commands::load::load(context, &arguments),
+        Command::Ffsb(arguments) => commands::ffsb::ffsb(context, &arguments),
+        Command::Sysbench(arguments) => commands::sysbench::sysbench(context, &arguments),
+        Command::Convert(arguments) => commands::ffsb::convert(context, &arguments),
+        Command::Kernel(arguments) => commands::kernel::kernel(context, &arguments.action),
+        Command::Device(arguments) => commands::device::device(context, &arguments),
+        Command::Clean(arguments) => commands::clean::clean(context, &arguments),
         Command::Schema => commands::generated::schema(),
         Command::Completions { shell } => commands::generated::completions(shell),
         Command::Manual => commands::generated::manual(),
-    };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            terminal::print_failure(&failure);
-            failure.exit.into()
-        }
     }
 }

@@ -1,10 +1,9 @@
 //! Where fstone keeps its files, by the XDG base directory specification; under sudo, in the home of the user who
 //! called, and owned by that user.
 
-use fstone_store::{Owner, create_directories, create_file};
+use fstone_store::{Owner, create_directories};
 use std::{
-    env, fs,
-    io::{self, Write},
+    env, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -39,6 +38,11 @@ pub(crate) fn default_kernels() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("kernels")
 }
 
+/// Logs of fstone's own faults.
+pub(crate) fn default_logs() -> PathBuf {
+    base("XDG_STATE_HOME", ".local/state")
+}
+
 /// What can be made again.
 pub(crate) fn default_cache() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache")
@@ -52,21 +56,4 @@ pub(crate) fn default_work_directory() -> PathBuf {
 /// Makes a directory and those above it; what it makes belongs to the caller.
 pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
     create_directories(path, Owner::caller())
-}
-
-/// Writes a whole file through a temporary one beside it, so that a reader sees the old content or the new. The file
-/// belongs to the caller.
-pub(crate) fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}.part", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let Some(mut file) = create_file(&temporary, Owner::caller())? else {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is in the way", temporary.display())));
-    };
-    let result = file.write_all(content).and_then(|()| fs::rename(&temporary, path));
-    if result.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&temporary);
-    }
-    result
 }

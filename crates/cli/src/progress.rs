@@ -1,12 +1,11 @@
 //! How a run looks while it goes on: a bar on a terminal, plain lines elsewhere. On standard error, so that standard
 //! output holds the result alone.
 
+use crate::terminal::{self, Bar};
 use fstone_engine::{Observer, Progress};
 use fstone_lab::events::{Event, ProgressSink};
-use fstone_model::{Outcome, Trial, units};
-use indicatif::{ProgressBar, ProgressStyle};
+use fstone_model::{Outcome, Trial, text, units};
 use std::{
-    io::{IsTerminal, stderr},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -40,28 +39,20 @@ struct Current {
 
 /// Shows a run's events.
 pub(crate) struct RunProgress {
-    bar: Option<ProgressBar>,
+    bar: Option<Bar>,
     current: Mutex<Current>,
     expected: Expected,
 }
 
 impl RunProgress {
     pub(crate) fn new(expected: Expected) -> Self {
-        let bar = stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            let style = ProgressStyle::with_template("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")
-                .expect("the template is sound");
-            bar.set_style(style.progress_chars("━━─"));
-            bar.enable_steady_tick(Duration::from_millis(250));
-            bar
-        });
-        Self { bar, current: Mutex::default(), expected }
+        Self { bar: Bar::counting(), current: Mutex::default(), expected }
     }
 
     /// Takes the bar away, so that what is printed next stands alone.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+            bar.finish();
         }
     }
 
@@ -69,7 +60,7 @@ impl RunProgress {
         let Some(bar) = &self.bar else { return };
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let left = self.expected.left(current.remaining).map(|left| format!(" · {left}")).unwrap_or_default();
-        bar.set_message(format!("{} · {}{doing}{left}", current.label, current.step));
+        bar.say(&format!("{} · {}{doing}{left}", current.label, current.step));
     }
 }
 
@@ -86,16 +77,16 @@ fn outcome_line(trial: &Trial) -> String {
         other => {
             let reason = other
                 .reason()
-                .map(|reason| format!(" ({}): {}", reason.step, one_line(&reason.words)))
+                .map(|reason| format!(" ({}): {}", text::line(&reason.step), first_line(&reason.words)))
                 .unwrap_or_default();
             format!("{}{reason}", other.word())
         }
     }
 }
 
-/// The first line, without control characters: words of a tool or a kernel go to the terminal.
-fn one_line(words: &str) -> String {
-    words.lines().next().unwrap_or_default().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// The first line of a tool's or a kernel's words; the rest is in the report.
+fn first_line(words: &str) -> &str {
+    words.lines().next().unwrap_or_default()
 }
 
 impl ProgressSink for RunProgress {
@@ -104,19 +95,21 @@ impl ProgressSink for RunProgress {
             Event::TrialStarted { label, finished, total, remaining, .. } => {
                 {
                     let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-                    *current = Current { label: one_line(label), step: "device".into(), remaining: *remaining };
+                    *current =
+                        Current { label: first_line(label).to_owned(), step: "device".into(), remaining: *remaining };
                 }
                 if let Some(bar) = &self.bar {
-                    bar.set_length(u64::from(*total));
-                    bar.set_position(u64::from(*finished));
+                    bar.set(*finished, *total);
                     self.show("");
                 } else {
                     let left =
                         self.expected.left(*remaining).map(|left| format!(" (about {left})")).unwrap_or_default();
-                    eprintln!("trial {} of {total}: {}{left}", finished + 1, one_line(label));
+                    terminal::tell(&format!("trial {} of {total}: {}{left}", finished + 1, first_line(label)));
                 }
             }
             Event::StepStarted { step, .. } => {
+                #[cfg(debug_assertions)]
+                crate::fault::rehearse(step);
                 self.current.lock().unwrap_or_else(PoisonError::into_inner).step = (*step).to_owned();
                 self.show("");
             }
@@ -136,8 +129,8 @@ impl ProgressSink for RunProgress {
                 let label = self.current.lock().unwrap_or_else(PoisonError::into_inner).label.clone();
                 let line = outcome_line(trial);
                 match &self.bar {
-                    Some(bar) => bar.println(format!("{label}: {line}")),
-                    None => eprintln!("  {line}"),
+                    Some(bar) => bar.above(&format!("{label}: {line}")),
+                    None => terminal::tell(&format!("  {line}")),
                 }
             }
         }
@@ -150,22 +143,17 @@ fn whole_seconds(time: Duration) -> String {
 
 /// Live figures of a load that runs by itself.
 pub(crate) struct LiveLoad {
-    bar: Option<ProgressBar>,
+    bar: Option<Bar>,
 }
 
 impl LiveLoad {
     pub(crate) fn new(wanted: bool) -> Self {
-        let bar = (wanted && stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is sound"));
-            bar
-        });
-        Self { bar }
+        Self { bar: if wanted { Bar::spinning() } else { None } }
     }
 
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+            bar.finish();
         }
     }
 }
@@ -173,7 +161,7 @@ impl LiveLoad {
 impl Observer for LiveLoad {
     fn progress(&self, progress: &Progress) {
         let Some(bar) = &self.bar else { return };
-        bar.set_message(fstone_report::live_line(
+        bar.say(&fstone_report::live_line(
             &progress.phase,
             progress.elapsed,
             progress.interval,
@@ -204,10 +192,5 @@ mod tests {
         assert_eq!(left(minutes(4), minutes(0), None).as_deref(), Some("4 min left"));
         let all = left(minutes(4), minutes(9), minutes(3));
         assert_eq!(all.as_deref(), Some("3 min left, 12 min with the studies to come"));
-    }
-
-    #[test]
-    fn words_from_outside_are_one_harmless_line() {
-        assert_eq!(one_line("ext4: \u{1b}[31mbad\nmore"), "ext4:  [31mbad");
     }
 }

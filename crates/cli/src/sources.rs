@@ -3,7 +3,7 @@
 use crate::{
     exit::Exit,
     paths,
-    terminal::{Failure, OrExit},
+    terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_formats::study::{SourceTree as Wanted, put_source_trees, source_trees};
@@ -57,7 +57,7 @@ pub(crate) fn provide(plan: &mut Plan, named: Option<&Path>, missing: Missing) -
 fn archive_of(wanted: Wanted, named: Option<&Path>, missing: Missing) -> Result<PathBuf, Failure> {
     let directory = paths::default_cache().join("sources");
     let prepare = |words: &str| {
-        eprintln!("{words} (kept in {}).", directory.display());
+        terminal::tell(&format!("{words} (kept in {}).", directory.display()));
         paths::create_directory(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))
             .or_exit(Exit::LabFailed)

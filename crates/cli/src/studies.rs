@@ -42,8 +42,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn find(name: &str) -> Result<Study, FindError> {
     // It goes into tables, file names and onto terminals.
     if name.chars().any(char::is_control) {
-        let error = io::Error::new(io::ErrorKind::InvalidInput, "its name has control characters");
-        return Err(FindError::Read { path: name.escape_debug().to_string().into(), error });
+        let cause = io::Error::new(io::ErrorKind::InvalidInput, "its name has control characters");
+        return Err(FindError::Read { path: name.escape_debug().to_string().into(), cause });
     }
     if !name.contains(['/', '.']) {
         let file = format!("{name}.toml");
@@ -53,7 +53,7 @@ pub(crate) fn find(name: &str) -> Result<Study, FindError> {
         };
     }
     let path = Path::new(name);
-    let text = read_bounded(path).map_err(|error| FindError::Read { path: path.to_owned(), error })?;
+    let text = read_bounded(path).map_err(|cause| FindError::Read { path: path.to_owned(), cause })?;
     let directory = path.parent().unwrap_or(Path::new(""));
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     Ok(Study { source: Source::new(name, text), files: Files::Directory(directory.to_owned()) })
@@ -118,7 +118,7 @@ pub(crate) enum FindError {
     /// There is no such built-in study.
     NotBuiltIn { name: String, known: String },
     /// The file cannot be read.
-    Read { path: PathBuf, error: io::Error },
+    Read { path: PathBuf, cause: io::Error },
 }
 
 impl std::fmt::Display for FindError {
@@ -130,7 +130,7 @@ impl std::fmt::Display for FindError {
                     "there is no built-in study {name:?}; there are {known}. A file of your own is named by its path: ./{name}.toml"
                 )
             }
-            Self::Read { path, error } => write!(f, "cannot read the study {}: {error}", path.display()),
+            Self::Read { path, cause } => write!(f, "cannot read the study {}: {cause}", path.display()),
         }
     }
 }

@@ -1,7 +1,13 @@
-//! What the terminal is, and how errors look on it.
+//! What the terminal is, and how errors look on it. What is printed goes through [`output`].
+
+mod bar;
+mod output;
+
+pub(crate) use bar::Bar;
+pub(crate) use output::{ask, is_stdout, print, print_document, print_now, tell, write_out};
 
 use crate::{args::ColorWhen, exit::Exit};
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{self, IsTerminal, stderr, stdin, stdout};
 
 /// A command that could not do its work.
 #[derive(Debug)]
@@ -31,12 +37,22 @@ impl Failure {
 }
 
 /// Whether to colour standard output.
-pub(crate) fn colored(when: ColorWhen, stream: &impl IsTerminal) -> bool {
+pub(crate) fn colored(when: ColorWhen) -> bool {
     match when {
         ColorWhen::Always => true,
         ColorWhen::Never => false,
-        ColorWhen::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        ColorWhen::Auto => is_colorful(&stdout()),
     }
+}
+
+/// Whether colour on a stream is welcome when nothing is said of it.
+fn is_colorful(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Whether a person can be asked something.
+pub(crate) fn is_interactive() -> bool {
+    stdin().is_terminal() && stderr().is_terminal()
 }
 
 /// Columns of the terminal; 80 when it is none.
@@ -48,38 +64,54 @@ pub(crate) fn width() -> usize {
         .unwrap_or(80)
 }
 
-/// Prints to standard output; a reader that went away (`| head`) ends the program quietly.
-pub(crate) fn print(text: &str) {
-    let mut out = stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+/// Prints what the parser of the command line has to say: help, the version, or what is wrong.
+pub(crate) fn print_usage(usage: &clap::Error) -> Exit {
+    let text = usage.render();
+    let styled = |stream: &dyn Fn() -> bool| if stream() { text.ansi().to_string() } else { text.to_string() };
+    if usage.use_stderr() {
+        output::tell_styled(&styled(&|| is_colorful(&stderr())));
+        Exit::BadInput
+    } else {
+        print_document(&styled(&|| is_colorful(&stdout())));
+        Exit::Success
     }
 }
 
-/// Text of others without control characters: nothing that a terminal obeys.
-pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// The end of every command: an error is told, and so is output that did not arrive. What the command found comes
+/// first: neither a reader that went away nor a full disk turns a regression into something else.
+pub(crate) fn finish(result: CommandResult) -> Exit {
+    let exit = match result {
+        Ok(exit) => exit,
+        Err(Failure { exit, error }) => {
+            let exit = exit.by_cause(&error);
+            // Whoever read the output knows that it went away.
+            if exit != Exit::ReaderGone {
+                print_failure(&error);
+            }
+            exit
+        }
+    };
+    let Some(lost) = output::lost() else { return exit };
+    let status = Exit::of_kind(lost.kind()).unwrap_or(Exit::LabFailed);
+    if status != Exit::ReaderGone {
+        print_failure(&cannot_print(lost));
+    }
+    if exit == Exit::Success { status } else { exit }
 }
 
-/// The same for text that may have several lines.
-pub(crate) fn harmless_lines(text: &str) -> String {
-    text.lines().map(harmless).collect::<Vec<_>>().join("\n")
-}
-
-/// Prints text of others, a line at least.
-pub(crate) fn print_lines(text: &str) {
-    print(&(harmless_lines(text) + "\n"));
+fn cannot_print(error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context("cannot write to standard output")
 }
 
 /// Prints an error with everything that led to it, one cause a line.
-pub(crate) fn print_failure(failure: &Failure) {
-    let mut causes = failure.error.chain();
+fn print_failure(error: &anyhow::Error) {
+    let mut causes = error.chain();
     let first = causes.next().map(ToString::to_string).unwrap_or_default();
     // Diagnostics of a file come with their own "error:" heads.
-    let text = if first.starts_with("error") { first } else { format!("fstone: {first}") };
-    let mut err = stderr().lock();
-    let _ = writeln!(err, "{}", harmless_lines(text.trim_end()));
+    let mut text = if first.starts_with("error") { first } else { format!("fstone: {first}") };
+    text.truncate(text.trim_end().len());
     for cause in causes {
-        let _ = writeln!(err, "  because {}", harmless_lines(&cause.to_string()));
+        text.push_str(&format!("\n  because {cause}"));
     }
+    tell(&text);
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 use fstone_analysis::Analysis;
 use fstone_lab::trial::load_figures;
-use fstone_model::{Dataset, LoadReport, StepResult, Trial, metric::catalog, units};
+use fstone_model::{Dataset, LoadReport, StepResult, Trial, metric::catalog, text, units};
 use fstone_store::{
     ReadError,
     bundle::{self, Imported},
@@ -51,9 +51,9 @@ pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandR
     let text = match staged.import(&mut store, super::now_unix_ns()).or_exit(Exit::LabFailed)? {
         Imported::New(run) => format!(
             "{file} is run {run} here: {}, {} trials of {}, digest {}.\n",
-            terminal::harmless(&contents.title),
+            text::line(&contents.title),
             contents.trials,
-            terminal::harmless(&contents.host),
+            text::line(&contents.host),
             contents.digest
         ),
         Imported::Known { run, trials } if trials == contents.trials => {
@@ -95,7 +95,7 @@ pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandR
         verified.table.1,
     ));
     for line in verified.wrong.iter().take(MAX_TOLD) {
-        text.push_str(&format!("! {}\n", terminal::harmless(line)));
+        text.push_str(&format!("! {}\n", text::line(line)));
     }
     let more = verified.wrong.len().saturating_sub(MAX_TOLD);
     if more > 0 {

@@ -1,8 +1,9 @@
 //! `fstone compare`: two runs, figure by figure, for people and for CI.
 
-use super::{Context, now_unix_ns, report::write};
+use super::{Context, now_unix_ns};
 use crate::{
     args::{Across, CompareArguments, CompareFormat},
+    documents,
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
@@ -62,10 +63,7 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
         CompareFormat::Json => compare::json(&comparison),
         CompareFormat::Html => compare::html(&comparison, None),
     };
-    match &arguments.output {
-        None => terminal::print(&text),
-        Some(path) => write(path, &text)?,
-    }
+    documents::deliver(arguments.output.as_deref(), &text)?;
     Ok(if comparison.has_regression() { Exit::Regression } else { Exit::Success })
 }
 

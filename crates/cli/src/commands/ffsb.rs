@@ -20,7 +20,7 @@ fn read(path: &Path, seconds: Option<u64>) -> Result<Profile, Failure> {
     let text = read_bounded(path).with_context(|| format!("cannot read the profile {name}")).or_exit(Exit::BadInput)?;
     let profile = ffsb::parse(&Source::new(name, text), &ffsb::Options { seconds }).or_exit(Exit::BadInput)?;
     if let Some(warnings) = &profile.warnings {
-        eprintln!("{warnings}\n");
+        terminal::tell(&format!("{warnings}\n"));
     }
     Ok(profile)
 }
@@ -43,6 +43,6 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
 
 pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
     let profile = read(&arguments.profile, arguments.seconds)?;
-    terminal::print(&ffsb::convert(&profile));
+    terminal::print_document(&ffsb::convert(&profile));
     Ok(Exit::Success)
 }

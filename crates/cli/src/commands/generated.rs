@@ -10,7 +10,7 @@ use clap::CommandFactory;
 /// The study file's JSON schema.
 pub(crate) fn schema() -> CommandResult {
     let schema = serde_json::to_string_pretty(&fstone_formats::study::schema()).or_exit(Exit::LabFailed)?;
-    terminal::print(&(schema + "\n"));
+    terminal::print_document(&(schema + "\n"));
     Ok(Exit::Success)
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn schema() -> CommandResult {
 pub(crate) fn completions(shell: clap_complete::Shell) -> CommandResult {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "fstone", &mut text);
-    terminal::print(&String::from_utf8_lossy(&text));
+    terminal::print_document(&String::from_utf8_lossy(&text));
     Ok(Exit::Success)
 }
 
@@ -26,6 +26,6 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> CommandResult {
 pub(crate) fn manual() -> CommandResult {
     let mut text = Vec::new();
     clap_mangen::Man::new(Arguments::command()).render(&mut text).or_exit(Exit::LabFailed)?;
-    terminal::print(&String::from_utf8_lossy(&text));
+    terminal::print_document(&String::from_utf8_lossy(&text));
     Ok(Exit::Success)
 }

@@ -1,8 +1,9 @@
 //! `fstone history`: one cell over many runs.
 
-use super::{Context, compare::open, report::write};
+use super::{Context, compare::open};
 use crate::{
     args::{HistoryArguments, HistoryFormat},
+    documents,
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
@@ -25,10 +26,7 @@ pub(crate) fn history(context: &Context, arguments: &HistoryArguments) -> Comman
         HistoryFormat::Json => history::json(&history),
         HistoryFormat::Html => history::html(&history, None),
     };
-    match &arguments.output {
-        None => terminal::print(&text),
-        Some(path) => write(path, &text)?,
-    }
+    documents::deliver(arguments.output.as_deref(), &text)?;
     Ok(Exit::Success)
 }
 

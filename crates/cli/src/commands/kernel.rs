@@ -23,7 +23,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
                 .with_context(|| format!("cannot make {}", context.kernels.display()))
                 .or_exit(Exit::LabFailed)?;
             for what in what {
-                eprintln!("{what}: fetching and unpacking; nothing is installed");
+                terminal::tell(&format!("{what}: fetching and unpacking; nothing is installed"));
                 let added = store.add(what).with_context(|| format!("failed to add the kernel {what}"));
                 terminal::print(&line(&added.or_exit(Exit::CannotHere)?));
             }

@@ -8,7 +8,7 @@ use crate::{
     terminal::{self, CommandResult, OrExit},
 };
 use fstone_formats::study::Overrides;
-use fstone_model::{Plan, units};
+use fstone_model::{Plan, text, units};
 use std::fmt::Write as _;
 
 pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResult {
@@ -42,8 +42,13 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             for run in runs {
                 let state = if run.finished_unix_ns.is_some() { "finished" } else { "unfinished" };
                 let started = utc(run.started_unix_ns);
-                let _ =
-                    writeln!(text, "  {:>4}  {started:<20}  {:<16}  {state:<10}  {}", run.id, run.study, run.trials);
+                let _ = writeln!(
+                    text,
+                    "  {:>4}  {started:<20}  {:<16}  {state:<10}  {}",
+                    run.id,
+                    text::line(&run.study),
+                    run.trials
+                );
             }
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
     let report = run(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership)?;
     if arguments.json {
-        terminal::print(&(serde_json::to_string_pretty(&report).or_exit(Exit::LabFailed)? + "\n"));
+        terminal::print_document(&(serde_json::to_string_pretty(&report).or_exit(Exit::LabFailed)? + "\n"));
     } else {
         terminal::print(&fstone_report::load_summary(&workload.name, &report));
     }

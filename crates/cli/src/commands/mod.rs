@@ -28,7 +28,6 @@ use anyhow::Context as _;
 use fstone_model::study::Repeats;
 use fstone_store::{OpenError, Store};
 use std::{
-    io::stdout,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::{SystemTime, UNIX_EPOCH},
@@ -57,7 +56,7 @@ impl Context {
 
     /// Whether standard output gets colour.
     pub(crate) fn colored(&self) -> bool {
-        terminal::colored(self.color, &stdout())
+        terminal::colored(self.color)
     }
 
     /// Opens the store for writing, making it where it is not there; its directory, too, unless the user named it.

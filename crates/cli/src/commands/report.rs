@@ -3,10 +3,11 @@
 use super::Context;
 use crate::{
     args::{Format, ReportArguments},
+    documents,
     exit::Exit,
-    paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+#[cfg(feature = "parquet")]
 use anyhow::Context as _;
 use fstone_model::Dataset;
 use fstone_store::Store;
@@ -46,10 +47,7 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
         Format::Json => fstone_report::json(&dataset, &options),
         Format::Svg => return write_svg(&dataset, &options, arguments.output.as_deref()),
     };
-    match &arguments.output {
-        None => terminal::print(&text),
-        Some(path) => write(path, &text)?,
-    }
+    documents::deliver(arguments.output.as_deref(), &text)?;
     Ok(Exit::Success)
 }
 
@@ -78,16 +76,6 @@ pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failu
     store.dataset(id).or_exit(Exit::LabFailed)
 }
 
-/// Writes a report file, its directory included.
-pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent
-        .map_or(Ok(()), paths::create_directory)
-        .and_then(|()| paths::write_file(path, content.as_ref()))
-        .with_context(|| format!("cannot write {}", path.display()))
-        .or_exit(Exit::LabFailed)
-}
-
 /// The file name of a run's page.
 pub(crate) fn page_name(study: &str, run: u64) -> String {
     format!("{study}-{run}.html")
@@ -109,7 +97,7 @@ pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<PathBuf, Fa
         }
     }
     let index = directory.join("index.html");
-    write(&index, fstone_report::html::index(&entries))?;
+    documents::write(&index, fstone_report::html::index(&entries))?;
     Ok(index)
 }
 
@@ -119,7 +107,7 @@ fn write_parquet(dataset: &Dataset, path: Option<&Path>) -> CommandResult {
         return Err(Failure::new(Exit::BadInput, "parquet is not for terminals: name a file with --output FILE"));
     };
     let bytes = fstone_report::parquet(dataset).context("cannot encode the figures").or_exit(Exit::LabFailed)?;
-    write(path, &bytes)?;
+    documents::write(path, &bytes)?;
     Ok(Exit::Success)
 }
 
@@ -130,7 +118,7 @@ fn write_svg(dataset: &Dataset, options: &fstone_report::Options, directory: Opt
     let mut listing = String::new();
     for (name, svg) in fstone_report::svg_files(dataset, options) {
         let path = directory.join(name);
-        write(&path, svg)?;
+        documents::write(&path, svg)?;
         listing.push_str(&format!("{}\n", path.display()));
     }
     terminal::print(&listing);

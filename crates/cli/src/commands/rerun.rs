@@ -25,13 +25,13 @@ use fstone_analysis::{
 use fstone_model::{
     Dataset, Plan,
     study::{DeviceSpec, KernelSpec, StepAction},
-    units,
+    text, units,
 };
 use fstone_report::compare;
 use fstone_store::bundle;
 use std::{
     collections::HashSet,
-    io::{BufRead, IsTerminal, Read, Write, stderr, stdin},
+    io::{BufRead, Read, stdin},
     time::Duration,
 };
 
@@ -46,7 +46,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     announce(&recorded, &plan);
     if options.dry_run {
         let plan = fstone_lab::run::describe::describe(&plan, &context.work_directory).to_string();
-        terminal::print_lines(&plan);
+        terminal::print(&(plan + "\n"));
         return Ok(Exit::Success);
     }
     permit(&plan, arguments)?;
@@ -74,8 +74,8 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     let names =
         (format!("the bundle (run {} of {})", recorded.run.id, recorded.run.inventory.host), format!("run {id} here"));
     let comparison = RunComparison::of((&first, &names.0), (&second, &names.1), &CompareOptions::default());
-    text.push_str(&compare::terminal(&comparison, terminal::width(), context.colored()));
     terminal::print(&text);
+    terminal::print_document(&compare::terminal(&comparison, terminal::width(), context.colored()));
     Ok(Exit::Success)
 }
 
@@ -164,12 +164,10 @@ fn permit(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
     if reaches.is_empty() || arguments.allow_commands {
         return Ok(());
     }
-    let listed: Vec<String> = reaches.iter().map(|one| format!("  {}", terminal::harmless(one))).collect();
+    let listed: Vec<String> = reaches.iter().map(|one| format!("  {}", text::line(one))).collect();
     let told = format!("the bundle's study runs programs and reads files of this machine:\n{}", listed.join("\n"));
-    if stdin().is_terminal() && stderr().is_terminal() {
-        let mut err = stderr().lock();
-        let asked = write!(err, "{told}\nMay it? Type yes: ").and_then(|()| err.flush());
-        drop(err);
+    if terminal::is_interactive() {
+        let asked = terminal::ask(&format!("{told}\nMay it? Type yes: "));
         let mut typed = String::new();
         let read = stdin().lock().take(ANSWER_BYTES).read_line(&mut typed);
         if asked.is_ok() && read.is_ok() && typed.trim() == "yes" {
@@ -185,17 +183,17 @@ fn announce(recorded: &Dataset, plan: &Plan) {
         || "did not finish".to_owned(),
         |end| format!("took {}", units::format_duration(Duration::from_nanos(end.saturating_sub(run.started_unix_ns)))),
     );
-    eprintln!(
+    terminal::tell(&format!(
         "Repeating {} of {}: {} cells, {} trials in all, {took} there.",
-        terminal::harmless(&run.plan.title),
-        terminal::harmless(&run.inventory.host),
+        text::line(&run.plan.title),
+        text::line(&run.inventory.host),
         plan.cells.len(),
         recorded.trials.len()
-    );
+    ));
     if plan.cells.len() != run.plan.cells.len() {
-        eprintln!(
+        terminal::tell(&format!(
             "The plan there had {} cells: this fstone, or this user, makes another one of the study.",
             run.plan.cells.len()
-        );
+        ));
     }
 }

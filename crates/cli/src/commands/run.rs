@@ -3,6 +3,7 @@
 use super::{Context, cancel_on_signals, fresh_identity, fresh_seed, now_unix_ns, repeats, report, sacrifice};
 use crate::{
     args::RunArguments,
+    documents,
     executors::{self, Chosen},
     exit::Exit,
     paths,
@@ -63,7 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
                 plan.seed
             );
             let plan = fstone_lab::run::describe::describe(plan, &context.work_directory);
-            terminal::print_lines(&format!("{head}{plan}"));
+            terminal::print(&format!("{head}{plan}\n"));
         }
         return Ok(Exit::Success);
     }
@@ -134,7 +135,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
     let (plan, warnings) = study.compile(&overrides).or_exit(Exit::BadInput)?;
     // What a built-in study does it does on purpose.
     if let Some(warnings) = warnings.filter(|_| !study.is_built_in()) {
-        eprint!("{warnings}");
+        terminal::tell(warnings.to_string().trim_end());
     }
     let directory = plan.cells.iter().find_map(|cell| match &cell.device {
         DeviceSpec::Directory { path } => Some(path.clone()),
@@ -175,13 +176,19 @@ pub(super) fn carry_out(
     sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
     let mut store = context.open_store()?;
 
-    eprintln!("{}: {} cells, {} trials each; seed {}", plan.study, plan.cells.len(), repeats(plan.repeats), plan.seed);
+    terminal::tell(&format!(
+        "{}: {} cells, {} trials each; seed {}",
+        plan.study,
+        plan.cells.len(),
+        repeats(plan.repeats),
+        plan.seed
+    ));
     let run = Run {
         id: 0,
         identity: fresh_identity(),
         started_unix_ns: now_unix_ns(),
         finished_unix_ns: None,
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         inventory: take_inventory(context, arguments, &plan),
         plan,
     };
@@ -240,7 +247,7 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
         ));
     }
     sacrifice::confirm([&dataset.run.plan], &arguments.allow_destroy)?;
-    eprintln!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len());
+    terminal::tell(&format!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len()));
     let warning = (!changed.is_empty()).then(|| format!("made on another machine than the run began on: {changed}"));
     trials(context, arguments, &mut store, &dataset, Expected::default(), warning, &cancel)
 }
@@ -282,13 +289,13 @@ fn trials(
     let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
     let page = show(context, arguments, store, &dataset)?;
     if interrupted {
-        eprintln!(
+        terminal::tell(&format!(
             "Interrupted: everything was undone, {} finished trials are kept as run {id}; `--resume` goes on with it.",
             dataset.trials.len()
-        );
+        ));
         return Ok(Exit::Interrupted);
     }
-    eprintln!("Run {id} is in {}; the report: {}", context.store.display(), page.display());
+    terminal::tell(&format!("Run {id} is in {}; the report: {}", context.store.display(), page.display()));
     let any = dataset.trials.iter().any(|trial| trial.outcome.is_completed());
     Ok(if any { Exit::Success } else { Exit::NothingCompleted })
 }
@@ -306,7 +313,7 @@ fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> I
     let device = inventory::named_device(plan);
     match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
         Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
-        Err(error) => eprintln!("No raw read speed: failed to {error}."),
+        Err(error) => terminal::tell(&format!("No raw read speed: failed to {error}.")),
     }
     inventory
 }
@@ -315,7 +322,7 @@ fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> I
 fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Dataset) -> Result<PathBuf, Failure> {
     let options = fstone_report::Options { published: arguments.published };
     let overhead = executors::overhead(dataset);
-    terminal::print(&fstone_report::terminal(
+    terminal::print_document(&fstone_report::terminal(
         dataset,
         &fstone_report::TerminalOptions { width: terminal::width(), color: context.colored(), options },
     ));
@@ -325,7 +332,7 @@ fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Da
     let directory =
         arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
     let page = directory.join(report::page_name(&dataset.run.plan.study, dataset.run.id));
-    report::write(&page, fstone_report::html(dataset, &options))?;
+    documents::write(&page, fstone_report::html(dataset, &options))?;
     report::write_index(store, &directory)?;
     Ok(page)
 }

@@ -3,7 +3,7 @@
 use crate::{
     exit::Exit,
     is_root,
-    terminal::{Failure, OrExit},
+    terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_lab::{
@@ -13,7 +13,7 @@ use fstone_lab::{
 use fstone_model::{Plan, study::DeviceSpec, units::format_bytes};
 use std::{
     collections::BTreeSet,
-    io::{IsTerminal, Read, Write, stderr, stdin},
+    io::{Read, stdin},
     path::{Path, PathBuf},
 };
 
@@ -43,8 +43,7 @@ pub(super) fn confirm<'p>(plans: impl IntoIterator<Item = &'p Plan>, allowed: &[
         let claimed = ScratchDevice::claim(disk, purpose, 0, &*machine.devices, &*machine.runner)
             .context("refused")
             .or_exit(Exit::CannotHere)?;
-        let interactive = stdin().is_terminal() && stderr().is_terminal();
-        if interactive && asked.insert(claimed.number()) {
+        if terminal::is_interactive() && asked.insert(claimed.number()) {
             let facts = machine.devices.facts(claimed.path()).or_exit(Exit::CannotHere)?;
             ask(claimed.path(), &facts)?;
         }
@@ -54,9 +53,7 @@ pub(super) fn confirm<'p>(plans: impl IntoIterator<Item = &'p Plan>, allowed: &[
 
 fn ask(path: &Path, facts: &BlockFacts) -> Result<(), Failure> {
     let (question, answer) = question(path, facts);
-    let mut err = stderr().lock();
-    let asked = write!(err, "{question}").and_then(|()| err.flush());
-    drop(err);
+    let asked = terminal::ask(&question);
     let mut typed = Vec::new();
     let mut input = stdin().lock().take(ANSWER_BYTES).bytes();
     while let Some(Ok(byte)) = input.next()

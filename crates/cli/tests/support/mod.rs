@@ -142,6 +142,17 @@ impl Bench {
             .collect()
     }
 
+    /// A line of a shell, in the directory and environment of the binary.
+    pub(crate) fn shell(&self, line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .current_dir(self.directory.path())
+            .env("FSTONE_STORE", self.store())
+            .env("FSTONE_WORK_DIRECTORY", self.work());
+        command
+    }
+
     /// Exit status, standard output, standard error.
     pub(crate) fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         self.run_with(arguments, &[])

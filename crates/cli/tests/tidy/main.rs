@@ -141,6 +141,39 @@ fn files_are_short_and_words_are_chosen() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Only these print, or end the process: one place makes the words of others harmless, sees whether output arrived, and
+/// knows the exit statuses. The journal has nobody to return an error to.
+const MAY_PRINT: &[&str] = &["cli/src/terminal.rs", "cli/src/terminal/", "cli/src/fault.rs", "lab/src/undo/journal.rs"];
+
+#[test]
+fn everything_printed_passes_one_place() {
+    let root = root();
+    let mut files = Vec::new();
+    rust_files(&root.join("crates"), &mut files);
+    let words = ["println!(", "print!(", "stdout()", "stderr()", "process::exit", "process::abort", "indicatif::"];
+    let (mut wrong, mut printing) = (Vec::new(), 0);
+    for file in files {
+        let name = file.strip_prefix(root.join("crates")).expect("below").display().to_string();
+        if !name.contains("/src/") || name.starts_with("bench/") || name.ends_with("/tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("source is UTF-8");
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in product.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if !words.iter().any(|word| code.contains(word)) {
+                continue;
+            }
+            printing += 1;
+            if !MAY_PRINT.iter().any(|may| name.starts_with(may)) {
+                wrong.push(format!("crates/{name}:{}: print with crate::terminal, end with an Exit", number + 1));
+            }
+        }
+    }
+    assert!(printing > 5, "the rule finds those who may: {printing}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// What makes an error print its cause twice: a text that names the cause, and a chain that leads to it as well.
 ///
 /// One rule for the whole workspace: an error's text names its cause, and no error of ours chains one. Only what is

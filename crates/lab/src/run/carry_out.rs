@@ -111,6 +111,21 @@ pub enum LabError {
     },
 }
 
+impl LabError {
+    /// The error of the system, or of the recorder, that this one comes from.
+    #[must_use]
+    pub fn root(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let system = match self {
+            Self::Recorder { cause, .. } => return Some(&**cause),
+            Self::WorkDirectory(WorkDirectoryError::File { cause, .. }) => Some(cause),
+            Self::Journal(cause) => cause.system(),
+            Self::Trial { cause, .. } => cause.system(),
+            _ => None,
+        };
+        system.map(|error| error as _)
+    }
+}
+
 impl From<ScheduleError> for LabError {
     fn from(cause: ScheduleError) -> Self {
         Self::Schedule(cause)

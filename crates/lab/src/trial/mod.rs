@@ -90,6 +90,19 @@ pub enum ExecutorError {
     },
 }
 
+impl ExecutorError {
+    /// The error of the system that this one comes from.
+    #[must_use]
+    pub fn system(&self) -> Option<&io::Error> {
+        match self {
+            Self::Work { cause, .. } | Self::Device(DeviceError::System { cause, .. }) => Some(cause),
+            Self::Journal(cause) | Self::Device(DeviceError::Journal(cause)) => cause.system(),
+            Self::AndUndo { error, .. } => error.system(),
+            _ => None,
+        }
+    }
+}
+
 impl From<DeviceError> for ExecutorError {
     fn from(cause: DeviceError) -> Self {
         Self::Device(cause)

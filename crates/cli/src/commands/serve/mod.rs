@@ -34,10 +34,10 @@ pub(crate) fn serve(context: &Context, arguments: &ServeArguments) -> CommandRes
     let (listener, address) = http::listen(arguments.port)
         .with_context(|| format!("cannot listen on port {} of this machine; name another with --port", arguments.port))
         .or_exit(Exit::CannotHere)?;
-    terminal::print(&format!(
+    terminal::print_now(&format!(
         "{} is at http://{address}/ for browsers of this machine; Ctrl-C ends it.\n",
         context.store.display()
-    ));
+    ))?;
     let server = Server { store: context.store.clone(), pages: Mutex::default() };
     http::serve(&listener, address, move |request| server.answer(request));
     Ok(Exit::Success)

@@ -5,6 +5,7 @@ use crate::{
     machine::Machine,
     place::device::{FileId, file_id},
 };
+use fstone_model::text;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions},
@@ -86,6 +87,16 @@ pub enum JournalError {
         /// Which line, from 1.
         line: usize,
     },
+}
+
+impl JournalError {
+    /// The error of the system that this one comes from.
+    pub(crate) const fn system(&self) -> Option<&io::Error> {
+        match self {
+            Self::File { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
 }
 
 /// Everything a run has made and not yet undone. Dropped by a run, it undoes what is left, latest first.
@@ -287,8 +298,8 @@ impl Drop for Undo<'_> {
     fn drop(&mut self) {
         if self.own {
             for error in self.undo_all() {
-                // Nobody is left to return it to; it is also still in the journal.
-                eprintln!("fstone: not undone: {error}");
+                // Nobody is left to return it to, and perhaps nobody to read it; it is also still in the journal.
+                let _ = writeln!(io::stderr(), "fstone: not undone: {}", text::line(&error.to_string()));
             }
         }
         if self.open.is_empty() {

@@ -1,0 +1,166 @@
+//! Where a report, a comparison or any other document goes: to standard output, or to what `--output` names.
+//!
+//! A regular file is replaced as a whole, so that a reader sees the old content or the new. Everything else is written
+//! into and never replaced: devices, pipes, what a symbolic link leads to. Disks are refused.
+
+use crate::{
+    exit::Exit,
+    paths,
+    terminal::{self, Failure, OrExit},
+};
+use fstone_store::{Owner, create_file};
+use std::{
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+    path::{Path, PathBuf},
+};
+
+/// Delivers a document to standard output, or to the path that was named.
+pub(crate) fn deliver(to: Option<&Path>, document: &str) -> Result<(), Failure> {
+    match to {
+        None => terminal::print_document(document),
+        Some(path) => write(path, document)?,
+    }
+    Ok(())
+}
+
+/// Writes a document to a path, making the directories above it.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let content = content.as_ref();
+    let written = match path.symlink_metadata() {
+        Ok(found) if found.is_file() => replace(path, content, Some(&found)).or_exit(Exit::LabFailed),
+        Ok(_) => write_into(path, content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, content).or_exit(Exit::LabFailed),
+        Err(error) => Err(error).or_exit(Exit::LabFailed),
+    };
+    written.map_err(|Failure { exit, error }| Failure {
+        exit,
+        error: error.context(format!("cannot write {}", path.display())),
+    })
+}
+
+fn create(path: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        paths::create_directory(parent)?;
+    }
+    replace(path, content, None)
+}
+
+/// Puts a file in place through a temporary one beside it. It belongs to the caller; one that replaces another has that
+/// one's owner and rights.
+fn replace(path: &Path, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.part", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let Some(mut file) = create_file(&temporary, Owner::caller())? else {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is in the way", temporary.display())));
+    };
+    let result = before
+        .map_or(Ok(()), |before| resemble(&file, before))
+        .and_then(|()| file.write_all(content))
+        .and_then(|()| fs::rename(&temporary, path));
+    if result.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&temporary);
+    }
+    result
+}
+
+fn resemble(file: &File, before: &Metadata) -> io::Result<()> {
+    let now = file.metadata()?;
+    if (now.uid(), now.gid()) != (before.uid(), before.gid()) {
+        // Only root can give files away; for others the file becomes their own, as with any editor.
+        let _ = fchown(file, Some(before.uid()), Some(before.gid()));
+    }
+    file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o777))
+}
+
+/// Writes into what is there already and is no regular file, or leads to one.
+fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    match fs::metadata(path) {
+        // /dev/stdout and its like: opened by name it would be cut to nothing, with what was printed before.
+        Ok(found) if terminal::is_stdout(&found) => {
+            terminal::write_out(content);
+            return Ok(());
+        }
+        Ok(found) if found.is_dir() => return Err(Failure::new(Exit::BadInput, "it is a directory; name a file")),
+        Ok(found) => refuse_disk(&found)?,
+        // The link leads nowhere yet: its file is made.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).or_exit(Exit::LabFailed),
+    }
+    let into = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path);
+    let mut into = into.or_exit(Exit::LabFailed)?;
+    // It may have become a disk meanwhile.
+    refuse_disk(&into.metadata().or_exit(Exit::LabFailed)?)?;
+    into.write_all(content).or_exit(Exit::LabFailed)
+}
+
+fn refuse_disk(found: &Metadata) -> Result<(), Failure> {
+    if found.file_type().is_block_device() {
+        return Err(Failure::new(Exit::CannotHere, "it is a disk, and what is on it would be lost"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn written(path: &Path) -> Result<(), String> {
+        write(path, "new").map_err(|failure| format!("{:#}", failure.error))
+    }
+
+    #[test]
+    fn a_regular_file_is_replaced_and_keeps_its_rights() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a/b/report.txt");
+        written(&path).expect("with its directories");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours");
+        let before = fs::metadata(&path).expect("there").ino();
+        written(&path).expect("again");
+        let after = fs::metadata(&path).expect("there");
+        assert_ne!(after.ino(), before, "a reader has the old one as a whole");
+        assert_eq!(after.mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().expect("it has one")).expect("readable").count(), 1, "nothing beside it");
+    }
+
+    #[test]
+    fn a_link_stays_and_its_file_is_written() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        symlink(&file, &link).expect("made");
+        for old in [None, Some("something much longer")] {
+            if let Some(old) = old {
+                fs::write(&file, old).expect("ours");
+            }
+            written(&link).expect("written");
+            assert!(link.symlink_metadata().expect("there").is_symlink());
+            assert_eq!(fs::read_to_string(&file).expect("there"), "new");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_written_into() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read_to_string(path)
+        });
+        written(&path).expect("written");
+        assert_eq!(reader.join().expect("it reads").expect("text"), "new");
+        assert!(path.symlink_metadata().expect("there").file_type().is_fifo());
+    }
+
+    #[test]
+    fn a_directory_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let error = written(directory.path()).expect_err("no file");
+        assert!(error.contains("it is a directory; name a file"), "{error}");
+    }
+}

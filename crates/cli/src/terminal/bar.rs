@@ -1,0 +1,61 @@
+//! A line at the bottom of the terminal that says how things go.
+
+use fstone_model::text;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    io::{IsTerminal, stderr},
+    time::Duration,
+};
+
+/// Such a line; nothing where standard error is no terminal. Whatever text it is given is made harmless.
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    /// How many of a number of things are done.
+    pub(crate) fn counting() -> Option<Self> {
+        let bar = Self::with_template("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")?;
+        bar.0.set_style(bar.0.style().progress_chars("━━─"));
+        bar.0.enable_steady_tick(Duration::from_millis(250));
+        Some(bar)
+    }
+
+    /// Something that goes on.
+    pub(crate) fn spinning() -> Option<Self> {
+        Self::with_template("{spinner} {wide_msg}")
+    }
+
+    fn with_template(template: &str) -> Option<Self> {
+        if !stderr().is_terminal() {
+            return None;
+        }
+        let bar = ProgressBar::new(0);
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is sound"));
+        Some(Self(bar))
+    }
+
+    /// So many of so many are done.
+    pub(crate) fn set(&self, done: u32, total: u32) {
+        self.0.set_length(u64::from(total));
+        self.0.set_position(u64::from(done));
+    }
+
+    /// What is being done.
+    pub(crate) fn say(&self, doing: &str) {
+        self.0.set_message(text::line(doing));
+    }
+
+    /// Shows that it goes on.
+    pub(crate) fn tick(&self) {
+        self.0.tick();
+    }
+
+    /// A line above it, which stays.
+    pub(crate) fn above(&self, line: &str) {
+        self.0.println(text::line(line));
+    }
+
+    /// Takes it away, so that what is printed next stands alone.
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

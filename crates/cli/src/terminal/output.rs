@@ -1,0 +1,118 @@
+//! Standard output and standard error. Everything that fstone prints goes through here, so that one place sees to it
+//! that foreign text is harmless and that no error is lost. `tests/tidy.rs` finds whoever goes past it.
+//!
+//! What cannot be printed does not stop the work: [`print`] remembers the first error of standard output, and the end of
+//! the process tells it and has its status. Messages and progress on standard error are for whoever reads them; when
+//! nobody does, nothing happens.
+
+use super::{Failure, cannot_print};
+use crate::exit::Exit;
+use fstone_model::text;
+use std::{
+    fs::Metadata,
+    io::{self, IsTerminal, Write, stderr, stdout},
+    os::unix::fs::MetadataExt,
+    sync::{Mutex, PoisonError},
+};
+
+/// The first error of standard output. What is printed after it is lost as well.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// fstone's own styles, and those of its help.
+const STYLES: [&str; 7] =
+    ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[4m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m"];
+
+/// Prints text that may quote others.
+pub(crate) fn print(text: &str) {
+    write_out(text::lines(text).as_bytes());
+}
+
+/// Prints text without which going on has no use.
+pub(crate) fn print_now(text: &str) -> Result<(), Failure> {
+    print(text);
+    match lost() {
+        None => Ok(()),
+        Some(error) => {
+            let exit = Exit::of_kind(error.kind()).unwrap_or(Exit::LabFailed);
+            Err(Failure { exit, error: cannot_print(error) })
+        }
+    }
+}
+
+/// Prints a whole document, whose maker has seen to foreign text in it: a file or a pipe gets it byte by byte, a terminal
+/// nothing that it would obey but fstone's own styles.
+pub(crate) fn print_document(document: &str) {
+    if stdout().is_terminal() {
+        write_out(styled(document).as_bytes());
+    } else {
+        write_out(document.as_bytes());
+    }
+}
+
+/// Writes bytes to standard output as they are.
+pub(crate) fn write_out(bytes: &[u8]) {
+    let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    if lost.is_none() {
+        let mut out = stdout().lock();
+        *lost = out.write_all(bytes).and_then(|()| out.flush()).err();
+    }
+}
+
+/// Whether a file is what standard output goes to.
+pub(crate) fn is_stdout(file: &Metadata) -> bool {
+    let stdout = rustix::fs::fstat(stdout());
+    stdout.is_ok_and(|stdout| (stdout.st_dev, stdout.st_ino) == (file.dev(), file.ino()))
+}
+
+/// Why not everything that was printed arrived.
+pub(super) fn lost() -> Option<io::Error> {
+    LOST.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// A message on standard error, with a line end.
+pub(crate) fn tell(message: &str) {
+    let _ = write_err(&format!("{}\n", text::lines(message)));
+}
+
+/// The same with fstone's own styles, as it is.
+pub(super) fn tell_styled(message: &str) {
+    let _ = write_err(&styled(message));
+}
+
+/// A question on standard error, which somebody has to see.
+pub(crate) fn ask(question: &str) -> io::Result<()> {
+    write_err(&text::lines(question))
+}
+
+fn write_err(text: &str) -> io::Result<()> {
+    let mut err = stderr().lock();
+    err.write_all(text.as_bytes())?;
+    err.flush()
+}
+
+/// Text with no control but fstone's own styles.
+fn styled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        let (before, after) = rest.split_at(at);
+        out.push_str(&text::lines(before));
+        let style = STYLES.into_iter().find(|style| after.starts_with(style));
+        out.push_str(style.unwrap_or("␛"));
+        rest = &after[style.map_or(1, str::len)..];
+    }
+    out.push_str(&text::lines(rest));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_our_styles_and_no_others() {
+        assert_eq!(styled("\u{1b}[1mext4\u{1b}[0m"), "\u{1b}[1mext4\u{1b}[0m");
+        assert_eq!(styled("\u{1b}[2Jx\u{1b}]0;y\u{7}\u{1b}"), "␛[2Jx␛]0;y␇␛");
+        assert_eq!(styled("\u{1b}[8mhidden\u{9b}1m"), "␛[8mhidden\u{fffd}1m");
+    }
+}

@@ -1,0 +1,180 @@
+//! Every exit status is documented, and every one that is documented is reached.
+
+use super::command_study;
+use crate::support::{Bench, is_root, tool};
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+/// Statuses and meanings in docs/exit-codes.md.
+fn documented() -> Vec<(i32, String)> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exit-codes.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let rows = page.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        Some((cells.next()?.parse().ok()?, cells.next()?.trim_end_matches(" |").to_owned()))
+    });
+    rows.collect()
+}
+
+#[test]
+fn help_and_the_page_list_the_same_statuses() {
+    let help = Bench::new().succeed(&["--help"]);
+    let told = help.split("Exit status:\n").nth(1).expect("the list");
+    let told: Vec<(i32, String)> = told
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '))
+        .filter_map(|(code, meaning)| Some((code.parse().ok()?, meaning.trim().to_owned())))
+        .collect();
+    assert!(told.len() >= 10, "{help}");
+    assert_eq!(told, documented());
+}
+
+/// A way to reach a status.
+type Way = (i32, fn(&Bench) -> i32);
+
+/// One for each, without root.
+const WAYS: [Way; 10] = [
+    (0, |bench| bench.run(&["list"]).0),
+    (1, wrong_figure),
+    (2, |bench| bench.run(&["run", "smal-file"]).0),
+    (3, |bench| bench.run(&["run", "./tiny.toml", "--executor", "qemu", "--kernels", "none"]).0),
+    (4, |bench| bench.run(&["run", "./none.toml"]).0),
+    (5, |bench| {
+        bench.write("no-store", "this is another program's file, and no store at all");
+        bench.run(&["--store", "no-store", "list", "runs"]).0
+    }),
+    (6, |bench| bench.run(&["report", "-f", "csv", "-o", "/dev/full"]).0),
+    (7, |bench| bench.run_with(&["run", "./one.toml"], &[("FSTONE_REHEARSE_FAULT", "panic work")]).0),
+    (130, interrupted),
+    (141, |bench| {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        bench.command(&["list"]).stdout(writer).status().expect("it starts").code().expect("no signal")
+    }),
+];
+
+/// A figure that was changed by hand.
+fn wrong_figure(bench: &Bench) -> i32 {
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--duration", "200ms", "--repeats", "1"]);
+    let sql = "UPDATE figures SET value = value * 1.01 \
+               WHERE run = (SELECT max(run) FROM figures) AND metric = 'transactions per second'";
+    let changed = Command::new("sqlite3").arg(bench.store()).arg(sql).status();
+    assert!(changed.is_ok_and(|status| status.success()));
+    let run = bench.json()["run"]["id"].to_string();
+    bench.run(&["verify", &run]).0
+}
+
+fn interrupted(bench: &Bench) -> i32 {
+    command_study(bench, "long.toml", "work", "touch started; sleep 100");
+    let mut run =
+        bench.command(&["run", "./long.toml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    let begun = || bench.run(&["list", "runs"]).1.contains("unfinished");
+    for _ in 0..600 {
+        if begun() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    crate::support::interrupt(&run);
+    run.wait().expect("it ends").code().expect("no signal")
+}
+
+#[test]
+fn every_status_is_reached() {
+    if !tool("sqlite3") {
+        eprintln!("skipped: no sqlite3 to change the store with");
+        return;
+    }
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    command_study(&bench, "none.toml", "work", "exit 1");
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    bench.succeed(&["run", "./one.toml"]);
+    for (status, way) in WAYS {
+        assert_eq!(way(&bench), status);
+    }
+    let reached: BTreeSet<i32> = WAYS.iter().map(|(status, _)| *status).collect();
+    let listed: BTreeSet<i32> = documented().into_iter().map(|(status, _)| status).collect();
+    assert_eq!(reached, listed, "what is listed and what is reached");
+}
+
+#[test]
+fn a_right_that_is_missing_is_not_a_fault_of_the_store() {
+    let bench = Bench::of_nobody();
+    command_study(&bench, "one.toml", "work", "true");
+    let locked = bench.path("locked");
+    fs::create_dir(&locked).expect("made");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).expect("ours");
+    let home = locked.to_str().expect("UTF-8");
+    // The store, the work directory and the report, each below what this user cannot write.
+    for options in [
+        &["--store", "locked/a/x.db", "run", "./one.toml"][..],
+        &["--work-directory", "locked/work", "run", "./one.toml"],
+        &["--work-directory", "locked/a/work", "run", "./one.toml"],
+        &["run", "./one.toml", "--output", "locked/reports"],
+    ] {
+        let (code, out, err) = bench.run_with(options, &[("HOME", home)]);
+        assert_eq!(code, 3, "{options:?}: {out}{err}");
+        assert!(err.contains("Permission denied"), "{options:?}: {err}");
+    }
+    bench.write("secret.toml", "");
+    fs::set_permissions(bench.path("secret.toml"), fs::Permissions::from_mode(0)).expect("ours");
+    for arguments in [&["run", "./secret.toml"][..], &["verify", "secret.toml"], &["ffsb", "secret.toml"]] {
+        let (code, _, err) = bench.run(arguments);
+        assert!(code == 3 && err.contains("Permission denied"), "{arguments:?}: {code} {err}");
+    }
+}
+
+#[test]
+fn a_full_filesystem_has_its_own_status() {
+    if !is_root() {
+        eprintln!("skipped: a small filesystem to fill needs root");
+        return;
+    }
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    let small = bench.mount_tmpfs("size=64k");
+    let store = small.path().join("x.db");
+    let (code, out, err) = bench.run(&["--store", store.to_str().expect("UTF-8"), "run", "./one.toml"]);
+    assert_eq!(code, 6, "{out}{err}");
+    assert!(err.contains("full"), "{err}");
+}
+
+#[test]
+fn a_panic_is_logged_and_what_the_run_had_made_is_undone() {
+    let bench = Bench::new();
+    let state = bench.path("state");
+    let of = |what: &str, study: &str, step: &str| {
+        let fault = format!("{what} {step}");
+        bench.run_with(
+            &["run", study],
+            &[("FSTONE_REHEARSE_FAULT", &fault), ("XDG_STATE_HOME", state.to_str().expect("UTF-8"))],
+        )
+    };
+    command_study(&bench, "one.toml", "work", "true");
+    let (code, out, err) = of("panic", "./one.toml", "work");
+    assert_eq!(code, 7, "{out}{err}");
+    let log = err.lines().find_map(|line| line.trim().strip_prefix("Please report it, with ")).expect("its log");
+    let log = fs::read_to_string(log).expect("it is there");
+    assert!(log.contains("rehearsed") && log.contains("./one.toml") && log.contains("fault.rs"), "{log}");
+    bench.assert_clean();
+    // An abort undoes nothing; its status is the same.
+    assert_eq!(of("abort", "./one.toml", "work").0, 7);
+    bench.succeed(&["clean"]);
+    bench.assert_clean();
+    if !is_root() {
+        eprintln!("skipped: mounts to undo need root");
+        return;
+    }
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    let (code, out, err) = of("panic", "./tiny.toml", "fsck");
+    assert_eq!(code, 7, "{out}{err}");
+    bench.assert_clean();
+}

@@ -1,0 +1,95 @@
+//! `--output`: regular files are replaced, everything else is written into.
+
+use super::command_study;
+use crate::support::{Bench, is_root};
+use std::{
+    fs,
+    os::unix::fs::{FileTypeExt, MetadataExt, symlink},
+    path::Path,
+    process::Command,
+};
+
+/// Two runs, and every command that writes a document where it is told to.
+fn bench_with_documents() -> (Bench, Vec<Vec<&'static str>>) {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    for _ in 0..2 {
+        bench.succeed(&["run", "./one.toml"]);
+    }
+    let mut commands: Vec<Vec<&str>> =
+        ["terminal", "markdown", "html", "csv", "json"].map(|format| vec!["report", "1", "-f", format]).into();
+    commands.extend(["markdown", "junit", "json", "html"].map(|format| vec!["compare", "1", "2", "-f", format]));
+    commands.extend(["json", "html"].map(|format| vec!["history", "-f", format]));
+    (bench, commands)
+}
+
+fn node(path: &Path, minor: &str) {
+    let made = Command::new("mknod").arg(path).args(["c", "1", minor]).status();
+    assert!(made.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn what_is_no_regular_file_is_written_into_and_never_replaced() {
+    let (bench, commands) = bench_with_documents();
+    for command in commands {
+        let to = |path: &str| bench.run(&[&command[..], &["-o", path]].concat());
+        let printed = bench.succeed(&command);
+
+        symlink("target", bench.path("link")).expect("made");
+        assert_eq!(to("link").0, 0, "{command:?}");
+        assert!(bench.path("link").symlink_metadata().expect("there").is_symlink(), "{command:?}");
+        assert_eq!(fs::read_to_string(bench.path("target")).expect("written"), printed, "{command:?}");
+        fs::remove_file(bench.path("link")).expect("ours");
+
+        assert_eq!(to("/dev/stdout"), (0, printed.clone(), String::new()), "{command:?}");
+        assert_eq!(to("/proc/self/fd/1"), (0, printed.clone(), String::new()), "{command:?}");
+        let line = format!("(echo before; {} -o /dev/stdout; echo after) >> all", bench.typed(&command).join(" "));
+        assert!(bench.shell(&line).status().is_ok_and(|status| status.success()));
+        let all = fs::read_to_string(bench.path("all")).expect("written");
+        assert_eq!(all, format!("before\n{printed}after\n"), "{command:?}");
+        fs::remove_file(bench.path("all")).expect("ours");
+
+        if !is_root() {
+            continue;
+        }
+        for (minor, code, words) in [("3", 0, ""), ("7", 6, "No space left")] {
+            let path = bench.path("node");
+            node(&path, minor);
+            let (found, _, err) = to("node");
+            assert!(found == code && err.contains(words), "{command:?}: {found} {err}");
+            assert!(path.symlink_metadata().expect("there").file_type().is_char_device(), "{command:?}");
+            fs::remove_file(path).expect("ours");
+        }
+    }
+    if !is_root() {
+        eprintln!("skipped: making device nodes needs root");
+    }
+}
+
+#[test]
+fn a_disk_and_a_directory_are_refused() {
+    let (bench, _) = bench_with_documents();
+    let (code, _, err) = bench.run(&["report", "1", "-f", "csv", "-o", "data"]);
+    assert!(code == 2 && err.contains("it is a directory"), "{code} {err}");
+    if !is_root() {
+        eprintln!("skipped: a disk's node needs root");
+        return;
+    }
+    // A number that no driver answers to: opening it would fail, but it is not even tried.
+    let made = Command::new("mknod").arg(bench.path("disk")).args(["b", "240", "0"]).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let (code, _, err) = bench.run(&["report", "1", "-f", "csv", "-o", "disk"]);
+    assert!(code == 3 && err.contains("it is a disk"), "{code} {err}");
+}
+
+#[test]
+fn a_bundle_goes_into_a_new_file_only() {
+    let (bench, _) = bench_with_documents();
+    symlink("target", bench.path("link")).expect("made");
+    for path in ["link", "/dev/null", "/dev/stdout"] {
+        let (code, _, err) = bench.run(&["export", "1", path]);
+        assert!(code == 2 && err.contains("there is a file of that name"), "{path}: {code} {err}");
+    }
+    assert_eq!(fs::metadata("/dev/null").expect("there").rdev(), rustix::fs::makedev(1, 3));
+    assert!(!bench.path("target").exists());
+}
