@@ -3,7 +3,7 @@
 use crate::studies::FindError;
 use anyhow::Error;
 use fstone_engine::LoadError;
-use fstone_lab::carry_out::LabError;
+use fstone_lab::run::carry_out::LabError;
 use std::io::{self, ErrorKind};
 
 /// How the process ends.

@@ -2,7 +2,7 @@
 //! is documented.
 
 use crate::{exit::Exit, paths, terminal::tell};
-use fstone_lab::{machine::Machine, undo::clean};
+use fstone_lab::{machine::Machine, place::undo::clean};
 use std::{
     backtrace::Backtrace,
     fs::OpenOptions,

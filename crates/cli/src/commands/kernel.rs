@@ -5,15 +5,12 @@ use crate::{
     args::KernelAction,
     exit::Exit,
     paths,
-    terminal::{self, CommandResult, OrExit},
+    terminal::{self, Bar, CommandResult, OrExit},
 };
 use anyhow::Context as _;
 use fstone_model::units::format_duration;
 use fstone_sandbox::kernel::{BuildProgress, Kernel, Store};
-use std::{
-    io::{IsTerminal, Write, stderr},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult {
     let store = Store::new(&context.kernels);
@@ -32,7 +29,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
             paths::create_directory(&context.kernels)
                 .with_context(|| format!("cannot make {}", context.kernels.display()))
                 .or_exit(Exit::LabFailed)?;
-            let mut told = Told::default();
+            let mut told = Told::new();
             let built = store.build(source, name.as_deref(), &mut |progress| told.tell(&progress));
             told.finish();
             let built = built.with_context(|| format!("failed to build a kernel from {source}"));
@@ -54,43 +51,55 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
     Ok(Exit::Success)
 }
 
-/// What was said of a build: one line that is written over on a terminal, a line now and then elsewhere.
-#[derive(Default)]
+/// What is said of a build: one line that changes on a terminal, a line now and then elsewhere.
 struct Told {
+    bar: Option<Bar>,
     last: Option<Instant>,
 }
 
 impl Told {
+    fn new() -> Self {
+        Self { bar: Bar::spinning(), last: None }
+    }
+
     fn tell(&mut self, progress: &BuildProgress) {
         let (done, total, elapsed) = match *progress {
-            BuildProgress::Preparing(what) => {
-                self.finish();
-                return eprintln!("{what}");
-            }
+            BuildProgress::Preparing(what) => return self.say(what),
             BuildProgress::Uncharged => {
-                self.finish();
-                return eprintln!(
-                    "the patch that charges system calls does not fit these sources: under this kernel they will be free"
+                return self.say(
+                    "the patch that charges system calls does not fit these sources: under this kernel they will be free",
                 );
             }
             BuildProgress::Compiling { done, total, elapsed } => (done, total, elapsed),
         };
-        let terminal = stderr().is_terminal();
-        let pause = Duration::from_secs(if terminal { 1 } else { 60 });
+        let pause = Duration::from_secs(if self.bar.is_some() { 1 } else { 60 });
         if self.last.is_some_and(|last| last.elapsed() < pause) {
             return;
         }
         self.last = Some(Instant::now());
         let left = elapsed.mul_f64(f64::from(total - done) / f64::from(done.max(1)));
         let left = format_duration(Duration::from_secs(left.as_secs()));
-        let (before, after) = if terminal { ("\r\x1b[2K", "") } else { ("", "\n") };
-        eprint!("{before}compiling: {done} of about {total} files, about {left} left{after}");
-        let _ = stderr().flush();
+        let line = format!("compiling: {done} of about {total} files, about {left} left");
+        match &self.bar {
+            Some(bar) => {
+                bar.say(&line);
+                bar.tick();
+            }
+            None => terminal::tell(&line),
+        }
     }
 
-    fn finish(&mut self) {
-        if self.last.take().is_some() && stderr().is_terminal() {
-            eprintln!();
+    /// A line that stays.
+    fn say(&self, words: &str) {
+        match &self.bar {
+            Some(bar) => bar.above(words),
+            None => terminal::tell(words),
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish();
         }
     }
 }
