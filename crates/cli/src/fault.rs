@@ -13,6 +13,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 /// Whether any thread has panicked, the run's own or one beside it.
@@ -82,8 +83,8 @@ fn entry(words: &str, place: &str) -> String {
 /// Adds an entry to this process's log.
 fn write(directory: &Path, entry: &str) -> io::Result<PathBuf> {
     paths::create_directory(directory)?;
-    let path =
-        directory.join(format!("fault-{}-{}.log", crate::commands::now_unix_ns() / 1_000_000_000, std::process::id()));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let path = directory.join(format!("fault-{now}-{}.log", std::process::id()));
     // A name that is known beforehand, in a directory that may be everybody's: nobody's link is followed.
     let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     let mut file = {

@@ -47,7 +47,7 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
         let _ = writeln!(text, "  {:<name$}  {:>value$}  from: {}", "", "", one.source);
     }
     let _ = write!(text, "\n{}", plots(&model, arguments.size));
-    terminal::print(&terminal::harmless_lines(&text));
+    terminal::print(&text);
     terminal::print("\n");
     Ok(Exit::Success)
 }
