@@ -87,6 +87,9 @@ pub struct OperationReport {
     pub written_bytes: u64,
     /// Times it failed.
     pub errors: u64,
+    /// Times that the file was gone by then, or that there was none for the moment, and another choice was made.
+    #[serde(default)]
+    pub missed: u64,
     /// Share of operations that the mix asked for, 0 to 1; 0 when there is no mix.
     pub requested_share: f64,
     /// Latency of the whole operation.

@@ -57,6 +57,8 @@ pub struct Nature<'a> {
     pub largest_block: u64,
     /// What becomes of names.
     pub names: Names,
+    /// The fileset that files come into, where it is not the action's own.
+    pub to: Option<u32>,
     /// What becomes of data.
     pub data: Data,
     /// Whether it changes what is known of a file, or adds or removes something beside the files.
@@ -104,6 +106,7 @@ impl Operation {
             transfer: None,
             largest_block: 0,
             names: Names::Kept,
+            to: None,
             data: Data::Kept,
             attributes: false,
             alone: false,
@@ -134,6 +137,7 @@ impl Operation {
             Self::Fallocate { punch: true, .. } => Nature { data: Data::Resized, ..on_file("punch-hole") },
             Self::Unlink => Nature { names: Names::Removed, alone: true, ..on_file("unlink") },
             Self::Rename => Nature { names: Names::Changed, alone: true, ..on_file("rename") },
+            Self::Move { to } => Nature { names: Names::Changed, to: Some(*to), alone: true, ..on_file("move") },
             Self::Link => Nature { attributes: true, ..on_file("link") },
             Self::Symlink => Nature { attributes: true, ..on_file("symlink") },
             Self::Mkdir => Nature { attributes: true, ..on_fileset("mkdir") },
@@ -189,7 +193,8 @@ impl Operation {
             Self::Fallocate { size_bytes, punch: false } => Self::Fallocate { size_bytes: *size_bytes, punch: true },
             Self::Fallocate { punch: true, .. } => Self::Unlink,
             Self::Unlink => Self::Rename,
-            Self::Rename => Self::Link,
+            Self::Rename => Self::Move { to: 0 },
+            Self::Move { .. } => Self::Link,
             Self::Link => Self::Symlink,
             Self::Symlink => Self::Mkdir,
             Self::Mkdir => Self::Rmdir,

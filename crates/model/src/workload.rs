@@ -285,6 +285,15 @@ pub enum FileChoice {
     Same,
 }
 
+impl Action {
+    /// Whether the action works on this fileset.
+    #[must_use]
+    pub fn works_on(&self, fileset: usize) -> bool {
+        let is_it = |index: u32| index as usize == fileset;
+        self.fileset.is_none_or(is_it) || self.operation.nature().to.is_some_and(is_it)
+    }
+}
+
 /// How many transactions an operation counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -347,6 +356,12 @@ pub enum Operation {
     Unlink,
     /// Rename a file within its directory.
     Rename,
+    /// Rename a file into another fileset (Maildir's `tmp` → `new`), or to a new name of its own, which may be in another
+    /// directory.
+    Move {
+        /// The fileset, by its index.
+        to: u32,
+    },
     /// Make a hard link and keep it.
     Link,
     /// Make a symbolic link and keep it.

@@ -259,7 +259,7 @@ fn untouched(
 ) -> Option<f64> {
     let mut product = None;
     for (_, group, action, report) in actions(summary) {
-        if action.fileset.is_some_and(|index| index as usize != fileset) {
+        if !action.works_on(fileset) {
             continue;
         }
         if report.errors > 0 {

@@ -79,7 +79,7 @@ impl Blocks {
         let mut block_bytes = None;
         for phase in workload.measured_phases() {
             for action in phase.groups.iter().flat_map(|group| group.actions.all()) {
-                if action.fileset.is_some_and(|fileset| fileset as usize != index) {
+                if !action.works_on(index) {
                     continue;
                 }
                 let nature = action.operation.nature();

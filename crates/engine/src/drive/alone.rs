@@ -2,6 +2,7 @@
 
 use super::account::Point;
 use super::choice::{Choice, Next};
+use super::patience::Patience;
 use crate::io::Io;
 use crate::ops;
 use crate::plan::PeriodicFsyncs;
@@ -16,7 +17,7 @@ impl<E: Io> Worker<'_, E> {
         let deadline = self.deadline();
         let mut now = clock.now().max(start);
         let mut begun = now;
-        let mut choice = Choice::default();
+        let (mut choice, mut patience) = (Choice::default(), Patience::default());
         let mut claimed = false;
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
@@ -75,6 +76,17 @@ impl<E: Io> Worker<'_, E> {
                 Ok(None) => self.tally.actions[0].completed_as_usual(clock.between(begun, end)),
                 Ok(Some(done)) => self.completed(index, done, clock.between(begun, end)),
                 Err(Halt::Fault(fault)) => self.failed(index, fault),
+                Err(Halt::Missed) => {
+                    performed -= 1;
+                    self.miss(index, performed, &mut patience, &mut choice);
+                    // What was claimed is left to the operation that is chosen in its place.
+                    claimed = !plain;
+                    now = clock.now();
+                    if !paced {
+                        begun = now;
+                    }
+                    continue;
+                }
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }
             now = end;

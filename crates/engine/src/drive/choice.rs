@@ -28,6 +28,11 @@ pub(super) struct Choice {
 }
 
 impl Choice {
+    /// Begins a sequence anew.
+    pub(super) fn restart(&mut self) {
+        self.sequence = 0;
+    }
+
     pub(super) fn counting(at_once: u32) -> Self {
         Self { counts_at_once: u64::from(at_once), ..Self::default() }
     }

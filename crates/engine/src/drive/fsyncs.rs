@@ -1,7 +1,6 @@
 //! Fsyncs of a group's policy.
 
 use super::account::Point;
-use crate::fileset::Hold;
 use crate::io::Io;
 use crate::measure::Call;
 use crate::plan::PeriodicFsyncs;
@@ -65,16 +64,25 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// One fsync of the group's policy; whether it was made.
+    /// One fsync of the group's policy; whether it was made. The file is held meanwhile: renamed by another thread it
+    /// would not be found by its name.
     fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>) -> bool {
-        let picked = Picked { fileset, file, hold: Hold::Free, position: None };
+        // What another thread has removed needs no fsync.
+        let Ok(picked) = self.hold_shared(fileset, file) else { return false };
+        let made = self.fsync_held(&picked, at_end, intended);
+        self.files(fileset).table.release(file, picked.hold);
+        made
+    }
+
+    fn fsync_held(&mut self, picked: &Picked, at_end: bool, intended: Option<u64>) -> bool {
+        let fileset = picked.fileset;
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
         let data_only = self.group.spec.fsync.data_only;
         let call = if data_only { Call::Fdatasync } else { Call::Fsync };
         let clock = self.load.clock;
-        self.name(&picked);
+        self.name(picked);
         let fd = if keep {
-            self.kept(&picked)
+            self.kept(picked)
         } else {
             let directory = self.files(fileset).directory();
             self.io.open(directory, self.path.as_c(), OFlags::RDONLY).map_err(|errno| Halt::fault(Call::Open, errno))
@@ -95,14 +103,12 @@ impl<E: Io> Worker<'_, E> {
                 kind.record(latency);
                 true
             }
-            // It was removed by another thread.
-            Err(_) if !self.files(fileset).table.is_live(file) => false,
             Err(Halt::Fault(fault)) => {
                 let path = self.load.files[fileset].shown(&self.path.shown());
                 self.note_error("fsync policy", fault, &path);
                 false
             }
-            Err(Halt::Exhausted | Halt::Stopped) => false,
+            Err(Halt::Missed | Halt::Exhausted | Halt::Stopped) => false,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! between, and what is counted.
 //!
 //! Reading order: `thread` is a thread from its start to its end; `alone` and `queue` are the two loops; `choice` is what
-//! comes next, `account` what became of it, `pace` the pauses, `fsyncs` the policy's; the [`Gate`] lets all begin together.
+//! comes next, `account` what became of it, `pace` the pauses, `patience` what is waited for, `fsyncs` the policy's; the [`Gate`] lets all begin together.
 
 mod account;
 mod alone;
@@ -10,6 +10,7 @@ mod choice;
 mod fsyncs;
 mod gate;
 mod pace;
+mod patience;
 mod queue;
 mod thread;
 

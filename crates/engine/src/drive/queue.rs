@@ -7,6 +7,7 @@
 
 use super::account::Point;
 use super::choice::{Choice, Next};
+use super::patience::Patience;
 use crate::io::{Completion, Direction, Io};
 use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, Queued};
@@ -30,6 +31,26 @@ struct Queue {
     slots: Vec<Option<(usize, u64, Flight)>>,
     done: Vec<Completion>,
     last_end: u64,
+}
+
+/// What is done by itself, when the queue is empty.
+#[derive(Debug, Clone, Copy)]
+enum Alone {
+    /// An action, and when it was meant to begin.
+    Action(usize, u64),
+    /// An fsync of the group's policy, and when it was meant to begin, if that was said. What was counted before it is on
+    /// its way to the file first.
+    Fsync(u64, Option<u64>),
+}
+
+/// What became of beginning an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Began {
+    Yes,
+    /// There is nothing to work on for the moment.
+    Missed,
+    /// There are to be no more.
+    Over,
 }
 
 impl Queue {
@@ -68,6 +89,7 @@ impl<E: Io> Worker<'_, E> {
         let paced = !READS && self.group.spec.rate_per_second.is_some();
         let at_once = if self.load.io.direct { 1 } else { depth };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
+        let mut patience = Patience::default();
         let (mut granted, mut performed) = ((0, 0), 0u64);
         let mut now = clock.now().max(start);
         let mut begun = now;
@@ -105,13 +127,8 @@ impl<E: Io> Worker<'_, E> {
                 let index = match if READS { Next::Action(0) } else { self.next(&mut choice) } {
                     Next::Action(index) => index,
                     Next::Fsync(file) => {
-                        now = self.fsync_between(file, paced.then_some(begun), start, point);
+                        alone = Some(Alone::Fsync(file, paced.then_some(begun)));
                         claimed = !self.group.spec.fsync.counted;
-                        if !paced {
-                            begun = now;
-                        }
-                        queue.last_end = now;
-                        going = now < deadline && !self.told_to_stop();
                         continue;
                     }
                     Next::End => {
@@ -122,9 +139,19 @@ impl<E: Io> Worker<'_, E> {
                 claimed = false;
                 performed += 1;
                 if READS || single[index] {
-                    going = self.begin::<READS>(index, begun, &mut queue, point);
+                    match self.begin::<READS>(index, begun, &mut queue, point) {
+                        Began::Yes => {}
+                        Began::Over => going = false,
+                        Began::Missed => {
+                            performed -= 1;
+                            claimed = !READS;
+                            self.miss(index, performed, &mut patience, &mut choice);
+                            // What is in flight may be what others wait for.
+                            break;
+                        }
+                    }
                 } else {
-                    alone = Some((index, begun));
+                    alone = Some(Alone::Action(index, begun));
                 }
             }
             let flying = queue.flying();
@@ -133,39 +160,57 @@ impl<E: Io> Worker<'_, E> {
                 let least = if going && alone.is_none() { least.min(flying) } else { flying };
                 self.take_back(least, None, &mut queue, point);
             }
-            if let Some((index, intended)) = alone.take_if(|_| queue.flying() == 0) {
-                // What it waited for the queue is not its latency, except under a target rate.
-                let begun = if paced { intended } else { clock.now() };
-                self.mark = 0;
-                match ops::perform(self, index) {
-                    Ok(()) => self.ended(index, Ok(self.done), begun, &mut queue, point),
-                    Err(Halt::Fault(fault)) => self.ended(index, Err(fault), begun, &mut queue, point),
-                    Err(Halt::Exhausted | Halt::Stopped) => going = false,
+            match alone.take_if(|_| queue.flying() == 0) {
+                Some(Alone::Action(index, intended)) => {
+                    // What it waited for the queue is not its latency, except under a target rate.
+                    let start_of_it = if paced { intended } else { clock.now() };
+                    self.mark = 0;
+                    match ops::perform(self, index) {
+                        Ok(()) => self.ended(index, Ok(self.done), start_of_it, &mut queue, point),
+                        Err(Halt::Fault(fault)) => self.ended(index, Err(fault), start_of_it, &mut queue, point),
+                        Err(Halt::Missed) => {
+                            performed -= 1;
+                            claimed = true;
+                            self.miss(index, performed, &mut patience, &mut choice);
+                        }
+                        Err(Halt::Exhausted | Halt::Stopped) => going = false,
+                    }
                 }
+                Some(Alone::Fsync(file, intended)) => {
+                    queue.last_end = self.fsync_between(file, intended, start, point);
+                }
+                None => {}
             }
             now = clock.now();
+            if !paced {
+                begun = now;
+            }
         }
         queue.last_end
     }
 
-    /// Begins an operation in a free slot; `false` when there are to be no more.
+    /// Begins an operation in a free slot.
     #[inline(always)]
-    fn begin<const READS: bool>(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> bool {
-        let Some(slot) = queue.free.pop() else { return true };
+    fn begin<const READS: bool>(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> Began {
+        let Some(slot) = queue.free.pop() else { return Began::Yes };
         match if READS { ops::queue_aimed_read(self, index, slot) } else { ops::queue(self, index, slot) } {
             Ok(Queued::Pushed(flight)) => {
                 queue.slots[slot as usize] = Some((index, begun, flight));
-                return true;
+                return Began::Yes;
             }
             Ok(Queued::Done) => self.ended(index, Ok(self.done), begun, queue, point),
             Err(Halt::Fault(fault)) => self.ended(index, Err(fault), begun, queue, point),
+            Err(Halt::Missed) => {
+                queue.free.push(slot);
+                return Began::Missed;
+            }
             Err(Halt::Exhausted | Halt::Stopped) => {
                 queue.free.push(slot);
-                return false;
+                return Began::Over;
             }
         }
         queue.free.push(slot);
-        !self.told_to_stop()
+        if self.told_to_stop() { Began::Over } else { Began::Yes }
     }
 
     /// Waits for a moment, taking back what is done meanwhile; `false` when told to stop.

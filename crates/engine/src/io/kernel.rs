@@ -112,8 +112,8 @@ pub(crate) fn unlink(directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
     fs::unlinkat(directory, path, AtFlags::empty())
 }
 
-pub(crate) fn rename(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
-    fs::renameat(directory, from, directory, to)
+pub(crate) fn rename(from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()> {
+    fs::renameat(from_in, from, to_in, to)
 }
 
 pub(crate) fn link(directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {

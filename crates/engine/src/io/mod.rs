@@ -155,8 +155,8 @@ pub(crate) trait Io: Sized {
     }
 
     #[inline]
-    fn rename(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::rename(directory, from, to) } else { Ok(()) }
+    fn rename(&mut self, from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::rename(from_in, from, to_in, to) } else { Ok(()) }
     }
 
     #[inline]

@@ -57,6 +57,7 @@ struct Action {
     read_bytes: u64,
     written_bytes: u64,
     errors: u64,
+    missed: u64,
     latency: Dense,
 }
 
@@ -187,6 +188,7 @@ impl Collector {
         let group = &mut groups[group];
         let point = series.at(index);
         for (total, counted) in group.actions.iter_mut().zip(&mut tally.actions) {
+            total.missed += std::mem::take(&mut counted.missed);
             if counted.invocations == 0 && counted.errors == 0 {
                 continue;
             }
@@ -273,6 +275,7 @@ impl Collector {
                     read_bytes: action.read_bytes,
                     written_bytes: action.written_bytes,
                     errors: action.errors,
+                    missed: action.missed,
                     requested_share: *share,
                     latency: action.latency.histogram(),
                 });

@@ -100,6 +100,7 @@ pub(crate) struct ActionTally {
     pub(crate) transactions: u64,
     pub(crate) calls: u64,
     pub(crate) errors: u64,
+    pub(crate) missed: u64,
     pub(crate) latency: Latencies,
     /// What an operation of this action usually does, and how many transactions it is.
     usual: (Done, u64),

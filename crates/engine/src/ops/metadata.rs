@@ -26,7 +26,7 @@ pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outco
         files.layout.made_directory(&mut worker.path, number);
         files.layout.made_directory(&mut worker.other_path, fresh);
         let renamed = worker.call(Call::Rename, |worker| {
-            worker.io.rename(files.metadata(), worker.path.as_c(), worker.other_path.as_c())
+            worker.io.rename(files.metadata(), worker.path.as_c(), files.metadata(), worker.other_path.as_c())
         });
         locked(&files.metadata_directories).existing.push(if renamed.is_ok() { fresh } else { number });
         renamed?;

@@ -43,6 +43,7 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
         Operation::Fallocate { size_bytes, punch } => allocate::fallocate(worker, index, *size_bytes, *punch),
         Operation::Unlink => names::unlink(worker, index),
         Operation::Rename => names::rename(worker, index),
+        Operation::Move { to } => names::relocate(worker, index, *to as usize),
         Operation::Link => names::link(worker, index),
         Operation::Symlink => names::symlink(worker, index),
         Operation::Mkdir => directories::mkdir(worker, index),

@@ -2,8 +2,8 @@
 
 use crate::io::Io;
 use crate::measure::Call;
-use crate::worker::{Outcome, Worker};
-use fstone_model::workload::OpenPolicy;
+use crate::worker::{Halt, Outcome, Worker};
+use rustix::io::Errno;
 
 /// Removes a file. Its name is the next to be created.
 #[inline]
@@ -19,11 +19,9 @@ pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
         worker.release(&picked);
         return Err(halt);
     }
-    if worker.group.spec.open == OpenPolicy::KeepOpen {
-        worker.forget(&picked)?;
-    }
+    let forgotten = worker.forget(&picked);
     files.table.remove(picked.file);
-    Ok(())
+    forgotten
 }
 
 /// Gives a file its other name, in the same directory.
@@ -34,11 +32,43 @@ pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
         worker.name(picked);
         files.layout.file(&mut worker.other_path, picked.file, !renamed);
         worker.call(Call::Rename, |worker| {
-            worker.io.rename(files.directory(), worker.path.as_c(), worker.other_path.as_c())
+            worker.io.rename(files.directory(), worker.path.as_c(), files.directory(), worker.other_path.as_c())
         })?;
         files.table.rename(picked.file);
         Ok(())
     })
+}
+
+/// Moves a file into a fileset, where it gets the name that is free next.
+pub(super) fn relocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, to: usize) -> Outcome<()> {
+    let picked = worker.choose(index)?;
+    let (from, into) = (worker.files(picked.fileset), worker.files(to));
+    if worker.load.measured {
+        from.table.touch(picked.file);
+    }
+    let Some(file) = into.table.begin_create() else {
+        worker.release(&picked);
+        return Err(Halt::fault(Call::Choose, Errno::NFILE));
+    };
+    worker.name(&picked);
+    into.layout.file(&mut worker.other_path, file, false);
+    let renamed = worker.call(Call::Rename, |worker| {
+        worker.io.rename(from.directory(), worker.path.as_c(), into.directory(), worker.other_path.as_c())
+    });
+    if let Err(halt) = renamed {
+        into.table.remove(file);
+        worker.release(&picked);
+        return Err(halt);
+    }
+    let size = from.table.size(picked.file);
+    let forgotten = worker.forget(&picked);
+    from.table.remove(picked.file);
+    into.table.finish_create(file, size);
+    if worker.load.measured {
+        into.table.touch(file);
+    }
+    worker.previous = Some((to, file));
+    forgotten
 }
 
 /// Makes a hard link beside the file.

@@ -122,14 +122,6 @@ impl PlannedAction {
     }
 }
 
-/// The filesets an action may work on.
-pub(super) fn filesets_of(fileset: Option<u32>, count: usize) -> std::ops::Range<usize> {
-    match fileset {
-        Some(index) => index as usize..index as usize + 1,
-        None => 0..count,
-    }
-}
-
 /// Whether the pattern walks by a cursor, and whether the threads share it.
 pub(crate) fn cursor_of(transfer: &Transfer) -> Option<bool> {
     match transfer.pattern {

@@ -75,6 +75,9 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     if workload.filesets.is_empty() || action.fileset.is_some_and(|index| index as usize >= workload.filesets.len()) {
         return refuse(format!("has an operation {name:?} on a fileset that it does not have"));
     }
+    if action.operation.nature().to.is_some_and(|to| to as usize >= workload.filesets.len()) {
+        return refuse(format!("moves files in {name:?} to a fileset that it does not have"));
+    }
     if action.fileset.is_none() && matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned) {
         return refuse(format!("divides files for {name:?}, which needs a fileset of its own"));
     }
@@ -115,6 +118,9 @@ fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     let whole = |bytes: u64| bytes.is_multiple_of(stamp::UNIT as u64);
     let name = &action.name;
     let nature = action.operation.nature();
+    if nature.to.is_some() {
+        return refuse(format!("stamps data with the file it is in, and moves files to other names, in {name:?}"));
+    }
     let fits = match (nature.data, nature.transfer) {
         (Data::Copied | Data::Resized, _) => {
             return refuse(format!("stamps data and changes it without writing, in {name:?}"));

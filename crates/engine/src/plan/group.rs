@@ -1,6 +1,6 @@
 //! A group of threads, made ready: how it chooses, when it fsyncs, when it ends.
 
-use super::action::{Manner, PlannedAction, filesets_of};
+use super::action::{Manner, PlannedAction};
 use super::limits::Limits;
 use super::series::Series;
 use crate::fileset::Files;
@@ -100,10 +100,9 @@ impl GroupPlan {
             Actions::Sequence(sequence) => Selector::Sequence(sequence.len()),
             Actions::Ratio { ratio, .. } => Selector::Ratio { ratio: *ratio, counts: Box::default() },
         };
-        let mut filesets: Vec<usize> =
-            spec.actions.all().iter().flat_map(|action| filesets_of(action.fileset, files.len())).collect();
-        filesets.sort_unstable();
-        filesets.dedup();
+        let filesets: Vec<usize> = (0..files.len())
+            .filter(|fileset| spec.actions.all().iter().any(|action| action.works_on(*fileset)))
+            .collect();
         let until_walked = once && actions.iter().any(PlannedAction::walks);
         let mut stop = spec.stop;
         let mut thread_quota = None;

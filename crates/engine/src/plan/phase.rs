@@ -1,11 +1,12 @@
 //! A phase, made ready: its groups, and what they share.
 
-use super::action::{Manner, filesets_of, hold_of};
+use super::action::{Manner, hold_of};
 use super::group::GroupPlan;
 use super::limits::Limits;
 use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
 use crate::pattern::Roster;
+use fstone_model::nature::Names;
 use fstone_model::workload::{Action, FileChoice, Phase, ThreadGroup};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +19,8 @@ pub(crate) struct PhasePlan {
     pub(crate) alone: bool,
     /// Per fileset, whether some action of the phase needs a file for itself alone, and there is anything to keep away.
     pub(crate) contended: Vec<bool>,
+    /// Per fileset, whether files come into it while the phase runs.
+    pub(crate) refilled: Vec<bool>,
     /// Per fileset, its files at the start, where an action goes by them.
     pub(crate) rosters: Vec<Option<Roster>>,
 }
@@ -28,9 +31,7 @@ impl PhasePlan {
         let actions =
             || phase.groups.iter().flat_map(|group| group.actions.all().into_iter().map(move |action| (group, action)));
         let on = |fileset: usize, test: &dyn Fn(&ThreadGroup, &Action) -> bool| {
-            actions().any(|(group, action)| {
-                filesets_of(action.fileset, files.len()).contains(&fileset) && test(group, action)
-            })
+            actions().any(|(group, action)| action.works_on(fileset) && test(group, action))
         };
         let threads = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
         let alone = threads == 1 && manner.io.queue_depth <= 1;
@@ -40,6 +41,14 @@ impl PhasePlan {
                     hold_of(&action.operation, group.open, manner) == Hold::Alone
                 };
                 !alone && on(fileset, &needs)
+            })
+            .collect();
+        let refilled = (0..files.len())
+            .map(|fileset| {
+                on(fileset, &|_, action| {
+                    let nature = action.operation.nature();
+                    nature.names == Names::Added || nature.to.is_some_and(|to| to as usize == fileset)
+                })
             })
             .collect();
         let rosters: Vec<Option<Roster>> = (0..files.len())
@@ -57,7 +66,7 @@ impl PhasePlan {
                 GroupPlan::new(group, first_group + index, files, &rosters, manner, once, clock)
             })
             .collect();
-        Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, rosters }
+        Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, refilled, rosters }
     }
 
     /// The counter's value, counting it up: without a locked instruction where no other thread can.

@@ -43,6 +43,16 @@ impl Running<'_> {
         } else {
             report.warnings.extend(warnings);
         }
+        let missed: Vec<String> = report
+            .operations
+            .iter()
+            .filter(|one| one.missed > 0)
+            .map(|one| {
+                let (missed, group, name) = (one.missed, &one.group, &one.name);
+                format!("{group}: {name} found its file gone, or none there, {missed} times, and another was chosen")
+            })
+            .collect();
+        report.warnings.extend(missed);
         let indirect = self.indirect.load(Ordering::Relaxed);
         if indirect > 0 {
             report.warnings.push(format!(

@@ -167,8 +167,7 @@ impl<'a> Running<'a> {
             return self.build(&|_| true);
         }
         for (number, phase) in self.workload.phases.iter().enumerate() {
-            let used = filesets_of(phase, self.files.len());
-            self.build(&|index| phase.measured || used.contains(&index))?;
+            self.build(&|index| phase.measured || works_on(phase, index))?;
             if phase.measured && self.pretended.is_none() {
                 self.callout()?;
                 self.touched = Touched::new(self.workload, &self.files);
@@ -332,23 +331,15 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Filesets that a phase works on.
-fn filesets_of(phase: &Phase, count: usize) -> Vec<usize> {
-    let actions = phase.groups.iter().flat_map(|group| group.actions.all());
-    actions
-        .flat_map(|action| match action.fileset {
-            Some(index) => index as usize..index as usize + 1,
-            None => 0..count,
-        })
-        .collect()
+/// Whether a phase works on a fileset.
+fn works_on(phase: &Phase, fileset: usize) -> bool {
+    phase.groups.iter().flat_map(|group| group.actions.all()).any(|action| action.works_on(fileset))
 }
 
 /// Whether an action on the fileset is of such a kind.
 fn uses(workload: &Workload, fileset: usize, kind: &dyn Fn(&Operation) -> bool) -> bool {
     let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
-    groups
-        .flat_map(|group| group.actions.all())
-        .any(|action| kind(&action.operation) && action.fileset.is_none_or(|index| index as usize == fileset))
+    groups.flat_map(|group| group.actions.all()).any(|action| kind(&action.operation) && action.works_on(fileset))
 }
 
 /// User and system time of the process, in nanoseconds.

@@ -42,7 +42,7 @@ impl<E: Io> Worker<'_, E> {
         match action.choice {
             FileChoice::Uniform => self.draw(fileset, hold),
             FileChoice::Same => self.same(action, hold),
-            FileChoice::RoundRobin => self.in_turn(action, fileset, hold),
+            FileChoice::RoundRobin => self.in_turn(index, action, fileset, hold),
             FileChoice::Concatenated | FileChoice::Partitioned => self.in_space(index, action, fileset, hold),
         }
     }
@@ -71,13 +71,17 @@ impl<E: Io> Worker<'_, E> {
         self.until_free(|worker| match table.draw(hold, |bound| worker.random.below(bound)) {
             Draw::File(file) => Ok(Some(Picked { fileset, file, hold, position: None })),
             Draw::Again => Ok(None),
-            Draw::None => Err(worker.no_file()),
+            Draw::None => Err(worker.no_file(fileset)),
         })
     }
 
-    /// There is no file: the end of a walk, or a failure.
-    fn no_file(&self) -> Halt {
-        if self.group.until_walked { Halt::Exhausted } else { Halt::fault(Call::Choose, Errno::NOENT) }
+    /// There is no file: the end of a walk, something that passes, or a failure.
+    fn no_file(&self, fileset: usize) -> Halt {
+        match (self.group.until_walked, self.load.phase.refilled[fileset]) {
+            (true, _) => Halt::Exhausted,
+            (false, true) => Halt::Missed,
+            (false, false) => Halt::fault(Call::Choose, Errno::NOENT),
+        }
     }
 
     /// The file of the previous action; at first, one drawn.
@@ -106,14 +110,20 @@ impl<E: Io> Worker<'_, E> {
         self.until_free(|_| match table.take(file, hold) {
             Draw::File(file) => Ok(Some(Picked { fileset, file, hold, position })),
             Draw::Again | Draw::None if table.is_live(file) => Ok(None),
-            Draw::Again | Draw::None => Err(Halt::fault(Call::Choose, Errno::NOENT)),
+            Draw::Again | Draw::None => Err(Halt::Missed),
         })
     }
 
+    /// A file that is not the choice of an action, held so that nobody renames or removes it.
+    pub(crate) fn hold_shared(&mut self, fileset: usize, file: u32) -> Outcome<Picked> {
+        let hold = if self.load.phase.contended[fileset] { Hold::Shared } else { Hold::Free };
+        self.take(fileset, file, hold, None)
+    }
+
     /// One file after the other, by a cursor that the group's threads share.
-    fn in_turn(&mut self, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
+    fn in_turn(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
         let Some(roster) = self.load.phase.rosters[fileset].as_ref().filter(|roster| roster.len() > 0) else {
-            return Err(self.no_file());
+            return Err(self.no_file(fileset));
         };
         loop {
             let turn = self.load.phase.count_up(&action.cursor);
@@ -126,11 +136,8 @@ impl<E: Io> Worker<'_, E> {
             let file = roster.get(place);
             match self.take(fileset, file, hold, Some(round)) {
                 // It was removed since the phase began: the next one, as long as any is left.
-                Err(Halt::Fault(fault)) if fault.call == Call::Choose && self.files(fileset).table.live() > 0 => {
-                    if self.should_stop() {
-                        return Err(Halt::Stopped);
-                    }
-                }
+                Err(Halt::Missed) if self.files(fileset).table.live() == 0 => return Err(self.no_file(fileset)),
+                Err(Halt::Missed) => self.missed(index)?,
                 other => return other,
             }
         }
@@ -148,6 +155,18 @@ impl<E: Io> Worker<'_, E> {
 
     /// A place in the whole fileset seen as one, or in the thread's share of it.
     fn in_space(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
+        loop {
+            match self.in_space_once(index, action, fileset, hold) {
+                // The file was removed since the phase began: another place, as long as any file is left.
+                Err(Halt::Missed) if self.files(fileset).table.live() > 0 => self.missed(index)?,
+                Err(Halt::Missed) => return Err(self.no_file(fileset)),
+                other => return other,
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn in_space_once(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
         let own = action.choice == FileChoice::Partitioned;
         let transfer = action.transfer.as_ref();
         let walking = transfer.is_none_or(|transfer| distribution_of(transfer).is_none());
@@ -194,6 +213,13 @@ impl<E: Io> Worker<'_, E> {
                 *cursor - blocks
             }
         }
+    }
+
+    /// Counts a choice that has to be made again, unless the thread is to stop.
+    #[cold]
+    fn missed(&mut self, index: usize) -> Outcome<()> {
+        self.tally.actions[index].missed += 1;
+        if self.should_stop() { Err(Halt::Stopped) } else { Ok(()) }
     }
 
     /// Draws until a file is free; lets others run when that takes long.

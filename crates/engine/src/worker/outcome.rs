@@ -26,6 +26,8 @@ impl Fault {
 pub(crate) enum Halt {
     /// It failed.
     Fault(Fault),
+    /// The file was removed by another thread, or there is none for the moment: to be chosen again.
+    Missed,
     /// A walk came to its end.
     Exhausted,
     /// The load is being stopped.

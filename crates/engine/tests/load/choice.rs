@@ -120,6 +120,79 @@ fn a_sequence_stays_with_its_file() {
     assert_eq!(left.len() as u64, 5 + counts[0] - counts[5]);
 }
 
+fn mailbox(name: &str, files: u64) -> Fileset {
+    Fileset { name: name.into(), directory: name.into(), ..fileset(files, 4096) }
+}
+
+/// A Maildir: mail is written to `tmp`, moved to `new`, and removed from there by others at the same time.
+#[test]
+fn mail_is_delivered_while_others_remove_it() {
+    let directory = in_memory();
+    let on = |fileset, choice, operation| Action { fileset: Some(fileset), choice, ..action(operation) };
+    let deliver = Actions::Sequence(vec![
+        on(0, FileChoice::Uniform, Operation::Create { block_bytes: 4096, fsync: false }),
+        on(0, FileChoice::Same, Operation::Move { to: 1 }),
+        on(1, FileChoice::Same, Operation::Stat),
+    ]);
+    let remove = mix(&[(1, on(1, FileChoice::Uniform, Operation::Unlink))]);
+    for open in [OpenPolicy::PerOperation, OpenPolicy::KeepOpen] {
+        let mut load = workload(mailbox("tmp", 0), ThreadGroup { open, ..group(3, deliver.clone()) }, operations(6000));
+        load.filesets.push(mailbox("new", 0));
+        load.phases[0].stop = Stop::default();
+        load.phases[0].groups[0].stop = operations(6000);
+        let remover = ThreadGroup { name: "remove".into(), stop: operations(1500), open, ..group(2, remove.clone()) };
+        load.phases[0].groups.push(remover);
+        let report = flawless(&load, directory.path());
+        let of = |name: &str| report.operations.iter().find(|one| one.name == name).expect("it was asked for");
+        assert_eq!(of("unlink").invocations, 1500);
+        let (created, moved) = (of("create").invocations, of("move").invocations);
+        // A thread may have been stopped between the two.
+        assert!(moved > 1500 && created - moved <= 3, "{created} {moved}");
+        let left = files_below(directory.path());
+        let new = left.iter().filter(|(name, size)| name.contains("/new/") && *size == 4096).count() as u64;
+        assert_eq!((new, left.len() as u64), (moved - 1500, created - 1500), "{open:?}");
+        // The stat came too late now and then, or the remover found nothing: counted, and told.
+        let missed: u64 = report.operations.iter().map(|one| one.missed).sum();
+        assert_eq!(report.warnings.iter().any(|warning| warning.contains("another was chosen")), missed > 0);
+    }
+}
+
+/// What another thread removed is no error of a sequence, even of two threads that do nothing else.
+#[test]
+fn files_that_others_remove_are_chosen_again() {
+    let directory = in_memory();
+    let same = |operation| chosen(operation, FileChoice::Same);
+    let sequence = Actions::Sequence(vec![
+        action(Operation::Create { block_bytes: 0, fsync: false }),
+        same(Operation::Rename),
+        same(Operation::Stat),
+    ]);
+    let mut load = workload(fileset(10, 0), group(4, sequence), Stop::default());
+    load.phases[0].groups[0].stop = operations(9000);
+    let unlink = mix(&[(1, action(Operation::Unlink))]);
+    load.phases[0].groups.push(ThreadGroup { name: "remove".into(), stop: operations(2000), ..group(2, unlink) });
+    for choice in [FileChoice::RoundRobin, FileChoice::Concatenated, FileChoice::Partitioned] {
+        let reads = mix(&[(1, chosen(Operation::Read(random_block()), choice))]);
+        let name = format!("{choice:?}");
+        load.phases[0].groups.push(ThreadGroup { name, stop: operations(500), ..group(2, reads) });
+    }
+    load.filesets[0] = Fileset { preallocated: 1.0, ..fileset(3000, 4096) };
+    let report = flawless(&load, directory.path());
+    assert!(report.operations.iter().map(|one| one.missed).sum::<u64>() > 0);
+    assert_eq!(report.invocations(), 9000 + 2000 + 3 * 500);
+}
+
+/// Where no file can come into being, an empty fileset is an error as before.
+#[test]
+fn nothing_to_remove_is_an_error_where_nothing_is_made() {
+    let directory = in_memory();
+    let report = crate::support::load(
+        &workload(fileset(5, 0), group(1, mix(&[(1, action(Operation::Unlink))])), operations(10)),
+        directory.path(),
+    );
+    assert_eq!((report.operations[0].invocations, report.errors.len()), (5, 1));
+}
+
 #[test]
 fn a_sequence_once_through() {
     let directory = in_memory();

@@ -42,20 +42,9 @@ pub(super) fn action(surface: &ActionSurface, filesets: &[&str], place: Place, r
     let fileset = match &surface.fileset {
         None => (filesets.len() == 1).then_some(0),
         Some(Field { value: Text(name), .. }) if name == ANY => None,
-        Some(Field { span, value: Text(name), .. }) => {
-            let position = filesets.iter().position(|known| known == name);
-            if position.is_none() {
-                report.push(
-                    Diagnostic::error(*span, format!("there is no fileset `{name}`"))
-                        .label("no such fileset")
-                        .did_you_mean(name, filesets.iter().copied())
-                        .note(format!("there are {}", listed(filesets))),
-                );
-            }
-            position.map(|index| u32::try_from(index).expect("few filesets"))
-        }
+        Some(field) => fileset_named(field, filesets, report),
     };
-    let operation = operation(surface, report);
+    let operation = operation(surface, filesets, report);
     Action {
         name: text(surface.name.as_ref(), operation.nature().word),
         operation,
@@ -63,6 +52,21 @@ pub(super) fn action(surface: &ActionSurface, filesets: &[&str], place: Place, r
         choice,
         transactions: word(surface.transactions.as_ref(), TransactionRule::One),
     }
+}
+
+/// The index of a fileset that a field names.
+fn fileset_named(field: &Field<Text>, filesets: &[&str], report: &mut Report) -> Option<u32> {
+    let Text(name) = &field.value;
+    let position = filesets.iter().position(|known| known == name);
+    if position.is_none() {
+        report.push(
+            Diagnostic::error(field.span, format!("there is no fileset `{name}`"))
+                .label("no such fileset")
+                .did_you_mean(name, filesets.iter().copied())
+                .note(format!("there are {}", listed(filesets))),
+        );
+    }
+    position.map(|index| u32::try_from(index).expect("few filesets"))
 }
 
 /// An operation that has nothing to choose, and where an action says it.
@@ -92,7 +96,7 @@ const PLAIN_OPERATIONS: [PlainOperation; 19] = [
 ];
 
 /// The operation of an action.
-fn operation(surface: &ActionSurface, report: &mut Report) -> Operation {
+fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> Operation {
     for (operation, field) in PLAIN_OPERATIONS {
         if field(surface).is_some() {
             return operation;
@@ -122,6 +126,10 @@ fn operation(surface: &ActionSurface, report: &mut Report) -> Operation {
     if let Some(Field { value, .. }) = &surface.create {
         let block_bytes = value.block.as_ref().map_or(0, |field| block(field, report));
         return Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) };
+    }
+    if let Some(Field { value, .. }) = &surface.move_ {
+        let to = value.to.as_ref().and_then(|field| fileset_named(field, filesets, report));
+        return Operation::Move { to: to.unwrap_or(0) };
     }
     if let Some(Field { value, .. }) = &surface.truncate {
         return Operation::Truncate { size_bytes: bytes(value.size.as_ref()) };

@@ -50,6 +50,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("phase.group.mix.create", surface::CreateSurface::keys()),
         ("phase.group.mix.read", surface::TransferSurface::keys()),
         ("phase.group.mix.read.distribution", surface::DistributionTable::keys()),
+        ("phase.group.mix.move", surface::MoveSurface::keys()),
         ("phase.group.mix.truncate", surface::LengthSurface::keys()),
         ("phase.group.mix.setxattr", surface::AttributeSurface::keys()),
     ])

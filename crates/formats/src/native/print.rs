@@ -297,7 +297,7 @@ fn actions(out: &mut Lines, actions: &Actions, filesets: &[Fileset]) {
 }
 
 fn action(action: &Action, filesets: &[Fileset]) -> KeyValues {
-    let (key, value) = (action.operation.nature().word, operation(&action.operation));
+    let (key, value) = (action.operation.nature().word, operation(&action.operation, filesets));
     let fileset = match action.fileset {
         None => (filesets.len() == 1).then(|| format!("\"{ANY}\"")),
         Some(0) if filesets.len() == 1 => None,
@@ -313,7 +313,7 @@ fn action(action: &Action, filesets: &[Fileset]) -> KeyValues {
 }
 
 /// What stands behind the operation's key.
-fn operation(operation: &Operation) -> String {
+fn operation(operation: &Operation, filesets: &[Fileset]) -> String {
     let length = |bytes: u64| inline(&vec![("size", size(bytes))]);
     match operation {
         Operation::Create { block_bytes, fsync } => {
@@ -328,6 +328,10 @@ fn operation(operation: &Operation) -> String {
             let mut keys = self::transfer(transfer);
             keys.extend(wanted([("msync", flag(*msync))]));
             inline(&keys)
+        }
+        Operation::Move { to } => {
+            let name = filesets.get(*to as usize).map(|fileset| quoted(&fileset.name));
+            inline(&wanted([("to", name)]))
         }
         Operation::Truncate { size_bytes } | Operation::Fallocate { size_bytes, .. } => length(*size_bytes),
         Operation::Setxattr { value_bytes } => length(u64::from(*value_bytes)),

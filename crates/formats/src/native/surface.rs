@@ -338,6 +338,8 @@ table! {
         "unlink" => unlink: Nothing;
         /// Rename a file within its directory.
         "rename" => rename: Nothing;
+        /// Rename a file into another fileset, or to a new name in its own.
+        "move" => move_: MoveSurface;
         /// Make a hard link and keep it.
         "link" => link: Nothing;
         /// Make a symbolic link and keep it.
@@ -369,7 +371,7 @@ table! {
     }
     one of [
         "create", "read", "write", "append", "mmap-read", "mmap-write", "open-close", "fsync", "fdatasync", "syncfs",
-        "truncate", "fallocate", "punch-hole", "unlink", "rename", "link", "symlink", "mkdir", "rmdir", "metadata",
+        "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "link", "symlink", "mkdir", "rmdir", "metadata",
         "readdir", "walk", "stat", "chmod", "utimens", "setxattr", "getxattr", "copy-file-range", "reflink",
     ]
 }
@@ -403,6 +405,14 @@ table! {
         "fsync" => fsync: Flag;
         /// Of mmap-write: whether to msync what was written. False unless given.
         "msync" => msync: Flag;
+    }
+}
+
+table! {
+    /// Where a file is moved to.
+    pub(crate) struct MoveSurface {
+        /// The fileset it is in from then on, with the name that is free next.
+        "to" => to: Text, required;
     }
 }
 

@@ -1,0 +1,54 @@
+//! Choices that have to be made again: the file was removed by another thread, or there is none for the moment.
+
+use super::choice::Choice;
+use crate::io::Io;
+use crate::measure::Call;
+use crate::plan::Selector;
+use crate::worker::{Fault, Worker};
+use fstone_model::workload::FileChoice;
+use rustix::io::Errno;
+use std::time::Duration;
+
+/// How long a thread waits for a file to come into being before that is a failure of the load.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Choices in vain after which a thread sleeps between two of them.
+const SPINS: u32 = 64;
+/// How long it sleeps.
+const NAP: Duration = Duration::from_micros(100);
+
+/// Choices in vain since the last operation.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    /// How many operations there had been.
+    performed: u64,
+    times: u32,
+    since: u64,
+}
+
+impl<E: Io> Worker<'_, E> {
+    /// Counts a choice in vain and lets others run. After [`PATIENCE`] without an operation it is a failure.
+    #[cold]
+    pub(super) fn miss(&mut self, index: usize, performed: u64, patience: &mut Patience, choice: &mut Choice) {
+        self.tally.actions[index].missed += 1;
+        let clock = self.load.clock;
+        let now = clock.now();
+        if patience.times == 0 || patience.performed != performed {
+            *patience = Patience { performed, times: 0, since: now };
+        }
+        patience.times = patience.times.saturating_add(1);
+        let group = self.group;
+        if matches!(group.selector, Selector::Sequence(_)) && group.actions[index].choice == FileChoice::Same {
+            // The rest of the round would be about the file that is gone.
+            choice.restart();
+            self.previous = None;
+        }
+        if clock.between(patience.since, now) > PATIENCE.as_nanos() as u64 {
+            self.failed(index, Fault::new(Call::Choose, Errno::NOENT));
+            patience.times = 0;
+        } else if patience.times > SPINS {
+            std::thread::sleep(NAP);
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
