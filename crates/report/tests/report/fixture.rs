@@ -334,6 +334,7 @@ pub(crate) fn load_report(random: &mut Random, rate: f64, seconds: u64) -> LoadR
             read_bytes: if name == "readall" { invocations * 65536 } else { 0 },
             written_bytes: if name == "readall" { 0 } else { invocations * 65536 },
             errors: 0,
+            missed: 0,
             requested_share: share,
             latency: latency(random, median_ns * factor, 400),
         }
