@@ -7,8 +7,8 @@ use fstone_formats::{
 };
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
-    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
-    SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, MAXIMUM_FILES, Naming, OpenPolicy, OpenSync, Operation,
+    Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -60,13 +60,13 @@ fn size() -> BoxedStrategy<SizeDistribution> {
 
 fn fileset(index: usize) -> BoxedStrategy<Fileset> {
     let amount = prop_oneof![
-        any::<u64>().prop_map(Amount::Files),
-        bytes().prop_map(Amount::Bytes),
+        (0..=MAXIMUM_FILES).prop_map(Amount::Files),
+        (0u64..1 << 20).prop_map(Amount::Bytes),
         share().prop_map(Amount::Utilization)
     ];
     let directories = prop_oneof![
-        (0u64.., any::<bool>()).prop_map(|(count, root_too)| Directories::Flat { count, root_too }),
-        (1u32.., 1u32..).prop_map(|(width, depth)| Directories::Tree { width, depth })
+        (0..=MAXIMUM_FILES, any::<bool>()).prop_map(|(count, root_too)| Directories::Flat { count, root_too }),
+        (1u32..=10, 1u32..=8).prop_map(|(width, depth)| Directories::Tree { width, depth })
     ];
     let existing = prop_oneof![Just(Existing::Rebuild), Just(Existing::Reuse), Just(Existing::Require)];
     let naming = prop_oneof![
@@ -100,6 +100,8 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                 fill,
             )| {
                 let name = format!("{name}{index}");
+                // None has another's directory.
+                let directory = if index == 0 { directory } else { format!("{index}{directory}") };
                 Fileset {
                     name,
                     directory,
@@ -231,7 +233,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             FsyncPolicy { every_operations, all_files, counted, at_end, data_only }
         });
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
-    (text(), 1u32..=65536, actions, open, time(), option::of(real()), fsync, stop())
+    (text(), 1u32..=2000, actions, open, time(), option::of(real()), fsync, stop())
         .prop_map(move |(name, threads, actions, open, think_time, rate_per_second, fsync, stop)| {
             let name = format!("{name}{index}");
             ThreadGroup { name, threads, actions, open, think_time, rate_per_second, fsync, stop }
@@ -433,6 +435,49 @@ mix = []
 "#;
     let diagnostics = native::parse(&Source::new("wrong.toml", wrong)).expect_err("it is wrong");
     insta::assert_snapshot!("wrong", diagnostics.to_string());
+}
+
+/// What would run out of memory, or take another fileset's files for its own, is refused where it stands.
+#[test]
+fn what_a_workload_may_ask_for_is_bounded() {
+    let said = |filesets: &str| {
+        let text = format!(
+            "name = \"w\"\n{filesets}\n[[phase]]\nname = \"p\"\nstop = {{ operations = 1 }}\ngroup = [{{ name = \"g\", sequence = [{{ \
+             stat = {{}} }}] }}]\n"
+        );
+        let parsed = native::parse(&Source::new("w.toml", text.as_str()));
+        parsed.map(|workload| workload.filesets.len()).map_err(|wrong| wrong.to_string())
+    };
+    let one = |keys: &str| said(&format!("[[fileset]]\nname = \"f\"\n{keys}\n"));
+    for (keys, place, words) in [
+        ("files = 9000000000000\nsize = 0", "w.toml:4:9", "from 0 to 100000000"),
+        ("bytes = \"4 TiB\"\nsize = 0", "w.toml:4:9", "too many files"),
+        ("bytes = \"4 TiB\"\nsize = \"1 KiB\"", "w.toml:4:9", "too many files"),
+        ("files = 1\ndirectories = 1000000000\nsize = 0", "w.toml:5:15", "out of range"),
+        (
+            "files = 1\ndirectories = { tree = { width = 1000, depth = 4 } }\nsize = 0",
+            "w.toml:5:24",
+            "too many directories",
+        ),
+    ] {
+        let said = one(keys).expect_err(keys);
+        assert!(said.contains(place) && said.contains(words), "{keys}: {said}");
+    }
+    assert_eq!(one("bytes = \"4 TiB\"\nsize = \"1 MiB\""), Ok(1));
+    assert_eq!(one("files = 100000000\nsize = 0"), Ok(1));
+
+    let two = |new: &str, cur: &str| {
+        let fileset =
+            |name: &str, keys: &str| format!("[[fileset]]\nname = \"{name}\"\nfiles = 10\nsize = 0\n{keys}\n");
+        said(&(fileset("new", new) + &fileset("cur", cur)))
+    };
+    let refused = two("", "").expect_err("both are dir0/file0");
+    assert!(refused.contains("filesets new and cur use the same names"), "{refused}");
+    assert!(refused.contains("give one a directory") && refused.contains("w.toml:8:8"), "{refused}");
+    assert!(two("", "file-prefix = \"file1\"\ndirectory-prefix = \"d\"").is_err(), "file1 and 0 is file and 10");
+    assert!(two("", "file-prefix = \"dir\"\ndirectory-prefix = \"d\"").is_err(), "a file and a directory");
+    assert_eq!(two("", "directory = \"cur\""), Ok(2));
+    assert_eq!(two("", "file-prefix = \"c\"\ndirectory-prefix = \"d\""), Ok(2));
 }
 
 #[test]

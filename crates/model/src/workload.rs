@@ -7,6 +7,11 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// The most threads of a phase: the engine counts each in 12 bits of what they share.
+pub const MAXIMUM_THREADS: u64 = 4000;
+/// The most files, and directories, of a fileset. The engine keeps 16 bytes in memory for each: 1.6 GB.
+pub const MAXIMUM_FILES: u64 = 100_000_000;
+
 /// A load on a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
@@ -60,6 +65,20 @@ pub struct Fileset {
 }
 
 impl Fileset {
+    /// Whether names of its own can be names of the other, in the same directory.
+    #[must_use]
+    pub fn shares_names_with(&self, other: &Self) -> bool {
+        // "file" and a number is "file1" and a number, too.
+        let meet = |one: &str, other: &str| {
+            let rest = one.strip_prefix(other).or_else(|| other.strip_prefix(one));
+            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let prefixes =
+            |fileset: &'_ Self| [fileset.naming.file_prefix.clone(), fileset.naming.directory_prefix.clone()];
+        self.directory == other.directory
+            && prefixes(self).iter().any(|one| prefixes(other).iter().any(|other| meet(one, other)))
+    }
+
     /// Where [`Operation::Metadata`] works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
     /// `fs1/meta`), or in it when the fileset's is the load's directory itself.
     #[must_use]
@@ -133,6 +152,23 @@ pub enum SizeDistribution {
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
+}
+
+impl SizeDistribution {
+    /// About how large a file is: the mean, or the median where the mean is another.
+    #[must_use]
+    pub fn typical_bytes(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Uniform { minimum, maximum } => minimum.midpoint(*maximum),
+            Self::Weighted(sizes) => {
+                let sum: u128 = sizes.iter().map(|(bytes, weight)| u128::from(*bytes) * u128::from(*weight)).sum();
+                let weights: u128 = sizes.iter().map(|(_, weight)| u128::from(*weight)).sum();
+                u64::try_from(sum / weights.max(1)).unwrap_or(u64::MAX)
+            }
+            Self::Gamma { mean: bytes, .. } | Self::Lognormal { median: bytes, .. } => *bytes,
+        }
+    }
 }
 
 /// How files and directories of a fileset are called. K counts from 0.

@@ -6,10 +6,10 @@ use crate::error::LoadError;
 use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
 use fstone_model::nature::Data;
-use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, IoEngineKind, Pattern};
+use fstone_model::workload::{
+    Action, Actions, Distribution, Extent, FileChoice, IoEngineKind, MAXIMUM_THREADS, Pattern,
+};
 
-/// Most threads of a phase: each is counted in a field of 12 bits of the files it shares.
-const MAX_THREADS: u64 = 4000;
 /// Most requests in flight per thread.
 const MAX_DEPTH: u32 = 4096;
 
@@ -40,8 +40,11 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
     }
     for phase in &workload.phases {
         let threads: u64 = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
-        if threads > MAX_THREADS {
-            return refuse(format!("has {threads} threads in phase {:?}, where {MAX_THREADS} is the most", phase.name));
+        if threads > MAXIMUM_THREADS {
+            return refuse(format!(
+                "has {threads} threads in phase {:?}, at most {MAXIMUM_THREADS} are run",
+                phase.name
+            ));
         }
         for group in &phase.groups {
             let actions = group.actions.all();

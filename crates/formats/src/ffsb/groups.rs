@@ -7,10 +7,8 @@ use super::{
     sections::{Section, Setting, Value},
 };
 use crate::diagnostic::{Diagnostic, closest};
+use fstone_model::workload::MAXIMUM_THREADS;
 use std::time::Duration;
-
-/// The most threads that the engine runs.
-const MAXIMUM_THREADS: u64 = 4000;
 
 impl Resolver<'_, '_> {
     /// A group of threads; `ages` when it is to age a filesystem.

@@ -10,13 +10,11 @@ use super::{
     sections::{Section, Value},
 };
 use crate::{Span, diagnostic::Diagnostic};
-use fstone_model::workload::{Amount, SizeDistribution};
+use fstone_model::workload::{Amount, MAXIMUM_FILES, MAXIMUM_THREADS, SizeDistribution};
 use std::{collections::HashMap, time::Duration};
 
 /// FFSB's default for `create_blocksize` and `age_blocksize`.
 const DEFAULT_BLOCK: u64 = 4096;
-/// Files, or directories; more than a filesystem can hold.
-const MAXIMUM_FILES: u64 = u32::MAX as u64;
 
 /// The profile; whether it is any good is in the findings.
 pub(super) fn resolve(
@@ -34,6 +32,15 @@ pub(super) fn resolve(
     let mut resolver = Resolver { dialect, filesystems: &filesystems, findings };
     let time = resolver.seconds(&root, options);
     let groups: Vec<Group> = sections(Part::Threadgroup).map(|section| resolver.group(section, false)).collect();
+    let mut threads = 0;
+    for (group, section) in groups.iter().zip(sections(Part::Threadgroup)) {
+        let fitted = threads <= MAXIMUM_THREADS;
+        threads += u64::from(group.threads);
+        if fitted && threads > MAXIMUM_THREADS {
+            let words = format!("with this threadgroup there are {threads} threads");
+            resolver.error(section.header, words, format!("at most {MAXIMUM_THREADS} are run"));
+        }
+    }
     let resolved = filesystems.iter().map(|section| resolver.filesystem(section)).collect();
     Profile {
         name: name.to_owned(),
@@ -124,6 +131,11 @@ impl Resolver<'_, '_> {
             (0, bytes, _) if bytes > 0 => Amount::Bytes(bytes),
             (files, ..) => Amount::Files(files),
         };
+        let sizes = self.sizes(section);
+        if matches!(amount, Amount::Bytes(bytes) if bytes / sizes.typical_bytes().max(1) > MAXIMUM_FILES) {
+            let help = format!("at this size of a file more than {MAXIMUM_FILES} would be needed to hold it");
+            self.error(section.span_of("init_size"), "too many files", help);
+        }
         let ageing = section.flag("agefs").then(|| self.ageing(section)).flatten();
         let mut reuse = section.flag("reuse");
         if reuse && ageing.is_some() {
@@ -134,7 +146,7 @@ impl Resolver<'_, '_> {
             location: section.text("location").map_or_else(String::new, |(location, _)| location.to_owned()),
             directories: self.limited(section, "num_dirs", MAXIMUM_FILES),
             amount,
-            sizes: self.sizes(section),
+            sizes,
             create_block_bytes: self.block(section, "create_blocksize"),
             reuse,
             ageing,

@@ -3,8 +3,8 @@
 use fstone_model::{
     Workload, units,
     workload::{
-        Action, Actions, Amount, Directories, Extent, Fileset, IoEngineKind, Operation, Pattern, Phase,
-        SizeDistribution, ThreadGroup, Transfer,
+        Action, Actions, Amount, Directories, Extent, Fileset, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, Operation,
+        Pattern, Phase, SizeDistribution, ThreadGroup, Transfer,
     },
 };
 use std::{fmt, time::Duration};
@@ -194,6 +194,14 @@ pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Resul
     if value == 0 {
         return Err(ApplyError::OutOfRange(format!("{parameter} has to be at least 1")));
     }
+    let limit = match parameter {
+        Parameter::Threads => MAXIMUM_THREADS,
+        Parameter::Files | Parameter::Directories => MAXIMUM_FILES,
+        _ => u64::MAX,
+    };
+    if value > limit {
+        return Err(ApplyError::OutOfRange(format!("{value} {parameter} are too many: at most {limit}")));
+    }
     let small =
         || u32::try_from(value).map_err(|_| ApplyError::OutOfRange(format!("{value} {parameter} are too many")));
     match parameter {
@@ -241,7 +249,8 @@ pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Resul
 #[must_use]
 pub fn has(workload: &Workload, parameter: Parameter) -> bool {
     // Any value will do: what matters is whether there is one thing to change. 2^20 divides evenly over few files.
-    !matches!(apply(&mut workload.clone(), parameter, 1 << 20), Err(ApplyError::Absent(_)))
+    let value = if parameter == Parameter::Threads { 1 } else { 1 << 20 };
+    !matches!(apply(&mut workload.clone(), parameter, value), Err(ApplyError::Absent(_)))
 }
 
 fn set_total(fileset: &mut Fileset, total: u64) -> Result<(), ApplyError> {

@@ -14,7 +14,8 @@ use crate::{
 };
 use fstone_model::workload::{
     Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Fileset, FinalSync, FsyncPolicy, IoSettings,
-    Naming, OpenPolicy, OpenSync, Phase, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
+    MAXIMUM_FILES, MAXIMUM_THREADS, Naming, OpenPolicy, OpenSync, Phase, SizeDistribution, Stop, ThreadGroup, Weighted,
+    Workload,
 };
 use std::{
     path::{Component, Path},
@@ -51,6 +52,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
     }
     unique(fileset_surfaces.iter().filter_map(|at| at.value.name.as_ref()), "fileset", report);
     let filesets: Vec<Fileset> = fileset_surfaces.iter().map(|at| fileset(&at.value, report)).collect();
+    distinct_names(&filesets, fileset_surfaces, report);
     let names: Vec<&str> = filesets.iter().map(|fileset| fileset.name.as_str()).collect();
     let phase_surfaces = surface.phase.as_ref().map_or(&no_phases, |field| &field.value);
     unique(phase_surfaces.iter().filter_map(|at| at.value.name.as_ref()), "phase", report);
@@ -88,6 +90,22 @@ fn unique<'s>(names: impl Iterator<Item = &'s Field<Text>>, what: &str, report: 
             );
         }
         seen.push(field);
+    }
+}
+
+/// Two filesets whose files are called alike would take each other's files for their own.
+fn distinct_names(filesets: &[Fileset], surfaces: &[At<FilesetSurface>], report: &mut Report) {
+    // Each is held against those before it; a file with more has been told what is wrong by then.
+    const COMPARED: usize = 1000;
+    for (index, later) in filesets.iter().enumerate().take(COMPARED) {
+        let Some(first) = filesets[..index].iter().position(|first| first.shares_names_with(later)) else { continue };
+        let place = |at: &At<FilesetSurface>| at.value.name.as_ref().map_or(at.span, |name| name.span);
+        let names = format!("filesets {} and {} use the same names", filesets[first].name, later.name);
+        report.push(
+            Diagnostic::error(place(&surfaces[index]), names)
+                .label("give one a directory")
+                .context(place(&surfaces[first]), "the other"),
+        );
     }
 }
 
@@ -129,12 +147,21 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
         Amount::Files(or(surface.files.as_ref(), 0, |Count(files)| files))
     };
     let naming = Naming::default();
+    let size = surface.size.as_ref().map_or(SizeDistribution::Fixed(0), |field| size(&field.value, field.span, report));
+    if let (Some(field), Amount::Bytes(bytes)) = (&surface.bytes, amount)
+        && bytes / size.typical_bytes().max(1) > MAXIMUM_FILES
+    {
+        report.push(
+            Diagnostic::error(field.span, "too many files")
+                .label(format!("at this size of a file more than {MAXIMUM_FILES} would be needed to hold it")),
+        );
+    }
     Fileset {
         name: text(surface.name.as_ref(), ""),
         directory: text(surface.directory.as_ref(), ""),
         amount,
         directories: directories(surface.directories.as_ref(), report),
-        size: surface.size.as_ref().map_or(SizeDistribution::Fixed(0), |field| size(&field.value, field.span, report)),
+        size,
         naming: Naming {
             file_prefix: text(surface.file_prefix.as_ref(), &naming.file_prefix),
             directory_prefix: text(surface.directory_prefix.as_ref(), &naming.directory_prefix),
@@ -161,8 +188,15 @@ fn directories(field: Option<&Field<DirectoriesSurface>>, report: &mut Report) -
             Diagnostic::error(field.key, "`parent-too` beside `tree`").label("files of a tree are in its leaves"),
         );
     }
-    let Some(Field { value: tree, .. }) = &table.tree else { return none };
-    Directories::Tree { width: small(tree.width.as_ref()), depth: small(tree.depth.as_ref()) }
+    let Some(Field { span, value: tree, .. }) = &table.tree else { return none };
+    let (width, depth) = (small(tree.width.as_ref()), small(tree.depth.as_ref()));
+    if u64::from(width).checked_pow(depth).is_none_or(|leaves| leaves > MAXIMUM_FILES) {
+        report.push(
+            Diagnostic::error(*span, "too many directories")
+                .label(format!("expected at most {MAXIMUM_FILES}, which are `width` to the power of `depth`")),
+        );
+    }
+    Directories::Tree { width, depth }
 }
 
 fn size(surface: &SizeSurface, span: Span, report: &mut Report) -> SizeDistribution {
@@ -220,6 +254,13 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
             Diagnostic::error(name.span, format!("phase `{}` never ends", name.value.0))
                 .label("neither it nor each of its groups has an end")
                 .help("for example: stop = { time = \"30 s\" }"),
+        );
+    }
+    let threads: u64 = groups.iter().map(|group| u64::from(group.threads)).sum();
+    if let Some(name) = surface.name.as_ref().filter(|_| threads > MAXIMUM_THREADS) {
+        report.push(
+            Diagnostic::error(name.span, format!("phase `{}` has {threads} threads", name.value.0))
+                .label(format!("at most {MAXIMUM_THREADS} are run")),
         );
     }
     if let Some(field) = surface.group.as_ref().filter(|field| field.value.is_empty()) {

@@ -5,7 +5,8 @@ use crate::{
     diagnostic::{Diagnostic, Report},
 };
 use fstone_model::workload::{
-    ErrorPolicy, Existing, Extent, FileChoice, FinalSync, IoEngineKind, OpenPolicy, OpenSync, TransactionRule,
+    ErrorPolicy, Existing, Extent, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, OpenPolicy,
+    OpenSync, TransactionRule,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -15,7 +16,7 @@ type Number = Count<1, { u64::MAX }>;
 /// A number that fits 32 bits.
 type Small = Count<1, { u32::MAX as u64 }>;
 /// A number of threads; more do not help and exhaust the machine.
-type Threads = Count<1, 65536>;
+type Threads = Count<1, MAXIMUM_THREADS>;
 
 table! {
     /// A load on a directory: the files it works on, and what threads do to them, phase after phase.
@@ -49,7 +50,7 @@ table! {
         /// Where, relative to the load's directory; that directory itself unless given.
         "directory" => directory: Text;
         /// This many files.
-        "files" => files: Count<0, { u64::MAX }>;
+        "files" => files: Count<0, MAXIMUM_FILES>;
         /// Files until their sizes reach this sum.
         "bytes" => bytes: Size;
         /// Files until the filesystem is used to this share.
@@ -87,7 +88,7 @@ table! {
     /// Directories side by side (`count`), or a tree of them (`tree`).
     pub(crate) struct DirectoriesTable {
         /// This many side by side.
-        "count" => count: Count<0, { u64::MAX }>;
+        "count" => count: Count<0, MAXIMUM_FILES>;
         /// Whether files are in the parent of those side by side as well. False unless given.
         "parent-too" => parent_too: Flag;
         /// A tree; files are in its leaves.
@@ -110,7 +111,7 @@ impl Decode for DirectoriesSurface {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         match node.get_ref() {
             DeValue::Integer(_) => {
-                Count::<0, { u64::MAX }>::decode(node, report).map(|Count(count)| Self::Count(count))
+                Count::<0, MAXIMUM_FILES>::decode(node, report).map(|Count(count)| Self::Count(count))
             }
             DeValue::Table(_) => DirectoriesTable::decode(node, report).map(|table| Self::Table(Box::new(table))),
             _ => {
@@ -121,7 +122,7 @@ impl Decode for DirectoriesSurface {
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [Count::<0, { u64::MAX }>::schema(), DirectoriesTable::schema()] })
+        json!({ "anyOf": [Count::<0, MAXIMUM_FILES>::schema(), DirectoriesTable::schema()] })
     }
 
     fn expected() -> String {

@@ -19,12 +19,11 @@ pub use print::{Interval, header, interval_line, prepared, preparing, print};
 
 use crate::{Diagnostics, diagnostic::Diagnostic};
 use arguments::Arguments;
+use fstone_model::workload::MAXIMUM_THREADS;
 use std::time::Duration;
 
 /// All files are open at once, and this is the kernel's default limit for that (fs.nr_open).
 const MAXIMUM_FILES: u64 = 1 << 20;
-/// The most threads that the engine runs.
-const MAXIMUM_THREADS: u64 = 4000;
 /// Every thread has a buffer of this size; more is a typing error.
 const MAXIMUM_BLOCK: u64 = 1 << 30;
 /// The most requests that the engine keeps in flight per thread.
