@@ -115,7 +115,7 @@ fn a_right_that_is_missing_is_not_a_fault_of_the_store() {
     let home = locked.to_str().expect("UTF-8");
     // The store, the work directory and the report, each below what this user cannot write.
     for options in [
-        &["--store", "locked/a/x.db", "run", "./one.toml"][..],
+        &["--store", "locked/x.db", "run", "./one.toml"][..],
         &["--work-directory", "locked/work", "run", "./one.toml"],
         &["--work-directory", "locked/a/work", "run", "./one.toml"],
         &["run", "./one.toml", "--output", "locked/reports"],
