@@ -5,7 +5,10 @@ mod results;
 
 pub(crate) use results::*;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, Parser, Subcommand, ValueEnum,
+    builder::{NonEmptyStringValueParser, PathBufValueParser},
+};
 use fstone_model::{study::KernelSpec, units};
 use fstone_sandbox::vhost::Speed;
 use std::{path::PathBuf, time::Duration};
@@ -39,14 +42,14 @@ pub(crate) struct Arguments {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// The results file (SQLite). Default: $XDG_DATA_HOME/fstone/fstone.db, or ~/.local/share/fstone/fstone.db
-    #[arg(long, global = true, value_name = "FILE", env = "FSTONE_STORE")]
+    /// The results file (SQLite). Default: $FSTONE_STORE, $XDG_DATA_HOME/fstone/fstone.db, or ~/.local/share/fstone/fstone.db
+    #[arg(long, global = true, value_name = "FILE", value_parser = PathBufValueParser::new())]
     pub(crate) store: Option<PathBuf>,
-    /// Where images and mount points are made. Default: $XDG_CACHE_HOME/fstone/work, or ~/.cache/fstone/work
-    #[arg(long, global = true, value_name = "DIR", env = "FSTONE_WORK_DIRECTORY")]
+    /// Where images and mount points are made. Default: $FSTONE_WORK_DIRECTORY, $XDG_CACHE_HOME/fstone/work, or ~/.cache/fstone/work
+    #[arg(long, global = true, value_name = "DIR", value_parser = PathBufValueParser::new())]
     pub(crate) work_directory: Option<PathBuf>,
-    /// Where kernels for guests are kept. Default: $XDG_DATA_HOME/fstone/kernels, or ~/.local/share/fstone/kernels
-    #[arg(long, global = true, value_name = "DIR", env = "FSTONE_KERNELS")]
+    /// Where kernels for guests are kept. Default: $FSTONE_KERNELS, $XDG_DATA_HOME/fstone/kernels, or ~/.local/share/fstone/kernels
+    #[arg(long, global = true, value_name = "DIR", value_parser = PathBufValueParser::new())]
     pub(crate) kernels: Option<PathBuf>,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
@@ -129,7 +132,7 @@ impl Command {
 )]
 pub(crate) struct RunArguments {
     /// A built-in study's name (`fstone list studies`), or the path of a study file
-    #[arg(value_name = "STUDY", required_unless_present = "all")]
+    #[arg(value_name = "STUDY", required_unless_present = "all", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) study: Option<String>,
     /// Run every built-in study, one after the other
     #[arg(long, conflicts_with = "study")]
@@ -141,13 +144,13 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How long each load runs
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     /// How often each cell is tried: N, or MIN..MAX
-    #[arg(long, value_name = "N", value_parser = parse_repeats)]
+    #[arg(long, value_name = "N", value_parser = parse_repeats, allow_hyphen_values = true)]
     pub(crate) repeats: Option<(u32, u32)>,
     /// Size of the loop image
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) device_size: Option<u64>,
     /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device to format
     #[arg(long, value_name = "DEVICE")]
@@ -162,7 +165,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "KERNEL", value_parser = parse_kernel, conflicts_with = "executor")]
     pub(crate) kernel: Vec<KernelSpec>,
     /// Memory of a guest. Default: 512 MiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) guest_memory: Option<u64>,
     /// Slow the disks of guests down to a known speed: iops=N, bandwidth=SIZE (a second), latency=TIME, with commas between
     #[arg(long, value_name = "SPEED", value_parser = parse_speed)]
@@ -171,7 +174,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FACTOR=LEVEL", value_parser = parse_only)]
     pub(crate) only: Vec<(String, String)>,
     /// The seed of the order and of all random streams; recorded either way
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
     /// The source tree for the studies that unpack one: an archive that tar reads, or a directory. Default: Debian's
     /// linux-source-* when it is installed, or one that is made; the quick forms make small ones
@@ -225,7 +228,7 @@ pub(crate) enum KernelAction {
     /// Fetch a Debian package with the system's apt (uml:5.10, uml:6.1, uml:6.12, qemu:6.1, qemu:6.12, PACKAGE or PACKAGE/SUITE) and unpack it, or take a .deb, a directory or a kernel by its path
     Add {
         /// What to add
-        #[arg(value_name = "PACKAGE|PATH", required = true)]
+        #[arg(value_name = "PACKAGE|PATH", required = true, value_parser = NonEmptyStringValueParser::new())]
         what: Vec<String>,
     },
     /// Build a kernel whose time can be simulated, for exact figures: some 8 minutes of CPU, once; nothing is installed, and a tree is left as it is
@@ -250,7 +253,7 @@ pub(crate) struct DeviceArguments {
     #[arg(value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The size of the drive
-    #[arg(long, value_name = "SIZE", default_value = "1 TB", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "1 TB", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) size: u64,
 }
 
@@ -260,7 +263,7 @@ pub(crate) struct DeviceArguments {
 )]
 pub(crate) struct ReportArguments {
     /// The run's number (`fstone list runs`). Default: the last
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_parser = parse_run)]
     pub(crate) run: Option<u64>,
     /// What to make
     #[arg(long, short, default_value = "terminal")]
@@ -317,7 +320,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, short, value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// The seed of all random streams. Default: drawn, and printed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
     /// Replace files that have the load's names in a directory that fstone did not make
     #[arg(long)]
@@ -334,10 +337,10 @@ pub(crate) struct FfsbArguments {
     #[arg(value_name = "PROFILE")]
     pub(crate) profile: PathBuf,
     /// Seconds to run (4.x profiles say it here)
-    #[arg(value_name = "SECONDS")]
+    #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
     /// The seed of all random streams
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
 }
 
@@ -355,7 +358,7 @@ pub(crate) struct ConvertArguments {
     #[arg(value_name = "PROFILE")]
     pub(crate) profile: PathBuf,
     /// Seconds to run (4.x profiles)
-    #[arg(value_name = "SECONDS")]
+    #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
 }
 
@@ -367,7 +370,17 @@ pub(crate) struct CleanArguments {
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    units::parse_duration(text).map_err(|error| error.to_string())
+    let time = units::parse_duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("it has to be longer than 0".into()) } else { Ok(time) }
+}
+
+fn parse_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("it has to be a whole number, from 0 to {}", u64::MAX))
+}
+
+/// The number of a run.
+fn parse_run(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "it has to be the number of a run, as `fstone list runs` lists them".into())
 }
 
 /// "iops=500,latency=1ms".
@@ -376,7 +389,9 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
     for part in text.split(',') {
         let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?}: write NAME=VALUE, like iops=500"))?;
         match name.trim() {
-            "iops" => speed.iops = Some(value.trim().parse().map_err(|_| format!("{value:?} is not a whole number"))?),
+            "iops" => {
+                speed.iops = Some(value.trim().parse().map_err(|_| "iops has to be a whole number, like iops=500")?)
+            }
             "bandwidth" => speed.bytes_per_second = Some(parse_bytes(value.trim().trim_end_matches("/s"))?),
             "latency" => speed.latency = Some(parse_duration(value.trim())?),
             other => return Err(format!("{other:?} is none of iops, bandwidth, latency")),
@@ -396,25 +411,27 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
     units::parse_bytes(text).map_err(|error| error.to_string())
 }
 
+/// No study needs more trials of a cell, and a plan lists every one.
+const MOST_REPEATS: u32 = 100_000;
+
 fn parse_repeats(text: &str) -> Result<(u32, u32), String> {
-    let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("{part:?} is not a whole number"));
-    let (min, max) = match text.split_once("..") {
-        Some((min, max)) => (number(min)?, number(max)?),
-        None => (number(text)?, number(text)?),
-    };
-    if min == 0 || min > max {
-        return Err("at least 1, and MIN not above MAX".into());
+    let number = |part: &str| part.trim().parse::<u32>().ok().filter(|number| (1..=MOST_REPEATS).contains(number));
+    let (min, max) = text.split_once("..").unwrap_or((text, text));
+    match (number(min), number(max)) {
+        (Some(min), Some(max)) if min <= max => Ok((min, max)),
+        _ => Err(format!("write N or MIN..MAX, like 3 or 3..10, from 1 to {MOST_REPEATS}")),
     }
-    Ok((min, max))
 }
 
 fn parse_set(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, like build=none")?;
+    let (name, value) =
+        text.split_once('=').filter(|(name, _)| !name.trim().is_empty()).ok_or("write NAME=VALUE, like build=none")?;
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
 fn parse_only(text: &str) -> Result<(String, String), String> {
-    let (factor, level) = text.split_once('=').ok_or("write FACTOR=LEVEL, like filesystem='ext4*'")?;
+    let pair = text.split_once('=').filter(|(factor, level)| !factor.trim().is_empty() && !level.trim().is_empty());
+    let (factor, level) = pair.ok_or("write FACTOR=LEVEL, like filesystem='ext4*'")?;
     Ok((factor.trim().to_owned(), level.trim().to_owned()))
 }
 

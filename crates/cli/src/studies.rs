@@ -130,7 +130,17 @@ impl std::fmt::Display for FindError {
                     "there is no built-in study {name:?}; there are {known}. A file of your own is named by its path: ./{name}.toml"
                 )
             }
-            Self::Read { path, cause } => write!(f, "cannot read the study {}: {cause}", path.display()),
+            Self::Read { path, cause } => {
+                write!(f, "cannot read the study {}: {cause}", path.display())?;
+                match path
+                    .to_str()
+                    .and_then(|path| path.strip_suffix(".toml"))
+                    .filter(|name| names().any(|known| known == *name))
+                {
+                    Some(name) => write!(f, "; the built-in study is named {name}, without .toml"),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

@@ -107,8 +107,13 @@ fn cannot_print(error: io::Error) -> anyhow::Error {
 fn print_failure(error: &anyhow::Error) {
     let mut causes = error.chain();
     let first = causes.next().map(ToString::to_string).unwrap_or_default();
-    // Diagnostics of a file come with their own "error:" heads.
-    let mut text = if first.starts_with("error") { first } else { format!("fstone: {first}") };
+    let mut text = match () {
+        // Diagnostics of a file come with their own "error:" heads.
+        () if first.starts_with("error") => first,
+        // The store's errors complete "failed to".
+        () if fstone_store::is_error(error.as_ref()) => format!("fstone: failed to {first}"),
+        () => format!("fstone: {first}"),
+    };
     text.truncate(text.trim_end().len());
     for cause in causes {
         text.push_str(&format!("\n  because {cause}"));

@@ -181,6 +181,17 @@ fn cure(error: &rusqlite::Error) -> &'static str {
     }
 }
 
+/// Whether an error is one of this crate, whose text completes "failed to".
+#[must_use]
+pub fn is_error(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<OpenError>()
+        || error.is::<RecordError>()
+        || error.is::<ReadError>()
+        || error.is::<ExportError>()
+        || error.is::<ImportError>()
+        || error.is::<BundleError>()
+}
+
 /// What the system said, where an error of this crate comes from the system.
 #[must_use]
 pub fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {

@@ -33,7 +33,7 @@ mod trial;
 mod write;
 
 pub use baselines::{BASELINE_NAME_BYTES, Baseline};
-pub use error::{OpenError, ReadError, RecordError, system_error};
+pub use error::{OpenError, ReadError, RecordError, is_error, system_error};
 pub use open::Store;
 pub use ownership::{Owner, create_directories, create_file};
 pub use read::{Attempt, RunSummary};

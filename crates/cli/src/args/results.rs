@@ -23,7 +23,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) save_baseline: Option<String>,
     /// Differences up to this are told but are no regressions
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, allow_hyphen_values = true)]
     pub(crate) threshold: f64,
     /// Only this column of the table; may be given several times. Fewer figures need less correction
     #[arg(long, value_name = "HEADER")]
@@ -68,6 +68,10 @@ pub(crate) enum CompareFormat {
     Html,
 }
 
+fn parse_port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("it has to be the number of a port, from 0 to {}", u16::MAX))
+}
+
 fn parse_share(text: &str) -> Result<f64, String> {
     units::parse_share(text).map_err(|error| error.to_string())
 }
@@ -108,7 +112,7 @@ pub(crate) enum HistoryFormat {
 #[command(after_help = "Example:\n  fstone export 3 small-file.fstone")]
 pub(crate) struct ExportArguments {
     /// The run's number (`fstone list runs`)
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_parser = super::parse_run)]
     pub(crate) run: u64,
     /// The file to make; there may be none of this name yet
     #[arg(value_name = "FILE")]
@@ -148,10 +152,10 @@ pub(crate) struct RerunArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How often each cell is tried: N, or MIN..MAX. Default: as in the bundle
-    #[arg(long, value_name = "N", value_parser = super::parse_repeats)]
+    #[arg(long, value_name = "N", value_parser = super::parse_repeats, allow_hyphen_values = true)]
     pub(crate) repeats: Option<(u32, u32)>,
     /// Size of the loop image. Default: as in the bundle
-    #[arg(long, value_name = "SIZE", value_parser = super::parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = super::parse_bytes, allow_hyphen_values = true)]
     pub(crate) device_size: Option<u64>,
     /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device to format
     #[arg(long, value_name = "DEVICE")]
@@ -171,6 +175,6 @@ pub(crate) struct RerunArguments {
 #[command(after_help = "Example:\n  fstone serve")]
 pub(crate) struct ServeArguments {
     /// The port on 127.0.0.1; 0 takes any that is free
-    #[arg(long, value_name = "N", default_value_t = 4080)]
+    #[arg(long, value_name = "N", default_value_t = 4080, value_parser = parse_port, allow_hyphen_values = true)]
     pub(crate) port: u16,
 }

@@ -43,13 +43,23 @@ pub(crate) struct Context {
     color: ColorWhen,
 }
 
+/// What the command line names, else a variable of the environment, else the default.
+fn chosen(named: Option<&PathBuf>, variable: &str, default: impl Fn() -> PathBuf) -> PathBuf {
+    let set = || std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named.cloned().or_else(set).unwrap_or_else(default)
+}
+
 impl Context {
     pub(crate) fn new(global: &Global) -> Self {
         Self {
             store_is_named: global.store.is_some(),
-            store: global.store.clone().unwrap_or_else(paths::default_store),
-            work_directory: global.work_directory.clone().unwrap_or_else(paths::default_work_directory),
-            kernels: global.kernels.clone().unwrap_or_else(paths::default_kernels),
+            store: chosen(global.store.as_ref(), "FSTONE_STORE", paths::default_store),
+            work_directory: chosen(
+                global.work_directory.as_ref(),
+                "FSTONE_WORK_DIRECTORY",
+                paths::default_work_directory,
+            ),
+            kernels: chosen(global.kernels.as_ref(), "FSTONE_KERNELS", paths::default_kernels),
             color: global.color,
         }
     }

@@ -1,6 +1,7 @@
 //! The border of the process: what it prints, where its output goes, and with which status it ends.
 
 mod exits;
+mod mistakes;
 mod output;
 mod streams;
 
