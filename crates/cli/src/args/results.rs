@@ -177,4 +177,7 @@ pub(crate) struct ServeArguments {
     /// The port on 127.0.0.1; 0 takes any that is free
     #[arg(long, value_name = "N", default_value_t = 4080, value_parser = parse_port, allow_hyphen_values = true)]
     pub(crate) port: u16,
+    /// Let in who has no token: every user of this machine can read the store then
+    #[arg(long)]
+    pub(crate) no_token: bool,
 }

@@ -1,7 +1,13 @@
 //! Runs that come from elsewhere: recognised, marked, never resumed, and asked about before they reach this machine.
 
 use crate::support::{Bench, interrupt};
-use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt,
+    time::Duration,
+};
 
 const EXT4: &str = r#""ext4" = { type = "ext4" }"#;
 
@@ -82,4 +88,32 @@ fn a_bundle_boots_no_kernel_and_reads_no_tree_unasked() {
             );
         }
     }
+}
+
+#[test]
+fn the_server_shows_the_store_to_who_has_its_address() {
+    let bench = exported();
+    let mut server = bench.command(&["serve", "--port", "0"]).spawn().expect("started");
+    let mut told = String::new();
+    BufReader::new(server.stdout.take().expect("piped")).read_line(&mut told).expect("a line");
+    let (_, rest) = told.split_once("http://").expect("an address");
+    let (address, rest) = rest.split_once("/?token=").expect("a token");
+    let token = rest.split(' ').next().expect("a token").to_owned();
+    let ask = |target: &str, cookie: &str| {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {address}\r\n{cookie}\r\n");
+        stream.write_all(head.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("UTF-8");
+        answer
+    };
+    let without = ask("/run/1", "");
+    let with = ask(&format!("/run/1?token={token}"), "");
+    let cookie =
+        with.lines().find_map(|line| line.strip_prefix("Set-Cookie: ")).and_then(|line| line.split(';').next());
+    let page = ask("/run/1", &format!("Cookie: {}\r\n", cookie.expect("a cookie")));
+    server.kill().and_then(|()| server.wait()).expect("it ends");
+    assert!(without.starts_with("HTTP/1.1 403") && !without.contains("Tiny"), "{without}");
+    assert!(with.starts_with("HTTP/1.1 303") && with.contains("Location: /run/1\r\n"), "{with}");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("Tiny"), "{page}");
 }

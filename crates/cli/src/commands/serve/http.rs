@@ -1,8 +1,9 @@
 //! As much of HTTP/1.1 as a browser on this machine needs to read pages: GET and HEAD, one request per connection.
 //!
 //! Pages of other origins cannot reach it: a request whose Host is not this server's own address is refused, which is
-//! what DNS rebinding (a foreign name that suddenly means 127.0.0.1) needs and cannot have. Nothing is ever changed by a
-//! request.
+//! what DNS rebinding (a foreign name that suddenly means 127.0.0.1) needs and cannot have. Nor can other users of this
+//! machine: a browser is let in by a token in the address it is first sent to, and by a cookie from then on. Nothing is ever
+//! changed by a request.
 
 use std::{
     io::{Read, Write},
@@ -11,7 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Longest head of a request; browsers send one or two KiB.
@@ -20,8 +21,53 @@ const HEAD_BYTES: usize = 16 << 10;
 const HEADERS: usize = 64;
 /// Requests at once; a browser makes six.
 const CONNECTIONS: usize = 16;
-/// A request has to come within this, and an answer to be taken within six times this.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A request has to come whole within this.
+const ASKING: Duration = Duration::from_secs(5);
+/// An answer has to be taken whole within this.
+const TAKING: Duration = Duration::from_secs(30);
+/// Bytes that are written at once, between two looks at the clock.
+const PIECE: usize = 64 << 10;
+
+/// Who is let in.
+#[derive(Debug, Clone)]
+pub(super) struct Gate {
+    /// Where this server is.
+    pub(super) address: SocketAddr,
+    /// What a browser has to know; anyone is let in without one.
+    pub(super) token: Option<String>,
+}
+
+impl Gate {
+    /// The name of the cookie; cookies are shared by all ports of a host.
+    fn cookie(&self) -> String {
+        format!("fstone-{}", self.address.port())
+    }
+
+    /// The names that a browser of this machine has for this server. It leaves out port 80, which is HTTP's own.
+    fn names(&self) -> Vec<String> {
+        let port = self.address.port();
+        let hosts = ["127.0.0.1", "localhost"];
+        let bare = hosts.iter().filter(|_| port == 80).map(|host| (*host).to_owned());
+        hosts.iter().map(|host| format!("{host}:{port}")).chain(bare).collect()
+    }
+
+    /// Whether this is the token, in a time that does not tell how much of it is.
+    fn fits(&self, offered: &str) -> bool {
+        self.token.as_ref().is_none_or(|token| {
+            token.len() == offered.len() && token.bytes().zip(offered.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+        })
+    }
+
+    /// Whether a header's cookies have the token among them.
+    fn admits(&self, cookies: &[u8]) -> bool {
+        let name = self.cookie();
+        let cookies = String::from_utf8_lossy(cookies);
+        cookies
+            .split(';')
+            .filter_map(|one| one.trim().split_once('='))
+            .any(|(of, token)| of == name && self.fits(token))
+    }
+}
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,19 +91,35 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) body: String,
+    /// Whole header lines of this answer alone.
+    headers: String,
 }
 
 impl Answer {
     pub(super) fn html(status: u16, body: String) -> Self {
-        Self { status, kind: "text/html; charset=utf-8", body }
+        Self { status, kind: "text/html; charset=utf-8", body, headers: String::new() }
     }
 
     pub(super) fn json(body: String) -> Self {
-        Self { status: 200, kind: "application/json", body }
+        Self { status: 200, kind: "application/json", body, headers: String::new() }
     }
 
     fn plain(status: u16, words: &str) -> Self {
-        Self { status, kind: "text/plain; charset=utf-8", body: format!("{words}\n") }
+        Self { status, kind: "text/plain; charset=utf-8", body: format!("{words}\n"), headers: String::new() }
+    }
+
+    /// Gives a browser that came with the token its cookie, and sends it to the same page without the token, which would
+    /// stay in its history.
+    fn welcome(gate: &Gate, path: &str) -> Self {
+        let token = gate.token.as_deref().unwrap_or_default();
+        // A path is one: neither "//host" nor a line's end gets into the header.
+        let path: String = path.chars().filter(|c| c.is_ascii_alphanumeric() || "/-._".contains(*c)).collect();
+        let headers = format!(
+            "Location: /{}\r\nSet-Cookie: {}={token}; Path=/; HttpOnly; SameSite=Strict\r\n",
+            path.trim_start_matches('/'),
+            gate.cookie()
+        );
+        Self { headers, ..Self::plain(303, "go on without the token") }
     }
 }
 
@@ -69,45 +131,77 @@ pub(super) fn listen(port: u16) -> std::io::Result<(TcpListener, SocketAddr)> {
 }
 
 /// Answers requests until the process ends.
-pub(super) fn serve(
-    listener: &TcpListener,
-    address: SocketAddr,
-    answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
-) {
+pub(super) fn serve(listener: &TcpListener, gate: &Gate, answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) {
     let (answer, busy) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
     for stream in listener.incoming() {
         // A connection that broke before it was accepted concerns nobody else.
         let Ok(stream) = stream else { continue };
-        if busy.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
-            busy.fetch_sub(1, Ordering::AcqRel);
-            continue;
-        }
-        let (answer, busy) = (Arc::clone(&answer), Arc::clone(&busy));
-        std::thread::spawn(move || {
+        let Some(place) = Place::take(&busy) else { continue };
+        let (answer, gate) = (Arc::clone(&answer), gate.clone());
+        // Without a thread the connection is closed and its place free again.
+        let _ = std::thread::Builder::new().spawn(move || {
+            let _place = place;
             // The reader went away: there is nobody to tell.
-            let _ = converse(stream, address, &*answer);
-            busy.fetch_sub(1, Ordering::AcqRel);
+            let _ = converse(stream, &gate, &*answer);
         });
     }
 }
 
-fn converse(mut stream: TcpStream, address: SocketAddr, answer: &dyn Fn(&Request) -> Answer) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE * 6))?;
+/// One of the places for requests, given back however its thread ends.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(busy: &Arc<AtomicUsize>) -> Option<Self> {
+        let place = Self(Arc::clone(busy));
+        (busy.fetch_add(1, Ordering::AcqRel) < CONNECTIONS).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// What is left until then; an error when nothing is.
+fn left(until: Instant) -> std::io::Result<Option<Duration>> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+}
+
+/// The head of a request, which has to come whole in time: a limit of each read alone is none for who sends byte by byte.
+/// Without its end when it is too long.
+fn read_head(stream: &mut TcpStream, until: Instant) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut buffer = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() <= HEAD_BYTES {
+        stream.set_read_timeout(left(until)?)?;
         match stream.read(&mut buffer)? {
-            0 => return Ok(()),
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
             read => head.extend_from_slice(&buffer[..read]),
         }
     }
-    let (answer, body_too) = match parse(&head, address) {
+    Ok(head)
+}
+
+fn write_whole(stream: &mut TcpStream, mut bytes: &[u8], until: Instant) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(left(until)?)?;
+        let written = stream.write(&bytes[..bytes.len().min(PIECE)])?;
+        bytes = &bytes[written..];
+    }
+    Ok(())
+}
+
+fn converse(mut stream: TcpStream, gate: &Gate, answer: &dyn Fn(&Request) -> Answer) -> std::io::Result<()> {
+    let head = read_head(&mut stream, Instant::now() + ASKING)?;
+    let (answer, body_too) = match parse(&head, gate) {
         Ok((request, body_too)) => (answer(&request), body_too),
         Err(refusal) => (refusal, true),
     };
     let reason = match answer.status {
         200 => "OK",
+        303 => "See Other",
         400 => "Bad Request",
         403 => "Forbidden",
         404 => "Not Found",
@@ -119,35 +213,32 @@ fn converse(mut stream: TcpStream, address: SocketAddr, answer: &dyn Fn(&Request
         "HTTP/1.1 {} {reason}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
          X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n\
          Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-         connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n\r\n",
+         connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n{}\r\n",
         answer.status,
         answer.kind,
-        answer.body.len()
+        answer.body.len(),
+        answer.headers
     );
-    stream.write_all(head.as_bytes())?;
-    if body_too {
-        stream.write_all(answer.body.as_bytes())?;
-    }
-    stream.flush()
+    let until = Instant::now() + TAKING;
+    write_whole(&mut stream, head.as_bytes(), until)?;
+    write_whole(&mut stream, if body_too { answer.body.as_bytes() } else { b"" }, until)
 }
 
 /// The request in a head, and whether its answer has a body; or why it is refused.
-fn parse(head: &[u8], address: SocketAddr) -> Result<(Request, bool), Answer> {
+fn parse(head: &[u8], gate: &Gate) -> Result<(Request, bool), Answer> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
         Ok(httparse::Status::Partial) | Err(_) => return Err(Answer::plain(400, "this is no request")),
     }
-    let hosts: Vec<&[u8]> = parsed
-        .headers
-        .iter()
-        .filter(|header| header.name.eq_ignore_ascii_case("host"))
-        .map(|header| header.value)
-        .collect();
-    let own = [format!("127.0.0.1:{}", address.port()), format!("localhost:{}", address.port())];
-    if !matches!(hosts.as_slice(), [host] if own.iter().any(|own| own.as_bytes() == *host)) {
-        return Err(Answer::plain(403, &format!("this server is {} and answers to no other name", own[0])));
+    let values = |name: &'static str| {
+        parsed.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
+    };
+    let names = gate.names();
+    let hosts: Vec<&[u8]> = values("host").collect();
+    if !matches!(hosts.as_slice(), [host] if names.iter().any(|own| own.as_bytes() == *host)) {
+        return Err(Answer::plain(403, &format!("this server is {} and answers to no other name", names[0])));
     }
     let body_too = match parsed.method {
         Some("GET") => true,
@@ -160,7 +251,15 @@ fn parse(head: &[u8], address: SocketAddr) -> Result<(Request, bool), Answer> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " ")))
     });
-    Ok((Request { path: decoded(path), query: query.collect() }, body_too))
+    let request = Request { path: decoded(path), query: query.collect() };
+    if gate.token.is_some() {
+        match request.value("token") {
+            Some(token) if gate.fits(token) => return Err(Answer::welcome(gate, &request.path)),
+            None if values("cookie").any(|cookies| gate.admits(cookies)) => {}
+            _ => return Err(Answer::plain(403, "open the address that fstone serve printed: it has a token in it")),
+        }
+    }
+    Ok((request, body_too))
 }
 
 /// Percent-decoded; what is no UTF-8 becomes replacement characters.
@@ -189,10 +288,75 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4080);
+    fn gate(port: u16, token: Option<&str>) -> Gate {
+        Gate { address: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), token: token.map(str::to_owned) }
+    }
 
     fn asked(head: &str) -> Result<(Request, bool), u16> {
-        parse(head.as_bytes(), ADDRESS).map_err(|answer| answer.status)
+        parse(head.as_bytes(), &gate(4080, None)).map_err(|answer| answer.status)
+    }
+
+    #[test]
+    fn port_80_has_no_number_in_a_browsers_words() {
+        for host in ["127.0.0.1", "localhost", "localhost:80"] {
+            let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            assert!(parse(head.as_bytes(), &gate(80, None)).is_ok(), "{host}");
+            assert_eq!(parse(head.as_bytes(), &gate(81, None)).map_err(|answer| answer.status), Err(403), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_token_lets_in_and_becomes_a_cookie() {
+        let gate = gate(4080, Some("0123456789abcdef"));
+        let ask = |target: &str, cookie: &str| {
+            let head = format!("GET {target} HTTP/1.1\r\nHost: localhost:4080\r\n{cookie}\r\n");
+            parse(head.as_bytes(), &gate)
+        };
+        for (target, cookie) in [
+            ("/", ""),
+            ("/?token=", ""),
+            ("/?token=0123456789abcdeF", ""),
+            ("/", "Cookie: fstone-4080=wrong\r\n"),
+            ("/", "Cookie: fstone-4081=0123456789abcdef\r\n"),
+        ] {
+            assert_eq!(ask(target, cookie).map_err(|answer| answer.status), Err(403), "{target} {cookie}");
+        }
+        let welcome = ask("//evil.example%0d%0aX:1?token=0123456789abcdef", "").expect_err("a redirection");
+        assert_eq!(welcome.status, 303);
+        assert!(
+            welcome.headers.starts_with("Location: /evil.exampleX1\r\nSet-Cookie: fstone-4080=0123456789abcdef;"),
+            "{welcome:?}"
+        );
+        assert!(welcome.headers.contains("HttpOnly; SameSite=Strict"), "{welcome:?}");
+        assert!(ask("/run/3", "Cookie: a=b; fstone-4080=0123456789abcdef\r\n").is_ok());
+    }
+
+    /// A client that sends a byte now and then, each well within any limit of a single read.
+    #[test]
+    fn a_slow_client_is_given_up_and_its_place_is_free() {
+        let (listener, address) = listen(0).expect("a port");
+        let client = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).expect("connected");
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let (mut stream, _) = listener.accept().expect("a client");
+        let told = read_head(&mut stream, Instant::now() + Duration::from_millis(100)).expect_err("it never ends");
+        assert!(matches!(told.kind(), std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock), "{told}");
+        drop(stream);
+        client.join().expect("it was cut off");
+
+        let busy = Arc::new(AtomicUsize::new(0));
+        let places: Vec<_> = std::iter::repeat_with(|| Place::take(&busy)).take(CONNECTIONS).collect();
+        assert!(places.iter().all(Option::is_some) && Place::take(&busy).is_none());
+        assert_eq!(busy.load(Ordering::Acquire), CONNECTIONS, "who finds none takes none");
+        let panicked = std::thread::spawn(move || {
+            let _places = places;
+            panic!("a page could not be made");
+        });
+        assert!(panicked.join().is_err());
+        assert_eq!(busy.load(Ordering::Acquire), 0, "a panic gives its place back");
     }
 
     #[test]

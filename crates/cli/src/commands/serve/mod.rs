@@ -18,7 +18,7 @@ use fstone_report::{
     html::{BoardRun, Live, board, message},
 };
 use fstone_store::{ReadError, RunSummary, Store};
-use http::{Answer, Request};
+use http::{Answer, Gate, Request};
 use std::{
     path::PathBuf,
     sync::{Mutex, PoisonError},
@@ -34,13 +34,25 @@ pub(crate) fn serve(context: &Context, arguments: &ServeArguments) -> CommandRes
     let (listener, address) = http::listen(arguments.port)
         .with_context(|| format!("cannot listen on port {} of this machine; name another with --port", arguments.port))
         .or_exit(Exit::CannotHere)?;
+    let token = if arguments.no_token { None } else { Some(token().or_exit(Exit::LabFailed)?) };
+    let query = token.as_ref().map_or_else(String::new, |token| format!("/?token={token}"));
     terminal::print_now(&format!(
-        "{} is at http://{address}/ for browsers of this machine; Ctrl-C ends it.\n",
-        context.store.display()
+        "{} is at http://{address}{query} for browsers of {}; Ctrl-C ends it.\n",
+        context.store.display(),
+        if token.is_some() { "who has this address" } else { "everyone on this machine" }
     ))?;
     let server = Server { store: context.store.clone(), pages: Mutex::default() };
-    http::serve(&listener, address, move |request| server.answer(request));
+    http::serve(&listener, &Gate { address, token }, move |request| server.answer(request));
     Ok(Exit::Success)
+}
+
+/// 128 random bits, in hexadecimal digits.
+fn token() -> anyhow::Result<String> {
+    let mut bytes = [0u8; 16];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .context("cannot draw a token; --no-token goes without")?;
+    anyhow::ensure!(filled == bytes.len(), "cannot draw a token; --no-token goes without");
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A run's page, and how many trials it is of.
