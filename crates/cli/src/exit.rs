@@ -27,6 +27,9 @@ pub(crate) enum Exit {
     NoRoom = 6,
     /// fstone panicked or aborted.
     Fault = 7,
+    /// `fstone compare` found no regression and cannot say that there is none: the runs have no figure in common, or their
+    /// trials fall short of `--require-power`.
+    Undecided = 8,
     /// Stopped by Ctrl-C or SIGTERM; everything was undone and finished trials were kept.
     Interrupted = 130,
     /// Whoever read standard output went away; as the shell has it for a program that SIGPIPE ends.
@@ -35,7 +38,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every status.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Success,
         Self::Regression,
         Self::BadInput,
@@ -44,6 +47,7 @@ impl Exit {
         Self::LabFailed,
         Self::NoRoom,
         Self::Fault,
+        Self::Undecided,
         Self::Interrupted,
         Self::ReaderGone,
     ];
@@ -59,6 +63,7 @@ impl Exit {
             Self::LabFailed => "the store, the work directory or the system under them failed",
             Self::NoRoom => "a filesystem to write to is full",
             Self::Fault => "a fault in fstone itself; the message names its log",
+            Self::Undecided => "fstone compare cannot decide: nothing in common, or less power than required",
             Self::Interrupted => "interrupted; everything was undone, finished trials were kept",
             Self::ReaderGone => "whoever read standard output went away before the end",
         }

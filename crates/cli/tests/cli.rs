@@ -355,6 +355,8 @@ fn two_runs_are_compared_and_a_baseline_has_a_name() {
     two_runs(&bench, "2");
     let text = bench.succeed(&["compare", "1", "2"]);
     assert!(text.contains("Run 2 against run 1") && text.contains("too few trials"), "{text}");
+    let (code, out, _) = bench.run(&["compare", "1", "2", "--require-power", "5%"]);
+    assert!(code == 8 && out.contains("Required was to find a difference of 5 %"), "{code} {out}");
     let junit = bench.succeed(&["compare", "1", "2", "--format", "junit"]);
     assert!(junit.starts_with("<?xml") && junit.contains("<skipped"), "{junit}");
     assert!(bench.succeed(&["compare", "--save-baseline", "main", "1"]).contains("baseline main"));

@@ -22,8 +22,9 @@ use crate::{
 use fstone_model::{Better, Unit};
 use fstone_stats::{
     Sample,
-    compare::{Shift, holm, independent_comparison, repeats_needed},
+    compare::{Shift, detectable_shift, figures_needed, holm, independent_comparison, repeats_needed},
 };
+use std::collections::HashMap;
 
 /// What to compare, and what counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,11 +33,13 @@ pub struct CompareOptions {
     pub threshold: f64,
     /// Headers of the columns to compare; empty for all that both runs have.
     pub columns: Vec<String>,
+    /// The comparison has to be able to find a difference of this share in every figure that has a better direction.
+    pub required_power: Option<f64>,
 }
 
 impl Default for CompareOptions {
     fn default() -> Self {
-        Self { threshold: 0.05, columns: Vec::new() }
+        Self { threshold: 0.05, columns: Vec::new(), required_power: None }
     }
 }
 
@@ -53,14 +56,27 @@ pub struct RunComparison<'a> {
     pub other_name: String,
     /// [`CompareOptions::threshold`].
     pub threshold: f64,
+    /// [`CompareOptions::required_power`].
+    pub required_power: Option<f64>,
     /// The columns that both have.
     pub columns: Vec<ComparedColumn>,
     /// Rows that completed before or after, but not alike.
     pub outcomes: Vec<OutcomeChange>,
-    /// Labels of rows, and headers of columns, that only one of the runs has: (name, whether it is the baseline's).
-    pub unmatched: Vec<(String, bool)>,
+    /// Rows, and columns among those asked for, that only one of the runs has.
+    pub unmatched: Vec<Unmatched>,
     /// What else was different.
     pub changes: Vec<Change>,
+}
+
+/// A row or a column that only one of the runs has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmatched {
+    /// Whether it is a column.
+    pub is_column: bool,
+    /// The row's label, or the column's header.
+    pub name: String,
+    /// Whether it is the baseline that has it.
+    pub in_baseline: bool,
 }
 
 /// A column of both runs.
@@ -112,6 +128,11 @@ pub struct Pair {
     pub smallest_p: f64,
     /// Whether that would have survived the correction: whether any figures at all could have made these two differ.
     pub can_differ: bool,
+    /// The smallest difference, as a share of the baseline, that so many trials which scatter like these would have told
+    /// in [`fstone_stats::compare::POWER`] of all cases; `None` when none could have been, or it is no share.
+    pub detectable: Option<f64>,
+    /// About how many trials of the row, in both runs, it takes to find a difference of the threshold as often.
+    pub trials_for_threshold: Option<usize>,
     /// other − baseline, in the metric's unit.
     pub shift: Shift,
     /// The same as a share of the baseline; `None` unless every figure is positive.
@@ -157,9 +178,13 @@ impl<'a> RunComparison<'a> {
                 Some((index, other.columns.iter().position(same)?))
             })
             .collect();
-        let mut unmatched = Vec::new();
-        unmatched.extend(unmatched_rows(baseline, other).map(|label| (label, true)));
-        unmatched.extend(unmatched_rows(other, baseline).map(|label| (label, false)));
+        let unmatched = [
+            unmatched_columns(baseline, other, &wanted, true),
+            unmatched_columns(other, baseline, &wanted, false),
+            unmatched_rows(baseline, other, true),
+            unmatched_rows(other, baseline, false),
+        ]
+        .concat();
         let mut compared: Vec<ComparedColumn> =
             columns.iter().map(|(a, b)| column(baseline, *a, other, *b, &rows)).collect();
         judge(&mut compared, options.threshold);
@@ -169,6 +194,7 @@ impl<'a> RunComparison<'a> {
             baseline_name: line(baseline_name),
             other_name: line(other_name),
             threshold: options.threshold,
+            required_power: options.required_power,
             columns: compared,
             outcomes: outcomes::changes(baseline, other, &rows),
             unmatched,
@@ -193,16 +219,57 @@ impl<'a> RunComparison<'a> {
         self.count(Verdict::Regression) > 0 || self.outcomes.iter().any(|change| change.turn == Turn::Worse)
     }
 
+    /// How many figures both runs have.
+    #[must_use]
+    pub fn compared(&self) -> usize {
+        self.figures().filter(|(_, figure)| figure.pair.is_some()).count()
+    }
+
+    /// The figures in which a difference was not found and, if it is not larger than `share`, could have been missed:
+    /// those with a better direction. What was found needs no power.
+    #[must_use]
+    pub fn could_miss(&self, share: f64) -> Vec<(&ComparedColumn, &ComparedFigure)> {
+        let could_miss = |(column, figure): &(&ComparedColumn, &ComparedFigure)| match figure.verdict {
+            Verdict::NotFound | Verdict::TooFew => {
+                let detectable = figure.pair.and_then(|pair| pair.detectable);
+                column.better != Better::Neither && detectable.is_none_or(|detectable| detectable > share)
+            }
+            Verdict::NoFigure => figure.baseline.summary.is_some() && column.better != Better::Neither,
+            Verdict::Regression | Verdict::Improvement | Verdict::Difference | Verdict::Slight => false,
+        };
+        self.figures().filter(could_miss).collect()
+    }
+
+    /// Whether the comparison cannot say what was asked of it: nothing was compared at all, or a power was required and
+    /// some of the baseline's figures fall short of it or have no counterpart.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        let short = |share| !self.could_miss(share).is_empty() || self.unmatched.iter().any(|only| only.in_baseline);
+        self.compared() == 0 || self.required_power.is_some_and(short)
+    }
+
     /// The fewest trials of each row in both runs with which every pair could differ; `None` when each could already.
     #[must_use]
     pub fn trials_needed(&self) -> Option<usize> {
-        (self.count(Verdict::TooFew) > 0)
-            .then(|| repeats_needed(self.figures().filter(|(_, figure)| figure.pair.is_some()).count(), ALPHA))
+        (self.count(Verdict::TooFew) > 0).then(|| repeats_needed(self.compared(), ALPHA))
     }
 }
 
-fn unmatched_rows<'a>(of: &'a Analysis<'_>, other: &'a Analysis<'_>) -> impl Iterator<Item = String> + use<'a> {
-    of.rows.iter().filter(|row| !other.rows.iter().any(|there| there.label == row.label)).map(|row| row.label.clone())
+fn unmatched_rows(of: &Analysis<'_>, other: &Analysis<'_>, in_baseline: bool) -> Vec<Unmatched> {
+    let only = of.rows.iter().filter(|row| !other.rows.iter().any(|there| there.label == row.label));
+    only.map(|row| Unmatched { is_column: false, name: row.label.clone(), in_baseline }).collect()
+}
+
+fn unmatched_columns(
+    of: &Analysis<'_>,
+    other: &Analysis<'_>,
+    wanted: &dyn Fn(&ColumnView) -> bool,
+    in_baseline: bool,
+) -> Vec<Unmatched> {
+    let same = |a: &ColumnView, b: &ColumnView| a.step == b.step && a.metric == b.metric;
+    let only =
+        of.columns.iter().filter(|column| wanted(column) && !other.columns.iter().any(|there| same(column, there)));
+    only.map(|column| Unmatched { is_column: true, name: column.header.clone(), in_baseline }).collect()
 }
 
 /// A column with its figures; their verdicts are still to be found.
@@ -255,6 +322,8 @@ fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
         smallest_p: found.test.smallest_p,
         // The correction's to say.
         can_differ: false,
+        detectable: None,
+        trials_for_threshold: None,
         shift: found.shift,
         relative: found.relative,
     })
@@ -266,6 +335,7 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
     let adjusted = holm(&pairs.iter().map(|pair| pair.p).collect::<Vec<_>>());
     let best_case = holm(&pairs.iter().map(|pair| pair.smallest_p).collect::<Vec<_>>());
     let mut corrected = adjusted.into_iter().zip(best_case);
+    let mut shifts: HashMap<(usize, usize), Option<f64>> = HashMap::new();
     for column in columns {
         let better = column.better;
         for figure in &mut column.figures {
@@ -273,9 +343,57 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
             let (adjusted_p, best_p) = corrected.next().expect("one for every pair");
             pair.adjusted_p = adjusted_p;
             pair.can_differ = best_p <= ALPHA;
+            if let Some(scatter) = Scatter::of(&figure.baseline, &figure.other) {
+                let level = ALPHA / pairs.len() as f64;
+                let sizes = (figure.baseline.values.len(), figure.other.values.len());
+                let shift = *shifts.entry(sizes).or_insert_with(|| detectable_shift(sizes.0, sizes.1, level));
+                pair.detectable = shift.map(|shift| scatter.difference(shift));
+                let fewest = repeats_needed(pairs.len(), ALPHA);
+                pair.trials_for_threshold = figures_needed(scatter.shift(threshold), level, fewest);
+            }
             figure.verdict =
                 verdict(pair, figure.baseline.summary.map_or(0.0, |summary| summary.median), better, threshold);
         }
+    }
+}
+
+/// How far a figure's trials scatter.
+struct Scatter {
+    /// The standard deviation over both runs: of the logarithms, or as a share of the baseline's median.
+    share: f64,
+    logarithmic: bool,
+}
+
+impl Scatter {
+    /// `None` without repeats, and for figures around zero, of which nothing is a share.
+    fn of(baseline: &Entry, other: &Entry) -> Option<Self> {
+        let samples = |map: fn(f64) -> f64| -> Option<Vec<Sample>> {
+            let of = |entry: &Entry| Sample::new(entry.values.iter().map(|value| map(value.value)).collect()).ok();
+            Some(vec![of(baseline)?, of(other)?])
+        };
+        let pooled = |samples: &[Sample]| {
+            let freedom: usize = samples.iter().map(|sample| sample.n() - 1).sum();
+            let squares: f64 = samples.iter().map(|sample| sample.stddev().powi(2) * (sample.n() - 1) as f64).sum();
+            (freedom > 0).then(|| (squares / freedom as f64).sqrt())
+        };
+        let plain = samples(|value| value)?;
+        if plain.iter().all(|sample| sample.min() > 0.0) {
+            return Some(Self { share: pooled(&samples(f64::ln)?)?, logarithmic: true });
+        }
+        let (deviation, median) = (pooled(&plain)?, plain[0].median().abs());
+        // What never varies is told apart by any difference.
+        let share = if deviation == 0.0 { 0.0 } else { deviation / median };
+        share.is_finite().then_some(Self { share, logarithmic: false })
+    }
+
+    /// What a shift of so many standard deviations comes to.
+    fn difference(&self, shift: f64) -> f64 {
+        if self.logarithmic { (shift * self.share).exp_m1() } else { shift * self.share }
+    }
+
+    /// How many standard deviations a difference is.
+    fn shift(&self, difference: f64) -> f64 {
+        (if self.logarithmic { difference.ln_1p() } else { difference }) / self.share
     }
 }
 

@@ -6,7 +6,7 @@ mod outcomes;
 mod settings;
 mod words;
 
-pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, Pair, RunComparison, Verdict};
+pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, Pair, RunComparison, Unmatched, Verdict};
 pub use history::{FEWEST_RUNS, History, HistoryError, Point};
 pub use outcomes::{OutcomeChange, Turn};
 pub use settings::{Change, Mismatch, Setting, changes, mismatches};

@@ -60,9 +60,9 @@ impl RunComparison<'_> {
     #[must_use]
     pub fn unmatched_lines(&self) -> Vec<String> {
         let told = self.unmatched.iter();
-        told.map(|(label, baseline)| {
-            let only = if *baseline { &self.baseline_name } else { &self.other_name };
-            format!("{label} is in {only} only")
+        told.map(|only| {
+            let run = if only.in_baseline { &self.baseline_name } else { &self.other_name };
+            format!("{} {} is in {run} only", if only.is_column { "column" } else { "row" }, only.name)
         })
         .collect()
     }
@@ -117,7 +117,7 @@ pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
 
 fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     let count = |verdict| comparison.count(verdict);
-    let compared = comparison.figures().filter(|(_, figure)| figure.pair.is_some()).count();
+    let compared = comparison.compared();
     let threshold = percent(comparison.threshold);
     let mut sentences = Vec::new();
     if compared == 0 {
@@ -155,6 +155,8 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     sentences.extend(outcomes(&comparison.outcomes, Turn::Worse, "Does not complete as before"));
     sentences.extend(outcomes(&comparison.outcomes, Turn::Better, "Completes as it did not before"));
     sentences.extend(hidden(comparison));
+    sentences.extend(findable(comparison));
+    sentences.extend(required(comparison));
     sentences
 }
 
@@ -215,10 +217,84 @@ fn hidden(comparison: &RunComparison<'_>) -> Option<String> {
         })
         .collect();
     let reach = reaches?.into_iter().reduce(f64::max).filter(|reach| reach.is_finite())?;
-    // Rounded up: it is a bound.
-    let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
-    Some(format!(
-        "Where no difference was found, no 95 % interval reaches beyond {} %.",
-        grouped(percent, usize::from(reach < 0.1))
-    ))
+    Some(format!("Where no difference was found, no 95 % interval reaches beyond {}.", self::reach(reach)))
+}
+
+/// What would have been found where nothing was, and what it costs to find the threshold.
+fn findable(comparison: &RunComparison<'_>) -> Option<String> {
+    let not_found = |verdict| matches!(verdict, Verdict::NotFound | Verdict::TooFew);
+    let mut figures: Vec<(&ComparedColumn, &ComparedFigure, f64)> = comparison
+        .figures()
+        .filter(|(_, figure)| not_found(figure.verdict))
+        .filter_map(|(column, figure)| Some((column, figure, figure.pair?.detectable?)))
+        .collect();
+    figures.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let cost = |trials: usize| {
+        let trials = counted(trials, "trial");
+        format!("finding {} takes about {trials} of every row in both runs", percent(comparison.threshold))
+    };
+    let Some((column, figure, worst)) = figures.last() else {
+        // Nothing could have been found. What finding the threshold takes is known all the same.
+        let pairs = comparison.figures().filter(|(_, figure)| not_found(figure.verdict));
+        let trials = pairs.filter_map(|(_, figure)| figure.pair?.trials_for_threshold).max()?;
+        // The fewest that can find anything are told already.
+        if comparison.trials_needed().is_some_and(|fewest| trials <= fewest) {
+            return None;
+        }
+        return Some(format!("{}.", capitalised(&cost(trials))));
+    };
+    let typical = figures[figures.len() / 2].2;
+    let mut sentence = format!("A difference of {} would have been found four times in five", reach(typical));
+    if *worst > typical {
+        let name = format!("{}, {}", figure.label, column.header);
+        sentence.push_str(&format!(", in the median figure; in {name}, one of {}", reach(*worst)));
+    }
+    let trials = figure.pair.and_then(|pair| pair.trials_for_threshold).filter(|_| *worst > comparison.threshold);
+    if let Some(trials) = trials {
+        sentence.push_str(&format!(". There, {}", cost(trials)));
+    }
+    Some(sentence + ".")
+}
+
+/// Which figures fall short of the power that was asked for.
+fn required(comparison: &RunComparison<'_>) -> Option<String> {
+    let share = comparison.required_power?;
+    let short = comparison.could_miss(share);
+    let missing = comparison.unmatched.iter().filter(|only| only.in_baseline).count();
+    let mut parts = Vec::new();
+    if !short.is_empty() {
+        let mut told: Vec<String> = short
+            .iter()
+            .take(MAX_TOLD)
+            .map(|(column, figure)| {
+                let what = match figure.pair {
+                    Some(Pair { detectable: Some(found), .. }) => format!("one of {}", reach(found)),
+                    Some(_) => "too few trials".to_owned(),
+                    None => format!("no figure in {}", comparison.other_name),
+                };
+                format!("{}, {} ({what})", figure.label, column.header)
+            })
+            .collect();
+        if short.len() > MAX_TOLD {
+            told.push(format!("{} more", short.len() - MAX_TOLD));
+        }
+        parts.push(format!("{} could miss it: {}", counted(short.len(), "figure"), told.join("; ")));
+    }
+    if missing > 0 {
+        let what = if missing == 1 { "row or column" } else { "rows and columns" };
+        let verb = if missing == 1 { "has" } else { "have" };
+        parts.push(format!("{missing} {what} of {} {verb} no counterpart", comparison.baseline_name));
+    }
+    Some(if parts.is_empty() {
+        format!("Every figure could have shown a difference of {}, as required.", percent(share))
+    } else {
+        format!("Required was to find a difference of {}, and {}.", percent(share), listing(&parts))
+    })
+}
+
+/// A share rounded up: it is a bound.
+fn reach(share: f64) -> String {
+    let decimals = usize::from(share < 0.1);
+    let steps = if decimals == 1 { 1000.0 } else { 100.0 };
+    format!("{} %", grouped((share * steps).ceil() / steps * 100.0, decimals))
 }

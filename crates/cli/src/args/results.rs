@@ -9,7 +9,8 @@ use std::path::PathBuf;
     after_help = "Examples:\n  fstone compare 3 7\n  fstone compare --save-baseline main 3\n  fstone compare --baseline main\n  \
     fstone compare --baseline main --threshold 2% --format markdown --output comment.md\n  fstone compare before.fstone after.fstone --format junit\n\n\
     A regression is a difference that is statistically real (rank tests, Holm-corrected to 5 % over all figures), in the worse direction, and by its\n\
-    estimate beyond the threshold; or a row that completed and does not any more. Exit status 1 then, else 0."
+    estimate beyond the threshold; or a row that completed and does not any more. Exit status 1 then. Exit status 8 when there is none but the\n\
+    comparison cannot say so: the runs have no figure in common, or --require-power asks for more than the trials can show. Else 0."
 )]
 pub(crate) struct CompareArguments {
     /// The baseline and the run to compare with it: numbers (`fstone list runs`) or bundles (`fstone export`). With
@@ -25,6 +26,10 @@ pub(crate) struct CompareArguments {
     /// Differences up to this are told but are no regressions
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, allow_hyphen_values = true)]
     pub(crate) threshold: f64,
+    /// Fail unless a difference of this share would have been found, four times in five, in every figure that has a better
+    /// direction
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub(crate) require_power: Option<f64>,
     /// Only this column of the table; may be given several times. Fewer figures need less correction
     #[arg(long, value_name = "HEADER")]
     pub(crate) column: Vec<String>,

@@ -51,7 +51,11 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
             format!("there is no column {unknown:?}; there are {}", known.join(", ")),
         ));
     }
-    let options = CompareOptions { threshold: arguments.threshold, columns: arguments.column.clone() };
+    let options = CompareOptions {
+        threshold: arguments.threshold,
+        columns: arguments.column.clone(),
+        required_power: arguments.require_power,
+    };
     let comparison = RunComparison::of((&first, &baseline.name), (&second, &other.name), &options);
     let text = match arguments.format {
         CompareFormat::Terminal => {
@@ -64,7 +68,11 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
         CompareFormat::Html => compare::html(&comparison, None),
     };
     documents::deliver(arguments.output.as_deref(), &text)?;
-    Ok(if comparison.has_regression() { Exit::Regression } else { Exit::Success })
+    Ok(match (comparison.has_regression(), comparison.is_undecided()) {
+        (true, _) => Exit::Regression,
+        (false, true) => Exit::Undecided,
+        (false, false) => Exit::Success,
+    })
 }
 
 /// A run and what it is called.

@@ -35,6 +35,14 @@ pub struct Document<'a> {
     pub only_in_baseline: Vec<&'a str>,
     /// Rows that only the other run has.
     pub only_in_other: Vec<&'a str>,
+    /// Headers of columns that only the baseline has.
+    pub columns_only_in_baseline: Vec<&'a str>,
+    /// Headers of columns that only the other run has.
+    pub columns_only_in_other: Vec<&'a str>,
+    /// The share that every figure with a better direction was required to be able to show.
+    pub required_power: Option<f64>,
+    /// Whether nothing was compared, or the required power was not reached everywhere.
+    pub undecided: bool,
 }
 
 /// A run.
@@ -79,6 +87,8 @@ pub struct FigurePart<'a> {
     pub adjusted_p: Option<f64>,
     /// Whether any figures at all could have made these two differ.
     pub can_differ: Option<bool>,
+    /// The smallest difference, as a share of the baseline, that so many trials would have told four times in five.
+    pub detectable: Option<f64>,
     /// other − baseline (Hodges–Lehmann), in the metric's unit.
     pub shift: Option<Shift>,
     /// The same as a share of the baseline.
@@ -134,9 +144,10 @@ fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {
             kernel: &run.inventory.kernel,
         }
     };
-    let only = |of_baseline: bool| {
-        let rows = comparison.unmatched.iter().filter(move |(_, baseline)| *baseline == of_baseline);
-        rows.map(|(label, _)| label.as_str()).collect()
+    let only = |is_column: bool, in_baseline: bool| {
+        let found = comparison.unmatched.iter();
+        let found = found.filter(move |only| only.is_column == is_column && only.in_baseline == in_baseline);
+        found.map(|only| only.name.as_str()).collect()
     };
     Document {
         format: "fstone-comparison",
@@ -166,8 +177,12 @@ fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {
             .iter()
             .map(|change| (change.what.as_str(), change.baseline.as_str(), change.other.as_str()))
             .collect(),
-        only_in_baseline: only(true),
-        only_in_other: only(false),
+        only_in_baseline: only(false, true),
+        only_in_other: only(false, false),
+        columns_only_in_baseline: only(true, true),
+        columns_only_in_other: only(true, false),
+        required_power: comparison.required_power,
+        undecided: comparison.is_undecided(),
     }
 }
 
@@ -190,6 +205,7 @@ fn figure_part<'a>(column: &'a ComparedColumn, figure: &'a ComparedFigure) -> Fi
         p: figure.pair.map(|pair| pair.p),
         adjusted_p: figure.pair.map(|pair| pair.adjusted_p),
         can_differ: figure.pair.map(|pair| pair.can_differ),
+        detectable: figure.pair.and_then(|pair| pair.detectable),
         shift: figure.pair.map(|pair| pair.shift),
         relative_shift: figure.pair.and_then(|pair| pair.relative),
         verdict: match figure.verdict {

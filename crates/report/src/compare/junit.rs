@@ -1,5 +1,6 @@
 //! A comparison as JUnit XML, which every CI system shows: a suite per column, a case per row. A regression is a failure;
-//! where too few trials could tell nothing, the case is skipped.
+//! where too few trials could tell nothing, or one of the runs has nothing to tell, the case is skipped. What falls short of
+//! a required power is an error, and so is a comparison of nothing.
 
 use crate::{
     analysis::runs::{ComparedColumn, ComparedFigure, OutcomeChange, RunComparison, Turn, Verdict, difference},
@@ -13,22 +14,30 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
     let study = &comparison.other.dataset.run.plan.study;
     let stamp = when::iso(comparison.other.dataset.run.started_unix_ns);
     let failures = comparison.count(Verdict::Regression) + worse(comparison).count();
-    let cases = comparison.figures().count() + comparison.outcomes.len();
+    let short: Vec<&ComparedFigure> = match comparison.required_power {
+        Some(share) => comparison.could_miss(share).into_iter().map(|(_, figure)| figure).collect(),
+        None => Vec::new(),
+    };
+    let is_short = |figure: &ComparedFigure| short.iter().any(|other| std::ptr::eq(*other, figure));
+    let missing = not_compared(comparison);
+    let cases = comparison.figures().count() + comparison.outcomes.len() + missing.len();
+    let errors = short.len() + missing.iter().filter(|missing| missing.is_error).count();
     let mut output = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{cases}\" failures=\"{failures}\">\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{cases}\" failures=\"{failures}\" errors=\"{errors}\">\n",
         text(&format!("{study}: {} against {}", comparison.other_name, comparison.baseline_name))
     );
     for column in &comparison.columns {
         let count = |verdict| column.figures.iter().filter(|figure| figure.verdict == verdict).count();
         output.push_str(&format!(
-            "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" timestamp=\"{stamp}\">\n",
+            "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" timestamp=\"{stamp}\">\n",
             text(&column.header),
             column.figures.len(),
             count(Verdict::Regression),
-            count(Verdict::TooFew) + count(Verdict::NoFigure),
+            column.figures.iter().filter(|figure| is_short(figure)).count(),
+            column.figures.iter().filter(|figure| is_skipped(figure) && !is_short(figure)).count(),
         ));
         for figure in &column.figures {
-            output.push_str(&case(study, column, figure));
+            output.push_str(&case(study, column, figure, is_short(figure)));
         }
         output.push_str("</testsuite>\n");
     }
@@ -53,18 +62,63 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
         }
         output.push_str("</testsuite>\n");
     }
+    if !missing.is_empty() {
+        let errors = missing.iter().filter(|missing| missing.is_error).count();
+        output.push_str(&format!(
+            "<testsuite name=\"not compared\" tests=\"{}\" errors=\"{errors}\" skipped=\"{}\" timestamp=\"{stamp}\">\n",
+            missing.len(),
+            missing.len() - errors
+        ));
+        for missing in &missing {
+            let element = if missing.is_error { "error type=\"not compared\"" } else { "skipped" };
+            output.push_str(&format!(
+                "<testcase classname=\"{}.not-compared\" name=\"{}\"><{element} message=\"{}\"/></testcase>\n",
+                text(study),
+                text(&missing.name),
+                text(&missing.message)
+            ));
+        }
+        output.push_str("</testsuite>\n");
+    }
     output.push_str("</testsuites>\n");
     output
+}
+
+/// Something that was to be compared and was not.
+struct NotCompared {
+    name: String,
+    message: String,
+    is_error: bool,
+}
+
+fn not_compared(comparison: &RunComparison<'_>) -> Vec<NotCompared> {
+    let nothing = (comparison.compared() == 0).then(|| NotCompared {
+        name: "anything".to_owned(),
+        message: "there is no figure that both runs have".to_owned(),
+        is_error: true,
+    });
+    let lines = comparison.unmatched_lines();
+    let unmatched = comparison.unmatched.iter().zip(lines).map(|(only, message)| NotCompared {
+        name: only.name.clone(),
+        message,
+        is_error: only.in_baseline && comparison.required_power.is_some(),
+    });
+    nothing.into_iter().chain(unmatched).collect()
+}
+
+fn is_skipped(figure: &ComparedFigure) -> bool {
+    matches!(figure.verdict, Verdict::TooFew | Verdict::NoFigure)
 }
 
 fn worse<'c>(comparison: &'c RunComparison<'_>) -> impl Iterator<Item = &'c OutcomeChange> {
     comparison.outcomes.iter().filter(|change| change.turn == Turn::Worse)
 }
 
-fn case(study: &str, column: &ComparedColumn, figure: &ComparedFigure) -> String {
+fn case(study: &str, column: &ComparedColumn, figure: &ComparedFigure, is_short: bool) -> String {
     let told = text(&difference(column, figure));
     let body = match figure.verdict {
         Verdict::Regression => format!("<failure type=\"regression\" message=\"{told}\"/>"),
+        verdict if is_short => format!("<error type=\"power\" message=\"{}: {told}\"/>", verdict.word()),
         Verdict::TooFew | Verdict::NoFigure => format!("<skipped message=\"{}\"/>", figure.verdict.word()),
         Verdict::Improvement | Verdict::Difference | Verdict::Slight | Verdict::NotFound => {
             format!("<system-out>{}: {told}</system-out>", figure.verdict.word())

@@ -12,7 +12,11 @@ use fstone_model::Better;
 #[must_use]
 pub fn markdown(comparison: &RunComparison<'_>) -> String {
     let title = escape(&comparison.baseline.dataset.run.plan.title);
-    let word = if comparison.has_regression() { "regression" } else { "no regression" };
+    let word = match (comparison.has_regression(), comparison.is_undecided()) {
+        (true, _) => "regression",
+        (false, true) => "undecided",
+        (false, false) => "no regression",
+    };
     let mut output = format!("### {title}: {word}\n\n");
     for sentence in comparison.sentences() {
         output.push_str(&format!("{}\n\n", escape(&sentence)));
@@ -44,7 +48,7 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
     output.push_str(&format!(
         "{} Rank tests, Holm-corrected to 5 % over {}.\n",
         escape(CAVEAT),
-        crate::text::counted(comparison.figures().filter(|(_, figure)| figure.pair.is_some()).count(), "pair")
+        crate::text::counted(comparison.compared(), "pair")
     ));
     output
 }

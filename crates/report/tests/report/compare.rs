@@ -8,7 +8,7 @@ use crate::{
 };
 use fstone_analysis::{
     Analysis,
-    runs::{self, CompareOptions, RunComparison, Setting, Turn, Verdict},
+    runs::{self, CompareOptions, RunComparison, Setting, Turn, Unmatched, Verdict},
 };
 use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
 use fstone_report::compare;
@@ -117,6 +117,101 @@ fn three_trials_can_show_nothing_and_that_is_said() {
 }
 
 #[test]
+fn a_comparison_of_nothing_decides_nothing() {
+    let (before, mut after) = (run(3, 6, 0.01, &|_, _| 1.0), run(8, 6, 0.01, &|_, _| 1.0));
+    for cell in &mut after.run.plan.cells {
+        cell.label = format!("other {}", cell.label);
+    }
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert_eq!(comparison.compared(), 0);
+        assert!(comparison.is_undecided() && !comparison.has_regression());
+        let junit = compare::junit(comparison);
+        assert!(junit.contains("<error type=\"not compared\" message=\"there is no figure that both runs have\"/>"));
+        assert!(compare::markdown(comparison).contains(": undecided"));
+    });
+}
+
+#[test]
+fn a_column_that_the_other_run_lacks_is_told() {
+    let (before, mut after) = (run(3, 6, 0.01, &|_, _| 1.0), run(8, 6, 0.01, &|_, _| 1.0));
+    after.run.plan.columns.retain(|column| column.header != "fsck time");
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        let told = Unmatched { is_column: true, name: "fsck time".into(), in_baseline: true };
+        assert_eq!(comparison.unmatched, [told]);
+        assert!(compare::terminal(comparison, 80, false).contains("column fsck time is in run 3 only"));
+        assert!(!comparison.is_undecided(), "the other columns were compared, and no power was asked for");
+        let json: serde_json::Value = serde_json::from_str(&compare::json(comparison)).expect("JSON");
+        assert_eq!(json["columns_only_in_baseline"][0], "fsck time");
+    });
+    let wanted = CompareOptions { columns: vec!["fsck time".into()], ..CompareOptions::default() };
+    with(&before, &after, &wanted, |comparison| {
+        assert!(comparison.is_undecided(), "all that was asked for is missing");
+    });
+    let others = CompareOptions { columns: vec!["CPU".into()], ..CompareOptions::default() };
+    with(&before, &after, &others, |comparison| assert_eq!(comparison.unmatched, [], "it was not asked for"));
+    let strict = CompareOptions { required_power: Some(0.5), ..CompareOptions::default() };
+    with(&before, &after, &strict, |comparison| {
+        assert!(comparison.is_undecided(), "nothing is known of the column");
+        let words = comparison.sentences().join(" ");
+        assert!(words.contains("1 row or column of run 3 has no counterpart"), "{words}");
+    });
+}
+
+#[test]
+fn a_required_power_is_reached_or_the_comparison_is_undecided() {
+    let strict = |share| CompareOptions { required_power: Some(share), ..CompareOptions::default() };
+    let same = |repeats, spread| (run(3, repeats, spread, &|_, _| 1.0), run(8, repeats, spread, &|_, _| 1.0));
+    let (before, after) = same(3, 0.001);
+    with(&before, &after, &strict(0.5), |comparison| {
+        assert!(comparison.is_undecided() && comparison.could_miss(0.5).len() == 9, "three trials show nothing");
+    });
+    with(&before, &after, &CompareOptions::default(), |comparison| assert!(!comparison.is_undecided()));
+    let (before, after) = same(10, 0.01);
+    with(&before, &after, &strict(0.05), |comparison| {
+        assert!(!comparison.is_undecided(), "{:?}", comparison.sentences());
+        for (_, figure) in comparison.figures() {
+            let detectable = figure.pair.and_then(|pair| pair.detectable).expect("ten trials can show something");
+            assert!((0.01..0.05).contains(&detectable), "{detectable} of a scatter of 1 %");
+        }
+    });
+    let (before, after) = same(10, 0.1);
+    with(&before, &after, &strict(0.05), |comparison| {
+        assert!(comparison.is_undecided());
+        assert_snapshot!("short_of_power", comparison.sentences().join("\n"));
+        assert!(compare::junit(comparison).contains("<error type=\"power\""));
+    });
+    // What was found needs no power.
+    let (before, after) = (run(3, 10, 0.02, &|_, _| 1.0), run(8, 10, 0.02, &|_, _| 0.5));
+    with(&before, &after, &strict(0.001), |comparison| assert!(!comparison.is_undecided()));
+}
+
+/// A difference of just the size that is told as detectable is found about four times in five.
+#[test]
+fn what_is_said_to_be_detectable_is_found() {
+    let one = CompareOptions { columns: vec!["CPU".into()], threshold: 0.0, ..CompareOptions::default() };
+    let (mut found, mut all, mut size) = (0, 0, 0.0);
+    for seed in 0..40 {
+        let (before, after) = (run(2 * seed, 8, 0.05, &|_, _| 1.0), run(2 * seed + 1, 8, 0.05, &|_, _| 1.0));
+        let told = |comparison: &RunComparison<'_>| -> f64 {
+            comparison.figures().filter_map(|(_, figure)| figure.pair?.detectable).sum::<f64>() / 3.0
+        };
+        size += with(&before, &after, &one, told) / 40.0;
+    }
+    for seed in 100..140 {
+        let (before, after) = (run(2 * seed, 8, 0.05, &|_, _| 1.0), run(2 * seed + 1, 8, 0.05, &|_, _| 1.0 + size));
+        // Each figure by itself would have been: the correction for the two others is in the size already.
+        let level = 0.05 / 3.0;
+        let tell = |comparison: &RunComparison<'_>| {
+            comparison.figures().filter(|(_, figure)| figure.pair.is_some_and(|pair| pair.p <= level)).count()
+        };
+        found += with(&before, &after, &one, tell);
+        all += 3;
+    }
+    let share = f64::from(found as u32) / f64::from(all);
+    assert!((0.7..0.9).contains(&share), "a difference of {size} was found in {share}");
+}
+
+#[test]
 fn the_threshold_and_the_direction_decide() {
     let (before, after) = before_and_after();
     let count = |threshold, verdict| {
@@ -174,7 +269,8 @@ fn rows_of_one_run_only_are_named_and_not_compared() {
     let (before, mut after) = before_and_after();
     after.run.plan.cells[2].label = "btrfs".into();
     with(&before, &after, &CompareOptions::default(), |comparison| {
-        assert_eq!(comparison.unmatched, [("xfs".to_owned(), true), ("btrfs".to_owned(), false)]);
+        let only = |name: &str, in_baseline| Unmatched { is_column: false, name: name.into(), in_baseline };
+        assert_eq!(comparison.unmatched, [only("xfs", true), only("btrfs", false)]);
         assert_eq!(comparison.figures().count(), 6);
     });
 }

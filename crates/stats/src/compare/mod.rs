@@ -8,6 +8,7 @@
 //! Which direction is better only the metric knows.
 
 mod blocks;
+mod detectable;
 mod exact;
 mod holm;
 mod letters;
@@ -16,6 +17,7 @@ mod rank_tests;
 mod shift;
 mod table;
 
+pub use detectable::{POWER, detectable_shift, figures_needed};
 pub use holm::holm;
 pub use letters::letters;
 pub use permutation::{DRAWN, Difference, MAX_ENUMERATED, PermutationTest, permutation_test, sign_flip_test};
