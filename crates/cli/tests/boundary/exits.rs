@@ -39,7 +39,7 @@ fn help_and_the_page_list_the_same_statuses() {
 type Way = (i32, fn(&Bench) -> i32);
 
 /// One for each, without root.
-const WAYS: [Way; 10] = [
+const WAYS: [Way; 11] = [
     (0, |bench| bench.run(&["list"]).0),
     (1, wrong_figure),
     (2, |bench| bench.run(&["run", "smal-file"]).0),
@@ -51,6 +51,7 @@ const WAYS: [Way; 10] = [
     }),
     (6, |bench| bench.run(&["report", "-f", "csv", "-o", "/dev/full"]).0),
     (7, |bench| bench.run_with(&["run", "./one.toml"], &[("FSTONE_REHEARSE_FAULT", "panic work")]).0),
+    (8, undecided),
     (130, interrupted),
     (141, |bench| {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -68,6 +69,16 @@ fn wrong_figure(bench: &Bench) -> i32 {
     assert!(changed.is_ok_and(|status| status.success()));
     let run = bench.json()["run"]["id"].to_string();
     bench.run(&["verify", &run]).0
+}
+
+/// Two runs with too few trials to show anything.
+fn undecided(bench: &Bench) -> i32 {
+    let run = || {
+        bench.succeed(&["run", "./one.toml"]);
+        bench.json()["run"]["id"].to_string()
+    };
+    let (before, after) = (run(), run());
+    bench.run(&["compare", &before, &after, "--require-power", "5%"]).0
 }
 
 fn interrupted(bench: &Bench) -> i32 {
