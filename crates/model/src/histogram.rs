@@ -206,7 +206,9 @@ impl Histogram {
         if self.count == 0 {
             return None;
         }
-        let rank = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count);
+        // 99.9 % of 1000 is 999, and a little more in binary fractions.
+        let exact = percent / 100.0 * self.count as f64;
+        let rank = ((exact * (1.0 - 1e-12)).ceil() as u64).clamp(1, self.count);
         let mut seen = 0u64;
         for (bucket, count) in &self.buckets {
             seen = seen.saturating_add(*count);

@@ -142,6 +142,8 @@ pub mod catalog {
         EXECUTION_TIME = "execution time", Seconds, Lower, LOAD, "time from the first operation's start until the last is durable";
         SYNC_TIME = "sync time", Seconds, Lower, LOAD, "the final sync's share of the measured interval";
         SETUP_TIME = "setup time", Seconds, Lower, LOAD, "time to build the fileset, before the measured interval";
+        FSYNC_LATENCY_P50 = "fsync latency p50", Nanoseconds, Lower, LOAD, "median latency of fsync, fdatasync and msync calls, those inside operations and of the group's policy";
+        FSYNC_LATENCY_P99 = "fsync latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of these calls";
         READ_LATENCY_P50 = "read latency p50", Nanoseconds, Lower, LOAD, "median latency of read operations";
         READ_LATENCY_P99 = "read latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of read operations";
         WRITE_LATENCY_P50 = "write latency p50", Nanoseconds, Lower, LOAD, "median latency of write operations";

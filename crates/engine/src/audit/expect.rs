@@ -3,9 +3,9 @@
 use super::touched::Touched;
 use crate::fileset::Files;
 use fstone_model::Workload;
-use fstone_model::load::{Audit, Expected, OperationReport};
+use fstone_model::load::{Audit, Expected, GroupFsyncs, OperationReport};
 use fstone_model::nature::Target;
-use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, ThreadGroup};
+use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Stop, ThreadGroup};
 
 /// Relative difference between expected and observed counts that is worth a warning.
 const TOLERANCE: f64 = 0.02;
@@ -26,7 +26,10 @@ pub(crate) struct Summary<'a> {
     pub(crate) files: &'a [Files],
     pub(crate) touched: &'a Touched,
     pub(crate) operations: &'a [OperationReport],
-    pub(crate) running_ns: u64,
+    /// Fsyncs of the groups' policies.
+    pub(crate) group_fsyncs: &'a [GroupFsyncs],
+    /// How long each measured phase ran, of those that did.
+    pub(crate) phases_ns: &'a [u64],
     pub(crate) verified_bytes: u64,
     pub(crate) null_ns_per_operation: Option<f64>,
 }
@@ -45,7 +48,7 @@ fn actions<'a>(summary: &Summary<'a>) -> Vec<(&'a Phase, &'a ThreadGroup, &'a Ac
 /// The audit, and a warning for every part that failed.
 pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
     let mut warnings = Vec::new();
-    let mean = mean_latency(summary.operations);
+    let mean = time_of_one(summary);
     let audit = Audit {
         rate: rate(summary, &mut warnings),
         distinct_files: distinct_files(summary, &mut warnings),
@@ -60,7 +63,7 @@ pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
         && share > OVERHEAD
     {
         warnings.push(format!(
-            "fstone itself takes {null:.0} ns an operation, {:.1} % of the mean latency: compare only with figures \
+            "fstone itself takes {null:.0} ns an operation, {:.1} % of the time that one takes: compare only with figures \
                  taken by the same tool",
             share * 100.0
         ));
@@ -68,23 +71,39 @@ pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
     (audit, warnings)
 }
 
-fn mean_latency(operations: &[OperationReport]) -> Option<f64> {
-    let count: u64 = operations.iter().map(|operation| operation.latency.count()).sum();
-    let sum: u128 = operations.iter().map(|operation| operation.latency.sum_ns()).sum();
-    (count > 0 && sum > 0).then(|| sum as f64 / count as f64)
+/// Time that a thread spends on an operation: the mean latency, but no more than its share of the threads' time. Latency
+/// counts the waiting in a queue of many, and for an intended start, over and over.
+fn time_of_one(summary: &Summary<'_>) -> Option<f64> {
+    let count: u64 = summary.operations.iter().map(|operation| operation.latency.count()).sum();
+    let sum: u128 = summary.operations.iter().map(|operation| operation.latency.sum_ns()).sum();
+    let threads_ns: f64 = summary
+        .workload
+        .measured_phases()
+        .zip(summary.phases_ns)
+        .map(|(phase, ns)| phase.groups.iter().map(|group| f64::from(group.threads)).sum::<f64>() * *ns as f64)
+        .sum();
+    (count > 0 && sum > 0).then(|| (sum as f64).min(threads_ns) / count as f64)
 }
 
+/// Operations per second over all phases, each with the rates of its own groups; fsyncs where they count as operations.
 fn rate(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
+    let seconds = |ns: &u64| *ns as f64 / 1e9;
+    let total: f64 = summary.phases_ns.iter().map(seconds).sum();
     let groups: Vec<&ThreadGroup> = summary.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
-    let expected: f64 = groups.iter().map(|group| group.rate_per_second).sum::<Option<f64>>()?;
-    if groups.is_empty() || summary.running_ns == 0 {
+    // A group that ends before its phase does less, by as much as cannot be told.
+    if groups.is_empty() || total == 0.0 || groups.iter().any(|group| group.stop != Stop::default()) {
         return None;
     }
+    let mut wanted = 0.0;
+    for (phase, ns) in summary.workload.measured_phases().zip(summary.phases_ns) {
+        wanted += phase.groups.iter().map(|group| group.rate_per_second).sum::<Option<f64>>()? * seconds(ns);
+    }
+    let counted = |fsyncs: &&GroupFsyncs| groups.iter().any(|group| group.name == fsyncs.group && group.fsync.counted);
+    let fsyncs: u64 = summary.group_fsyncs.iter().filter(counted).map(|fsyncs| fsyncs.periodic).sum();
     let operations: u64 = summary.operations.iter().map(|operation| operation.invocations + operation.errors).sum();
-    let observed = operations as f64 * 1e9 / summary.running_ns as f64;
+    let (expected, observed) = (wanted / total, (operations + fsyncs) as f64 / total);
     // One operation more or less is no finding.
-    let slack = 1e9 / summary.running_ns as f64;
-    if observed + slack < expected * (1.0 - RATE_SHORTFALL) {
+    if observed + 1.0 / total < expected * (1.0 - RATE_SHORTFALL) {
         warnings.push(format!(
             "{observed:.0} operations per second were reached where {expected:.0} were asked for; latencies count from \
              the moment an operation should have begun"

@@ -21,12 +21,15 @@ pub(super) struct Point {
 }
 
 impl<E: Io> Worker<'_, E> {
-    /// Counts an operation that ended in its point of the series, handing over the one before when that is over.
+    /// Counts an operation that ended in its point of the series, handing over the one before when that is over; whether it
+    /// was.
     #[inline(always)]
-    pub(super) fn account(&mut self, point: &mut Point, start: u64, end: u64) {
-        if end >= point.end {
+    pub(super) fn account(&mut self, point: &mut Point, start: u64, end: u64) -> bool {
+        let over = end >= point.end;
+        if over {
             self.turn(point, start, end);
         }
+        over
     }
 
     /// Counts a completed operation.

@@ -71,7 +71,8 @@ impl<E: Io> Worker<'_, E> {
             };
             last_end = end;
             performed += 1;
-            self.account(point, start, end);
+            // Handing over a point takes a lock that all threads want at that moment, which is no operation's time.
+            let next = if self.account(point, start, end) { clock.now() } else { end };
             match outcome {
                 Ok(None) => self.tally.actions[0].completed_as_usual(clock.between(begun, end)),
                 Ok(Some(done)) => self.completed(index, done, clock.between(begun, end)),
@@ -89,7 +90,7 @@ impl<E: Io> Worker<'_, E> {
                 }
                 Err(Halt::Exhausted | Halt::Stopped) => break,
             }
-            now = end;
+            now = next;
             if pauses {
                 self.fsync_after();
                 now = self.rest(end, think, deadline);

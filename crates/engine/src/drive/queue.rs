@@ -7,13 +7,13 @@
 
 use super::account::Point;
 use super::choice::{Choice, Next};
+use super::pace::EARLY;
 use super::patience::Patience;
 use crate::io::{Completion, Direction, Io};
 use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, Queued};
-use crate::plan::{PeriodicFsyncs, PlannedAction};
+use crate::plan::{PeriodicFsyncs, is_one_transfer};
 use crate::worker::{Fault, Halt, Worker};
-use fstone_model::workload::{Extent, OpenPolicy, Operation, Pattern};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -61,22 +61,10 @@ impl Queue {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// Whether an operation is one transfer.
-fn is_one_transfer(action: &PlannedAction) -> bool {
-    let (Operation::Read(transfer) | Operation::Write(transfer)) = &action.operation else { return false };
-    let one = matches!(transfer.extent, Extent::Bytes(bytes) if bytes <= transfer.block_bytes);
-    one && !transfer.fsync && !matches!(transfer.pattern, Pattern::Skip { .. })
-}
-
 impl<E: Io> Worker<'_, E> {
     /// Whether this thread keeps several transfers in flight.
     pub(super) fn queues(&self) -> bool {
-        E::CAPABILITIES.queues
-            && self.load.io.queue_depth > 1
-            && self.group.spec.open == OpenPolicy::KeepOpen
-            && self.group.spec.think_time.is_zero()
-            && !self.load.stamped
-            && self.group.actions.iter().any(is_one_transfer)
+        E::CAPABILITIES.queues && self.load.io.queue_depth > 1 && self.group.queues
     }
 
     /// Keeps the queue full until the end; gives the end of the last operation.
@@ -85,7 +73,7 @@ impl<E: Io> Worker<'_, E> {
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let depth = self.load.io.queue_depth;
-        let single: Vec<bool> = self.group.actions.iter().map(is_one_transfer).collect();
+        let single: Vec<bool> = self.group.actions.iter().map(|action| is_one_transfer(&action.operation)).collect();
         let paced = !READS && self.group.spec.rate_per_second.is_some();
         let at_once = if self.load.io.direct { 1 } else { depth };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
@@ -156,8 +144,8 @@ impl<E: Io> Worker<'_, E> {
             }
             let flying = queue.flying();
             if flying > 0 {
-                // Draining, everything is waited for at once.
-                let least = if going && alone.is_none() { least.min(flying) } else { flying };
+                // Also when the queue is to become empty: each is to be taken back, and its time taken, when it is done.
+                let least = least.min(flying);
                 self.take_back(least, None, &mut queue, point);
             }
             match alone.take_if(|_| queue.flying() == 0) {
@@ -225,9 +213,12 @@ impl<E: Io> Worker<'_, E> {
                 return false;
             }
             let left = Duration::from_nanos(clock.between(now, moment));
-            self.take_back(1, Some(left.min(NAP)), queue, point);
+            if left <= EARLY {
+                break;
+            }
+            self.take_back(1, Some((left - EARLY).min(NAP)), queue, point);
         }
-        self.sleep_until(moment, clock.now())
+        self.wait_exactly(moment, clock.now())
     }
 
     /// Counts an operation that was not queued and ended just now.

@@ -26,7 +26,7 @@ const SIZE_SHIFT: u32 = 16;
 /// Largest file size that is kept: 256 TiB less one byte.
 pub(crate) const MAX_FILE_BYTES: u64 = u64::MAX >> SIZE_SHIFT;
 /// Most files of one fileset.
-pub(crate) const MAX_FILES: u64 = u32::MAX as u64;
+const MAX_FILES: u64 = u32::MAX as u64;
 /// Room for files of filesets that start with none.
 const MINIMUM_ROOM: u64 = 1024;
 

@@ -26,6 +26,8 @@ pub(crate) struct Uring {
     registered_memory: bool,
     /// Index of a registered file by its descriptor; -1 for others.
     registered_files: Vec<i32>,
+    /// Transfers that the kernel has not finished: it may still write to their slots.
+    flying: u32,
     /// Completions of queued transfers that came while another was waited for by itself.
     early: Vec<Completion>,
 }
@@ -129,6 +131,18 @@ impl Uring {
     }
 }
 
+impl Drop for Uring {
+    fn drop(&mut self) {
+        // After a panic or an error of the ring itself: the slots are the kernel's until all is done.
+        while self.flying > 0 {
+            if self.complete(1, None, |_| {}).is_err() {
+                std::mem::forget(std::mem::take(&mut self.slots));
+                return;
+            }
+        }
+    }
+}
+
 fn outcome(result: i32) -> Result<usize> {
     usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
 }
@@ -160,6 +174,7 @@ impl Io for Uring {
             block_bytes: setup.block_bytes,
             registered_memory,
             registered_files: Vec::new(),
+            flying: 0,
             early: Vec::new(),
         })
     }
@@ -186,12 +201,15 @@ impl Io for Uring {
             self.entry(direction, fd, memory, length, offset, self.registered_memory).user_data(u64::from(slot));
         // SAFETY: the slot's memory lives as long as the ring, and the driver does not touch it before the
         // completion comes back.
-        unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno::BUSY)
+        unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno::BUSY)?;
+        self.flying += 1;
+        Ok(())
     }
 
     fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
         let early = u32::try_from(self.early.len()).unwrap_or(u32::MAX);
         self.early.drain(..).for_each(&mut each);
+        self.flying -= early;
         let least = least.saturating_sub(early);
         loop {
             match self.submit(least as usize, wait) {
@@ -205,6 +223,7 @@ impl Io for Uring {
             }
         }
         for done in self.ring.completion() {
+            self.flying -= 1;
             each(Completion { slot: done.user_data() as u32, outcome: outcome(done.result()) });
         }
         Ok(())

@@ -23,10 +23,7 @@ pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_byte
             write_all(worker, picked, fd, length as usize, destination)?;
             *written += length;
         }
-        if fsync {
-            worker.call(Call::Fsync, |worker| worker.io.fsync(fd))?;
-        }
-        Ok(())
+        if fsync { worker.make_durable(fd) } else { Ok(()) }
     })
 }
 

@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 /// fsync of one file.
 pub(super) fn fsync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, _, fd| {
-        worker.call(Call::Fsync, |worker| worker.io.fsync(fd))?;
+        worker.timed_call(Call::Fsync, |worker| worker.io.fsync(fd))?;
         Ok(())
     })
 }
@@ -16,7 +16,7 @@ pub(super) fn fsync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<
 /// fdatasync of one file.
 pub(super) fn fdatasync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, _, fd| {
-        worker.call(Call::Fdatasync, |worker| worker.io.fdatasync(fd))?;
+        worker.timed_call(Call::Fdatasync, |worker| worker.io.fdatasync(fd))?;
         Ok(())
     })
 }
@@ -27,6 +27,6 @@ pub(super) fn syncfs<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
     let fileset = worker.fileset(&group.actions[index]);
     let directory = worker.files(fileset).directory();
     worker.path.clear().text(b".");
-    worker.call(Call::Syncfs, |worker| worker.io.syncfs(directory))?;
+    worker.timed_call(Call::Syncfs, |worker| worker.io.syncfs(directory))?;
     Ok(())
 }

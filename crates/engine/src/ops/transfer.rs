@@ -128,7 +128,7 @@ fn queue_block<E: Io>(
             return write_all(worker, picked, fd, length, destination);
         }
         touch(worker, picked, offset);
-        let asked = if odd { length.next_multiple_of(DIRECT_SOMETIMES as usize) } else { length };
+        let asked = if odd { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
         queued = push(worker, slot, direction, &Target { picked: *picked, fd, offset, length }, asked)?;
         Ok(())
     })?;
@@ -213,7 +213,7 @@ pub(super) fn mapped_write<E: Io>(
             worker.source.prepare(length, destination);
             worker.call(Call::Write, |worker| map.write(worker.source.block(), offset))?;
             if msync {
-                worker.call(Call::Msync, |_| map.msync(offset, length))?;
+                worker.timed_call(Call::Msync, |_| map.msync(offset, length))?;
             }
             worker.done.calls += 1;
             worker.done.written_bytes += length as u64;
@@ -232,10 +232,7 @@ fn map<E: Io>(worker: &mut Worker<'_, E>, fd: Fd, size: u64, write: bool) -> Out
 /// The fsync of the transfer, if it has one.
 #[inline(always)]
 fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd) -> Outcome<()> {
-    if transfer.fsync {
-        worker.call(Call::Fsync, |worker| worker.io.fsync(fd))?;
-    }
-    Ok(())
+    if transfer.fsync { worker.make_durable(fd) } else { Ok(()) }
 }
 
 /// The blocks of one operation still to come.
@@ -421,7 +418,7 @@ fn read_all<E: Io>(
     let mut have = have;
     while have < length {
         // Direct reads are asked for in full pages; the file's end cuts them short.
-        let until = if worker.load.io.direct { length.next_multiple_of(DIRECT_SOMETIMES as usize) } else { length };
+        let until = if worker.load.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
         let got = worker.call(Call::Read, |worker| {
             worker.io.read(fd, &mut worker.buffer.bytes_mut()[have..until], offset + have as u64)
         })?;

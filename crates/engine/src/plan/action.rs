@@ -6,8 +6,8 @@ use crate::pattern::{Roster, Space, distribution_of, positions};
 use crossbeam_utils::CachePadded;
 use fstone_model::nature::{Data, Names, Target};
 use fstone_model::workload::{
-    Action, Distribution, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern, TransactionRule,
-    Transfer,
+    Action, Distribution, Extent, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern, ThreadGroup,
+    TransactionRule, Transfer,
 };
 use std::sync::atomic::AtomicU64;
 
@@ -133,4 +133,27 @@ pub(crate) fn cursor_of(transfer: &Transfer) -> Option<bool> {
 /// Whether the action's positions come from a permutation.
 pub(crate) fn is_permutation(action: &PlannedAction) -> bool {
     action.transfer.as_ref().and_then(distribution_of) == Some(Distribution::Permutation)
+}
+
+/// Whether an operation is one transfer, which can be kept in flight beside others.
+pub(crate) fn is_one_transfer(operation: &Operation) -> bool {
+    let (Operation::Read(transfer) | Operation::Write(transfer)) = operation else { return false };
+    let one = matches!(transfer.extent, Extent::Bytes(bytes) if bytes <= transfer.block_bytes);
+    one && !transfer.fsync && !matches!(transfer.pattern, Pattern::Skip { .. })
+}
+
+/// Why the threads of a group have one request in flight at a time, whatever queue depth was asked for.
+pub(crate) fn one_at_a_time(group: &ThreadGroup, manner: Manner) -> Option<&'static str> {
+    match group.open {
+        _ if !matches!(manner.io.engine, IoEngineKind::IoUring | IoEngineKind::Null) => {
+            Some("only io-uring has more than one")
+        }
+        OpenPolicy::PerOperation => Some("it opens a file for each operation (open = \"keep-open\" keeps them open)"),
+        _ if !group.think_time.is_zero() => Some("its threads pause after each operation"),
+        _ if manner.stamped => Some("its data is stamped, and checked as it is read"),
+        _ if !group.actions.all().iter().any(|action| is_one_transfer(&action.operation)) => {
+            Some("none of its operations is a single read or write of a block")
+        }
+        OpenPolicy::KeepOpen => None,
+    }
 }

@@ -7,9 +7,12 @@ use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
 use fstone_model::nature::Data;
 use fstone_model::workload::{
-    Action, Actions, Distribution, Extent, FileChoice, IoEngineKind, MAXIMUM_THREADS, Pattern,
+    Action, Actions, Amount, Distribution, Extent, FileChoice, Fileset, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS,
+    Pattern,
 };
 
+/// Memory that a fileset's table takes for each file.
+const TABLE_BYTES: u64 = 16;
 /// Most requests in flight per thread.
 const MAX_DEPTH: u32 = 4096;
 
@@ -19,6 +22,8 @@ fn refuse(what: impl Into<String>) -> Result<(), LoadError> {
 
 /// Refuses what cannot be done.
 pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
+    check_amounts(workload)?;
+    check_places(workload)?;
     for fileset in &workload.filesets {
         if fileset.directory.split('/').any(|part| part == "..") {
             return refuse(format!(
@@ -68,6 +73,47 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
                 ));
             }
             actions.into_iter().try_for_each(|action| check_action(workload, action))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses filesets that the engine could not keep in memory.
+fn check_amounts(workload: &Workload) -> Result<(), LoadError> {
+    let files = |fileset: &Fileset| if let Amount::Files(files) = fileset.amount { files } else { 0 };
+    if let Some(fileset) = workload.filesets.iter().find(|fileset| files(fileset) > MAXIMUM_FILES) {
+        return refuse(format!(
+            "has {} files in fileset {:?}, where {MAXIMUM_FILES} is the most",
+            files(fileset),
+            fileset.name
+        ));
+    }
+    let wanted = workload.filesets.iter().map(files).sum::<u64>().saturating_mul(TABLE_BYTES);
+    match memory_bytes() {
+        Some(memory) if wanted > memory => refuse(format!(
+            "has files whose table takes {} MiB of memory, where {} MiB are free: it takes {TABLE_BYTES} bytes a file",
+            wanted >> 20,
+            memory >> 20
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Memory that can be had without swapping.
+fn memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// Refuses filesets that would take each other's files for their own.
+fn check_places(workload: &Workload) -> Result<(), LoadError> {
+    for (index, fileset) in workload.filesets.iter().enumerate() {
+        if let Some(other) = workload.filesets[..index].iter().find(|other| fileset.shares_names_with(other)) {
+            return refuse(format!(
+                "has filesets {} and {} that use the same names; give one a directory",
+                other.name, fileset.name
+            ));
         }
     }
     Ok(())

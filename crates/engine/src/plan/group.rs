@@ -1,6 +1,6 @@
 //! A group of threads, made ready: how it chooses, when it fsyncs, when it ends.
 
-use super::action::{Manner, PlannedAction};
+use super::action::{Manner, PlannedAction, one_at_a_time};
 use super::limits::Limits;
 use super::series::Series;
 use crate::fileset::Files;
@@ -59,6 +59,8 @@ pub(crate) struct GroupPlan {
     pub(crate) actions: Vec<PlannedAction>,
     pub(crate) selector: Selector,
     pub(crate) limits: Limits,
+    /// Whether its threads can have many requests in flight.
+    pub(crate) queues: bool,
     /// Ends when a walk does.
     pub(crate) until_walked: bool,
     /// Ends after this many operations of each thread.
@@ -122,6 +124,7 @@ impl GroupPlan {
             actions,
             selector,
             limits,
+            queues: one_at_a_time(spec, manner).is_none(),
             until_walked,
             thread_quota,
             started: CachePadded::default(),

@@ -195,11 +195,13 @@ fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: 
         if load.cancel.load(Ordering::Relaxed) {
             load.phase.limits.ended.store(true, Ordering::Relaxed);
         }
-        for limits in std::iter::once(&load.phase.limits).chain(load.phase.groups.iter().map(|group| &group.limits)) {
+        let first = load.phase.groups.first().map(|group| (&load.phase.limits, group));
+        for (limits, group) in first.into_iter().chain(load.phase.groups.iter().map(|group| (&group.limits, group))) {
             if let Some(target) = limits.utilization {
+                let fileset =
+                    group.actions.first().and_then(|action| action.fileset).or(group.filesets.first().copied());
                 // A filesystem that cannot be asked any more will show in the operations' own errors.
-                let fileset = load.phase.groups.first().and_then(|group| group.filesets.first());
-                let used = fileset.and_then(|index| utilization(&load.files[*index]).ok());
+                let used = fileset.and_then(|index| utilization(&load.files[index]).ok());
                 if used.is_some_and(|used| used >= target) {
                     limits.ended.store(true, Ordering::Relaxed);
                 }

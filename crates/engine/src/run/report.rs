@@ -3,6 +3,7 @@
 use super::names::names;
 use super::running::Running;
 use crate::audit::{self, Summary};
+use crate::plan::{Manner, one_at_a_time};
 use fstone_model::LoadReport;
 use fstone_model::workload::{IoEngineKind, ThreadGroup};
 use std::sync::atomic::Ordering;
@@ -32,7 +33,8 @@ impl Running<'_> {
             files: &self.files,
             touched: &self.touched,
             operations: &report.operations,
-            running_ns: report.running_ns,
+            group_fsyncs: &report.group_fsyncs,
+            phases_ns: &self.measured.phases_ns,
             verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
             null_ns_per_operation: own_cost,
         });
@@ -53,6 +55,12 @@ impl Running<'_> {
             })
             .collect();
         report.warnings.extend(missed);
+        let manner = Manner { io: self.workload.io, stamped: self.workload.data.stamped };
+        report.warnings.extend(groups.iter().filter_map(|group| {
+            let (depth, why) =
+                (self.workload.io.queue_depth, one_at_a_time(group, manner).filter(|_| manner.io.queue_depth > 1)?);
+            Some(format!("{} has one request in flight per thread, and not {depth}: {why}", group.name))
+        }));
         let indirect = self.indirect.load(Ordering::Relaxed);
         if indirect > 0 {
             report.warnings.push(format!(

@@ -54,14 +54,16 @@ pub(super) struct Running<'a> {
     /// CPU time of the threads of measured phases.
     pub(super) cpu_ns: u64,
     /// Measured phases until now.
-    measured: Measured,
+    pub(super) measured: Measured,
 }
 
 /// What the measured phases add up to.
-#[derive(Debug, Clone, Copy, Default)]
-struct Measured {
+#[derive(Debug, Clone, Default)]
+pub(super) struct Measured {
     groups: usize,
     points: u64,
+    /// How long each ran.
+    pub(super) phases_ns: Vec<u64>,
 }
 
 impl<'a> Running<'a> {
@@ -232,6 +234,7 @@ impl<'a> Running<'a> {
         report.process_system_ns += after.1.saturating_sub(before.get().1);
         self.cpu_ns += end.cpu_ns;
         report.per_thread.extend(end.threads);
+        self.measured.phases_ns.push(end.running_ns);
         self.measured.groups += phase.groups.len();
         let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
         self.measured.points += end.running_ns.div_ceil(interval).max(1);

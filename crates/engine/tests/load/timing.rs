@@ -39,6 +39,117 @@ fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
 }
 
 #[test]
+fn phases_with_rates_are_expected_one_after_the_other() {
+    let directory = in_memory();
+    let mut threads = group(1, reads());
+    threads.rate_per_second = Some(400.0);
+    let mut load = workload(fileset(4, 64 << 10), threads.clone(), milliseconds(400));
+    threads.rate_per_second = Some(100.0);
+    // Every second operation is an fsync, which counts, too.
+    threads.actions = mix(&[(1, action(Operation::Write(random_block())))]);
+    threads.fsync = FsyncPolicy { every_operations: 1, all_files: true, counted: true, ..FsyncPolicy::default() };
+    load.filesets[0].amount = Amount::Files(1);
+    load.phases.push(phase(vec![threads], milliseconds(400)));
+    let report = flawless(&load, directory.path());
+    let rate = report.audit.rate.expect("every group has one");
+    assert!((240.0..260.0).contains(&rate.expected), "{rate:?}");
+    assert!(rate.observed > 200.0, "{rate:?}");
+}
+
+#[test]
+fn own_cost_is_held_against_the_time_of_one_operation_and_not_of_a_whole_queue() {
+    let share = |queue_depth: u32| {
+        let directory = on_disk();
+        let mut threads = group(1, reads());
+        threads.open = OpenPolicy::KeepOpen;
+        let mut load = workload(fileset(1, 1 << 20), threads, milliseconds(300));
+        load.io = IoSettings { engine: IoEngineKind::IoUring, queue_depth, ..IoSettings::default() };
+        let cancel = AtomicBool::new(false);
+        let options = RunOptions {
+            seed: 1,
+            cancel: &cancel,
+            observer: &Unobserved,
+            measure_null: true,
+            ownership: Ownership::Marked,
+        };
+        match run(&load, directory.path(), &options) {
+            Ok(report) => report.audit.overhead_share,
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                None
+            }
+        }
+    };
+    if let (Some(one), Some(many)) = (share(1), share(64)) {
+        assert!(many > one / 8.0, "{many} with 64 in flight, {one} with one");
+    }
+}
+
+#[test]
+fn an_unused_queue_depth_is_told() {
+    let directory = in_memory();
+    let mut load = workload(fileset(4, 4096), group(1, reads()), operations(10));
+    load.io = IoSettings { engine: IoEngineKind::IoUring, queue_depth: 8, ..IoSettings::default() };
+    let told = |load: &fstone_model::Workload| match try_run(load, directory.path(), 1) {
+        Ok(report) => Some(report.warnings.iter().any(|warning| warning.contains("one request in flight"))),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    };
+    assert_ne!(told(&load), Some(false), "files are opened for each operation");
+    load.phases[0].groups[0].open = OpenPolicy::KeepOpen;
+    assert_ne!(told(&load), Some(true));
+}
+
+#[test]
+fn fsyncs_inside_operations_are_timed_and_may_be_of_the_data_alone() {
+    let directory = in_memory();
+    let write = Operation::Write(Transfer { fsync: true, ..random_block() });
+    for (data_only, call) in [(false, "fsync"), (true, "fdatasync")] {
+        for open in [OpenPolicy::PerOperation, OpenPolicy::KeepOpen] {
+            let create = Operation::Create { block_bytes: 4096, fsync: true };
+            let mut threads = group(1, Actions::Sequence(vec![action(write.clone()), action(create)]));
+            threads.open = open;
+            threads.fsync.data_only = data_only;
+            let report = flawless(&workload(fileset(4, 4096), threads, operations(20)), directory.path());
+            let synced: Vec<(&str, u64)> = report
+                .calls
+                .iter()
+                .filter(|one| one.call.contains("sync"))
+                .map(|one| (one.call.as_str(), one.latency.count()))
+                .collect();
+            assert_eq!(synced, [(call, 20)], "{open:?}");
+        }
+    }
+}
+
+#[test]
+fn more_than_the_engine_can_hold_is_refused() {
+    let directory = in_memory();
+    let good = workload(fileset(1, 4096), group(1, reads()), operations(1));
+    let refused = |load: &fstone_model::Workload, word: &str| match try_run(load, directory.path(), 1) {
+        Err(LoadError::Unsupported { what }) => assert!(what.contains(word), "{what}"),
+        other => panic!("{other:?}"),
+    };
+    let mut large = good.clone();
+    large.filesets[0].amount = Amount::Files(9_000_000_000_000);
+    refused(&large, "is the most");
+    // Each of them can be, all together cannot.
+    large.filesets =
+        (0..1000).map(|number| Fileset { directory: format!("d{number}"), ..fileset(MAXIMUM_FILES, 0) }).collect();
+    refused(&large, "of memory");
+    let mut many = good.clone();
+    many.phases[0].groups[0].threads = u32::try_from(MAXIMUM_THREADS).expect("few") + 1;
+    refused(&many, "at most 4000");
+    let mut same = good.clone();
+    same.filesets.push(Fileset { name: "new".into(), ..fileset(1, 4096) });
+    refused(&same, "filesets files and new that use the same names; give one a directory");
+    same.filesets[1].naming = Naming { file_prefix: "image".into(), directory_prefix: "folder".into() };
+    flawless(&same, directory.path());
+}
+
+#[test]
 fn think_time_is_not_latency() {
     let directory = in_memory();
     let mut threads = group(1, reads());

@@ -3,7 +3,7 @@
 use crate::{events::LoadProgress, faults::Faults, meters::Readings};
 use fstone_model::{
     Histogram, LoadReport, Workload,
-    load::{ErrorReport, OperationReport},
+    load::{CallReport, ErrorReport, OperationReport},
     metric::{Better, Figure, Unit, catalog},
 };
 use std::{
@@ -204,6 +204,12 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
     figures.extend(reads.percentile_ns(99.0).map(|value| catalog::READ_LATENCY_P99.figure(value)));
     figures.extend(writes.percentile_ns(50.0).map(|value| catalog::WRITE_LATENCY_P50.figure(value)));
     figures.extend(writes.percentile_ns(99.0).map(|value| catalog::WRITE_LATENCY_P99.figure(value)));
+    let mut fsyncs = Histogram::default();
+    let syncing = |call: &&CallReport| ["fsync", "fdatasync", "msync"].contains(&call.call.as_str());
+    report.calls.iter().filter(syncing).for_each(|call| fsyncs.merge(&call.latency));
+    report.group_fsyncs.iter().for_each(|policy| fsyncs.merge(&policy.latency));
+    figures.extend(fsyncs.percentile_ns(50.0).map(|value| catalog::FSYNC_LATENCY_P50.figure(value)));
+    figures.extend(fsyncs.percentile_ns(99.0).map(|value| catalog::FSYNC_LATENCY_P99.figure(value)));
     figures.extend(report.audit.null_ns_per_operation.map(|cost| catalog::ENGINE_COST.figure(cost)));
 
     let mut names: Vec<&str> = Vec::new();
