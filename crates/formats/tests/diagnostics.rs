@@ -8,6 +8,7 @@ use fstone_formats::{
 use fstone_model::{
     Plan,
     study::{FilesystemType, StepAction},
+    workload::Amount,
 };
 use proptest::prelude::*;
 use std::{fs, path::PathBuf, time::Duration};
@@ -114,6 +115,47 @@ fn the_command_line_goes_before_the_study() {
     assert_eq!(plan.factors[1].numbers, Some(vec![2]));
     let StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
     assert_eq!((load.time_limit(), load.threads()), (Some(Duration::from_secs(3)), 2));
+}
+
+/// A load with several groups says which is meant: the command line can name one.
+#[test]
+fn the_command_line_sets_numbers_of_a_part_of_a_load() {
+    let workload = "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 10\nsize = \"4 KiB\"\n[[phase]]\nname = \"p\"\n\
+                    stop = { time = \"9 s\" }\ngroup = [\n{ name = \"readers\", sequence = [{ read = { block = \"4 KiB\" } }] },\n\
+                    { name = \"writers\", sequence = [{ write = { block = \"4 KiB\" } }] },\n]\n";
+    let study = "title = \"t\"\ndevice = { loop = { size = \"1 GiB\" } }\n[factor.filesystem]\next4 = { type = \"ext4\" }\n\
+                 [[step]]\nload = { workload = \"w.toml\" }\nshow = \"time\"\n";
+    let said = |set: &[(&str, &str)]| {
+        let variables = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let overrides = Overrides { variables, ..Overrides::default() };
+        let load = |_: &str| Ok(workload.to_owned());
+        let plan = study::compile(&Source::new("study.toml", study), &load, &types(), &overrides);
+        plan.map_err(|wrong| wrong.to_string()).map(|plan| {
+            let StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
+            (
+                load.phases[0].groups[0].threads,
+                load.phases[0].groups[1].threads,
+                load.time_limit(),
+                load.filesets[0].amount,
+            )
+        })
+    };
+    let set = [("readers.threads", "4"), ("duration", "2 s"), ("f.files", "77")];
+    assert_eq!(said(&set), Ok((4, 1, Some(Duration::from_secs(2)), Amount::Files(77))));
+    let ambiguous = said(&[("threads", "4")]).expect_err("there are two groups");
+    assert!(ambiguous.contains("the load has readers, writers"), "{ambiguous}");
+    assert!(ambiguous.contains("--set NAME.threads=VALUE"), "{ambiguous}");
+    for (name, value, words) in [
+        ("reader.threads", "4", "did you mean `readers`?"),
+        ("readers.thread", "4", "did you mean `threads`?"),
+        ("readers.threads", "many", "not a whole number"),
+        ("readers.threads", "4001", "at most 4000"),
+        ("queue-depth", "4", "nothing has `queue-depth`"),
+        ("build", "none", "no variable of this name"),
+    ] {
+        let said = said(&[(name, value)]).expect_err(name);
+        assert!(said.contains(words), "{name}: {said}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod read;
 mod surface;
 mod value;
 
-pub use parameter::{ApplyError, Parameter, Quantity, apply, has};
+pub use parameter::{ApplyError, Parameter, Quantity, apply, apply_to, has, parts};
 pub use print::print;
 pub use read::{MAXIMUM_BYTES, parse};
 

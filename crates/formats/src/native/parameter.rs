@@ -191,17 +191,7 @@ pub enum ApplyError {
 /// # Errors
 /// When the load has no such thing or several, or the value makes no sense. The load is unchanged then.
 pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Result<(), ApplyError> {
-    if value == 0 {
-        return Err(ApplyError::OutOfRange(format!("{parameter} has to be at least 1")));
-    }
-    let limit = match parameter {
-        Parameter::Threads => MAXIMUM_THREADS,
-        Parameter::Files | Parameter::Directories => MAXIMUM_FILES,
-        _ => u64::MAX,
-    };
-    if value > limit {
-        return Err(ApplyError::OutOfRange(format!("{value} {parameter} are too many: at most {limit}")));
-    }
+    in_bounds(parameter, value)?;
     let small =
         || u32::try_from(value).map_err(|_| ApplyError::OutOfRange(format!("{value} {parameter} are too many")));
     match parameter {
@@ -211,13 +201,9 @@ pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Resul
                 group.threads = threads;
             }
         }
-        Parameter::Files => only_fileset(workload, parameter)?.amount = Amount::Files(value),
-        Parameter::Directories => match &mut only_fileset(workload, parameter)?.directories {
-            Directories::Flat { count, .. } => *count = value,
-            Directories::Tree { .. } => return Err(ApplyError::Absent(parameter)),
-        },
-        Parameter::FileSize => only_fileset(workload, parameter)?.size = SizeDistribution::Fixed(value),
-        Parameter::TotalSize => set_total(only_fileset(workload, parameter)?, value)?,
+        Parameter::Files | Parameter::Directories | Parameter::FileSize | Parameter::TotalSize => {
+            set_of_fileset(only_fileset(workload, parameter)?, parameter, value)?;
+        }
         Parameter::BlockSize => {
             let mut found = false;
             for action in measured_actions(workload) {
@@ -245,12 +231,104 @@ pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Resul
     Ok(())
 }
 
+/// Sets a parameter of one part of a load, by its name: threads and block sizes of a group, durations and operations of a
+/// phase or a group that is limited by them, numbers of files of a fileset.
+///
+/// # Errors
+/// When the load has no such part, or the value makes no sense. The load is unchanged then.
+pub fn apply_to(workload: &mut Workload, part: &str, parameter: Parameter, value: u64) -> Result<(), ApplyError> {
+    in_bounds(parameter, value)?;
+    let mut found = false;
+    match parameter {
+        Parameter::Files | Parameter::Directories | Parameter::FileSize | Parameter::TotalSize => {
+            for fileset in workload.filesets.iter_mut().filter(|fileset| fileset.name == part) {
+                set_of_fileset(fileset, parameter, value)?;
+                found = true;
+            }
+        }
+        Parameter::Duration | Parameter::Operations => {
+            let stops = workload.phases.iter_mut().flat_map(|phase| {
+                let of_groups = phase.groups.iter_mut().map(|group| (&group.name, &mut group.stop));
+                std::iter::once((&phase.name, &mut phase.stop)).chain(of_groups)
+            });
+            for (_, stop) in stops.filter(|(name, _)| *name == part) {
+                match parameter {
+                    Parameter::Duration if stop.time.is_some() => stop.time = Some(Duration::from_nanos(value)),
+                    Parameter::Operations if stop.operations.is_some() => stop.operations = Some(value),
+                    _ => continue,
+                }
+                found = true;
+            }
+        }
+        Parameter::Threads | Parameter::BlockSize => {
+            let groups = workload.phases.iter_mut().flat_map(|phase| &mut phase.groups);
+            for group in groups.filter(|group| group.name == part) {
+                if parameter == Parameter::Threads {
+                    group.threads = u32::try_from(value).expect("within its bounds");
+                    found = true;
+                } else {
+                    for action in actions_of(group) {
+                        found |= set_block(&mut action.operation, value);
+                    }
+                }
+            }
+        }
+        Parameter::QueueDepth => {}
+    }
+    if found { Ok(()) } else { Err(ApplyError::Absent(parameter)) }
+}
+
+/// Names of the parts of a load for which [`apply_to`] sets this parameter.
+#[must_use]
+pub fn parts(workload: &Workload, parameter: Parameter) -> Vec<String> {
+    let phases = || workload.phases.iter();
+    let names = workload.filesets.iter().map(|fileset| &fileset.name).chain(phases().map(|phase| &phase.name));
+    let groups = phases().flat_map(|phase| &phase.groups).map(|group| &group.name);
+    let mut parts: Vec<String> = Vec::new();
+    for name in names.chain(groups) {
+        let takes = || apply_to(&mut workload.clone(), name, parameter, any_value(parameter)).is_ok();
+        if !parts.contains(name) && takes() {
+            parts.push(name.clone());
+        }
+    }
+    parts
+}
+
+fn in_bounds(parameter: Parameter, value: u64) -> Result<(), ApplyError> {
+    if value == 0 {
+        return Err(ApplyError::OutOfRange(format!("{parameter} has to be at least 1")));
+    }
+    let limit = match parameter {
+        Parameter::Threads => MAXIMUM_THREADS,
+        Parameter::Files | Parameter::Directories => MAXIMUM_FILES,
+        _ => u64::MAX,
+    };
+    if value > limit {
+        return Err(ApplyError::OutOfRange(format!("{value} {parameter} are too many: at most {limit}")));
+    }
+    Ok(())
+}
+
+fn set_of_fileset(fileset: &mut Fileset, parameter: Parameter, value: u64) -> Result<(), ApplyError> {
+    match (parameter, &mut fileset.directories) {
+        (Parameter::Files, _) => fileset.amount = Amount::Files(value),
+        (Parameter::Directories, Directories::Flat { count, .. }) => *count = value,
+        (Parameter::FileSize, _) => fileset.size = SizeDistribution::Fixed(value),
+        (Parameter::TotalSize, _) => set_total(fileset, value)?,
+        _ => return Err(ApplyError::Absent(parameter)),
+    }
+    Ok(())
+}
+
+/// A value that every load takes that has the parameter at all: 2^20 divides evenly over few files.
+const fn any_value(parameter: Parameter) -> u64 {
+    if matches!(parameter, Parameter::Threads) { 1 } else { 1 << 20 }
+}
+
 /// Whether a load has something this parameter would change.
 #[must_use]
 pub fn has(workload: &Workload, parameter: Parameter) -> bool {
-    // Any value will do: what matters is whether there is one thing to change. 2^20 divides evenly over few files.
-    let value = if parameter == Parameter::Threads { 1 } else { 1 << 20 };
-    !matches!(apply(&mut workload.clone(), parameter, value), Err(ApplyError::Absent(_)))
+    !matches!(apply(&mut workload.clone(), parameter, any_value(parameter)), Err(ApplyError::Absent(_)))
 }
 
 fn set_total(fileset: &mut Fileset, total: u64) -> Result<(), ApplyError> {
@@ -291,11 +369,15 @@ fn set_block(operation: &mut Operation, value: u64) -> bool {
 
 fn measured_actions(workload: &mut Workload) -> impl Iterator<Item = &mut Action> {
     let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
-    measured.flat_map(|phase| &mut phase.groups).flat_map(|group| match &mut group.actions {
-        Actions::Mix(mix) => mix.iter_mut().map(|weighted| &mut weighted.action).collect::<Vec<_>>(),
+    measured.flat_map(|phase| &mut phase.groups).flat_map(actions_of)
+}
+
+fn actions_of(group: &mut ThreadGroup) -> Vec<&mut Action> {
+    match &mut group.actions {
+        Actions::Mix(mix) => mix.iter_mut().map(|weighted| &mut weighted.action).collect(),
         Actions::Sequence(actions) => actions.iter_mut().collect(),
         Actions::Ratio { first, second, .. } => vec![first, second],
-    })
+    }
 }
 
 /// The measured phases that have a limit, which is the same for all.

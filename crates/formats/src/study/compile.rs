@@ -9,14 +9,16 @@ use super::{
     level::Setting,
     load::{Files, Loader, Number},
     overrides::Overrides,
-    placeholder, published, show,
+    placeholder, published,
+    set::{self, SetNumber},
+    show,
     step::{self, Steps, Template},
     surface::StudyFile,
 };
 use crate::{
     decode::{At, Field, Text, document},
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
-    native::Parameter,
+    native::{self, ApplyError, Parameter},
 };
 use fstone_model::kernels::KERNEL_FACTOR;
 use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, FilesystemType, KernelSpec, Plan, Repeats};
@@ -152,7 +154,9 @@ fn cells(
     overrides: &Overrides,
     report: &mut Report,
 ) -> (Combinations, Vec<Cell>) {
-    let numbers = numbers(form, overrides, report);
+    let set = set::numbers(&overrides.variables, report);
+    let numbers = numbers(form, overrides, &set, report);
+    check_parts(&set, steps, report);
     check_numbers(&numbers, &combinations.factors, steps, report);
     if overrides.device.is_some() && find(&form.factors, "device").is_some() {
         report.push(Diagnostic::whole("--device cannot be given: the device is a factor of this study"));
@@ -195,7 +199,7 @@ fn cells(
                 *tree = placeholder::fill(tree, |name| form.variable(name).map(str::to_owned));
             }
             cell.steps =
-                steps.templates.iter().map(|template| template.step(&numbers, &form.variables, report)).collect();
+                steps.templates.iter().map(|template| template.step(&numbers, &set, &form.variables, report)).collect();
             cell
         })
         .collect();
@@ -203,8 +207,18 @@ fn cells(
 }
 
 /// The numbers that go before those of the steps: the form's, and before them the command line's.
-fn numbers(form: &Form<'_>, overrides: &Overrides, report: &mut Report) -> Vec<Number> {
+fn numbers(form: &Form<'_>, overrides: &Overrides, set: &[SetNumber], report: &mut Report) -> Vec<Number> {
     let mut numbers = form.numbers.clone();
+    for SetNumber { parameter, value, .. } in set.iter().filter(|number| number.part.is_none()) {
+        if find(&form.factors, parameter.name()).is_some() {
+            report.push(
+                Diagnostic::whole(format!("--set {parameter}: it is a factor of this study"))
+                    .help(format!("choose among its levels: --only {parameter}=LEVEL")),
+            );
+        }
+        numbers.retain(|number| number.parameter != *parameter);
+        numbers.push(Number { parameter: *parameter, value: *value, span: None, prevails: true });
+    }
     if let Some(duration) = overrides.duration {
         if find(&form.factors, Parameter::Duration.name()).is_some() {
             report.push(Diagnostic::whole("--duration cannot be given: the duration is a factor of this study"));
@@ -233,7 +247,7 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: 
         let message = format!("nothing has `{}`", number.parameter);
         report.push(match number.span {
             Some(span) => Diagnostic::error(span, message).label("it would change nothing"),
-            None => Diagnostic::whole(format!("--{}: {message} to change", number.parameter)),
+            None => Diagnostic::whole(format!("{message} that the command line could change")),
         });
     }
     for factor in factors {
@@ -250,6 +264,29 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: 
                 )
                 .label("this factor would change nothing"),
             );
+        }
+    }
+}
+
+/// Every part that is named has to be there, with such a number.
+fn check_parts(numbers: &[SetNumber], steps: &Steps, report: &mut Report) {
+    for SetNumber { part, parameter, value } in numbers.iter().filter(|_| steps.complete) {
+        let Some(part) = part else { continue };
+        let loads = || steps.templates.iter().filter_map(|template| template.load());
+        let results: Vec<Result<(), ApplyError>> =
+            loads().map(|load| native::apply_to(&mut load.base().clone(), part, *parameter, *value)).collect();
+        if let Some(Err(error)) = results.iter().find(|result| matches!(result, Err(ApplyError::OutOfRange(_)))) {
+            report.push(Diagnostic::whole(format!("--set {part}.{parameter}: {error}")));
+        } else if !results.contains(&Ok(())) {
+            let known: Vec<String> = loads().flat_map(|load| native::parts(load.base(), *parameter)).collect();
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let message = format!("--set {part}.{parameter}: no load has a part `{part}` with `{parameter}`");
+            let diagnostic = Diagnostic::whole(message).did_you_mean(part, known.iter().copied());
+            report.push(if known.is_empty() {
+                diagnostic
+            } else {
+                diagnostic.note(format!("there are {}", known.join(", ")))
+            });
         }
     }
 }

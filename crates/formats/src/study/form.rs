@@ -3,7 +3,7 @@
 use super::{
     factor::{self, Factor},
     load::Number,
-    placeholder,
+    placeholder, set,
     step::{Steps, Template},
     surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface},
 };
@@ -41,7 +41,7 @@ impl Form<'_> {
 
     /// Gives variables the values that the command line has for them.
     pub(super) fn set_variables(&mut self, values: &[(String, String)], report: &mut Report) {
-        for (name, value) in values {
+        for (name, value) in values.iter().filter(|(name, _)| !set::is_number(name)) {
             if let Some((_, known)) = self.variables.iter_mut().find(|(known, _)| known == name) {
                 known.clone_from(value);
                 continue;

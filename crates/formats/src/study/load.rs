@@ -1,6 +1,6 @@
 //! Loads of a study: read once, then given the numbers of each cell.
 
-use super::surface::LoadSurface;
+use super::{set::SetNumber, surface::LoadSurface};
 use crate::{
     Source,
     decode::{Field, Text, Words},
@@ -147,7 +147,7 @@ impl Load {
     }
 
     /// The load with a cell's numbers; reports those that make no sense.
-    pub(super) fn with(&self, numbers: &[Number], report: &mut Report) -> Workload {
+    pub(super) fn with(&self, numbers: &[Number], of_parts: &[SetNumber], report: &mut Report) -> Workload {
         let mut workload = self.base.clone();
         let own = self.own.iter().map(|(parameter, value, span)| Number {
             parameter: *parameter,
@@ -172,14 +172,27 @@ impl Load {
                 report.push(cannot_set(number.parameter, number.span, &error));
             }
         }
+        for SetNumber { part, parameter, value } in of_parts {
+            let Some(part) = part else { continue };
+            // That some load has the part was checked before; others need not have it.
+            if let Err(error @ ApplyError::OutOfRange(_)) = native::apply_to(&mut workload, part, *parameter, *value) {
+                report.push(Diagnostic::whole(format!("--set {part}.{parameter}: {error}")));
+            }
+        }
         workload
     }
 }
 
 fn cannot_set(parameter: Parameter, span: Option<Span>, error: &ApplyError) -> Diagnostic {
     let message = format!("cannot set {parameter}: {error}");
-    match span {
+    let diagnostic = match span {
         Some(span) => Diagnostic::error(span, message).label("set here"),
-        None => Diagnostic::whole(format!("--{message}")),
+        None => Diagnostic::whole(message),
+    };
+    match error {
+        ApplyError::Ambiguous { .. } => {
+            diagnostic.help(format!("set it for one of them: --set NAME.{parameter}=VALUE on the command line"))
+        }
+        _ => diagnostic,
     }
 }

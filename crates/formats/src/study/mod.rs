@@ -21,6 +21,7 @@ mod load;
 mod overrides;
 mod placeholder;
 mod published;
+mod set;
 mod show;
 mod source_tree;
 mod step;

@@ -4,6 +4,7 @@ use super::{
     MAXIMUM_STEPS,
     load::{self, Files, Load, Number},
     placeholder,
+    set::SetNumber,
     show::{self, Shown},
     source_tree,
     surface::{CommandSurface, CommandTable, StepSurface},
@@ -71,7 +72,13 @@ impl Template {
     }
 
     /// The step of a cell with these numbers and variables.
-    pub(super) fn step(&self, numbers: &[Number], variables: &[(String, String)], report: &mut Report) -> Step {
+    pub(super) fn step(
+        &self,
+        numbers: &[Number],
+        of_parts: &[SetNumber],
+        variables: &[(String, String)],
+        report: &mut Report,
+    ) -> Step {
         let fill = |text: &String| {
             placeholder::fill(text, |name| {
                 let variable = variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -80,7 +87,7 @@ impl Template {
             })
         };
         let action = match (&self.load, &self.action) {
-            (Some(load), _) => StepAction::Load(Box::new(load.with(numbers, report))),
+            (Some(load), _) => StepAction::Load(Box::new(load.with(numbers, of_parts, report))),
             (None, StepAction::Command { argv, shell, success }) => {
                 StepAction::Command { argv: argv.iter().map(fill).collect(), shell: *shell, success: success.clone() }
             }

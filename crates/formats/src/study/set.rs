@@ -1,0 +1,57 @@
+//! Numbers of loads that the command line sets: `--set threads=4`, or of one part of a load `--set readers.threads=4`.
+
+use crate::{
+    diagnostic::{Diagnostic, Report},
+    native::{Parameter, Quantity},
+};
+use fstone_model::units;
+
+/// A number, and of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SetNumber {
+    /// The group, phase or fileset that it belongs to; `None` when it is the whole load's.
+    pub(super) part: Option<String>,
+    pub(super) parameter: Parameter,
+    pub(super) value: u64,
+}
+
+/// Whether `--set` with this name sets a number of loads; otherwise it names a variable of the study.
+pub(super) fn is_number(name: &str) -> bool {
+    name.contains('.') || parameter(name).is_some()
+}
+
+/// The numbers among the values of `--set`; reports what is wrong with them.
+pub(super) fn numbers(set: &[(String, String)], report: &mut Report) -> Vec<SetNumber> {
+    set.iter().filter(|(name, _)| is_number(name)).filter_map(|(name, value)| number(name, value, report)).collect()
+}
+
+fn number(name: &str, written: &str, report: &mut Report) -> Option<SetNumber> {
+    let (part, wanted) = name.rsplit_once('.').map_or((None, name), |(part, wanted)| (Some(part.to_owned()), wanted));
+    let Some(parameter) = parameter(wanted) else {
+        let names = Parameter::ALL.map(Parameter::name);
+        report.push(
+            Diagnostic::whole(format!("--set {name}: a load has no number `{wanted}`"))
+                .did_you_mean(wanted, names)
+                .note(format!("it has {}", names.join(", "))),
+        );
+        return None;
+    };
+    let value = match parameter.quantity() {
+        Quantity::Count => written.trim().parse::<u64>().map_err(|_| format!("{written:?} is not a whole number")),
+        Quantity::Size => units::parse_bytes(written).map_err(|error| error.to_string()),
+        Quantity::Time => units::parse_duration(written)
+            .map_err(|error| error.to_string())
+            .and_then(|time| u64::try_from(time.as_nanos()).map_err(|_| format!("{written:?} is too long"))),
+    };
+    match value {
+        Ok(value) => Some(SetNumber { part, parameter, value }),
+        Err(why) => {
+            report.push(Diagnostic::whole(format!("--set {name}: {why}")));
+            None
+        }
+    }
+}
+
+fn parameter(name: &str) -> Option<Parameter> {
+    Parameter::ALL.into_iter().find(|parameter| parameter.name() == name)
+}
