@@ -10,7 +10,10 @@ use clap::{
     builder::{NonEmptyStringValueParser, PathBufValueParser},
 };
 use fstone_model::{study::KernelSpec, units};
-use fstone_sandbox::vhost::Speed;
+use fstone_sandbox::{
+    uml::{MAX_MEMORY_BYTES, MIN_MEMORY_BYTES},
+    vhost::Speed,
+};
 use std::{path::PathBuf, time::Duration};
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
@@ -165,7 +168,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "KERNEL", value_parser = parse_kernel, conflicts_with = "executor")]
     pub(crate) kernel: Vec<KernelSpec>,
     /// Memory of a guest. Default: 512 MiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_guest_memory, allow_hyphen_values = true)]
     pub(crate) guest_memory: Option<u64>,
     /// Slow the disks of guests down to a known speed: iops=N, bandwidth=SIZE (a second), latency=TIME, with commas between
     #[arg(long, value_name = "SPEED", value_parser = parse_speed)]
@@ -180,7 +183,8 @@ pub(crate) struct RunArguments {
     /// linux-source-* when it is installed, or one that is made; the quick forms make small ones
     #[arg(long, value_name = "PATH")]
     pub(crate) source: Option<PathBuf>,
-    /// Another value for one of the study's variables, like build=none. May be given several times
+    /// Another value for one of the study's variables, like build=none, or for a number of its loads: threads=4; of one
+    /// group, phase or fileset of a load: readers.threads=4. May be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
     pub(crate) set: Vec<(String, String)>,
     /// Go on with the last unfinished run of this study: finished trials stay, the plan is the one it had
@@ -409,6 +413,15 @@ fn parse_kernel(text: &str) -> Result<KernelSpec, String> {
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
     units::parse_bytes(text).map_err(|error| error.to_string())
+}
+
+fn parse_guest_memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    if !(MIN_MEMORY_BYTES..=MAX_MEMORY_BYTES).contains(&bytes) {
+        let [least, most] = [MIN_MEMORY_BYTES, MAX_MEMORY_BYTES].map(units::format_bytes);
+        return Err(format!("a guest has from {least} to {most} of memory"));
+    }
+    Ok(bytes)
 }
 
 /// No study needs more trials of a cell, and a plan lists every one.

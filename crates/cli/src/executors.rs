@@ -8,7 +8,7 @@ use crate::{
     terminal::{self, Failure},
 };
 use fstone_lab::{
-    agent::{Flavour, GuestOptions, default_kernel},
+    agent::{Flavour, GuestOptions, default_kernel, missing_kernel},
     filesystem,
 };
 use fstone_model::{
@@ -30,6 +30,7 @@ pub(crate) enum Chosen {
 /// Decides by the command line; tells on standard error what a person would not expect.
 pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
     if !arguments.kernel.is_empty() {
+        all_there(context, &arguments.kernel)?;
         return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| arguments.kernel.clone()))));
     }
     let default = |flavour| default_kernel(&context.kernels, flavour);
@@ -57,6 +58,18 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
         },
         ExecutorChoice::Auto => Ok(automatic(context, plan, default(Flavour::Uml))),
     }
+}
+
+/// Tells of kernels that are not there, whose rows will be skipped. Without any that is there, nothing can be run.
+fn all_there(context: &Context, kernels: &[KernelSpec]) -> Result<(), Failure> {
+    let missing: Vec<String> = kernels.iter().filter_map(|kernel| missing_kernel(kernel, &context.kernels)).collect();
+    if missing.len() == kernels.len() {
+        return Err(Failure::new(Exit::CannotHere, missing.join("\n")));
+    }
+    for words in missing {
+        eprintln!("{words}; its rows will be skipped");
+    }
+    Ok(())
 }
 
 /// The running kernel for root, where it has any of the study's filesystems; else user-mode Linux; else a directory. The

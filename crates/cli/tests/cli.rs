@@ -23,6 +23,36 @@ fn help_teaches_and_names_the_exit_codes() {
     assert!(bench.succeed(&["manual"]).contains(".TH fstone"));
 }
 
+/// What can be known before the first trial is told before it, by a dry run too.
+#[test]
+fn what_cannot_be_run_is_not_planned() {
+    let bench = Bench::new();
+    for (arguments, status, words) in [
+        (&["--kernel", "uml:0.1"][..], 3, "there is no kernel uml:0.1"),
+        (&["--guest-memory", "8MiB"], 2, "a guest has from 64 MiB"),
+        (&["--set", "threads=100000"], 2, "at most 4000"),
+    ] {
+        let (exit, _, said) = bench.run(&[&["run", "small-file", "--quick", "--dry-run"], arguments].concat());
+        assert!(said.contains(words), "{arguments:?}: {said}");
+        assert_eq!(exit, status, "{arguments:?}: {said}");
+    }
+}
+
+/// The order that a dry run shows is that of the run with its seed.
+#[test]
+fn a_dry_run_names_the_seed_that_repeats_its_order() {
+    let bench = Bench::new();
+    let dry = |seed: &[&str]| {
+        bench.succeed(&[&["run", "small-file", "--quick", "--dry-run", "--device", "loop"], seed].concat())
+    };
+    let first = dry(&[]);
+    let (_, behind) = first.split_once("--seed ").expect("it says how to get this order");
+    let seed: String = behind.chars().take_while(char::is_ascii_digit).collect();
+    let order = |plan: &str| plan.split_once("\n\n").expect("a head, then the plan").1.to_owned();
+    assert_eq!(order(&dry(&["--seed", &seed])), order(&first));
+    assert!(!dry(&["--seed", &seed]).contains("each draws"));
+}
+
 #[test]
 fn the_schema_is_json_and_every_built_in_study_is_listed() {
     let bench = Bench::new();

@@ -55,14 +55,15 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
     if arguments.dry_run {
         for plan in &mut plans {
             sources::provide(plan, arguments.source.as_deref(), sources::Missing::Name)?;
-            let head = format!(
-                "{}: {}\n{} cells, {} trials each, seed {}\n\n",
-                plan.study,
-                plan.title,
-                plan.cells.len(),
-                repeats(plan.repeats),
-                plan.seed
-            );
+            let seed = match arguments.seed {
+                Some(seed) => seed.to_string(),
+                None => format!(
+                    "{0} (a run of this order: --seed {0}; without it each draws another, unless the study has one)",
+                    plan.seed
+                ),
+            };
+            let (cells, trials) = (plan.cells.len(), repeats(plan.repeats));
+            let head = format!("{}: {}\n{cells} cells, {trials} trials each, seed {seed}\n\n", plan.study, plan.title);
             let plan = fstone_lab::run::describe::describe(plan, &context.work_directory);
             terminal::print(&format!("{head}{plan}\n"));
         }

@@ -26,7 +26,7 @@ table! {
         "repeats" => repeats: RepeatsSurface;
         /// In which order trials run: "blocks" (each block holds every cell once, shuffled; the default) or "as-written".
         "order" => order: Listed<Order>;
-        /// The seed of the order and of every random stream. 1 unless given.
+        /// The seed of the order and of every random stream. Unless it is given here or by `--seed`, each run draws one, prints it and keeps it.
         "seed" => seed: Count<0, { u64::MAX }>;
         /// How long the whole run is expected to take.
         "expected-duration" => expected_duration: Time;

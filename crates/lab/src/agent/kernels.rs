@@ -35,6 +35,15 @@ pub(super) fn find(spec: &KernelSpec, kernels: &Path) -> Result<(Kernel, Attachm
     Ok((kernel, if lacks_driver { Attachment::Ubd } else { wanted }))
 }
 
+/// Why trials under this kernel cannot be made; `None` when it is there.
+#[must_use]
+pub fn missing_kernel(spec: &KernelSpec, kernels: &Path) -> Option<String> {
+    if *spec == KernelSpec::Host {
+        return None;
+    }
+    find(spec, kernels).err().map(|error| error.to_string())
+}
+
 /// What `--executor uml` and `--executor qemu` mean: the user-mode Linux that is installed, else the newest that was added.
 #[must_use]
 pub fn default_kernel(kernels: &Path, flavour: Flavour) -> Option<KernelSpec> {

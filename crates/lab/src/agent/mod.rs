@@ -16,7 +16,7 @@ mod served;
 
 pub use fstone_sandbox::kernel::Flavour;
 pub(crate) use guest::{BOOT_LIMIT, GuestBench, STUCK_GRACE, is_for_guest};
-pub use kernels::default_kernel;
+pub use kernels::{default_kernel, missing_kernel};
 pub use served::{is_agent, main as agent_main};
 
 use fstone_sandbox::{
