@@ -2,17 +2,15 @@
 
 use crate::{
     structure::Structure,
-    table::{ColumnView, Entry, Row},
+    table::{Entry, Row, basis},
 };
-use fstone_model::{Better, Dataset, study::Order};
+use fstone_model::{Better, Dataset, Unit, study::Order};
 use fstone_stats::{
-    Blocking, Comparison, Sample,
-    compare::{Pairwise, PowerNote},
+    Blocking, Comparison, Level, Sample, Scale,
+    compare::{Pairwise, PowerNote, row_means},
     compare_all,
+    stopping::LOOKED,
 };
-
-/// The share of tables in which any pair of rows at all may be called different by mistake.
-pub const ALPHA: f64 = 0.05;
 
 /// A panel with more rows than this is not compared pair by pair: the correction for so many pairs leaves little to
 /// be found, nobody reads so many letters, and the work grows with the square.
@@ -76,60 +74,81 @@ impl ColumnComparison {
     }
 }
 
-/// Compares every column and fills in letters, ratios and shifts.
+/// Compares every column and fills in means, intervals, letters, ratios and shifts.
 pub(super) fn compare(
     dataset: &Dataset,
     structure: &Structure,
-    columns: &[ColumnView],
+    kinds: &[(Unit, Better)],
     rows: &mut [Row<'_>],
 ) -> Vec<ColumnComparison> {
-    let blocks = dataset.run.plan.order == Order::Blocks;
-    (0..columns.len())
-        .map(|column| {
-            let better = columns[column].better;
-            let panels = structure.panels.iter().map(|panel| {
-                let compared = compare_panel(rows, &panel.rows, column, better, blocks);
-                if let Some(compared) = &compared {
-                    letter(rows, column, compared);
-                }
-                ratios(rows, &panel.rows, panel.baseline, column, compared.as_ref());
-                compared
-            });
-            ColumnComparison { panels: panels.collect() }
-        })
-        .collect()
+    let plan = &dataset.run.plan;
+    let looked = plan.repeats.until.is_some() && plan.repeats.min < plan.repeats.max;
+    let level = if looked { LOOKED } else { Level::FIXED };
+    let compared = |(column, (unit, better)): (usize, &(Unit, Better))| {
+        let how = How { scale: basis(*unit), better: *better, level, blocks: plan.order == Order::Blocks };
+        let panels = structure.panels.iter().map(|panel| {
+            let compared = compare_panel(rows, &panel.rows, column, how);
+            if let Some(compared) = &compared {
+                letter(rows, column, compared);
+            }
+            ratios(rows, &panel.rows, panel.baseline, column, compared.as_ref());
+            compared
+        });
+        ColumnComparison { panels: panels.collect() }
+    };
+    kinds.iter().enumerate().map(compared).collect()
 }
 
-fn compare_panel(
-    rows: &[Row<'_>],
-    of_panel: &[usize],
-    column: usize,
+/// How the rows of a column are compared.
+#[derive(Clone, Copy)]
+struct How {
+    scale: Scale,
     better: Better,
+    level: Level,
+    /// Whether trials ran in blocks.
     blocks: bool,
-) -> Option<PanelComparison> {
-    let entry = |row: usize| &rows[row].entries[column];
-    let mut present: Vec<usize> = of_panel.iter().copied().filter(|row| entry(*row).summary.is_some()).collect();
+}
+
+/// Fills in the rows' means and intervals, and compares the rows with each other.
+fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: How) -> Option<PanelComparison> {
+    let mut present: Vec<(usize, Sample)> =
+        of_panel.iter().filter_map(|row| Some((*row, rows[*row].entries[column].sample()?))).collect();
+    let of_rows = with_blocks(rows, column, &present, how, |samples, blocking| {
+        row_means(samples, how.scale, how.level, blocking)
+    });
+    for ((row, _), mean) in present.iter().zip(of_rows) {
+        rows[*row].entries[column].take(mean);
+    }
     if present.len() < 2 || present.len() > MAX_COMPARED_ROWS {
         return None;
     }
-    let mean = |row: usize| entry(row).mean().unwrap_or(f64::NAN);
-    present.sort_by(|a, b| {
+    let mean = |row: usize| rows[row].entries[column].mean().unwrap_or(f64::NAN);
+    present.sort_by(|(a, _), (b, _)| {
         let ascending = mean(*a).total_cmp(&mean(*b));
-        if better == Better::Lower { ascending } else { ascending.reverse() }
+        if how.better == Better::Lower { ascending } else { ascending.reverse() }
     });
-    let samples: Vec<Sample> = present
-        .iter()
-        .filter_map(|row| Sample::new(entry(*row).values.iter().map(|value| value.value).collect()).ok())
-        .collect();
-    let repetitions: Vec<Vec<usize>> = present.iter().map(|row| repetitions(&rows[*row], entry(*row))).collect();
-    // A record that holds a trial twice has no blocks to go by.
-    let blocking = if blocks && repetitions.iter().all(|list| distinct(list)) {
-        Blocking::Blocks(&repetitions)
-    } else {
-        Blocking::Independent
-    };
-    let comparison = compare_all(&samples, ALPHA, blocking);
-    Some(PanelComparison { rows: present, comparison })
+    let comparison = with_blocks(rows, column, &present, how, |samples, blocking| {
+        compare_all(samples, how.scale, how.level, blocking)
+    });
+    for ((row, _), mean) in present.iter().zip(&comparison.means) {
+        rows[*row].entries[column].take(*mean);
+    }
+    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison })
+}
+
+/// Hands over the samples with their blocks. A record that holds a trial twice has no blocks to go by.
+fn with_blocks<T>(
+    rows: &[Row<'_>],
+    column: usize,
+    present: &[(usize, Sample)],
+    how: How,
+    work: impl FnOnce(&[Sample], Blocking<'_>) -> T,
+) -> T {
+    let samples: Vec<Sample> = present.iter().map(|(_, sample)| sample.clone()).collect();
+    let blocks: Vec<Vec<usize>> =
+        present.iter().map(|(row, _)| repetitions(&rows[*row], &rows[*row].entries[column])).collect();
+    let blocked = how.blocks && blocks.iter().all(|list| distinct(list));
+    work(&samples, if blocked { Blocking::Blocks(&blocks) } else { Blocking::Independent })
 }
 
 fn repetitions(row: &Row<'_>, entry: &Entry) -> Vec<usize> {
@@ -150,6 +169,7 @@ fn letter(rows: &mut [Row<'_>], column: usize, compared: &PanelComparison) {
     }
 }
 
+/// A ratio and its interval are of one estimate; where rows are not compared it is the quotient of their means.
 fn ratios(
     rows: &mut [Row<'_>],
     of_panel: &[usize],

@@ -1,10 +1,10 @@
 //! Did the figures depend on when they were measured, and does one lie far from the others?
 
 use crate::{
-    compare::ALPHA,
     number::grouped,
     table::{ColumnView, Row},
 };
+use fstone_stats::ALPHA;
 use fstone_stats::drift::{Drift, RunPoint, drift_of_run};
 
 /// Below this many figures a drift is more likely chance than clock.

@@ -4,8 +4,7 @@
 //! from completed trials alone: what a trial measured before it failed is in the CSV and JSON, not in a mean.
 //! All user text in here has been through [`text`].
 //!
-//! This crate is pure: no I/O, no clock, and no random number but those of the bootstrap, whose seed is derived from the
-//! run's. It knows no format: `fstone-report` renders what is worked out here.
+//! This crate is pure: no I/O, no clock, no random number. It knows no format: `fstone-report` renders what is worked out here.
 
 mod compare;
 mod drift;
@@ -21,7 +20,7 @@ mod table;
 pub mod text;
 pub mod when;
 
-pub use compare::{ALPHA, ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
+pub use compare::{ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
 pub use drift::Drifting;
 pub use loads::{LoadRow, LoadStep, Loads};
 pub use notes::{Footnote, FootnoteRow, Warning, touched};

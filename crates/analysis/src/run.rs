@@ -9,7 +9,10 @@ use crate::{
     table::{self, ColumnView, Entry, Row},
     text,
 };
-use fstone_model::{Better, Dataset, Trial, study::FILESYSTEM_FACTOR};
+use fstone_model::{
+    Better, Dataset, Trial, Unit,
+    study::{Column, FILESYSTEM_FACTOR},
+};
 use std::collections::HashMap;
 
 /// A run, worked out.
@@ -36,7 +39,7 @@ pub struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Works a run out. Deterministic: the bootstrap's seed is derived from the run's.
+    /// Works a run out.
     #[must_use]
     pub fn of(dataset: &'a Dataset) -> Self {
         let plan = &dataset.run.plan;
@@ -65,21 +68,18 @@ impl<'a> Analysis<'a> {
                 }
             })
             .collect();
-        let looked = plan.repeats.until.is_some() && plan.repeats.min < plan.repeats.max;
         for row in &mut rows {
-            row.entries = plan
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(index, column)| {
-                    table::entry(row, &column.step, &column.metric, looked, table::seed(plan.seed, row.cell, index))
-                })
-                .collect();
+            let entry = |column: &Column| table::entry(row, &column.step, &column.metric);
+            row.entries = plan.columns.iter().map(entry).collect();
         }
-        let columns: Vec<ColumnView> =
-            (0..plan.columns.len()).map(|index| table::column_view(dataset, &rows, index)).collect();
+        let kinds: Vec<(Unit, Better)> = (0..plan.columns.len()).map(|index| table::kind(dataset, index)).collect();
+        let comparisons = compare::compare(dataset, &structure, &kinds, &mut rows);
+        let columns: Vec<ColumnView> = kinds
+            .into_iter()
+            .enumerate()
+            .map(|(index, kind)| table::column_view(dataset, &rows, index, kind))
+            .collect();
         let footnotes = notes::footnotes(&mut rows);
-        let comparisons = compare::compare(dataset, &structure, &columns, &mut rows);
         let drifts = drift::drifts(&columns, &rows);
         let warnings = notes::warnings(&rows, &columns, &comparisons, &drifts);
         let published = Published::of(dataset, &structure, &columns, &rows);

@@ -3,7 +3,9 @@
 use crate::{number::Scale, text};
 use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog};
 use fstone_stats::{
-    Interval, Sample, Summary, compare::Shift, interval95, outliers::outliers, stopping::interval95_after_looks,
+    Interval, Sample, Summary,
+    compare::{RowMean, Scale as Basis, Shift},
+    outliers::outliers,
 };
 
 /// A larger value, an infinite one or no number is not a figure.
@@ -58,7 +60,9 @@ pub struct Entry {
     pub values: Vec<TrialValue>,
     /// Count, mean, median and so on; `None` without values.
     pub summary: Option<Summary>,
-    /// The 95 % interval of the mean; `None` for fewer than two values.
+    /// What it comes to: the mean that suits the column, over the run's blocks. `None` without values.
+    pub mean: Option<f64>,
+    /// The published interval of the mean; `None` when nothing is known of the scatter.
     pub interval: Option<Interval>,
     /// The letters of the groups it belongs to within its panel; empty when the column has but one group.
     pub letters: String,
@@ -80,10 +84,20 @@ pub struct TrialValue {
 }
 
 impl Entry {
-    /// The mean; `None` without values.
+    /// What it comes to; `None` without values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        self.summary.map(|summary| summary.mean)
+        self.mean
+    }
+
+    /// Takes over what the table's analysis says of it.
+    pub(crate) fn take(&mut self, row: RowMean) {
+        (self.mean, self.interval) = (Some(row.estimate), row.interval);
+    }
+
+    /// Its values as a sample; `None` without any.
+    pub(crate) fn sample(&self) -> Option<Sample> {
+        Sample::new(self.values.iter().map(|value| value.value).collect()).ok()
     }
 
     /// The longer arm of the interval, so that mean ± this holds all of it.
@@ -169,7 +183,7 @@ pub(crate) fn word(trials: &[&Trial], completed: usize) -> Option<&'static str> 
     Some(words.iter().rev().max_by_key(|word| often(word)).copied().unwrap_or("not run"))
 }
 
-pub(crate) fn entry(row: &Row<'_>, step: &str, metric: &str, looked: bool, seed: u64) -> Entry {
+pub(crate) fn entry(row: &Row<'_>, step: &str, metric: &str) -> Entry {
     let mut values: Vec<TrialValue> = row
         .trials
         .iter()
@@ -187,25 +201,45 @@ pub(crate) fn entry(row: &Row<'_>, step: &str, metric: &str, looked: bool, seed:
     for outlier in outliers(&sample) {
         values[outlier.index].outlier = true;
     }
-    Entry {
-        values,
-        summary: Some(sample.summary()),
-        // Looking after every trial costs confidence, which a wider interval pays back.
-        interval: if looked { interval95_after_looks(&sample, seed) } else { interval95(&sample, seed) },
-        ..Entry::default()
-    }
+    Entry { values, summary: Some(sample.summary()), ..Entry::default() }
 }
 
-pub(crate) fn column_view(dataset: &Dataset, rows: &[Row<'_>], index: usize) -> ColumnView {
+/// The unit and the better direction of a column.
+pub(crate) fn kind(dataset: &Dataset, index: usize) -> (Unit, Better) {
     let column = &dataset.run.plan.columns[index];
     let measured = dataset.trials.iter().find_map(|trial| trial.figure(&column.step, &column.metric));
-    let known = catalog::find(&column.metric);
     // What was measured says best what it is; a run without figures has the catalog.
-    let (unit, better) = match (measured, known) {
+    match (measured, catalog::find(&column.metric)) {
         (Some(figure), _) => (figure.unit, figure.better),
         (None, Some(metric)) => (metric.unit, metric.better),
         (None, None) => (Unit::Count, Better::Neither),
-    };
+    }
+}
+
+/// What rows are compared by, and with it which mean they have. Rates, times, sizes and counts scatter in proportion to their size,
+/// and are compared by ratios. A share of a whole is bounded, and means over trials of one length are those of all of them together.
+pub(crate) const fn basis(unit: Unit) -> Basis {
+    match unit {
+        Unit::Percent => Basis::Differences,
+        Unit::Seconds
+        | Unit::Nanoseconds
+        | Unit::Bytes
+        | Unit::BytesPerSecond
+        | Unit::PerSecond
+        | Unit::Count
+        | Unit::Ratio => Basis::Ratios,
+    }
+}
+
+/// A column, when the entries have their means and intervals.
+pub(crate) fn column_view(
+    dataset: &Dataset,
+    rows: &[Row<'_>],
+    index: usize,
+    (unit, better): (Unit, Better),
+) -> ColumnView {
+    let column = &dataset.run.plan.columns[index];
+    let known = catalog::find(&column.metric);
     let figures: Vec<_> = rows
         .iter()
         .filter_map(|row| {
@@ -222,12 +256,4 @@ pub(crate) fn column_view(dataset: &Dataset, rows: &[Row<'_>], index: usize) -> 
         scale: Scale::choose(unit, &figures),
         about: known.map_or("", |metric| metric.about),
     }
-}
-
-/// A seed for each bootstrap, spread by the finaliser of SplitMix64 so that neighbours share nothing.
-pub(crate) fn seed(run: u64, cell: u32, column: usize) -> u64 {
-    let mut z = run ^ (u64::from(cell) << 32 | column as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }

@@ -94,7 +94,7 @@ fn about(dataset: &Dataset, trial: &Trial) -> Vec<String> {
 /// One row per cell: the table, with nothing rounded.
 ///
 /// Columns: run, study, cell, row, one `factor: NAME` per factor, outcome, trials, completed, reasons; then for every
-/// column of the table, each name with its unit in front: n, mean, median, low and high (95 % interval of the mean),
+/// column of the table, each name with its unit in front: n, mean, median, low and high (the mean's interval),
 /// reliable (whether it rests on 5 trials or more), letters, ratio (to the baseline).
 #[must_use]
 pub fn csv_summary(dataset: &Dataset) -> String {

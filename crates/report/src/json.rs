@@ -114,7 +114,7 @@ pub struct FigurePart<'a> {
     pub mean: Option<f64>,
     /// Their median.
     pub median: Option<f64>,
-    /// The 95 % interval of the mean; null for fewer than two trials.
+    /// The published interval of the mean; null where nothing is known of the scatter.
     pub interval: Option<Interval>,
     /// Whether the interval rests on enough trials to be quoted without a caution; null without an interval.
     pub reliable: Option<bool>,

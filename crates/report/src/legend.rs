@@ -4,6 +4,7 @@ use crate::{
     Analysis,
     text::{counted, line, listing},
 };
+use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT};
 
 /// The lines under the main table, in order; plain text.
 pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
@@ -49,7 +50,9 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
     };
     Some(match (analysis.common_count(), intervals) {
         (Some(1), _) => "Single trials: nothing is known of how much they vary.".to_owned(),
-        (_, true) => format!("{count} ± the longer arm of its 95 % interval."),
+        (_, true) => format!(
+            "{count} ± the longer arm of its {CONFIDENCE_TEXT} interval; where two do not overlap, the rows differ."
+        ),
         (_, false) => format!("{count}."),
     })
 }
@@ -68,14 +71,12 @@ fn directions(analysis: &Analysis<'_>) -> Option<String> {
 pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     if analysis.has_unreliable() {
-        lines.push(format!("{UNRELIABLE} fewer than 5 trials: the interval itself is rough."));
+        lines.push(format!("{UNRELIABLE} too few trials: the interval itself is rough."));
     }
     if analysis.has_letters() {
         let within =
             if analysis.structure.panels.len() > 1 { "Within a column and block of rows" } else { "Within a column" };
-        lines.push(format!(
-            "{within}, rows that share a letter cannot be told apart (rank tests, Holm-corrected to 5 % over all pairs)."
-        ));
+        lines.push(format!("{within}, rows that share a letter cannot be told apart ({ALPHA_TEXT} over all pairs)."));
     }
     lines
 }

@@ -1,138 +1,17 @@
-//! False alarms and power of the tests, by simulation. Prints Markdown tables.
+//! False alarms and power of the tests for drift, for steadiness and of outlier marks, by simulation. Prints Markdown tables.
 //!
 //! `cargo run --release -p fstone-stats --example calibrate_tests [tables]`
 
 mod support;
 
-use fstone_stats::compare::PairTest;
+use fstone_stats::Sample;
 use fstone_stats::drift::{RunPoint, drift_of_run, drift_of_sample};
 use fstone_stats::outliers::outliers;
 use fstone_stats::series::{Stationarity, stationarity};
-use fstone_stats::{Blocking, Comparison, Sample, compare_all};
 use support::Simulation;
-
-const ALPHA: f64 = 0.05;
-
-/// What disturbs the figures of a run besides their own noise; the same for all rows of a block.
-#[derive(Clone, Copy)]
-enum Shared {
-    Nothing,
-    /// A steady rise over the run, as a share.
-    Rise(f64),
-    /// A jump of its own in each block, standard deviation as a share.
-    Jumps(f64),
-}
-
-/// One run: `rows` cells in complete randomised blocks; the last row is `slowdown` slower.
-fn run(
-    s: &mut Simulation,
-    (rows, blocks): (usize, usize),
-    scatter: f64,
-    skewed: bool,
-    shared: Shared,
-    slowdown: f64,
-) -> Vec<Sample> {
-    let mut figures = vec![Vec::with_capacity(blocks); rows];
-    for block in 0..blocks {
-        let jump = if let Shared::Jumps(size) = shared { size * s.normal() } else { 0.0 };
-        // A random order of the rows within the block.
-        let mut order: Vec<(f64, usize)> = (0..rows).map(|row| (s.uniform(), row)).collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (place, (_, row)) in order.into_iter().enumerate() {
-            let time = (block * rows + place) as f64 / (blocks * rows - 1) as f64;
-            let rise = if let Shared::Rise(size) = shared { size * time } else { 0.0 };
-            let z = s.normal();
-            // Lognormal with σ = 0.5, brought to mean 0 and deviation 1.
-            let noise = if skewed { ((0.5 * z).exp() - 1.133_148) / 0.603_9 } else { z };
-            let slower = if row + 1 == rows { slowdown } else { 0.0 };
-            figures[row].push(100.0 * (1.0 - slower) * (1.0 + rise + jump + scatter * noise));
-        }
-    }
-    figures.into_iter().map(|values| Sample::new(values).unwrap()).collect()
-}
-
-fn test_name(comparison: &Comparison) -> &'static str {
-    match comparison.pairs[0].test {
-        PairTest::MannWhitney => "Mann–Whitney",
-        PairTest::MannWhitneyAdjusted => "adjusted",
-        PairTest::SignedRank => "signed ranks",
-    }
-}
 
 fn per_cent(part: usize, of: usize) -> f64 {
     100.0 * part as f64 / of as f64
-}
-
-const DISTURBANCES: [(&str, bool, Shared); 4] = [
-    ("normal", false, Shared::Nothing),
-    ("skewed", true, Shared::Nothing),
-    ("normal, 10 % rise over the run", false, Shared::Rise(0.10)),
-    ("normal, 3 % jumps between blocks", false, Shared::Jumps(0.03)),
-];
-
-fn false_alarms(tables: usize) {
-    println!("### A/A: tables in which any two equal rows are called different\n");
-    println!("{tables} tables each, scatter 3 %, α = 0.05 over the table (Holm).\n");
-    println!("| figures | rows | repeats | as independent | in blocks | test in blocks |");
-    println!("|---|--:|--:|--:|--:|---|");
-    for (name, skewed, shared) in DISTURBANCES {
-        for rows in [2, 5, 10] {
-            for repeats in [3, 5, 10, 20] {
-                let mut s = Simulation::new((rows * 100 + repeats) as u64);
-                let (mut independent, mut blocked, mut test) = (0, 0, "");
-                for _ in 0..tables {
-                    let samples = run(&mut s, (rows, repeats), 0.03, skewed, shared, 0.0);
-                    let any = |c: &Comparison| usize::from(c.pairs.iter().any(|p| p.differs));
-                    independent += any(&compare_all(&samples, ALPHA, Blocking::Independent));
-                    let in_blocks = compare_all(&samples, ALPHA, Blocking::Complete);
-                    blocked += any(&in_blocks);
-                    test = test_name(&in_blocks);
-                }
-                println!(
-                    "| {name} | {rows} | {repeats} | {:.1} % | {:.1} % | {test} |",
-                    per_cent(independent, tables),
-                    per_cent(blocked, tables)
-                );
-            }
-        }
-    }
-    println!();
-}
-
-fn power(tables: usize) {
-    println!("### A/B: a row 5 % slower than the first, found at 10 repeats\n");
-    println!("{tables} tables each; found: called different from the first row after Holm.\n");
-    println!(
-        "| figures | scatter | rows | as independent | in blocks | test in blocks | shift's interval covers −5 % |"
-    );
-    println!("|---|--:|--:|--:|--:|---|--:|");
-    for (name, skewed, shared) in DISTURBANCES {
-        for scatter in [0.01, 0.02, 0.03, 0.04] {
-            for rows in [2, 3, 5, 10] {
-                let mut s = Simulation::new((scatter * 1e4) as u64 + rows as u64);
-                let (mut independent, mut blocked, mut covered, mut test) = (0, 0, 0, "");
-                for _ in 0..tables {
-                    let samples = run(&mut s, (rows, 10), scatter, skewed, shared, 0.05);
-                    let last = |c: &Comparison| c.pair(0, rows - 1).unwrap();
-                    let alone = compare_all(&samples, ALPHA, Blocking::Independent);
-                    independent += usize::from(last(&alone).differs);
-                    let in_blocks = compare_all(&samples, ALPHA, Blocking::Complete);
-                    let pair = last(&in_blocks);
-                    blocked += usize::from(pair.differs);
-                    covered += usize::from(pair.relative.unwrap().interval.contains(-0.05));
-                    test = test_name(&in_blocks);
-                }
-                println!(
-                    "| {name} | {:.0} % | {rows} | {:.0} % | {:.0} % | {test} | {:.1} % |",
-                    100.0 * scatter,
-                    per_cent(independent, tables),
-                    per_cent(blocked, tables),
-                    per_cent(covered, tables)
-                );
-            }
-        }
-    }
-    println!();
 }
 
 fn drift_tables(tables: usize) {
@@ -249,8 +128,6 @@ fn outlier_table(samples: usize) {
 
 fn main() {
     let tables = std::env::args().nth(1).map_or(1000, |n| n.parse().expect("a number"));
-    false_alarms(tables);
-    power(tables);
     drift_tables(2 * tables);
     series_tables(tables);
     outlier_table(10 * tables);

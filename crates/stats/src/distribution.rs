@@ -27,6 +27,13 @@ pub(crate) fn student_quantile(probability: f64, freedom: f64) -> f64 {
         .inverse_cdf(probability)
 }
 
+/// P(|T| ≥ |t|) of Student's t with `freedom` > 0 degrees of freedom.
+pub(crate) fn student_two_sided(t: f64, freedom: f64) -> f64 {
+    let student = StudentsT::new(0.0, 1.0, freedom)
+        .expect("a positive, finite number of degrees of freedom is a valid parameter");
+    (2.0 * student.cdf(-t.abs())).min(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -54,6 +54,10 @@ pub enum IntervalMethod {
     Bca,
     /// The farther of Student's t and BCa stretched for small samples.
     StudentBca,
+    /// Student's t, with the scatter of a table's rows moderated by one another.
+    Student,
+    /// Tukey's studentised range, for all pairs of a table at once.
+    Tukey,
     /// Hodges–Lehmann, ends from the exact null distribution of the rank test.
     HodgesLehmannExact,
     /// Hodges–Lehmann, ends from the normal approximation to that distribution.
@@ -72,7 +76,8 @@ pub struct Interval {
     pub confidence: f64,
     /// How it was made.
     pub method: IntervalMethod,
-    /// How many figures it rests on; the smaller group's, when there are two.
+    /// How many figures its width rests on: the smaller group's, when there are two; in a table whose rows share what is known of
+    /// their scatter, the degrees of freedom and one.
     pub n: usize,
 }
 

@@ -8,15 +8,29 @@
 //! |---|---|
 //! | What did the trials show? | [`Sample`], [`Summary`] |
 //! | How well is the mean known? | [`interval95`] ([`interval`]) |
-//! | Which rows differ, by how much? | [`compare_all`] ([`compare`]) |
+//! | What does each row come to; which differ, by how much? | [`compare_all`] ([`compare`]) |
 //! | Another trial? | [`stopping`] |
 //! | Did the machine drift during the run? | [`drift`] |
 //! | Was a trial steady; when did a cell's history change? | [`series`] |
 //! | Which figures look odd? | [`outliers`] |
 //!
-//! What the intervals and tests achieve on simulated samples is measured by the examples
+//! What the analysis of a table achieves is measured by the example `calibrate_tables` and recorded in docs/method/calibration.md.
+//! What the intervals of single samples and the other tests achieve is measured by the examples
 //! `calibrate_intervals` and
 //! `calibrate_tests` and recorded in CALIBRATION.md beside this crate, where they fall short included.
+
+/// The share of tables in which anything at all may be called different by mistake. Whatever is published has this or, for
+/// intervals, [`CONFIDENCE`].
+pub const ALPHA: f64 = 0.05;
+
+/// The confidence of published intervals.
+pub const CONFIDENCE: f64 = 1.0 - ALPHA;
+
+/// [`CONFIDENCE`] as text.
+pub const CONFIDENCE_TEXT: &str = "95 %";
+
+/// [`ALPHA`] as text.
+pub const ALPHA_TEXT: &str = "5 %";
 
 pub mod compare;
 mod distribution;
@@ -24,11 +38,23 @@ pub mod drift;
 pub mod interval;
 pub mod outliers;
 mod random;
+pub mod range;
 mod rank;
 mod sample;
 pub mod series;
 pub mod stopping;
 
-pub use compare::{Blocking, Comparison, compare_all};
+pub use compare::{Blocking, Comparison, Level, Scale, compare_all};
 pub use interval::{Interval, interval95};
 pub use sample::{Sample, SampleError, Summary};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_what_their_texts_say() {
+        assert_eq!(format!("{:.0} %", 100.0 * CONFIDENCE), CONFIDENCE_TEXT);
+        assert_eq!(format!("{:.0} %", 100.0 * ALPHA), ALPHA_TEXT);
+    }
+}

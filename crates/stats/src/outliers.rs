@@ -16,6 +16,12 @@ const SMALL_SAMPLE_THRESHOLDS: [f64; 5] = [7.0, 4.6, 4.8, 3.9, 4.0];
 /// would make an outlier of the third.
 pub const MIN_FIGURES: usize = 5;
 
+/// The largest of the thresholds of few figures.
+#[must_use]
+pub fn small_sample_threshold() -> f64 {
+    SMALL_SAMPLE_THRESHOLDS.into_iter().fold(THRESHOLD, f64::max)
+}
+
 /// A figure far from the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Outlier {

@@ -15,12 +15,15 @@
 
 use serde::Serialize;
 
-use crate::Sample;
 use crate::distribution::student_quantile;
 use crate::interval::{Interval, interval, interval95};
+use crate::{ALPHA, Level, Sample};
 
 /// The nominal confidence of the interval at each look.
 pub const LOOK_CONFIDENCE: f64 = 0.975;
+
+/// The level of a table that was looked at after every trial.
+pub const LOOKED: Level = Level { alpha: ALPHA, nominal: 1.0 - LOOK_CONFIDENCE };
 
 /// Why a stopping rule makes no sense; completes "failed to read the repeats: …".
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]

@@ -13,7 +13,6 @@ use super::{
     settings::{self, Change},
 };
 use crate::{
-    compare::ALPHA,
     number::Scale,
     run::Analysis,
     table::{ColumnView, Entry},
@@ -21,7 +20,7 @@ use crate::{
 };
 use fstone_model::{Better, Unit};
 use fstone_stats::{
-    Sample,
+    ALPHA, CONFIDENCE, Sample,
     compare::{Shift, detectable_shift, figures_needed, holm, independent_comparison, repeats_needed},
 };
 use std::collections::HashMap;
@@ -315,7 +314,7 @@ fn column(
 
 fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
     let sample = |entry: &Entry| Sample::new(entry.values.iter().map(|value| value.value).collect()).ok();
-    let found = independent_comparison(&sample(baseline)?, &sample(other)?);
+    let found = independent_comparison(&sample(baseline)?, &sample(other)?, CONFIDENCE);
     Some(Pair {
         p: found.test.p,
         adjusted_p: found.test.p,

@@ -5,18 +5,17 @@ use super::{
     outcomes::{OutcomeChange, Turn},
 };
 use crate::{
-    compare::ALPHA,
     number::{grouped, p_value},
     sentences::amount,
     text::{capitalised, counted, listing},
 };
-use fstone_stats::compare::Shift;
+use fstone_stats::{ALPHA, CONFIDENCE_TEXT, compare::Shift};
 
 /// More regressions than this are counted; the table has them all.
 const MAX_TOLD: usize = 4;
 
 /// Below every comparison: what no statistics of two runs can tell.
-pub const CAVEAT: &str = "Changes are shares of the figure before, with their 95 % intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
+pub const CAVEAT: &str = "Changes are shares of the figure before, with their intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";
 
 impl Verdict {
@@ -108,7 +107,7 @@ pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
         // Not lower, not higher: what is known of it.
         _ => {
             let (estimate, interval) = change(column, &pair);
-            format!("{estimate}, 95 % interval {interval}")
+            format!("{estimate}, {CONFIDENCE_TEXT} interval {interval}")
         }
     };
     let p = p_value(pair.adjusted_p);
@@ -217,7 +216,7 @@ fn hidden(comparison: &RunComparison<'_>) -> Option<String> {
         })
         .collect();
     let reach = reaches?.into_iter().reduce(f64::max).filter(|reach| reach.is_finite())?;
-    Some(format!("Where no difference was found, no 95 % interval reaches beyond {}.", self::reach(reach)))
+    Some(format!("Where no difference was found, no {CONFIDENCE_TEXT} interval reaches beyond {}.", self::reach(reach)))
 }
 
 /// What would have been found where nothing was, and what it costs to find the threshold.

@@ -1,6 +1,6 @@
 //! The answer in words, never stronger than the statistics.
 //!
-//! A row is called higher or lower only when the comparison found the two to differ; a percentage is the 95 % interval
+//! A row is called higher or lower only when the comparison found the two to differ; a percentage is the interval
 //! of the shift, not a ratio of means. Where too few trials could not have shown anything, that is said in place of
 //! "no difference".
 

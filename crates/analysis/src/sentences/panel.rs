@@ -9,7 +9,7 @@ use crate::{
     number::grouped,
     text::{counted, listing},
 };
-use fstone_stats::compare::Shift;
+use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 
 impl Teller<'_> {
     pub(super) fn only_row(&self) -> String {
@@ -20,7 +20,7 @@ impl Teller<'_> {
         let label = quoted(&self.analysis.rows[row].label);
         match entry.interval {
             Some(interval) => format!(
-                "In {}, {label} reached {} in the mean of {} (95 % interval {} to {}).",
+                "In {}, {label} reached {} in the mean of {} ({CONFIDENCE_TEXT} interval {} to {}).",
                 self.header(),
                 self.value(row),
                 counted(entry.values.len(), "trial"),
@@ -123,7 +123,7 @@ impl Teller<'_> {
             // Rounded up: it is a bound.
             let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
             format!(
-                "No pair's 95 % interval reaches beyond a difference of {} %.",
+                "No pair's {CONFIDENCE_TEXT} interval reaches beyond a difference of {} %.",
                 grouped(percent, usize::from(reach < 0.1))
             )
         });

@@ -5,7 +5,7 @@ use crate::{
     table::Entry,
     text::counted,
 };
-use fstone_stats::compare::Shift;
+use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 
 /// A name of several words in quotation marks, or nobody could tell where it ends.
 pub(super) fn quoted(name: &str) -> String {
@@ -58,7 +58,7 @@ pub fn in_words(scale: &Scale, entry: &Entry) -> String {
     let trials = counted(entry.values.len(), "trial");
     match entry.interval {
         Some(interval) => format!(
-            "{} (95 % interval {} to {}, mean of {trials})",
+            "{} ({CONFIDENCE_TEXT} interval {} to {}, mean of {trials})",
             scale.with_unit(mean),
             scale.number(interval.low),
             scale.with_unit(interval.high),

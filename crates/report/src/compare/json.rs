@@ -106,7 +106,7 @@ pub struct SamplePart {
     pub mean: Option<f64>,
     /// Their median.
     pub median: Option<f64>,
-    /// The 95 % interval of the mean.
+    /// The published interval of the mean.
     pub interval: Option<Interval>,
 }
 

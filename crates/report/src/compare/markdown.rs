@@ -7,6 +7,7 @@ use crate::{
     number::p_value,
 };
 use fstone_model::Better;
+use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT};
 
 /// A comparison as Markdown. Ends with a line feed.
 #[must_use]
@@ -46,7 +47,7 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
         output.push_str(&fold("Not compared", &unmatched));
     }
     output.push_str(&format!(
-        "{} Rank tests, Holm-corrected to 5 % over {}.\n",
+        "{} Rank tests, Holm-corrected to {ALPHA_TEXT} over {}.\n",
         escape(CAVEAT),
         crate::text::counted(comparison.compared(), "pair")
     ));
@@ -58,7 +59,8 @@ fn fold(summary: &str, body: &str) -> String {
 }
 
 fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
-    let heads = ["row", "figure", "before", "after", "change", "95 % interval", "p", "verdict"];
+    let interval = format!("{CONFIDENCE_TEXT} interval");
+    let heads = ["row", "figure", "before", "after", "change", &interval, "p", "verdict"];
     let mut output = head(&heads.map(str::to_owned), 2);
     for (column, figure) in figures {
         let arrow = match column.better {

@@ -6,6 +6,7 @@ use crate::{
     terminal::grid::{Grid, GridColumn, GridRow, Style},
     text::{width, wrap},
 };
+use fstone_stats::CONFIDENCE_TEXT;
 
 /// A comparison as terminal text. Ends with a line feed.
 #[must_use]
@@ -98,7 +99,7 @@ fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
             grid_column("before", figures.iter().map(|figure| mean(&figure.baseline)).collect()),
             grid_column("after", figures.iter().map(|figure| mean(&figure.other)).collect()),
             grid_column("change", estimates),
-            grid_column("95 %", intervals),
+            grid_column(CONFIDENCE_TEXT, intervals),
             grid_column(
                 "verdict",
                 figures.iter().map(|figure| (figure.verdict.word().to_owned(), verdict(figure.verdict))).collect(),

@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis,
-    analysis::{MAX_COMPARED_ROWS, touched},
+    analysis::{MAX_COMPARED_ROWS, PanelComparison, touched},
     number::grouped,
     text::{counted, line, listing},
 };
@@ -10,12 +10,17 @@ use fstone_model::{
     Better, Cell,
     study::{DeviceSpec, Order},
 };
+use fstone_stats::{
+    ALPHA_TEXT, CONFIDENCE_TEXT,
+    compare::Basis,
+    outliers::{THRESHOLD, small_sample_threshold},
+};
 
 pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     let plan = &analysis.dataset.run.plan;
     let repeats = match (plan.repeats.min, plan.repeats.max, plan.repeats.until) {
         (min, max, Some(until)) if min < max => format!(
-            "Each of the {} is tried {min} to {max} times: until the half-width of its 95 % interval is below {} % of \
+            "Each of the {} is tried {min} to {max} times: until the half-width of its {CONFIDENCE_TEXT} interval is below {} % of \
              the value. Looking after every trial costs confidence, which wider intervals pay back.",
             counted(plan.cells.len(), "row"),
             grouped(until * 100.0, usize::from(until < 0.1)),
@@ -41,19 +46,55 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     let mut lines = vec![
         repeats,
         order,
-        "Figures are means of completed trials. The interval is the 95 % confidence interval of the mean: on each side \
-         the farther of Student’s and a bias-corrected bootstrap (BCa, 2,000 resamples, seeded) stretched for small samples."
-            .to_owned(),
         format!(
-            "Rows are compared in pairs by rank tests (Mann–Whitney, or signed ranks over the blocks), corrected by Holm’s \
-             method within a column{}, so that in at most 5 % of tables any pair is called different by mistake. \
-             Differences are Hodges–Lehmann shifts with 95 % intervals. More than {MAX_COMPARED_ROWS} rows are not compared.",
-            if analysis.structure.panels.len() > 1 { " and block of rows" } else { "" },
+            "Figures are means of completed trials: geometric for positive quantities, which are compared by ratios, arithmetic for \
+             shares and for what can be zero. Rows and blocks are fitted by least squares, so what a block did to all rows is in \
+             no comparison. ± is the {CONFIDENCE_TEXT} interval of a row over the blocks of this run; where two do not overlap, \
+             the rows differ.",
         ),
-        "No trial is left out. Trials far from the others of their row (modified z-score above 3.5) are marked.".to_owned(),
+        compared(analysis),
+        format!(
+            "No trial is left out. Trials far from the others of their row are marked: beyond a modified z-score of {THRESHOLD}, \
+             and of up to {} in rows of fewer than ten.",
+            small_sample_threshold(),
+        ),
     ];
     lines.extend(drift(analysis));
     lines
+}
+
+/// How rows were compared, in the words of what was used.
+fn compared(analysis: &Analysis<'_>) -> String {
+    let used = |basis: Basis| -> Vec<&str> {
+        let columns = analysis.columns.iter().zip(&analysis.comparisons);
+        let uses = |panel: &PanelComparison| panel.comparison.basis == basis;
+        columns
+            .filter(|(_, of)| of.panels.iter().flatten().any(uses))
+            .map(|(column, _)| column.header.as_str())
+            .collect()
+    };
+    let within = if analysis.structure.panels.len() > 1 { "column and block of rows" } else { "column" };
+    let mut text = format!(
+        "All pairs of rows within a {within} are compared at once by Tukey’s studentised range, each row’s scatter moderated by that \
+         of all, so that in at most {ALPHA_TEXT} of tables any pair is called different by mistake; differences have intervals that \
+         hold together with {CONFIDENCE_TEXT}. More than {MAX_COMPARED_ROWS} rows are not compared.",
+    );
+    let ranks = used(Basis::Ranks);
+    if !ranks.is_empty() {
+        text.push_str(&format!(
+            " In {} the figures are too far from normal for that: exact rank tests within blocks (Mann–Whitney, signed ranks) with \
+             Hodges–Lehmann shifts took over.",
+            line(&listing(&ranks)),
+        ));
+    }
+    let exact = used(Basis::Exact);
+    if !exact.is_empty() {
+        text.push_str(&format!(
+            " In {} nothing varies within a row, so figures are compared as such.",
+            line(&listing(&exact))
+        ));
+    }
+    text
 }
 
 /// What a trial starts from.

@@ -6,6 +6,7 @@ use super::{
     lines, rows,
 };
 use crate::{Analysis, analysis::in_words, text::counted};
+use fstone_stats::CONFIDENCE_TEXT;
 
 /// A grouped bar plot has no more bars than this.
 const MAX_BARS: usize = 24;
@@ -101,12 +102,18 @@ fn form(analysis: &Analysis<'_>, low: f64) -> Form {
 
 fn caption(analysis: &Analysis<'_>, column: usize, form: Form, shown: &[usize], cut: bool) -> String {
     let rough = shown.iter().any(|row| analysis.rows[*row].entries[column].is_unreliable());
-    let dashed = if rough { ", dashed where fewer than 5 trials make it rough" } else { "" };
+    let dashed = if rough { ", dashed where too few trials make it rough" } else { "" };
     let mut caption = match form {
-        Form::Dots => format!("Each row: the mean and its 95 % interval{dashed}; below, every single trial."),
-        Form::Bars => format!("Bars are means, whiskers their 95 % intervals{dashed}, points single trials."),
+        Form::Dots => {
+            format!("Each row: the mean and its {CONFIDENCE_TEXT} interval{dashed}; below, every single trial.")
+        }
+        Form::Bars => {
+            format!("Bars are means, whiskers their {CONFIDENCE_TEXT} intervals{dashed}, points single trials.")
+        }
         Form::Lines => {
-            format!("Lines are means, bands and whiskers their 95 % intervals{dashed}, points single trials.")
+            format!(
+                "Lines are means, bands and whiskers their {CONFIDENCE_TEXT} intervals{dashed}, points single trials."
+            )
         }
     };
     if form == Form::Dots

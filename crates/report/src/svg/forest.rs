@@ -13,7 +13,7 @@ use crate::{
     text::xml,
 };
 use fstone_model::Better;
-use fstone_stats::compare::Shift;
+use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 
 const TEXT: f64 = 12.0;
 const STRIP: f64 = 24.0;
@@ -110,5 +110,5 @@ fn description(rows: &[(&ComparedFigure, Shift)], column: &ComparedColumn) -> St
             format!("{} {} % ({low} to {high}), {}", figure.label, percent(shift.estimate), figure.verdict.word())
         })
         .collect();
-    format!("Change of {} with its 95 % interval: {}", column.header, told.join("; "))
+    format!("Change of {} with its {CONFIDENCE_TEXT} interval: {}", column.header, told.join("; "))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::table::Blocking;
+use super::result::Blocking;
 use crate::Sample;
 use crate::sample::{median_in_place, variance};
 
@@ -22,19 +22,7 @@ pub(super) struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     /// `None` for independent samples.
     pub(super) fn new(samples: &'a [Sample], blocking: Blocking<'_>) -> Option<Self> {
-        let blocks: Vec<Vec<usize>> = match blocking {
-            Blocking::Independent => return None,
-            Blocking::Complete => samples.iter().map(|sample| (0..sample.n()).collect()).collect(),
-            Blocking::Blocks(blocks) => blocks.to_vec(),
-        };
-        assert_eq!(blocks.len(), samples.len(), "one list of blocks for every sample");
-        for (sample, blocks) in samples.iter().zip(&blocks) {
-            assert_eq!(blocks.len(), sample.n(), "one block for every figure");
-            let mut distinct = blocks.clone();
-            distinct.sort_unstable();
-            distinct.dedup();
-            assert_eq!(distinct.len(), blocks.len(), "one trial of a cell in a block");
-        }
+        let blocks = blocking.of(samples)?;
         let deviations = samples.iter().zip(&blocks).map(|(s, b)| deviations(s, b)).collect();
         Some(Self { samples, blocks, deviations })
     }

@@ -1,29 +1,34 @@
 //! Comparing samples: is there a difference, how large, and which rows cannot be told apart.
 //!
-//! [`compare_all`] answers for a whole table. It uses rank tests, because one hung or cached trial
-//! must not decide a table, and Hodges–Lehmann shifts, because those are the same tests turned into
-//! intervals. [`permutation_test`] and [`sign_flip_test`] are there for questions about the mean.
+//! [`compare_all`] answers for a whole table: by means where the figures allow it, else by ranks. [`permutation_test`] and
+//! [`sign_flip_test`] are there for questions about one mean.
 //!
 //! Every difference is told as `other − baseline`, every δ is positive when `other` is larger.
 //! Which direction is better only the metric knows.
 
+mod additive;
 mod blocks;
+mod by_means;
+mod by_ranks;
 mod detectable;
 mod exact;
 mod holm;
 mod letters;
+mod normality;
+mod pair;
 mod permutation;
 mod rank_tests;
+mod result;
 mod shift;
 mod table;
 
+pub use by_ranks::compare_by_ranks;
 pub use detectable::{POWER, detectable_shift, figures_needed};
 pub use holm::holm;
 pub use letters::letters;
+pub use pair::{PairComparison, blocked_comparison, independent_comparison};
 pub use permutation::{DRAWN, Difference, MAX_ENUMERATED, PermutationTest, permutation_test, sign_flip_test};
 pub use rank_tests::{RankTest, mann_whitney, signed_rank};
+pub use result::{Basis, Blocking, Comparison, Level, PairTest, Pairwise, PowerNote, RowMean, Scale, repeats_needed};
 pub use shift::{Shift, blocked_relative_shift, blocked_shift, cliffs_delta, hodges_lehmann, relative_shift};
-pub use table::{
-    Blocking, Comparison, PairComparison, PairTest, Pairwise, PowerNote, SHIFT_CONFIDENCE, blocked_comparison,
-    compare_all, independent_comparison, repeats_needed,
-};
+pub use table::{compare_all, row_means};

@@ -32,7 +32,18 @@ impl Shift {
         logarithm.reversed().map(f64::exp_m1)
     }
 
-    fn map(self, increasing: impl Fn(f64) -> f64) -> Self {
+    /// The same with an interval that holds 0.
+    pub(super) fn reaching_none(self) -> Self {
+        let interval = Interval { low: self.interval.low.min(0.0), high: self.interval.high.max(0.0), ..self.interval };
+        Self { interval, ..self }
+    }
+
+    /// The same, one of many intervals that hold together with this confidence.
+    pub(super) fn claiming(self, confidence: f64) -> Self {
+        Self { interval: Interval { confidence, ..self.interval }, ..self }
+    }
+
+    pub(super) fn map(self, increasing: impl Fn(f64) -> f64) -> Self {
         Self { estimate: increasing(self.estimate), interval: self.interval.map(increasing) }
     }
 }

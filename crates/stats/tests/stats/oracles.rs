@@ -156,7 +156,7 @@ fn shifts_agree_with_numpy() {
     close(shift.interval.high, 7.3);
     close(shift.interval.confidence, 0.953_646_106_215_765_6);
     // The sorted Walsh averages and the 14th of each end.
-    let blocked = blocked_comparison(&pairs(&DIFFERENCES)).unwrap();
+    let blocked = blocked_comparison(&pairs(&DIFFERENCES), 0.95).unwrap();
     close(blocked.shift.estimate, 0.661_25);
     close(blocked.shift.interval.low, 0.0385);
     close(blocked.shift.interval.high, 1.417);

@@ -8,7 +8,7 @@ use fstone_stats::drift::drift_of_sample;
 use fstone_stats::interval::{Statistic, bca};
 use fstone_stats::outliers::outliers;
 use fstone_stats::series::{ChangePointOptions, change_points};
-use fstone_stats::{Blocking, Sample, compare_all, interval95};
+use fstone_stats::{Blocking, Level, Sample, Scale, compare_all, interval95};
 use proptest::prelude::*;
 
 /// Figures on a coarse grid, so that ties are common.
@@ -153,7 +153,7 @@ proptest! {
             .map(|(i, row)| moved(row, 1.0, (i as u32 * spread) as f64))
             .collect();
         let blocking = if blocked { Blocking::Complete } else { Blocking::Independent };
-        let table = compare_all(&rows, 0.05, blocking);
+        let table = compare_all(&rows, Scale::Ratios, Level::FIXED, blocking);
         prop_assert_eq!(table.pairs.len(), rows.len() * (rows.len() - 1) / 2);
         let letters = table.letters.as_ref().unwrap();
         for pair in &table.pairs {

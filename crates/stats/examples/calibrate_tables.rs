@@ -1,0 +1,215 @@
+//! False alarms, coverage and power of whole tables, by simulation. Prints Markdown tables.
+//!
+//! `cargo run --release -p fstone-stats --example calibrate_tables [tables]`
+
+mod support;
+
+use fstone_stats::compare::{Basis, Pairwise, compare_by_ranks};
+use fstone_stats::{Blocking, Level, Sample, Scale, compare_all};
+use support::Simulation;
+
+/// How the figures of a table come about: rows in complete blocks, in a shuffled order within each.
+struct Source {
+    name: &'static str,
+    scale: Scale,
+    /// The noise of a row (of so many), before it is put on its scale.
+    noise: fn(&mut Simulation, usize, usize) -> f64,
+    /// How far figures rise from the first trial to the last.
+    rise: f64,
+}
+
+/// Student's t with three degrees of freedom.
+fn t3(s: &mut Simulation) -> f64 {
+    let squares: f64 = (0..3).map(|_| s.normal().powi(2)).sum();
+    s.normal() / (squares / 3.0).sqrt()
+}
+
+fn sources() -> Vec<Source> {
+    let ratios = |name, noise| Source { name, scale: Scale::Ratios, noise, rise: 0.0 };
+    vec![
+        Source { name: "normal, 10 points", scale: Scale::Differences, noise: |s, _, _| 10.0 * s.normal(), rise: 0.0 },
+        Source { name: "t₃, 10 points", scale: Scale::Differences, noise: |s, _, _| 10.0 * t3(s), rise: 0.0 },
+        Source {
+            name: "exponential, 10 points",
+            scale: Scale::Differences,
+            noise: |s, _, _| -10.0 * s.uniform().ln(),
+            rise: 0.0,
+        },
+        ratios("lognormal, σ = 0.2", |s, _, _| 0.2 * s.normal()),
+        ratios("lognormal, σ = 1", |s, _, _| s.normal()),
+        ratios("normal, 10 % (not lognormal)", |s, _, _| (1.0 + 0.1 * s.normal()).max(0.01).ln()),
+        ratios("log of t₃, scaled to 0.2", |s, _, _| 0.2 * t3(s)),
+        Source {
+            name: "lognormal, σ = 0.1, rising by 43 %",
+            scale: Scale::Ratios,
+            noise: |s, _, _| 0.1 * s.normal(),
+            rise: 0.43,
+        },
+        ratios("unequal: σ from 0.1 to 0.3", |s, row, rows| (0.1 + 0.2 * row as f64 / (rows - 1) as f64) * s.normal()),
+        ratios("unequal: σ = 0.2, one row 0.6", |s, row, _| if row == 0 { 0.6 } else { 0.2 } * s.normal()),
+    ]
+}
+
+/// A table; the first row's level is `factor` times the others'.
+fn table(s: &mut Simulation, source: &Source, (rows, blocks): (usize, usize), factor: f64) -> Vec<Sample> {
+    let mut figures = vec![Vec::with_capacity(blocks); rows];
+    for block in 0..blocks {
+        let shared = 0.1 * s.normal();
+        let mut order: Vec<(f64, usize)> = (0..rows).map(|row| (s.uniform(), row)).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (place, (_, row)) in order.into_iter().enumerate() {
+            let time = (block * rows + place) as f64 / (blocks * rows - 1) as f64;
+            let noise = (source.noise)(s, row, rows);
+            let level = if row == 0 { factor } else { 1.0 };
+            figures[row].push(match source.scale {
+                Scale::Ratios => 100.0 * level * (shared + noise + source.rise.ln_1p() * time).exp(),
+                Scale::Differences => 100.0 * level + 10.0 * shared + noise,
+            });
+        }
+    }
+    figures.into_iter().map(|values| Sample::new(values).unwrap()).collect()
+}
+
+fn per_cent(part: usize, of: usize) -> f64 {
+    100.0 * part as f64 / of as f64
+}
+
+fn any(pairs: &[Pairwise]) -> usize {
+    usize::from(pairs.iter().any(|pair| pair.differs))
+}
+
+fn false_alarms_and_coverage(tables: usize) {
+    println!("### Equal rows: tables in which any two are called different, and what intervals hold\n");
+    println!(
+        "{tables} tables each. Pairs: tables in which the intervals of all pairs hold the truth. Ranks: tables that"
+    );
+    println!("rank tests decided.\n");
+    println!("| figures | rows | blocks | false alarms | by rank tests alone | pairs | ranks |");
+    println!("|---|--:|--:|--:|--:|--:|--:|");
+    for source in sources() {
+        for rows in [2, 5, 9] {
+            for blocks in [3, 5, 10] {
+                let mut s = Simulation::new((rows * 100 + blocks) as u64);
+                let (mut alarms, mut by_ranks, mut held, mut ranks) = (0, 0, 0, 0);
+                for _ in 0..tables {
+                    let samples = table(&mut s, &source, (rows, blocks), 1.0);
+                    let found = compare_all(&samples, source.scale, Level::FIXED, Blocking::Complete);
+                    alarms += any(&found.pairs);
+                    by_ranks += any(&compare_by_ranks(&samples, Level::FIXED, Blocking::Complete));
+                    held += usize::from(found.pairs.iter().all(|pair| pair.shift.interval.contains(0.0)));
+                    ranks += usize::from(found.basis == Basis::Ranks);
+                }
+                println!(
+                    "| {} | {rows} | {blocks} | {:.1} % | {:.1} % | {:.1} % | {:.0} % |",
+                    source.name,
+                    per_cent(alarms, tables),
+                    per_cent(by_ranks, tables),
+                    per_cent(held, tables),
+                    per_cent(ranks, tables),
+                );
+            }
+        }
+    }
+    println!();
+}
+
+/// How often the interval of a row holds the row's level, with the blocks of the run as they were.
+fn coverage_of_rows(tables: usize) {
+    println!("### The interval of a row\n");
+    println!("{tables} tables each: how often it holds the row's level times what the blocks did to all rows.\n");
+    println!("| figures | rows | 3 blocks | 5 blocks | 10 blocks |");
+    println!("|---|--:|--:|--:|--:|");
+    for source in sources().into_iter().filter(|source| source.rise == 0.0 && source.scale == Scale::Ratios) {
+        for rows in [2, 5, 9] {
+            print!("| {} | {rows} |", source.name);
+            for blocks in [3, 5, 10] {
+                let mut s = Simulation::new((rows * 100 + blocks) as u64);
+                let mut held = 0;
+                for _ in 0..tables {
+                    // Without shared effects the level is known: that of the noise's own mean.
+                    let samples: Vec<Sample> = (0..rows)
+                        .map(|row| {
+                            let draw = |_| (source.noise)(&mut s, row, rows).exp();
+                            Sample::new((0..blocks).map(draw).collect()).unwrap()
+                        })
+                        .collect();
+                    let found = compare_all(&samples, source.scale, Level::FIXED, Blocking::Complete);
+                    let truth = if source.name.contains("not lognormal") { 0.994_95 } else { 1.0 };
+                    held += found.means.iter().filter(|row| row.interval.unwrap().contains(truth)).count();
+                }
+                print!(" {:.1} % |", per_cent(held, tables * rows));
+            }
+            println!();
+        }
+    }
+    println!();
+}
+
+fn power(tables: usize) {
+    println!("### One row that is larger than the rest\n");
+    println!(
+        "{tables} tables each, lognormal. Pair: called different from a row that was named before; some: from at least one of the others.\n"
+    );
+    println!(
+        "| factor | σ | rows | blocks | pair | some | by rank tests: pair | some | pair's interval holds the factor |"
+    );
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    let cases = [
+        (2.0, 0.2, 9, 3),
+        (2.0, 0.2, 9, 4),
+        (2.0, 0.2, 9, 5),
+        (2.0, 0.2, 5, 3),
+        (2.0, 0.2, 2, 5),
+        (1.5, 0.1, 9, 3),
+        (1.5, 0.2, 9, 10),
+        (1.2, 0.05, 9, 3),
+        (1.2, 0.1, 9, 10),
+        (1.05, 0.02, 9, 5),
+        (1.05, 0.02, 2, 10),
+        (1.05, 0.03, 2, 10),
+        (1.02, 0.01, 9, 10),
+    ];
+    let noises: [(f64, fn(&mut Simulation, usize, usize) -> f64); 6] = [
+        (0.01, |s, _, _| 0.01 * s.normal()),
+        (0.02, |s, _, _| 0.02 * s.normal()),
+        (0.03, |s, _, _| 0.03 * s.normal()),
+        (0.05, |s, _, _| 0.05 * s.normal()),
+        (0.1, |s, _, _| 0.1 * s.normal()),
+        (0.2, |s, _, _| 0.2 * s.normal()),
+    ];
+    for (factor, sigma, rows, blocks) in cases {
+        let noise = noises.iter().find(|(known, _)| *known == sigma).expect("in the list").1;
+        let source = Source { name: "", scale: Scale::Ratios, noise, rise: 0.0 };
+        let mut s = Simulation::new((rows * 100 + blocks) as u64);
+        let (mut pair, mut some, mut pair_by_ranks, mut some_by_ranks, mut held) = (0, 0, 0, 0, 0);
+        for _ in 0..tables {
+            let samples = table(&mut s, &source, (rows, blocks), factor);
+            let found = compare_all(&samples, source.scale, Level::FIXED, Blocking::Complete);
+            let of_first = |pairs: &[Pairwise]| pairs.iter().any(|pair| pair.baseline == 0 && pair.differs);
+            let last = found.pair(rows - 1, 0).unwrap();
+            pair += usize::from(last.differs);
+            some += usize::from(of_first(&found.pairs));
+            held += usize::from(last.relative.unwrap().interval.contains(factor - 1.0));
+            let ranks = compare_by_ranks(&samples, Level::FIXED, Blocking::Complete);
+            pair_by_ranks +=
+                usize::from(ranks.iter().any(|pair| (pair.baseline, pair.other) == (0, rows - 1) && pair.differs));
+            some_by_ranks += usize::from(of_first(&ranks));
+        }
+        println!(
+            "| {factor} | {sigma} | {rows} | {blocks} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % |",
+            per_cent(pair, tables),
+            per_cent(some, tables),
+            per_cent(pair_by_ranks, tables),
+            per_cent(some_by_ranks, tables),
+            per_cent(held, tables),
+        );
+    }
+    println!();
+}
+
+fn main() {
+    let tables = std::env::args().nth(1).map_or(4000, |n| n.parse().expect("a number"));
+    power(tables);
+    false_alarms_and_coverage(tables);
+    coverage_of_rows(tables);
+}

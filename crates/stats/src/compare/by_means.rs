@@ -1,0 +1,376 @@
+//! The rows of a table compared by their means: rows + blocks, and Tukey's studentised range.
+
+use super::additive::{Additive, Contrast};
+use super::normality::grossly_non_normal;
+use super::result::{Basis, Level, PairTest, Pairwise, RowMean, Scale};
+use super::shift::{Shift, cliffs_delta};
+use crate::Sample;
+use crate::distribution::{student_quantile, student_two_sided};
+use crate::interval::{Interval, IntervalMethod};
+use crate::range::StudentizedRange;
+
+/// What is known of a row's scatter is its own residuals and as much of all rows' as this many degrees of freedom are worth.
+///
+/// Rows that scatter alike lose little by it beside the pooled variance, and rows that do not are not given the others' scatter:
+/// the moderated variances of Smyth (Stat. Appl. Genet. Mol. Biol. 3, 2004), with the weight of the prior fixed, since a table has
+/// too few rows to estimate it. With it fixed no test has to choose between pooled and separate variances first; at three blocks
+/// such a test sees a row of three times the scatter once in seven. Chosen by simulation (docs/method/calibration.md): with more,
+/// false alarms grow where one row scatters much more than the rest, with less, few blocks find little.
+const SHARED_FREEDOM: f64 = 4.0;
+
+/// Figures that agree to this share of the largest do so but for rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// With fewer residual degrees of freedom than this, figures that agree may do so by chance.
+const MIN_EXACT_FREEDOM: f64 = 2.0;
+
+/// The fitted table.
+pub(super) struct Means<'a> {
+    samples: &'a [Sample],
+    scale: Scale,
+    level: Level,
+    model: Additive,
+    /// Of each row: its variance, and the degrees of freedom of that.
+    variances: Vec<(f64, f64)>,
+    exact: bool,
+    largest: f64,
+}
+
+/// A contrast with its standard error and the degrees of freedom of that.
+struct Known {
+    estimate: f64,
+    error: f64,
+    freedom: f64,
+}
+
+impl<'a> Means<'a> {
+    /// `blocks`: the block of each figure; `None` for independent samples.
+    pub(super) fn fit(samples: &'a [Sample], scale: Scale, level: Level, blocks: Option<&[Vec<usize>]>) -> Self {
+        Self::fit_sharing(SHARED_FREEDOM, samples, scale, level, blocks)
+    }
+
+    fn fit_sharing(
+        shared: f64,
+        samples: &'a [Sample],
+        scale: Scale,
+        level: Level,
+        blocks: Option<&[Vec<usize>]>,
+    ) -> Self {
+        let all_positive = samples.iter().all(|sample| sample.min() > 0.0);
+        let scale = if all_positive { scale } else { Scale::Differences };
+        let figures: Vec<Vec<f64>> = samples
+            .iter()
+            .map(|sample| match scale {
+                Scale::Ratios => sample.values().iter().map(|v| v.ln()).collect(),
+                Scale::Differences => sample.values().to_vec(),
+            })
+            .collect();
+        let one_block: Vec<Vec<usize>> = samples.iter().map(|sample| vec![0; sample.n()]).collect();
+        // A row by itself shows nothing of its blocks, and rows that share none cannot be compared within them.
+        let blocks = blocks.filter(|_| samples.len() > 1).and_then(|blocks| Additive::fit(&figures, blocks));
+        let model = blocks.or_else(|| Additive::fit(&figures, &one_block)).expect("one block connects all rows");
+        let largest = figures.iter().flatten().fold(0.0, |largest: f64, v| largest.max(v.abs()));
+        let still = model.residuals.iter().all(|residual| residual.abs() <= ROUNDING * largest);
+        let exact = still && model.freedom >= MIN_EXACT_FREEDOM;
+        let squares: f64 = model.of_rows.iter().map(|(squares, _)| squares).sum();
+        let pooled = squares / model.freedom;
+        let moderated = |&(squares, freedom): &(f64, f64)| {
+            let freedom = shared + freedom;
+            ((shared * pooled + squares) / freedom, freedom)
+        };
+        let variances = model.of_rows.iter().map(moderated).collect();
+        Self { samples, scale, level, model, variances, exact, largest }
+    }
+
+    pub(super) fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    pub(super) fn basis(&self) -> Basis {
+        if self.exact { Basis::Exact } else { Basis::Means }
+    }
+
+    /// Whether ranks are the better judge of these figures.
+    pub(super) fn is_grossly_non_normal(&self) -> bool {
+        let deviations = self
+            .samples
+            .iter()
+            .zip(&self.variances)
+            .flat_map(|(sample, (variance, _))| std::iter::repeat_n(variance.sqrt(), sample.n()));
+        let scores: Vec<f64> =
+            self.model.residuals.iter().zip(deviations).map(|(residual, deviation)| residual / deviation).collect();
+        !self.exact && self.model.freedom >= 1.0 && grossly_non_normal(&scores)
+    }
+
+    /// Every pair of rows.
+    pub(super) fn pairs(&self) -> Vec<Pairwise> {
+        let rows = self.samples.len();
+        if rows < 2 {
+            return Vec::new();
+        }
+        let range = StudentizedRange::new(rows);
+        let means: Vec<Known> = (0..rows).map(|row| self.know(self.model.mean(row))).collect();
+        let mut pairs = Vec::with_capacity(rows * (rows - 1) / 2);
+        for baseline in 0..rows {
+            for other in baseline + 1..rows {
+                pairs.push(self.pair(&range, &means, baseline, other));
+            }
+        }
+        pairs
+    }
+
+    /// What each row comes to; `different` says which pairs are called so.
+    pub(super) fn means(&self, different: impl Fn(usize, usize) -> bool) -> Vec<RowMean> {
+        let known: Vec<Known> = (0..self.samples.len()).map(|row| self.know(self.model.mean(row))).collect();
+        let mut arms: Vec<f64> = known.iter().map(|row| self.student(row) * row.error).collect();
+        for i in 0..known.len() {
+            for j in i + 1..known.len() {
+                let (apart, errors) = ((known[i].estimate - known[j].estimate).abs(), known[i].error + known[j].error);
+                // As wide as the comparison is unsure: intervals with a gap between them would say what it does not (Hochberg,
+                // Weiss & Hart, JASA 77, 1982).
+                if !different(i, j) && errors > 0.0 {
+                    arms[i] = arms[i].max(known[i].error / errors * apart);
+                    arms[j] = arms[j].max(known[j].error / errors * apart);
+                }
+            }
+        }
+        known
+            .iter()
+            .zip(&arms)
+            .map(|(row, arm)| {
+                let method = if self.exact { IntervalMethod::Constant } else { IntervalMethod::Student };
+                let known = self.exact || self.model.freedom >= 1.0;
+                let ends = self.interval(row.estimate, *arm, row.freedom, method);
+                RowMean {
+                    estimate: self.back(row.estimate),
+                    interval: known.then(|| Interval { low: self.back(ends.low), high: self.back(ends.high), ..ends }),
+                }
+            })
+            .collect()
+    }
+
+    fn student(&self, known: &Known) -> f64 {
+        if known.error > 0.0 { student_quantile(1.0 - self.level.nominal / 2.0, known.freedom) } else { 0.0 }
+    }
+
+    fn pair(&self, range: &StudentizedRange, means: &[Known], baseline: usize, other: usize) -> Pairwise {
+        let known = self.know(self.model.difference(baseline, other));
+        let size = known.estimate.abs();
+        let can_differ = self.exact || self.model.freedom >= 1.0;
+        let (test, p, adjusted_p, critical) = if self.exact {
+            let p = if size > ROUNDING * self.largest { 0.0 } else { 1.0 };
+            (PairTest::Exact, p, p, 0.0)
+        } else if can_differ && known.error > 0.0 {
+            let t = size / known.error;
+            let tukey = range.upper(t * 2_f64.sqrt(), known.freedom);
+            let critical = range.critical(self.level.nominal, known.freedom) / 2_f64.sqrt();
+            let alone = student_two_sided(t, known.freedom);
+            // Of two rows they are the same but for rounding.
+            (PairTest::Tukey, alone, tukey.max(alone), critical)
+        } else {
+            (PairTest::Tukey, 1.0, 1.0, f64::INFINITY)
+        };
+        let arm = if critical == 0.0 { 0.0 } else { critical * known.error };
+        let differs = if self.exact { p == 0.0 } else { can_differ && size > arm };
+        let method = if self.exact { IntervalMethod::Constant } else { IntervalMethod::Tukey };
+        // A difference that is none but for rounding is none.
+        let estimate = if self.exact && !differs { 0.0 } else { known.estimate };
+        let interval = self.interval(estimate, arm.min(f64::MAX), known.freedom, method);
+        let of_scale = Shift { estimate, interval };
+        let (shift, relative) = match self.scale {
+            Scale::Ratios => {
+                let relative = of_scale.map(f64::exp_m1);
+                let reference = means[baseline].estimate.exp();
+                (relative.map(|share| (share * reference).min(f64::MAX)), Some(relative))
+            }
+            Scale::Differences => (of_scale, self.ratio(&known, &means[baseline], &means[other], critical)),
+        };
+        let bounded = |shift: &Shift| shift.interval.low.is_finite() && shift.interval.high.is_finite();
+        Pairwise {
+            baseline,
+            other,
+            test,
+            p,
+            adjusted_p: self.level.adjusted(adjusted_p),
+            differs,
+            can_differ,
+            shift,
+            relative: relative.filter(|shift| can_differ && bounded(shift)),
+            cliffs_delta: cliffs_delta(&self.samples[baseline], &self.samples[other]),
+        }
+    }
+
+    /// The ratio of two means on the scale of differences, less 1 (Fieller, JRSS B 16, 1954): all ratios ρ for which
+    /// other − ρ · baseline is not told apart from 0. `None` where the baseline itself is not.
+    fn ratio(&self, pair: &Known, baseline: &Known, other: &Known, critical: f64) -> Option<Shift> {
+        let (a, b) = (other.estimate, baseline.estimate);
+        if a <= 0.0 || b <= 0.0 || !critical.is_finite() {
+            return None;
+        }
+        let (of_a, of_b) = (other.error.powi(2), baseline.error.powi(2));
+        let common = (of_a + of_b - pair.error.powi(2)) / 2.0;
+        let squared = critical * critical;
+        let leading = b * b - squared * of_b;
+        if leading <= 0.0 {
+            return None;
+        }
+        let middle = (a * b - squared * common) / leading;
+        let rest = (a * a - squared * of_a) / leading;
+        let arm = (middle * middle - rest).max(0.0).sqrt();
+        let method = if self.exact { IntervalMethod::Constant } else { IntervalMethod::Tukey };
+        let interval = self.interval(middle - 1.0, arm, pair.freedom, method);
+        Some(Shift { estimate: a / b - 1.0, interval })
+    }
+
+    fn know(&self, contrast: Contrast) -> Known {
+        let terms = || contrast.weights.iter().zip(&self.variances).map(|(weight, (variance, _))| weight * variance);
+        let variance: f64 = terms().sum();
+        let spread: f64 = terms().zip(&self.variances).map(|(term, (_, freedom))| term * term / freedom).sum();
+        // Satterthwaite (Biometrics Bulletin 2, 1946); never more than all residuals have.
+        let freedom = (variance * variance / spread).min(self.model.freedom);
+        let exact = self.exact || variance <= 0.0 || !variance.is_finite();
+        Known {
+            estimate: contrast.estimate,
+            error: if exact { 0.0 } else { variance.sqrt() },
+            freedom: if exact { self.model.freedom } else { freedom },
+        }
+    }
+
+    fn interval(&self, center: f64, arm: f64, freedom: f64, method: IntervalMethod) -> Interval {
+        let n = freedom.max(0.0).round() as usize + 1;
+        Interval { low: center - arm, high: center + arm, confidence: 1.0 - self.level.alpha, method, n }
+    }
+
+    /// From the scale of the analysis to the metric's.
+    fn back(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Ratios => value.exp(),
+            Scale::Differences => value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Weighs the pooled variance so much that nothing else counts: what R and statsmodels do.
+    const POOLED: f64 = 1e15;
+
+    fn samples(rows: &[&[f64]]) -> Vec<Sample> {
+        rows.iter().map(|row| Sample::new(row.to_vec()).unwrap()).collect()
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 2e-6 * expected.abs().max(1.0), "{found} is not {expected}");
+    }
+
+    /// R's documentation of `TukeyHSD`: `aov(breaks ~ wool + tension, data = warpbreaks)`, the wools as blocks.
+    #[test]
+    fn agrees_with_tukey_hsd_of_r() {
+        let low = [26., 30., 54., 25., 70., 52., 51., 26., 67., 27., 14., 29., 19., 29., 31., 41., 20., 44.];
+        let medium = [18., 21., 29., 17., 12., 18., 35., 30., 36., 42., 26., 19., 16., 39., 28., 21., 39., 29.];
+        let high = [36., 21., 24., 18., 10., 43., 28., 15., 26., 20., 21., 24., 17., 13., 15., 15., 16., 28.];
+        let rows = samples(&[&low, &medium, &high]);
+        let wools: Vec<usize> = (0..18).map(|figure| figure / 9).collect();
+        let blocks = vec![wools; 3];
+        let found = Means::fit_sharing(POOLED, &rows, Scale::Differences, Level::FIXED, Some(&blocks)).pairs();
+        let expected = [
+            (-10.0, -19.353_42, -0.646_579_3, 0.033_626_2),
+            (-14.722_222, -24.075_64, -5.368_801_5, 0.001_121_8),
+            (-4.722_222, -14.075_64, 4.631_198_5, 0.447_421_0),
+        ];
+        for (pair, (difference, low, high, p)) in found.iter().zip(expected) {
+            close(pair.shift.estimate, difference);
+            close(pair.shift.interval.low, low);
+            close(pair.shift.interval.high, high);
+            close(pair.adjusted_p, p);
+        }
+    }
+
+    /// statsmodels 0.15.0, ols("ln y ~ row + block") with four trials missing; scipy's studentized_range.
+    #[test]
+    fn unbalanced_blocks_agree_with_least_squares_of_statsmodels() {
+        let rows = samples(&[
+            &[93.8, 81.4, 119.7, 154.3],
+            &[147.8, 123.2, 157.7, 93.9, 213.8],
+            &[187.9, 227.5, 122.3, 251.8],
+            &[279.5, 305.3, 158.6],
+        ]);
+        let blocks = vec![vec![0, 1, 2, 4], vec![0, 1, 2, 3, 4], vec![1, 2, 3, 4], vec![0, 2, 3]];
+        let means = Means::fit_sharing(POOLED, &rows, Scale::Ratios, Level::FIXED, Some(&blocks));
+        assert_eq!(means.model.freedom, 8.0);
+        close(means.variances[0].0, 0.005_952_173_892_637_666);
+        let expected = [
+            (1.458_877_59, 1.231_965_06, 1.727_584_57, 0.000_442_112),
+            (1.969_606_02, 1.641_098_39, 2.363_872_82, 1.074_26e-5),
+            (2.677_758_49, 2.183_994_44, 3.283_154_21, 1.427_26e-6),
+            (1.350_083_12, 1.140_092_39, 1.598_751_52, 0.002_064_146),
+            (1.835_492_23, 1.519_674_75, 2.216_942_62, 3.175_20e-5),
+            (1.359_540_16, 1.108_848_38, 1.666_909_11, 0.005_730_48),
+        ];
+        for (pair, (ratio, low, high, p)) in means.pairs().iter().zip(expected) {
+            let relative = pair.relative.unwrap();
+            close(1.0 + relative.estimate, ratio);
+            close(1.0 + relative.interval.low, low);
+            close(1.0 + relative.interval.high, high);
+            close(pair.adjusted_p, p);
+        }
+        let last = means.know(means.model.mean(3));
+        close(last.estimate.exp(), 260.561_698_077);
+        close(last.error, 0.047_812_719_726);
+    }
+
+    /// The method of Games & Howell on R's `PlantGrowth`, by scipy's studentized_range.
+    #[test]
+    fn rows_by_themselves_agree_with_games_and_howell() {
+        let rows = samples(&[
+            &[4.17, 5.58, 5.18, 6.11, 4.50, 4.61, 5.17, 4.53, 5.33, 5.14],
+            &[4.81, 4.17, 4.41, 3.59, 5.87, 3.83, 6.03, 4.89, 4.32, 4.69],
+            &[6.31, 5.12, 5.54, 5.50, 5.37, 5.29, 4.92, 6.15, 5.80],
+        ]);
+        let found = Means::fit_sharing(0.0, &rows, Scale::Differences, Level::FIXED, None).pairs();
+        let expected = [
+            (-0.371, 0.474_554_922, -1.172_087_515),
+            (0.523_555_556, 0.102_993_776, -0.091_926_248),
+            (0.894_555_556, 0.021_518_752, 0.129_201_816),
+        ];
+        for (pair, (difference, p, low)) in found.iter().zip(expected) {
+            close(pair.shift.estimate, difference);
+            close(pair.adjusted_p, p);
+            close(pair.shift.interval.low, low);
+        }
+    }
+
+    #[test]
+    fn two_rows_in_blocks_are_the_paired_t_test() {
+        // scipy 1.16.3: ttest_rel([3.1, 4.0, 5.2, 4.4], [2.0, 3.5, 4.9, 3.0]).pvalue
+        let rows = samples(&[&[2.0, 3.5, 4.9, 3.0], &[3.1, 4.0, 5.2, 4.4]]);
+        let blocks = vec![(0..4).collect(), (0..4).collect()];
+        let pair = Means::fit(&rows, Scale::Differences, Level::FIXED, Some(&blocks)).pairs()[0];
+        close(pair.p, 0.04856685655980105);
+        close(pair.adjusted_p, 0.04856685655980105);
+    }
+
+    #[test]
+    fn a_ratio_of_differences_excludes_one_exactly_when_the_rows_differ() {
+        let near = samples(&[&[10.0, 11.0, 10.5, 10.2], &[11.9, 10.1, 11.0, 10.4]]);
+        let far = samples(&[&[10.0, 11.0, 10.5, 10.2], &[15.2, 16.3, 15.1, 15.9]]);
+        for (rows, differ) in [(near, false), (far, true)] {
+            let pair = Means::fit(&rows, Scale::Differences, Level::FIXED, None).pairs()[0];
+            let relative = pair.relative.unwrap();
+            assert_eq!((pair.differs, relative.interval.contains(0.0)), (differ, !differ));
+            close(relative.estimate, rows[1].mean() / rows[0].mean() - 1.0);
+        }
+        let around_zero = samples(&[&[-1.0, 2.0, 0.5], &[3.0, 4.0, 5.0]]);
+        assert_eq!(Means::fit(&around_zero, Scale::Ratios, Level::FIXED, None).pairs()[0].relative, None);
+    }
+
+    #[test]
+    fn a_single_trial_a_row_tells_nothing_and_claims_nothing() {
+        let rows = samples(&[&[1.0], &[100.0], &[3.0]]);
+        let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Some(&[vec![0], vec![0], vec![0]]));
+        assert!(means.pairs().iter().all(|pair| !pair.differs && !pair.can_differ && pair.relative.is_none()));
+        assert!(means.means(|_, _| false).iter().all(|row| row.interval.is_none()));
+    }
+}
