@@ -394,7 +394,7 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
         let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?}: write NAME=VALUE, like iops=500"))?;
         match name.trim() {
             "iops" => {
-                speed.iops = Some(value.trim().parse().map_err(|_| "iops has to be a whole number, like iops=500")?)
+                speed.iops = Some(value.trim().parse().map_err(|_| "iops has to be a whole number, like iops=500")?);
             }
             "bandwidth" => speed.bytes_per_second = Some(parse_bytes(value.trim().trim_end_matches("/s"))?),
             "latency" => speed.latency = Some(parse_duration(value.trim())?),

@@ -448,14 +448,19 @@ fn a_run_goes_into_a_bundle_and_back_and_every_figure_follows_from_it() {
 
     let verified = bench.succeed(&["verify", "two.fstone"]);
     assert!(verified.contains(&digest) && verified.contains("worked out again: 0 differ"), "{verified}");
-    assert!(bench.succeed(&["import", "two.fstone"]).contains("is run 3 here"));
-    let report = |run: &str| {
+    let known = bench.succeed(&["import", "two.fstone"]);
+    assert!(known.contains("is run 2, which is here already"), "{known}");
+    assert!(!bench.succeed(&["list", "runs"]).contains("two.fstone"), "it is counted once");
+    let elsewhere = Bench::new();
+    fs::copy(bench.path("two.fstone"), elsewhere.path("two.fstone")).expect("copied");
+    assert!(elsewhere.succeed(&["import", "two.fstone"]).contains("is run 1 here"));
+    let report = |bench: &Bench, run: &str| {
         let mut json: serde_json::Value =
             serde_json::from_str(&bench.succeed(&["report", run, "--format", "json"])).expect("JSON");
         json["run"]["id"] = 0.into();
         json
     };
-    assert_eq!(report("2"), report("3"), "an imported run is the run");
+    assert_eq!(report(&bench, "2"), report(&elsewhere, "1"), "an imported run is the run");
     assert_eq!(bench.run(&["compare", "2", "two.fstone"]).0, 2, "it is the same one");
 
     fs::write(bench.path("cut.fstone"), &fs::read(bench.path("two.fstone")).expect("read")[..900]).expect("written");

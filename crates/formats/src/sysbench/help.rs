@@ -39,14 +39,13 @@ pub fn help() -> String {
     );
     let supported = |option: &&Opt| option.treatment == Treatment::Supported;
     let is_old = |option: &&Opt| option.canonical != option.name || matches!(option.name, "test" | "max-requests");
-    let of_fileio = |option: &&Opt| option.name.starts_with("file-");
-    let sections: [(&str, &dyn Fn(&&Opt) -> bool); 3] = [
-        ("General options", &|option| !of_fileio(option) && !is_old(option)),
-        ("fileio options", &of_fileio),
-        ("Names of old", &is_old),
-    ];
-    for (head, is_in) in sections {
-        let options: Vec<&Opt> = OPTIONS.iter().filter(supported).filter(is_in).collect();
+    let section = |option: &&Opt| match () {
+        () if is_old(option) => "Names of old",
+        () if option.name.starts_with("file-") => "fileio options",
+        () => "General options",
+    };
+    for head in ["General options", "fileio options", "Names of old"] {
+        let options: Vec<&Opt> = OPTIONS.iter().filter(supported).filter(|option| section(option) == head).collect();
         let width = options.iter().map(|option| name(option).len()).max().unwrap_or(0);
         let _ = writeln!(out, "\n{head}:");
         for option in options {
