@@ -3,6 +3,7 @@
 mod choice;
 mod conformance;
 mod descriptors;
+mod every;
 mod faults;
 mod ffsb;
 mod ownership;

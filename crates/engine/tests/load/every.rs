@@ -1,0 +1,126 @@
+//! Every operation on every I/O engine, with descriptors of each thread's own and shared ones, while nothing else happens
+//! and while others make, remove and rename files.
+
+use crate::support::*;
+use fstone_engine::{LoadError, Ownership, RunOptions, Unobserved, verify};
+use fstone_model::Workload;
+use fstone_model::workload::*;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// How files are opened, and what else happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Surroundings {
+    /// Opened for each operation.
+    Opened,
+    OpenedAmongChurn,
+    /// Kept open, each thread its own.
+    Own,
+    /// Kept open and shared.
+    Shared,
+    SharedAmongChurn,
+}
+
+const ALL: [Surroundings; 5] = [
+    Surroundings::Opened,
+    Surroundings::OpenedAmongChurn,
+    Surroundings::Own,
+    Surroundings::Shared,
+    Surroundings::SharedAmongChurn,
+];
+
+const OPERATIONS: u64 = 40;
+
+fn load_of(operation: &Operation, io: IoSettings, surroundings: Surroundings) -> Workload {
+    let actions = match operation {
+        // There has to be a directory to be removed.
+        Operation::Rmdir => Actions::Sequence(vec![action(Operation::Mkdir), action(Operation::Rmdir)]),
+        other => mix(&[(1, action(other.clone()))]),
+    };
+    let mut threads = group(2, actions);
+    threads.stop = operations(OPERATIONS);
+    let churn = mix(&[
+        (1, action(Operation::Create { block_bytes: 4096, fsync: false })),
+        (1, action(Operation::Unlink)),
+        (1, action(Operation::Rename)),
+    ]);
+    let mut beside = ThreadGroup { name: "beside".into(), stop: operations(60), ..group(2, churn) };
+    let mut load = workload(fileset(100, 8192), threads, Stop::default());
+    load.filesets.push(Fileset { name: "elsewhere".into(), directory: "elsewhere".into(), ..fileset(1, 0) });
+    load.io = io;
+    load.final_sync = FinalSync::None;
+    load.on_error = ErrorPolicy::Continue;
+    if !matches!(surroundings, Surroundings::Opened | Surroundings::OpenedAmongChurn) {
+        load.phases[0].groups[0].open = OpenPolicy::KeepOpen;
+        beside.open = OpenPolicy::KeepOpen;
+    }
+    match surroundings {
+        Surroundings::Opened | Surroundings::Own => {}
+        Surroundings::OpenedAmongChurn | Surroundings::SharedAmongChurn => load.phases[0].groups.push(beside),
+        Surroundings::Shared => {
+            // Files that come and go anywhere make the phase own all descriptors.
+            let create = Action { fileset: Some(1), ..action(Operation::Create { block_bytes: 0, fsync: false }) };
+            beside.actions = mix(&[(1, create)]);
+            beside.stop = operations(1);
+            load.phases[0].groups.push(beside);
+        }
+    }
+    load
+}
+
+fn is_clean(load: &Workload, directory: &Path) -> bool {
+    let cancel = AtomicBool::new(false);
+    let ownership = Ownership::Marked;
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership };
+    let found = verify(load, directory, &options).expect("files can be read");
+    found.is_clean() && found.verified_bytes > 0
+}
+
+/// What a filesystem may lack.
+fn may_be_missing(operation: &Operation, text: &str) -> bool {
+    matches!(operation, Operation::Setxattr { .. } | Operation::Getxattr | Operation::Reflink)
+        && (text.starts_with("EOPNOTSUPP") || text.starts_with("EINVAL"))
+}
+
+#[test]
+fn every_operation_works_on_every_engine_in_all_surroundings() {
+    let pattern = Pattern::Random { distribution: Distribution::Uniform, align_bytes: 512 };
+    let moved = Transfer { extent: Extent::Bytes(2048), block_bytes: 2048, pattern, fsync: false };
+    let engines =
+        [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 1), (IoEngineKind::IoUring, 8), (IoEngineKind::Mmap, 1)];
+    let (mut checked, mut stamped) = (0, 0);
+    for (engine, queue_depth) in engines {
+        let io = IoSettings { engine, queue_depth, ..IoSettings::default() };
+        for operation in Operation::one_of_each(moved) {
+            for surroundings in ALL {
+                for with_stamps in [false, true] {
+                    let directory = in_memory();
+                    let mut load = load_of(&operation, io, surroundings);
+                    load.data.stamped = with_stamps;
+                    let report = match try_run(&load, directory.path(), 7) {
+                        Ok(report) => report,
+                        // What changes data without writing it cannot be stamped.
+                        Err(LoadError::Unsupported { .. }) if with_stamps => continue,
+                        Err(LoadError::Engine { .. }) => {
+                            eprintln!("skipped: {engine:?} is not to be had here");
+                            continue;
+                        }
+                        Err(error) => panic!("{operation:?} {io:?} {surroundings:?}: {error}"),
+                    };
+                    let what = format!("{operation:?} {io:?} {surroundings:?} stamped {with_stamps}");
+                    if let Some(error) = report.errors.first() {
+                        assert!(may_be_missing(&operation, &error.text), "{what}: {error:?}");
+                        continue;
+                    }
+                    let done: u64 =
+                        report.operations.iter().filter(|one| one.group == "group").map(|one| one.invocations).sum();
+                    assert_eq!(done, OPERATIONS, "{what}");
+                    assert!(!with_stamps || is_clean(&load, directory.path()), "{what}");
+                    checked += 1;
+                    stamped += u64::from(with_stamps);
+                }
+            }
+        }
+    }
+    assert!(checked > 300 && stamped > 100, "{checked} {stamped}");
+}
