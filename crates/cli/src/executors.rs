@@ -67,7 +67,7 @@ fn all_there(context: &Context, kernels: &[KernelSpec]) -> Result<(), Failure> {
         return Err(Failure::new(Exit::CannotHere, missing.join("\n")));
     }
     for words in missing {
-        eprintln!("{words}; its rows will be skipped");
+        terminal::tell(&format!("{words}; its rows will be skipped"));
     }
     Ok(())
 }
