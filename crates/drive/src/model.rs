@@ -1,6 +1,7 @@
 //! A model as a file: TOML, with a source for every parameter.
 
 use fstone_model::units::{parse_bytes, parse_duration};
+use std::fmt;
 use toml::{Table, Value};
 
 /// The models that are built in: name and text.
@@ -333,6 +334,14 @@ impl Model {
     /// The same as a whole number of nanoseconds, bytes or things.
     pub(crate) fn ns(&self, name: &str) -> u64 {
         self.number(name).round() as u64
+    }
+}
+
+/// Its name and every parameter, so that two that differ in anything are not taken for one.
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.name)?;
+        self.parameters.iter().try_for_each(|one| write!(f, " {}={}", one.name, one.written))
     }
 }
 

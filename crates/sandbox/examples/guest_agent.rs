@@ -7,6 +7,8 @@
 //! - `guest_agent disk KIND` makes a filesystem on an image, has a guest mount it over vhost-user, write a hundred
 //!   files with fsync, and prints what arrived at the disk.
 //! - `guest_agent qemu qemu:6.12 ext4` does the same in QEMU, with a kernel of the store.
+//! - `guest_agent exact KERNEL MODEL JOB [WORD]` has a guest whose time is simulated do a job of `jobs.rs` on a drive of
+//!   16 GiB, with the seed `GUEST_SEED`, and prints its result, its time and the hash of its requests.
 //! - `guest_agent speed` reads disks of known speed back, from inside a guest.
 
 #[path = "guest_agent/jobs.rs"]
@@ -14,7 +16,9 @@ mod jobs;
 #[path = "guest_agent/speed.rs"]
 mod speed;
 
+use fstone_drive::Model;
 use fstone_sandbox::agent;
+use fstone_sandbox::exact::{ExactEnd, ExactSpec};
 use fstone_sandbox::guest::{Guest, JobEnd};
 use fstone_sandbox::kernel::Store;
 use fstone_sandbox::qemu::{QemuSpec, probe_kvm};
@@ -24,6 +28,7 @@ use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -40,8 +45,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["kernel", "list"] => show(&store()?.list()?),
         ["echo", bytes] => echo(bytes.parse()?),
         ["qemu", name, kind] => qemu(name, kind),
+        ["exact", kernel, model, job, body @ ..] => exact(kernel, model, job, &body.join(" ")),
         ["speed"] => speed::measure(),
-        _ => Err("usage: guest_agent boot [N] | kernel add WHAT | kernel list | echo BYTES | disk KIND | qemu KERNEL FILESYSTEM | speed".into()),
+        _ => Err("usage: guest_agent boot [N] | kernel add WHAT | kernel list | echo BYTES | disk KIND | qemu KERNEL FILESYSTEM | exact KERNEL MODEL JOB | speed".into()),
     }
 }
 
@@ -71,6 +77,30 @@ fn job(guest: &mut Guest, kind: &str, body: &str) -> Result<String, Box<dyn Erro
         JobEnd::Stopped => Err(format!("{kind} {body}: stopped").into()),
         JobEnd::GuestEnded(ending) => Err(format!("{kind} {body}: {}\n{}", ending.describe(), ending.words()).into()),
     }
+}
+
+fn exact(kernel: &str, model: &str, job: &str, body: &str) -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let image = directory.path().join("image");
+    File::create(&image)?.set_len(16 << 30)?;
+    let model = Model::find(model)?;
+    let mut spec = ExactSpec::new(kernel, std::env::current_exe()?, image, directory.path(), model);
+    spec.seed = std::env::var("GUEST_SEED").map_or(Ok(0), |seed| seed.parse())?;
+    let report = spec.run(job, body.as_bytes(), &AtomicBool::new(false))?;
+    match &report.end {
+        ExactEnd::Done(result) => println!("{}", String::from_utf8_lossy(result)),
+        ExactEnd::GuestEnded(ending) => println!("{}\n{}", ending.describe(), ending.words()),
+        other => println!("{other:?}"),
+    }
+    println!("virtual {:?}, trace {}", report.virtual_time, report.trace);
+    println!("reads {}, writes {}", report.counters.reads, report.counters.writes);
+    let requests = report.counters.reads + report.counters.writes + report.counters.flushes;
+    let rate = requests as f64 / report.real_time.as_secs_f64();
+    eprintln!("real {:?}, {rate:.0} requests a second", report.real_time);
+    if std::env::var_os("GUEST_CONSOLE").is_some() {
+        eprintln!("{}", std::fs::read_to_string(&report.console_log)?);
+    }
+    Ok(())
 }
 
 fn boot(count: u32) -> Result<(), Box<dyn Error>> {

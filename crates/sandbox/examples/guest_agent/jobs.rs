@@ -65,6 +65,15 @@ impl Handler for Jobs {
             }
             "sequential" => sequential(&words),
             "command" => command(&words),
+            "timed-reads" => timed_reads(number(&words, 0)?),
+            "timed-filesystem" => timed_filesystem(words.first().copied().unwrap_or(""), context),
+            "stop-for-ever" => {
+                std::thread::park();
+                Ok(Vec::new())
+            }
+            "spin" => loop {
+                std::hint::black_box(0);
+            },
             "handler-panic" => panic!("as asked"),
             "kernel-panic" => fs::write("/proc/sysrq-trigger", "c").map_err(text).map(|()| Vec::new()),
             "abort" => std::process::abort(),
@@ -89,6 +98,66 @@ fn command(words: &[&str]) -> Answer {
     let [program, arguments @ ..] = words else { return Err("command PROGRAM ARGUMENTS".to_owned()) };
     let output = std::process::Command::new(program).args(arguments).output().map_err(text)?;
     if output.status.success() { Ok(output.stdout) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+/// So many reads of 4 KiB off the disk, one at a time; answers with the nanoseconds they took.
+fn timed_reads(count: u64) -> Answer {
+    let direct = i32::try_from(OFlags::DIRECT.bits()).map_err(text)?;
+    let file = OpenOptions::new().read(true).custom_flags(direct).open("/dev/vda").map_err(text)?;
+    let mut page = Box::new(Page([0; 4096]));
+    let start = Instant::now();
+    for at in 0..count {
+        file.read_exact_at(&mut page.0, at * 1_007 % 4_096 * 4096).map_err(text)?;
+    }
+    Ok(start.elapsed().as_nanos().to_string().into())
+}
+
+/// Makes a filesystem, fills it with files of which each tenth is made durable, reads them back cold, removes half, and
+/// checks it; answers with the nanoseconds of each.
+fn timed_filesystem(kind: &str, context: &Context<'_>) -> Answer {
+    const FILES: u64 = 300;
+    let mut told = String::new();
+    let mut timed = |what: &str, step: &mut dyn FnMut() -> Result<(), String>| {
+        let start = Instant::now();
+        step().map_err(|why| format!("{what}: {why}"))?;
+        told += &format!("{what} {}\n", start.elapsed().as_nanos());
+        Ok::<(), String>(())
+    };
+    let mkfs: &[&str] = match kind {
+        "btrfs" | "xfs" | "f2fs" => &["-f"],
+        "reiserfs" => &["-q", "-f", "-f"],
+        "jfs" => &["-q"],
+        "nilfs2" => &["-q", "-f"],
+        _ => &["-q", "-F"],
+    };
+    let program = format!("mkfs.{kind}");
+    timed("mkfs", &mut || command(&[&[program.as_str()], mkfs, &["/dev/vda"]].concat()).map(drop))?;
+    timed("mount", &mut || do_mount(&["/dev/vda", kind], context).map(drop))?;
+    let path = |index: u64| format!("{}/directory-{}/file-{index}", point(context), index % 7);
+    timed("write", &mut || {
+        for directory in 0..7 {
+            mkdir(format!("{}/directory-{directory}", point(context)), Mode::from(0o755)).map_err(text)?;
+        }
+        for index in 0..FILES {
+            let mut file = File::create(path(index)).map_err(text)?;
+            file.write_all(&vec![index as u8; 16 << 10]).map_err(text)?;
+            if index % 10 == 9 {
+                file.sync_all().map_err(text)?;
+            }
+        }
+        rustix::fs::sync();
+        Ok(())
+    })?;
+    timed("drop", &mut || fs::write("/proc/sys/vm/drop_caches", "3").map_err(text))?;
+    timed("read", &mut || (0..FILES).try_for_each(|index| fs::read(path(index * 7 % FILES)).map(drop).map_err(text)))?;
+    timed("remove", &mut || (0..FILES / 2).try_for_each(|index| fs::remove_file(path(index)).map_err(text)))?;
+    timed("unmount", &mut || unmount(point(context), UnmountFlags::empty()).map_err(text))?;
+    match kind {
+        "ext2" | "ext3" | "ext4" => timed("check", &mut || command(&["e2fsck", "-fn", "/dev/vda"]).map(drop))?,
+        "xfs" => timed("check", &mut || command(&["xfs_repair", "-n", "/dev/vda"]).map(drop))?,
+        _ => {}
+    }
+    Ok(told.into())
 }
 
 /// Files of 4 KiB, each made durable; answers with the nanoseconds it took.

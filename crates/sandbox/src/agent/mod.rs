@@ -9,6 +9,7 @@
 
 mod channel;
 mod disk;
+mod exact;
 mod modules;
 pub mod settings;
 mod setup;
@@ -43,7 +44,8 @@ pub trait Handler {
 /// What a handler can ask for while it runs a job.
 #[derive(Debug)]
 pub struct Context<'a> {
-    writer: &'a Writer,
+    /// Where the host listens; it does not to an exact guest.
+    writer: Option<&'a Writer>,
     settings: &'a Settings,
     job: u32,
 }
@@ -51,13 +53,16 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Tells the host how far the job is.
     pub fn progress(&self, text: impl Into<String>) {
-        send(self.writer, &Message::Progress { id: self.job, text: bounded(text.into()) });
+        if let Some(writer) = self.writer {
+            send(writer, &Message::Progress { id: self.job, text: bounded(text.into()) });
+        }
     }
 
     /// Puts lines into the trial's log; the beginning of each, should they be endless.
     pub fn log(&self, text: &str) {
+        let Some(writer) = self.writer else { return };
         for line in text.lines() {
-            send(self.writer, &Message::Log { text: bounded(line.to_owned()) });
+            send(writer, &Message::Log { text: bounded(line.to_owned()) });
         }
     }
 
@@ -83,12 +88,14 @@ fn send(writer: &Writer, message: &Message) {
 /// Whether this process is the agent of a guest. A binary that is both asks this first of all.
 #[must_use]
 pub fn is_agent() -> bool {
-    rustix::process::getpid().is_init() && std::env::var_os(settings::CHANNEL).is_some()
+    let is_told = |name| std::env::var_os(name).is_some();
+    rustix::process::getpid().is_init() && (is_told(settings::CHANNEL) || is_told(settings::EXACT))
 }
 
 /// Is the agent, until the guest powers off.
 pub fn main(handler: &mut dyn Handler) -> ! {
-    if let Err(problem) = serve(handler) {
+    let exact = std::env::var_os(settings::EXACT).is_some();
+    if let Err(problem) = if exact { exact::serve(handler) } else { serve(handler) } {
         // The console is all that is left to tell it.
         setup::print_on_console(&format!("fstone agent: {problem}\n"));
     }
@@ -115,7 +122,7 @@ fn serve(handler: &mut dyn Handler) -> Result<(), String> {
 
     while let Ok((id, kind, body)) = jobs.recv() {
         job.store(u64::from(id), Ordering::Release);
-        let context = Context { writer: &writer, settings: &settings, job: id };
+        let context = Context { writer: Some(&writer), settings: &settings, job: id };
         let result = catch_unwind(AssertUnwindSafe(|| handler.run(&kind, &body, &context)));
         drop(body);
         job.store(IDLE, Ordering::Release);

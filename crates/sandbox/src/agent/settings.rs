@@ -5,6 +5,9 @@ use std::path::PathBuf;
 /// The terminal or port that is the channel: `/dev/ttyS0`, or `virtio:NAME` for a named virtio-serial port.
 pub const CHANNEL: &str = "FSTONE_CHANNEL";
 
+/// Instead of a channel: the guest is an exact one.
+pub const EXACT: &str = "FSTONE_EXACT";
+
 /// The directory with `modules.dep`; absent when nothing is to be loaded.
 pub const MODULES: &str = "FSTONE_MODULES";
 

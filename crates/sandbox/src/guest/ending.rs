@@ -65,6 +65,8 @@ pub enum Waiting {
     Acceptance,
     /// To power off after bye.
     PowerOff,
+    /// Anything at all: it sleeps, and nothing will wake it.
+    Event,
 }
 
 /// What is known when a guest has ended.
@@ -146,6 +148,7 @@ impl Ending {
                     Waiting::Heartbeat => format!("the guest gave no sign of life for {waited}"),
                     Waiting::Job => format!("not done within {waited}, while the guest's heartbeat went on"),
                     Waiting::Acceptance => format!("the guest did not take its job within {waited}"),
+                    Waiting::Event => "every task of the guest waits, and nothing will happen any more".to_owned(),
                     Waiting::PowerOff => format!("the guest did not power off within {waited}"),
                 }
             }

@@ -16,7 +16,7 @@ pub use ending::{Ending, Waiting};
 use crate::frames::{FrameReader, FrameWriter, Hello, JobStatus, MAX_BODY_BYTES, Message, ReadError, WriteError};
 use crate::process::{Confinement, ProcessEnd, Supervised};
 use clock::ClockWatch;
-use ending::Evidence;
+pub(crate) use ending::Evidence;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::path::PathBuf;

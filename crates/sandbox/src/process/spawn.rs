@@ -69,6 +69,8 @@ pub(crate) struct Launch {
     pub(crate) directory: PathBuf,
     /// Descriptors the program gets, as (ours, the number it has there). Nothing else is inherited.
     pub(crate) descriptors: Vec<(OwnedFd, i32)>,
+    /// Whether its memory is to be laid out as always, and not at random.
+    pub(crate) fixed_addresses: bool,
     /// Where it may write; everywhere else it can only read.
     pub(crate) writable: Vec<Writable>,
 }
@@ -150,6 +152,11 @@ impl Launch {
 }
 
 impl Supervised {
+    /// Readable when it has ended.
+    pub(crate) const fn ended(&self) -> &OwnedFd {
+        &self.ended
+    }
+
     pub(crate) const fn confinement(&self) -> Confinement {
         self.confinement
     }
@@ -220,6 +227,7 @@ struct Prepared {
     descriptors: Vec<(OwnedFd, i32)>,
     /// Of what it may write, where the kernel can enforce that.
     ruleset: Option<OwnedFd>,
+    fixed_addresses: bool,
     uid_map: String,
     gid_map: String,
 }
@@ -228,13 +236,14 @@ struct Prepared {
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
 /// Where the child was when it failed; the first byte it writes to the report pipe.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     "map users for",
     "take the descriptors for",
     "enter the directory of",
     "execute",
     "set limits for",
     "limit the rights of",
+    "lay memory out the same each time (a container's seccomp profile may refuse personality(ADDR_NO_RANDOMIZE)) for",
 ];
 const STEP_MAP: u8 = 0;
 const STEP_DESCRIPTORS: u8 = 1;
@@ -242,6 +251,7 @@ const STEP_DIRECTORY: u8 = 2;
 const STEP_EXECUTE: u8 = 3;
 const STEP_LIMITS: u8 = 4;
 const STEP_RIGHTS: u8 = 5;
+const STEP_ADDRESSES: u8 = 6;
 
 impl Prepared {
     fn new(launch: Launch) -> Result<Self, SpawnError> {
@@ -276,6 +286,7 @@ impl Prepared {
             directory: c_string(launch.directory.into_os_string())?,
             descriptors,
             ruleset,
+            fixed_addresses: launch.fixed_addresses,
             uid_map: format!("{uid} {uid} 1"),
             gid_map: format!("{gid} {gid} 1"),
         })
@@ -366,6 +377,9 @@ impl Prepared {
                     || libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core) != 0
                 {
                     break 'failed STEP_LIMITS;
+                }
+                if self.fixed_addresses && libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0 {
+                    break 'failed STEP_ADDRESSES;
                 }
                 let mut none: libc::sigset_t = std::mem::zeroed();
                 libc::sigemptyset(&raw mut none);
@@ -463,6 +477,7 @@ mod tests {
             environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("GREETING".into(), "hello".into())],
             directory: "/".into(),
             descriptors: vec![(File::open("/dev/null").unwrap().into(), 0), (write, 1)],
+            fixed_addresses: false,
             writable: vec![Writable::Below("/dev/null".into())],
         };
         (launch, File::from(read))

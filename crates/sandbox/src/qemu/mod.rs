@@ -247,6 +247,7 @@ impl QemuSpec {
                 .to_vec(),
             directory,
             descriptors: vec![(null.into(), 0), (console_input, 1), (errors, 2), (theirs, command::CHANNEL)],
+            fixed_addresses: false,
         };
         let process = launch.spawn().map_err(BootError::from)?;
         let started = Started {

@@ -99,7 +99,7 @@ impl UmlSpec {
         let _ = fs::remove_dir_all(&control);
         fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
 
-        let preload = shim::install(&directory).map_err(BootError::host("write the ptrace shim"))?;
+        let preload = shim::preloads(&directory, false).map_err(BootError::host("write the ptrace shim"))?;
         if let Some(libraries) = &self.kernel.libraries {
             let link = directory.join(LOADER_LINK);
             let _ = fs::remove_file(&link);
@@ -118,6 +118,7 @@ impl UmlSpec {
             program,
             argv,
             environment: environment(&directory, preload, self.kernel.libraries.as_deref()),
+            fixed_addresses: false,
             writable: self.writable(&directory),
             directory,
             descriptors: vec![
@@ -164,20 +165,29 @@ impl UmlSpec {
 }
 
 /// UML looks for a place in memory for its "physical" memory: a deleted file in a tmpfs.
-fn memory_place(directory: &Path) -> &Path {
+pub(crate) fn memory_place(directory: &Path) -> &Path {
     let shared = Path::new("/dev/shm");
     if shared.is_dir() { shared } else { directory }
 }
 
-fn environment(directory: &Path, preload: Option<PathBuf>, libraries: Option<&Path>) -> Vec<(String, OsString)> {
+pub(crate) fn environment(
+    directory: &Path,
+    preload: Option<OsString>,
+    libraries: Option<&Path>,
+) -> Vec<(String, OsString)> {
     let mut environment = vec![
         ("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into()),
         ("TMPDIR".to_owned(), memory_place(directory).into()),
         ("HOME".to_owned(), directory.into()),
     ];
-    environment.extend(preload.map(|library| ("LD_PRELOAD".to_owned(), library.into())));
+    environment.extend(preload.map(|libraries| ("LD_PRELOAD".to_owned(), libraries)));
     environment.extend(libraries.map(|libraries| ("LD_LIBRARY_PATH".to_owned(), libraries.into())));
     environment
+}
+
+/// What an exact guest's kernel is to be started with: see [`shim`].
+pub(crate) fn seeded_preloads(directory: &Path) -> io::Result<Option<OsString>> {
+    shim::preloads(directory, true)
 }
 
 /// The kernel of the installed package `user-mode-linux`, if it is installed.

@@ -96,7 +96,7 @@ const KEPT_MARKS: usize = 4096;
 
 /// The counts as they were each time that the guest asked for the disk's name. The answer names the mark, so a guest
 /// can tell between which two of its requests an interval began or ended, however late the host hears of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Marks {
     /// How many there were before the first one kept.
     forgotten: u64,

@@ -4,8 +4,10 @@ use super::counters::{DiskCounters, Marks};
 use super::fault::{Effect, Faults, Operation};
 use super::request::{MAX_RANGE_SECTORS, MAX_RANGES, Request, SECTOR_BYTES, Status, What};
 use super::speed::{Due, Pacer, Work};
-use super::{DiskSpec, MARK_PREFIX};
+use super::{DiskSpec, MARK_PREFIX, Shared};
+use fstone_drive::{Drive, Model};
 use rustix::fs::{Advice, fadvise};
+use sha2::{Digest, Sha256};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
@@ -47,6 +49,36 @@ struct Waiting {
     operation: Option<Operation>,
 }
 
+/// Whose time it is, and what decides when a request is complete.
+#[derive(Debug)]
+enum Timing {
+    /// The host's. The disk is as fast as the host is, or of known speed.
+    Host { pacer: Pacer, start: Instant },
+    /// The calendar's. The disk is as fast as its model.
+    Simulated(Box<Simulated>),
+}
+
+#[derive(Debug)]
+struct Simulated {
+    drive: Drive,
+    now_ns: u64,
+    /// Over every request: operation, offset, length and time.
+    trace: Sha256,
+}
+
+impl Timing {
+    /// A request with this number arrived.
+    fn admit(&mut self, arrived_ns: u64, number: u64, work: Work, asked: &fstone_drive::Request) -> Due {
+        match self {
+            Self::Host { pacer, .. } => pacer.admit(arrived_ns, work),
+            Self::Simulated(simulated) => {
+                simulated.drive.submit(arrived_ns, number, asked);
+                Due::by_model(arrived_ns)
+            }
+        }
+    }
+}
+
 /// A disk without a connection.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -56,7 +88,7 @@ pub(crate) struct Engine {
     discard: bool,
     host_cache: bool,
     write_through: bool,
-    pacer: Pacer,
+    timing: Timing,
     faults: Faults,
     counters: Arc<Mutex<DiskCounters>>,
     marks: Arc<Mutex<Marks>>,
@@ -68,17 +100,10 @@ pub(crate) struct Engine {
     /// What waits, by arrival number.
     waiting: HashMap<u64, Waiting>,
     arrivals: u64,
-    start: Instant,
 }
 
 impl Engine {
-    pub(crate) fn new(
-        spec: &DiskSpec,
-        image: File,
-        counters: Arc<Mutex<DiskCounters>>,
-        marks: Arc<Mutex<Marks>>,
-        transport: Arc<AtomicU64>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(spec: &DiskSpec, image: File, shared: &Shared) -> io::Result<Self> {
         if !spec.host_cache {
             // No reading ahead: the guest does its own, and what it did not ask for would have to be dropped again. Not
             // every filesystem knows the advice; then nothing is lost but a little speed.
@@ -91,17 +116,49 @@ impl Engine {
             discard: spec.discard,
             host_cache: spec.host_cache,
             write_through: false,
-            pacer: Pacer::new(spec.speed),
+            timing: Timing::Host { pacer: Pacer::new(spec.speed), start: Instant::now() },
             faults: Faults::new(spec.faults.clone()),
-            counters,
-            marks,
-            transport,
+            counters: Arc::clone(&shared.counters),
+            marks: Arc::clone(&shared.marks),
+            transport: Arc::clone(&shared.transport),
             buffer: Vec::new(),
             order: BinaryHeap::new(),
             waiting: HashMap::new(),
             arrivals: 0,
-            start: Instant::now(),
         })
+    }
+
+    /// The same with a model for its speed and a calendar for its clock. Nothing it does is durable on the host.
+    pub(crate) fn simulated(spec: &DiskSpec, image: File, model: &Model, shared: &Shared) -> io::Result<Self> {
+        let mut engine = Self::new(spec, image, shared)?;
+        let drive = Drive::new(model, engine.sectors * SECTOR_BYTES);
+        engine.timing = Timing::Simulated(Box::new(Simulated { drive, now_ns: 0, trace: Sha256::new() }));
+        Ok(engine)
+    }
+
+    /// The calendar says what time it is.
+    pub(crate) fn set_now_ns(&mut self, now_ns: u64) {
+        if let Timing::Simulated(simulated) = &mut self.timing {
+            simulated.now_ns = now_ns;
+        }
+    }
+
+    /// When something happens next by the model, if nothing is asked until then.
+    pub(crate) fn next_event_ns(&self) -> Option<u64> {
+        match &self.timing {
+            Timing::Host { .. } => None,
+            Timing::Simulated(simulated) => simulated.drive.next_event(),
+        }
+    }
+
+    /// The hash over every request so far.
+    pub(crate) fn trace(&self) -> String {
+        match &self.timing {
+            Timing::Host { .. } => String::new(),
+            Timing::Simulated(simulated) => {
+                simulated.trace.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+            }
+        }
     }
 
     fn counters(&self) -> MutexGuard<'_, DiskCounters> {
@@ -109,7 +166,10 @@ impl Engine {
     }
 
     fn now_ns(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+        match &self.timing {
+            Timing::Host { start, .. } => start.elapsed().as_nanos() as u64,
+            Timing::Simulated(simulated) => simulated.now_ns,
+        }
     }
 
     /// The features of virtio and of its block device.
@@ -152,6 +212,9 @@ impl Engine {
         let written = WRITEBACK_OFFSET.checked_sub(offset).and_then(|at| bytes.get(at as usize));
         if let Some(&writeback) = written {
             self.write_through = writeback == 0;
+            if let Timing::Simulated(simulated) = &mut self.timing {
+                simulated.drive.set_write_back(!self.write_through);
+            }
             self.counters().write_through = self.write_through;
         }
     }
@@ -200,11 +263,11 @@ impl Engine {
         let Ok(mut status_byte) = writable.split_at(room) else { return self.senseless(arrived_ns, head) };
         let data_bytes = (readable.available_bytes() as u64).saturating_sub(16);
 
-        let (status, bytes, operation, work) =
+        let (status, bytes, operation, work, asked) =
             match Request::decode(&mut readable, data_bytes, room as u64, self.sectors) {
                 Err(status) => {
                     self.counters().guest_errors += 1;
-                    (status, 0, None, Work::Free)
+                    (status, 0, None, Work::Free, fstone_drive::Request::Free)
                 }
                 Ok(request) => {
                     let operation = request.operation();
@@ -224,12 +287,17 @@ impl Engine {
                         None if operation == Some(Operation::Discard) && !self.discard => (Status::Unsupported, 0),
                         None => self.carry_out(&request, &mut readable, &mut writable),
                     };
-                    (status, bytes, operation, work_of(&request))
+                    if let Timing::Simulated(simulated) = &mut self.timing {
+                        simulated.note(&request);
+                    }
+                    (status, bytes, operation, work_of(&request), asked_of(&request))
                 }
             };
         let _ = status_byte.write_all(&[status.byte()]);
-        self.pacer.set_transport(Duration::from_nanos(self.transport.load(Ordering::Relaxed)));
-        let due = self.pacer.admit(arrived_ns, work);
+        if let Timing::Host { pacer, .. } = &mut self.timing {
+            pacer.set_transport(Duration::from_nanos(self.transport.load(Ordering::Relaxed)));
+        }
+        let due = self.timing.admit(arrived_ns, self.arrivals, work, &asked);
         self.wait(Waiting { due, arrived_ns, head, bytes: bytes + 1, operation });
     }
 
@@ -245,7 +313,12 @@ impl Engine {
         } else {
             String::new()
         };
-        match request.carry_out(&self.image, &name, &mut self.buffer, readable, writable, self.write_through) {
+        let simulated = matches!(self.timing, Timing::Simulated(_));
+        if simulated && request.what == What::Operation(Operation::Flush) {
+            return (Status::Done, 0);
+        }
+        let write_through = self.write_through && !simulated;
+        match request.carry_out(&self.image, &name, &mut self.buffer, readable, writable, write_through) {
             Ok(bytes) => {
                 if !self.host_cache {
                     self.drop_behind(request);
@@ -278,14 +351,16 @@ impl Engine {
     /// A request without room for its status: there is no way to say so, only to give its memory back.
     fn senseless(&mut self, arrived_ns: u64, head: u16) {
         self.counters().guest_errors += 1;
-        let due = self.pacer.admit(arrived_ns, Work::Free);
+        let due = self.timing.admit(arrived_ns, self.arrivals, Work::Free, &fstone_drive::Request::Free);
         self.wait(Waiting { due, arrived_ns, head, bytes: 0, operation: None });
     }
 
     fn wait(&mut self, waiting: Waiting) {
         let number = self.arrivals;
         self.arrivals += 1;
-        self.order.push(Reverse((waiting.due.at_ns, number)));
+        if matches!(self.timing, Timing::Host { .. }) {
+            self.order.push(Reverse((waiting.due.at_ns, number)));
+        }
         self.waiting.insert(number, waiting);
     }
 
@@ -317,7 +392,9 @@ impl Engine {
             }
             self.order.pop();
             let Some(done) = self.waiting.remove(&number) else { continue };
-            self.pacer.completed(done.due, now);
+            if let Timing::Host { pacer, .. } = &mut self.timing {
+                pacer.completed(done.due, now);
+            }
             if let Some(operation) = done.operation {
                 self.counters().completed(operation, now.saturating_sub(done.arrived_ns));
             }
@@ -335,6 +412,67 @@ fn flushes(chain: &DescriptorChain<&GuestMemoryMmap>, memory: &GuestMemoryMmap) 
     let mut kind = [0u8; 4];
     let read = chain.clone().reader(memory).is_ok_and(|mut readable| readable.read_exact(&mut kind).is_ok());
     read && u32::from_le_bytes(kind) == VIRTIO_BLK_T_FLUSH
+}
+
+impl Engine {
+    /// Takes everything off the queue, at the calendar's time.
+    pub(crate) fn take_all(&mut self, queue: &mut Queue, memory: &GuestMemoryMmap) {
+        loop {
+            let _ = queue.disable_notification(memory);
+            while let Some(chain) = queue.iter(memory).ok().and_then(|mut available| available.next()) {
+                self.take(&chain, memory);
+            }
+            if !queue.enable_notification(memory).unwrap_or(false) {
+                return;
+            }
+        }
+    }
+
+    /// Completes what is complete by the model at the calendar's time. Whether the guest wants to be told.
+    pub(crate) fn complete_simulated(&mut self, queue: &mut Queue, memory: &GuestMemoryMmap) -> bool {
+        let mut any = false;
+        while let Timing::Simulated(simulated) = &mut self.timing
+            && let Some((at_ns, number)) = simulated.drive.completed(simulated.now_ns)
+        {
+            let Some(done) = self.waiting.remove(&number) else { continue };
+            if let Some(operation) = done.operation {
+                self.counters().completed(operation, at_ns.saturating_sub(done.arrived_ns));
+            }
+            any |= queue.add_used(memory, done.head, done.bytes).is_ok();
+        }
+        any && queue.needs_notification(memory).unwrap_or(true)
+    }
+}
+
+impl Simulated {
+    fn note(&mut self, request: &Request) {
+        let kind: u8 = match request.what {
+            What::Operation(Operation::Read) => 0,
+            What::Operation(Operation::Write) => 1,
+            What::Operation(Operation::Flush) => 2,
+            What::Operation(Operation::Discard) => 3,
+            What::WriteZeroes { .. } => 4,
+            What::Name => 5,
+        };
+        self.trace.update([kind]);
+        for number in [request.sectors.start, request.sectors.end - request.sectors.start, self.now_ns] {
+            self.trace.update(number.to_le_bytes());
+        }
+    }
+}
+
+/// What a drive is asked for by a request.
+fn asked_of(request: &Request) -> fstone_drive::Request {
+    match request.what {
+        What::Operation(Operation::Read) => fstone_drive::Request::Read(request.sectors.clone()),
+        What::Operation(Operation::Write) | What::WriteZeroes { may_unmap: false } => {
+            fstone_drive::Request::Write(request.sectors.clone())
+        }
+        What::Operation(Operation::Flush) => fstone_drive::Request::Flush,
+        What::Operation(Operation::Discard) | What::WriteZeroes { may_unmap: true } | What::Name => {
+            fstone_drive::Request::Free
+        }
+    }
 }
 
 const fn work_of(request: &Request) -> Work {

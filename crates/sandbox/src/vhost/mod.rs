@@ -19,11 +19,12 @@ pub use counters::DiskCounters;
 pub use fault::{Effect, Fault, Operation, Trigger};
 pub use speed::Speed;
 
-use counters::Marks;
-use engine::Engine;
+pub(crate) use counters::Marks;
+pub(crate) use engine::Engine;
 pub(crate) use engine::QUEUE_SIZE;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
+pub(crate) use server::Connection;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -93,13 +94,29 @@ pub enum DiskError {
     },
 }
 
+/// What a disk and whoever serves it both know.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shared {
+    counters: Arc<Mutex<DiskCounters>>,
+    marks: Arc<Mutex<Marks>>,
+    transport: Arc<AtomicU64>,
+}
+
+impl Shared {
+    pub(crate) fn counters(&self) -> DiskCounters {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// A disk being served, to one guest after the other, until this is dropped.
 #[derive(Debug)]
 pub struct Disk {
     socket: PathBuf,
-    counters: Arc<Mutex<DiskCounters>>,
-    marks: Arc<Mutex<Marks>>,
-    transport: Arc<AtomicU64>,
+    shared: Shared,
     stop: Option<OwnedFd>,
     server: Option<thread::JoinHandle<()>>,
 }
@@ -107,22 +124,11 @@ pub struct Disk {
 impl Disk {
     /// Serves a disk at a socket made at this path.
     pub fn serve(spec: &DiskSpec, socket: &Path) -> Result<Self, DiskError> {
-        if !matches!(spec.sector_bytes, 512 | 4096) {
-            return Err(DiskError::SectorSize(spec.sector_bytes));
-        }
         let image_error = |cause| DiskError::Image { path: spec.image.clone(), cause };
         let host_error = |what| move |cause| DiskError::Host { what, cause };
-        let image = OpenOptions::new().read(true).write(true).open(&spec.image).map_err(image_error)?;
-        let bytes = image.metadata().map_err(image_error)?.len();
-        if bytes == 0 || !bytes.is_multiple_of(u64::from(spec.sector_bytes)) {
-            let problem = format!("its size, {bytes} bytes, is not a multiple of the sector size");
-            return Err(image_error(io::Error::new(io::ErrorKind::InvalidInput, problem)));
-        }
-        let counters = Arc::new(Mutex::new(DiskCounters::default()));
-        let marks = Arc::new(Mutex::new(Marks::default()));
-        let transport = Arc::new(AtomicU64::new(0));
-        let mut engine = Engine::new(spec, image, Arc::clone(&counters), Arc::clone(&marks), Arc::clone(&transport))
-            .map_err(image_error)?;
+        let image = open_image(spec)?;
+        let shared = Shared::default();
+        let mut engine = Engine::new(spec, image, &shared).map_err(image_error)?;
         let _ = std::fs::remove_file(socket);
         let listener = bind(socket).map_err(host_error("make the disk's socket"))?;
         let (stopped, stop) =
@@ -131,7 +137,7 @@ impl Disk {
             .name("disk".to_owned())
             .spawn(move || server::serve(&listener, &stopped, &mut engine))
             .map_err(host_error("start a thread"))?;
-        Ok(Self { socket: socket.to_owned(), counters, marks, transport, stop: Some(stop), server: Some(server) })
+        Ok(Self { socket: socket.to_owned(), shared, stop: Some(stop), server: Some(server) })
     }
 
     /// Where it is served.
@@ -143,20 +149,20 @@ impl Disk {
     /// What it was asked to do so far.
     #[must_use]
     pub fn counters(&self) -> DiskCounters {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.counters()
     }
 
     /// What it had been asked to do when the guest set a mark: every request before that one, and none after it.
     #[must_use]
     pub fn mark(&self, number: u64) -> Option<DiskCounters> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner).get(number)
+        self.shared.marks.lock().unwrap_or_else(PoisonError::into_inner).get(number)
     }
 
     /// From now on, takes what a request spends between the guest's block layer and this device, both ways, off the
     /// latencies of its speed, so that the guest sees those as asked for. To be measured by the guest, one request at a
     /// time, on this very device: what it costs to wake a guest up depends on how long it slept.
     pub fn take_off(&self, transport: Duration) {
-        self.transport.store(u64::try_from(transport.as_nanos()).unwrap_or(0), Ordering::Relaxed);
+        self.shared.transport.store(u64::try_from(transport.as_nanos()).unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Stops serving and gives the final counts. For when the guest is gone.
@@ -181,8 +187,23 @@ impl Drop for Disk {
     }
 }
 
+/// The image of a disk that can be one.
+pub(crate) fn open_image(spec: &DiskSpec) -> Result<File, DiskError> {
+    if !matches!(spec.sector_bytes, 512 | 4096) {
+        return Err(DiskError::SectorSize(spec.sector_bytes));
+    }
+    let image_error = |cause| DiskError::Image { path: spec.image.clone(), cause };
+    let image = OpenOptions::new().read(true).write(true).open(&spec.image).map_err(image_error)?;
+    let bytes = image.metadata().map_err(image_error)?.len();
+    if bytes == 0 || !bytes.is_multiple_of(u64::from(spec.sector_bytes)) {
+        let problem = format!("its size, {bytes} bytes, is not a multiple of the sector size");
+        return Err(image_error(io::Error::new(io::ErrorKind::InvalidInput, problem)));
+    }
+    Ok(image)
+}
+
 /// Listens at a path of any length: the address of a socket has but 107 bytes, so it goes by its directory's descriptor.
-fn bind(socket: &Path) -> io::Result<UnixListener> {
+pub(crate) fn bind(socket: &Path) -> io::Result<UnixListener> {
     let (Some(parent), Some(name)) = (socket.parent(), socket.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no name"));
     };

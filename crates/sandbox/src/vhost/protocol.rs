@@ -67,20 +67,55 @@ pub(crate) enum Call {
     SetOwner,
     ResetOwner,
     SetMemory(Vec<Region>),
-    SetRingSize { ring: u32, entries: u32 },
-    SetRingAddress { ring: u32, descriptors: u64, used: u64, available: u64 },
-    SetRingBase { ring: u32, base: u32 },
-    GetRingBase { ring: u32 },
-    SetKick { ring: u32, with_file: bool },
-    SetNotify { ring: u32, with_file: bool },
-    SetError { ring: u32 },
+    SetRingSize {
+        ring: u32,
+        entries: u32,
+    },
+    SetRingAddress {
+        ring: u32,
+        descriptors: u64,
+        used: u64,
+        available: u64,
+    },
+    SetRingBase {
+        ring: u32,
+        base: u32,
+    },
+    GetRingBase {
+        ring: u32,
+    },
+    SetKick {
+        ring: u32,
+        with_file: bool,
+    },
+    SetNotify {
+        ring: u32,
+        with_file: bool,
+    },
+    SetError {
+        ring: u32,
+    },
     GetProtocolFeatures,
     SetProtocolFeatures(u64),
     GetRingCount,
-    EnableRing { ring: u32, enable: bool },
+    EnableRing {
+        ring: u32,
+        enable: bool,
+    },
     SetRequestChannel,
-    GetConfig { offset: u32, bytes: u32, flags: u32 },
-    SetConfig { offset: u32, bytes: Vec<u8> },
+    GetConfig {
+        offset: u32,
+        bytes: u32,
+        flags: u32,
+    },
+    SetConfig {
+        offset: u32,
+        bytes: Vec<u8>,
+    },
+    /// Requests are on the ring: in band only.
+    Kick {
+        ring: u32,
+    },
 }
 
 /// A message with the files that came along.
@@ -171,6 +206,7 @@ impl Call {
                 fields.u32()?;
                 Self::SetConfig { offset, bytes: fields.bytes(count)?.to_vec() }
             }
+            35 => Self::Kick { ring: fields.u32()? },
             other => return Err(ProtocolError::Unknown(other)),
         })
     }

@@ -3,7 +3,7 @@
 use super::engine::{Engine, QUEUE_SIZE};
 use super::protocol::{Call, Message, ProtocolError, Region};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -21,6 +21,16 @@ const PROTOCOL_FEATURES: u64 = 1 << 30;
 /// Number of rings can be asked for; orders can be confirmed; the device may ask too; the configuration space is here.
 /// This device never asks, but user-mode Linux 6.1 sets up its interrupt only for one that could.
 const OFFERED: u64 = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 9;
+
+/// Requests and completions are announced by messages, each of which is confirmed, and not by files: what a guest does
+/// whose time is simulated.
+const IN_BAND: u64 = 1 << 14;
+
+/// The device's own message "some are complete", and what says that it is one and wants an answer.
+const INTERRUPT: [u32; 3] = [4, 1 | 1 << 3, 8];
+
+/// Bytes of its answer: a head and a number.
+const ANSWER_BYTES: usize = 20;
 
 /// Serves guests, one after the other, until the other end of `stop` is closed.
 pub(crate) fn serve(listener: &UnixListener, stop: &OwnedFd, engine: &mut Engine) {
@@ -56,14 +66,15 @@ fn wait_for(stop: &OwnedFd, ready: &impl AsFd, kick: Option<&OwnedFd>, time: Opt
 }
 
 /// What a guest's kernel has set up.
-struct Connection {
+pub(crate) struct Connection {
+    offered: u64,
     stream: UnixStream,
     memory: GuestMemoryMmap,
     regions: Vec<Region>,
     queue: Option<Queue>,
     kick: Option<OwnedFd>,
     call: Option<OwnedFd>,
-    /// Kept open, never written to.
+    /// Written to in band only.
     requests: Option<OwnedFd>,
     enabled: bool,
     next: Option<Duration>,
@@ -73,6 +84,7 @@ struct Connection {
 impl Connection {
     fn new(stream: UnixStream) -> Self {
         Self {
+            offered: OFFERED,
             stream,
             memory: GuestMemoryMmap::new(),
             regions: Vec::new(),
@@ -84,6 +96,64 @@ impl Connection {
             next: None,
             stopped: false,
         }
+    }
+
+    /// One whose guest announces everything by messages.
+    pub(crate) fn in_band(stream: UnixStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(MESSAGE_TIME))?;
+        Ok(Self { offered: OFFERED | IN_BAND, ..Self::new(stream) })
+    }
+
+    /// In band: takes one message. Requests are taken off the queue at the engine's time; their message is given back, to be
+    /// [answered](Self::answer).
+    pub(crate) fn hear(&mut self, engine: &mut Engine) -> Result<Option<Message>, ProtocolError> {
+        let mut message = Message::receive(&mut self.stream)?;
+        if let Call::Kick { ring: 0 } = message.call {
+            if let Some(queue) = self.queue.as_mut().filter(|queue| self.enabled && queue.ready()) {
+                engine.take_all(queue, &self.memory);
+            }
+            return Ok(Some(message));
+        }
+        self.handle(&mut message, engine).map(|()| None)
+    }
+
+    /// In band: the guest goes on after a request.
+    pub(crate) fn answer(&mut self, message: &Message) -> io::Result<()> {
+        message.acknowledge(&mut self.stream, true)
+    }
+
+    /// In band: completes what is complete at the engine's time. Whether the guest wants to be told.
+    pub(crate) fn complete(&mut self, engine: &mut Engine) -> bool {
+        self.queue.as_mut().is_some_and(|queue| engine.complete_simulated(queue, &self.memory))
+    }
+
+    /// In band: tells the guest that something is complete. Its answer comes from [`Self::back`].
+    pub(crate) fn interrupt(&self) -> io::Result<()> {
+        let back = self.requests.as_ref().ok_or_else(|| io::Error::other("it has no channel for interrupts"))?;
+        let message = INTERRUPT.into_iter().chain([0, 0]).flat_map(u32::to_ne_bytes).collect::<Vec<u8>>();
+        rustix::io::write(back, &message)?;
+        Ok(())
+    }
+
+    /// In band: where the answer to an interrupt comes from.
+    pub(crate) fn back(&self) -> Option<BorrowedFd<'_>> {
+        self.requests.as_ref().map(AsFd::as_fd)
+    }
+
+    /// In band: takes the answer to an interrupt.
+    pub(crate) fn interrupted(&self) -> io::Result<()> {
+        let back = self.requests.as_ref().ok_or_else(|| io::Error::other("it has no channel for interrupts"))?;
+        let mut answer = [0; ANSWER_BYTES];
+        let mut have = 0;
+        while have < ANSWER_BYTES {
+            match rustix::io::read(back, &mut answer[have..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => have += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Waits for something to do and does it. An error ends the connection.
@@ -125,7 +195,7 @@ impl Connection {
                 let features = engine.features() | PROTOCOL_FEATURES;
                 return self.reply(message, &features.to_ne_bytes());
             }
-            Call::GetProtocolFeatures => return self.reply(message, &OFFERED.to_ne_bytes()),
+            Call::GetProtocolFeatures => return self.reply(message, &self.offered.to_ne_bytes()),
             Call::GetRingCount => return self.reply(message, &1u64.to_ne_bytes()),
             Call::GetConfig { offset, bytes, flags } => {
                 if *bytes > 4 << 10 {
@@ -150,7 +220,7 @@ impl Connection {
                 self.enabled |= features & PROTOCOL_FEATURES == 0;
             }
             Call::SetProtocolFeatures(features) => {
-                if features & !OFFERED != 0 {
+                if features & !self.offered != 0 {
                     return Err(ProtocolError::Refused("protocol features that were not offered"));
                 }
             }
@@ -197,8 +267,16 @@ impl Connection {
                 }
             }
             Call::EnableRing { ring, enable } => {
-                self.ring(*ring)?;
+                let in_band = self.offered & IN_BAND != 0;
+                let queue = self.ring(*ring)?;
+                if in_band {
+                    // No file for requests says that it is.
+                    queue.set_ready(*enable);
+                }
                 self.enabled = *enable;
+            }
+            Call::Kick { ring } => {
+                self.ring(*ring)?;
             }
             Call::SetRequestChannel => self.requests = message.files.pop(),
             Call::SetConfig { offset, bytes } => engine.set_config(*offset, bytes),
@@ -245,6 +323,12 @@ impl Connection {
 fn interrupt(call: Option<&OwnedFd>) {
     if let Some(call) = call {
         let _ = rustix::io::write(call, &1u64.to_ne_bytes());
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }
 

@@ -84,6 +84,13 @@ pub(crate) struct Due {
     decided: Decided,
 }
 
+impl Due {
+    /// A model says when.
+    pub(crate) const fn by_model(arrived_ns: u64) -> Self {
+        Self { at_ns: arrived_ns, decided: Decided::Host }
+    }
+}
+
 /// What decided when a request is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decided {

@@ -3,6 +3,7 @@
 //! Those that need user-mode Linux or QEMU say "skipped: why" where it is missing. None needs root.
 
 mod disk;
+mod exact;
 mod faults;
 mod frames;
 mod guests;

@@ -1,0 +1,274 @@
+//! Exact guests: a kernel whose time is simulated, on a disk whose service times come from a model.
+//!
+//! What such a guest measures is the same to the last bit today and tomorrow, here and on another machine, whatever else
+//! runs there. So nothing may reach it whose moment or content is the host's: its job is a file that it reads at its
+//! start and its result one that it writes at its end, through hostfs; its time comes from [`simulate`]; its address
+//! space is not randomised; and what randomness its kernel asks the host for comes from a seed (`shim/seed.rs`).
+//!
+//! Reading order: `messages` is the protocol, `simulate` plays it, this file makes a guest and tells how it ended.
+
+mod messages;
+mod simulate;
+
+use crate::agent::settings::EXACT;
+use crate::guest::{BootError, Console, ConsoleSummary, Ending, Evidence, Waiting, path_word};
+use crate::process::{Launch, ProcessEnd, Writable};
+use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
+use fstone_drive::Model;
+use simulate::{Limits, Simulation, Stop};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// The job, in the guest's directory: its kind in the first line, then its body.
+pub(crate) const JOB: &str = "job";
+
+/// The result: a first line that says "done" or "failed", then the body or why.
+pub(crate) const RESULT: &str = "result";
+
+/// How long a guest's process gets to be gone once its sockets are closed.
+const DYING_TIME: Duration = Duration::from_secs(20);
+
+/// What a system call takes unless told otherwise.
+pub const CHARGE: Duration = Duration::from_micros(2);
+
+/// A guest to be simulated.
+#[derive(Debug, Clone)]
+pub struct ExactSpec {
+    /// A kernel with time travel.
+    pub kernel: PathBuf,
+    /// The binary that is to be process 1; it calls [`crate::agent::main`].
+    pub agent: PathBuf,
+    /// Memory of the guest, bytes.
+    pub memory_bytes: u64,
+    /// The disk's image, an existing file; its size is the disk's.
+    pub image: PathBuf,
+    /// Logical block of the disk: 512 or 4096.
+    pub sector_bytes: u32,
+    /// What the disk is like.
+    pub model: Model,
+    /// What is random in the guest follows from it.
+    pub seed: u64,
+    /// What each system call takes; zero for nothing. Only kernels that fstone has patched know of it.
+    pub charge: Duration,
+    /// An existing directory of this guest's own.
+    pub directory: PathBuf,
+    /// How long the guest may compute, in real time, without a word to its disk or its clock.
+    pub silence_limit: Duration,
+    /// How much virtual time it may take in all.
+    pub virtual_limit: Duration,
+}
+
+/// How a job in an exact guest ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExactEnd {
+    /// With this result.
+    Done(Vec<u8>),
+    /// The handler could not, and says why.
+    Failed(String),
+    /// The guest ended before it had a result.
+    GuestEnded(Ending),
+    /// It was stopped from outside.
+    Stopped,
+}
+
+/// What became of an exact guest.
+#[derive(Debug, Clone)]
+pub struct ExactReport {
+    /// How its job ended.
+    pub end: ExactEnd,
+    /// What its disk was asked for.
+    pub counters: DiskCounters,
+    marks: Marks,
+    /// A hash over every request: operation, offset, length and virtual time.
+    pub trace: String,
+    /// The virtual time that it took in all.
+    pub virtual_time: Duration,
+    /// The real time.
+    pub real_time: Duration,
+    /// What its kernel said.
+    pub console: ConsoleSummary,
+    /// All that it said.
+    pub console_log: PathBuf,
+}
+
+impl ExactReport {
+    /// What the disk had been asked for when the guest set this mark.
+    #[must_use]
+    pub fn mark(&self, number: u64) -> Option<DiskCounters> {
+        self.marks.get(number)
+    }
+}
+
+impl ExactSpec {
+    /// A guest with 512 MiB and patience.
+    pub fn new(
+        kernel: impl Into<PathBuf>,
+        agent: impl Into<PathBuf>,
+        image: impl Into<PathBuf>,
+        directory: impl Into<PathBuf>,
+        model: Model,
+    ) -> Self {
+        Self {
+            kernel: kernel.into(),
+            agent: agent.into(),
+            memory_bytes: 512 << 20,
+            image: image.into(),
+            sector_bytes: 512,
+            model,
+            seed: 0,
+            charge: CHARGE,
+            directory: directory.into(),
+            silence_limit: Duration::from_secs(300),
+            virtual_limit: Duration::from_secs(30 * 24 * 3600),
+        }
+    }
+
+    /// Boots it, has it do the job, and waits for its end.
+    pub fn run(&self, kind: &str, body: &[u8], stop: &AtomicBool) -> Result<ExactReport, BootError> {
+        let since = Instant::now();
+        let directory = fs::canonicalize(&self.directory)
+            .map_err(BootError::host(format!("enter {}", self.directory.display())))?;
+        let console_log = directory.join("console.log");
+        let control = directory.join("uml");
+        let _ = fs::remove_dir_all(&control);
+        fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
+        let job = directory.join(JOB);
+        let _ = fs::remove_file(directory.join(RESULT));
+        fs::write(&job, [kind.as_bytes(), b"\n", body].concat())
+            .map_err(BootError::host(format!("write {}", job.display())))?;
+        let listener = |name: &str| -> Result<UnixListener, BootError> {
+            let path = directory.join(name);
+            let _ = fs::remove_file(&path);
+            bind(&path).map_err(BootError::host(format!("make the socket {}", path.display())))
+        };
+        let (calendar, disk) = (listener("calendar")?, listener("disk")?);
+        let shared = Shared::default();
+        let spec = DiskSpec { sector_bytes: self.sector_bytes, ..DiskSpec::new(&self.image) };
+        let mut engine = open_image(&spec)
+            .and_then(|image| {
+                let image_error = |cause| DiskError::Image { path: self.image.clone(), cause };
+                Engine::simulated(&spec, image, &self.model, &shared).map_err(image_error)
+            })
+            .map_err(|error| BootError::host("serve the disk")(io::Error::other(error.to_string())))?;
+
+        // A file, for a pipe would tell the guest's kernel when it can be written again, which is a matter of the host's time.
+        let said = directory.join("console");
+        let open = |failed: io::Result<fs::File>| failed.map_err(BootError::host(format!("write {}", said.display())));
+        let console_input = open(fs::File::create(&said))?.into();
+        let mut process = self.launch(directory.clone(), console_input)?.spawn()?;
+        let limits = Limits {
+            silence: self.silence_limit,
+            virtual_ns: u64::try_from(self.virtual_limit.as_nanos()).unwrap_or(u64::MAX),
+        };
+        let mut simulation = Simulation::new(&calendar, &disk, &mut engine, limits, stop, process.ended());
+        let why = simulation.run();
+        let virtual_time = Duration::from_nanos(simulation.now_ns());
+        // Before its sockets are closed, which would have it panic.
+        if why != Stop::Gone {
+            process.kill();
+        }
+        let end = process.wait(DYING_TIME).unwrap_or_else(|| {
+            process.kill();
+            process.wait(DYING_TIME).unwrap_or(ProcessEnd::Exited(-1))
+        });
+        let mut console = open(fs::File::open(&said))
+            .and_then(|said| Console::drain(said, &console_log).map_err(BootError::host("read the console")))?;
+        let summary = console.finish();
+        let end = ended(&why, end, fs::read(directory.join(RESULT)).ok(), &summary);
+        let trace = engine.trace();
+        Ok(ExactReport {
+            end,
+            counters: shared.counters(),
+            marks: shared.marks(),
+            trace,
+            virtual_time,
+            real_time: since.elapsed(),
+            console: summary,
+            console_log,
+        })
+    }
+
+    fn launch(&self, directory: PathBuf, console: rustix::fd::OwnedFd) -> Result<Launch, BootError> {
+        let null = fs::File::open("/dev/null").map_err(BootError::host("open /dev/null"))?;
+        let errors = console.try_clone().map_err(BootError::host("duplicate a descriptor"))?;
+        let memory = crate::uml::memory_place(&directory).to_owned();
+        let mut environment = crate::uml::environment(&directory, self.preloads(&directory)?, None);
+        environment.push(("FSTONE_SEED".to_owned(), self.seed.to_string().into()));
+        let below = [directory.as_path(), Path::new("/dev/null")].map(|path| Writable::Below(path.to_owned()));
+        Ok(Launch {
+            program: self.kernel.clone(),
+            argv: self.argv()?,
+            environment,
+            writable: below.into_iter().chain([Writable::Temporary(memory)]).collect(),
+            directory,
+            descriptors: vec![(null.into(), 0), (console, 1), (errors, 2)],
+            fixed_addresses: true,
+        })
+    }
+
+    fn preloads(&self, directory: &Path) -> Result<Option<OsString>, BootError> {
+        crate::uml::seeded_preloads(directory).map_err(BootError::host("write the shims"))
+    }
+
+    /// The kernel's command line. Whatever lies in the guest's own directory is named relative to it.
+    fn argv(&self) -> Result<Vec<OsString>, BootError> {
+        let mut words = vec![
+            "linux".to_owned(),
+            format!("mem={}K", self.memory_bytes >> 10),
+            "time-travel=ext:calendar".to_owned(),
+            "virtio_uml.device=disk:2".to_owned(),
+            "root=/dev/root".to_owned(),
+            "rootfstype=hostfs".to_owned(),
+            "rootflags=/".to_owned(),
+            "ro".to_owned(),
+            "quiet".to_owned(),
+            "noreboot".to_owned(),
+            "random.trust_cpu=on".to_owned(),
+            "con=null".to_owned(),
+            "con0=null,fd:1".to_owned(),
+            "ssl=null".to_owned(),
+            "pty.legacy_count=0".to_owned(),
+            "uml_dir=uml".to_owned(),
+            "umid=guest".to_owned(),
+            "hung_task_panic=1".to_owned(),
+            format!("init={}", path_word("the agent's path", &self.agent)?),
+            format!("{EXACT}=1"),
+            "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
+            "TMPDIR=/run/tmp".to_owned(),
+        ];
+        if !self.charge.is_zero() {
+            words.push(format!("syscall_charge={}", self.charge.as_nanos()));
+        }
+        Ok(words.into_iter().map(OsString::from).collect())
+    }
+}
+
+/// What happened. A result that was written whole counts, however the guest went afterwards.
+fn ended(why: &Stop, process: ProcessEnd, result: Option<Vec<u8>>, console: &ConsoleSummary) -> ExactEnd {
+    if *why == Stop::Wanted {
+        return ExactEnd::Stopped;
+    }
+    if let Some(result) = result {
+        if let Some(body) = result.strip_prefix(b"done\n") {
+            return ExactEnd::Done(body.to_vec());
+        }
+        if let Some(words) = result.strip_prefix(b"failed\n") {
+            return ExactEnd::Failed(String::from_utf8_lossy(words).into_owned());
+        }
+    }
+    let gave_up = match why {
+        Stop::Silent(waited) => Some((Waiting::Heartbeat, *waited)),
+        Stop::Late(waited) => Some((Waiting::Job, *waited)),
+        Stop::Deadlock => Some((Waiting::Event, Duration::ZERO)),
+        Stop::Gone | Stop::Wanted | Stop::Garbled(_) => None,
+    };
+    let garbled = if let Stop::Garbled(problem) = why { Some(problem.clone()) } else { None };
+    let panic_reported = process == ProcessEnd::Signalled(6);
+    let evidence = Evidence { bye: false, gave_up, process, garbled, panic_reported, console };
+    ExactEnd::GuestEnded(evidence.ending())
+}

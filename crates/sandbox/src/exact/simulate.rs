@@ -1,0 +1,281 @@
+//! Calendar and disk in one: the only source of a guest's time.
+//!
+//! The guest has at most one unanswered message, so everything happens in one order. While it runs, it may get as far as
+//! the next moment at which the drive could have something to say, and not further; requests reach the drive at the time
+//! that the guest says it is. When it has nothing to do it waits, and only then time is made to pass: to the next
+//! completion or to what the guest asked to be woken for, the completion first where both are at once.
+
+use super::messages::{Message, Operation};
+use crate::vhost::{Connection, Engine};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The guest's "never", and the furthest that it may go by itself.
+const NEVER_NS: u64 = i64::MAX as u64;
+
+/// The time of day at which every guest starts: 2020-01-01.
+const START_OF_TIME_NS: u64 = 1_577_836_800_000_000_000;
+
+/// How often to look whether anybody wants it to stop.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Why there is no more to simulate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The guest is gone: powered off, panicked, or killed.
+    Gone,
+    /// It waits for nothing that could ever happen.
+    Deadlock,
+    /// It computed for so long without a word.
+    Silent(Duration),
+    /// It got to the end of the time it was given.
+    Late(Duration),
+    /// Somebody wants it to stop.
+    Wanted,
+    /// It said what makes no sense.
+    Garbled(String),
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// That the guest has nothing to do.
+    Waiting,
+    /// That it has taken our message with this number.
+    Taken(u32),
+    /// That it has taken the disk's interrupt.
+    Interrupted,
+}
+
+/// How patient to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Real time without a word.
+    pub(super) silence: Duration,
+    /// Virtual time in all.
+    pub(super) virtual_ns: u64,
+}
+
+pub(super) struct Simulation<'a> {
+    calendar_listener: &'a UnixListener,
+    disk_listener: &'a UnixListener,
+    calendar: Option<UnixStream>,
+    disk: Option<Connection>,
+    engine: &'a mut Engine,
+    limits: Limits,
+    stop: &'a AtomicBool,
+    /// Readable when the guest's process is gone.
+    ended: &'a OwnedFd,
+    now_ns: u64,
+    /// What the guest asked to be woken for.
+    request_ns: Option<u64>,
+    /// Until when it may go by itself.
+    free_until_ns: u64,
+    waiting: bool,
+    taken: u32,
+    sequence: u32,
+    heard: Instant,
+}
+
+impl<'a> Simulation<'a> {
+    pub(super) fn new(
+        calendar_listener: &'a UnixListener,
+        disk_listener: &'a UnixListener,
+        engine: &'a mut Engine,
+        limits: Limits,
+        stop: &'a AtomicBool,
+        ended: &'a OwnedFd,
+    ) -> Self {
+        Self {
+            calendar_listener,
+            disk_listener,
+            calendar: None,
+            disk: None,
+            engine,
+            limits,
+            stop,
+            ended,
+            now_ns: 0,
+            request_ns: None,
+            free_until_ns: 0,
+            waiting: false,
+            taken: 0,
+            sequence: 0,
+            heard: Instant::now(),
+        }
+    }
+
+    /// How far the guest got.
+    pub(super) const fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Simulates until there is nothing more to.
+    pub(super) fn run(&mut self) -> Stop {
+        loop {
+            if let Err(stop) = self.until(Goal::Waiting).and_then(|()| self.pass()) {
+                return stop;
+            }
+        }
+    }
+
+    /// Lets time pass for a guest that waits, up to the next thing that happens.
+    fn pass(&mut self) -> Result<(), Stop> {
+        let completion = self.engine.next_event_ns();
+        let wanted = self.request_ns.filter(|&at_ns| at_ns < NEVER_NS);
+        let next = completion.into_iter().chain(wanted).min().ok_or(Stop::Deadlock)?;
+        if next > self.limits.virtual_ns {
+            return Err(Stop::Late(Duration::from_nanos(self.limits.virtual_ns)));
+        }
+        self.now_ns = self.now_ns.max(next);
+        self.engine.set_now_ns(self.now_ns);
+        if completion.is_some_and(|at_ns| wanted.is_none_or(|wanted| at_ns <= wanted)) {
+            let Some(disk) = &mut self.disk else { return Err(Stop::Gone) };
+            if disk.complete(self.engine) {
+                disk.interrupt().map_err(|error| Stop::Garbled(error.to_string()))?;
+                self.until(Goal::Interrupted)?;
+            }
+            return Ok(());
+        }
+        self.request_ns = None;
+        self.waiting = false;
+        self.allow()?;
+        self.tell(Operation::Run, self.now_ns)
+    }
+
+    /// Tells the guest how far it may go by itself.
+    fn allow(&mut self) -> Result<(), Stop> {
+        self.free_until_ns = self.engine.next_event_ns().unwrap_or(NEVER_NS).min(self.limits.virtual_ns);
+        self.tell(Operation::FreeUntil, self.free_until_ns)
+    }
+
+    /// Tells the guest something, and waits until it has heard.
+    fn tell(&mut self, operation: Operation, time_ns: u64) -> Result<(), Stop> {
+        self.sequence += 1;
+        let message = Message { operation, sequence: self.sequence, time_ns };
+        let Some(calendar) = &mut self.calendar else { return Err(Stop::Gone) };
+        message.send(calendar).map_err(|_| Stop::Gone)?;
+        self.until(Goal::Taken(self.sequence))
+    }
+
+    /// Answers the guest until the goal is reached.
+    fn until(&mut self, goal: Goal) -> Result<(), Stop> {
+        loop {
+            let reached = match goal {
+                Goal::Waiting => self.waiting,
+                Goal::Taken(sequence) => self.taken == sequence,
+                Goal::Interrupted => false,
+            };
+            if reached {
+                return Ok(());
+            }
+            let [calendar, disk, answer] = self.ready(goal == Goal::Interrupted)?;
+            if calendar {
+                self.hear()?;
+            } else if disk {
+                self.serve()?;
+            } else if answer {
+                let Some(disk) = &mut self.disk else { return Err(Stop::Gone) };
+                return disk.interrupted().map_err(|error| Stop::Garbled(error.to_string()));
+            }
+        }
+    }
+
+    /// Which of calendar, disk and the answer to an interrupt has something to read.
+    fn ready(&mut self, interrupted: bool) -> Result<[bool; 3], Stop> {
+        loop {
+            let calendar = self.calendar.as_ref().map_or_else(|| self.calendar_listener.as_fd(), AsFd::as_fd);
+            let disk = self.disk.as_ref().map_or_else(|| self.disk_listener.as_fd(), AsFd::as_fd);
+            let mut polled = vec![
+                PollFd::from_borrowed_fd(calendar, PollFlags::IN),
+                PollFd::from_borrowed_fd(disk, PollFlags::IN),
+                PollFd::new(self.ended, PollFlags::IN),
+            ];
+            let back = self.disk.as_ref().and_then(Connection::back).filter(|_| interrupted);
+            polled.extend(back.map(|back| PollFd::from_borrowed_fd(back, PollFlags::IN)));
+            let tick = Timespec { tv_sec: 0, tv_nsec: i64::from(TICK.subsec_nanos()) };
+            let count = match poll(&mut polled, Some(&tick)) {
+                Err(Errno::INTR) => 0,
+                Err(error) => return Err(Stop::Garbled(error.to_string())),
+                Ok(count) => count,
+            };
+            if self.stop.load(Ordering::Acquire) {
+                return Err(Stop::Wanted);
+            }
+            if count > 0 {
+                self.heard = Instant::now();
+                let is = |index: usize| polled.get(index).is_some_and(|one| !one.revents().is_empty());
+                if [0, 1, 3].into_iter().any(is) {
+                    return Ok([is(0), is(1), is(3)]);
+                }
+                // Nothing is left to be read.
+                return Err(Stop::Gone);
+            }
+            let silent = self.heard.elapsed();
+            if silent > self.limits.silence {
+                return Err(Stop::Silent(silent));
+            }
+        }
+    }
+
+    /// One message to the calendar.
+    fn hear(&mut self) -> Result<(), Stop> {
+        let Some(calendar) = &mut self.calendar else {
+            let (stream, _) = self.calendar_listener.accept().map_err(|error| Stop::Garbled(error.to_string()))?;
+            self.calendar = Some(stream);
+            return Ok(());
+        };
+        let message = Message::receive(calendar).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => Stop::Garbled(error.to_string()),
+            _ => Stop::Gone,
+        })?;
+        let mut time_ns = 0;
+        match message.operation {
+            Operation::Ack => {
+                self.taken = message.sequence;
+                return Ok(());
+            }
+            Operation::Start => {}
+            Operation::Request => self.request_ns = Some(message.time_ns),
+            Operation::Wait => self.waiting = true,
+            Operation::Get => time_ns = self.now_ns,
+            Operation::Update => {
+                if message.time_ns < self.now_ns {
+                    return Err(Stop::Garbled(format!(
+                        "its time went back from {} to {}",
+                        self.now_ns, message.time_ns
+                    )));
+                }
+                self.now_ns = message.time_ns;
+                self.engine.set_now_ns(self.now_ns);
+            }
+            Operation::TimeOfDay => time_ns = START_OF_TIME_NS,
+            Operation::Run | Operation::FreeUntil => {
+                return Err(Stop::Garbled(format!("{:?} from a guest", message.operation)));
+            }
+        }
+        Message { operation: Operation::Ack, sequence: message.sequence, time_ns }
+            .send(calendar)
+            .map_err(|_| Stop::Gone)
+    }
+
+    /// One message to the disk.
+    fn serve(&mut self) -> Result<(), Stop> {
+        let Some(disk) = &mut self.disk else {
+            let (stream, _) = self.disk_listener.accept().map_err(|error| Stop::Garbled(error.to_string()))?;
+            self.disk = Some(Connection::in_band(stream).map_err(|error| Stop::Garbled(error.to_string()))?);
+            return Ok(());
+        };
+        let Some(kick) = disk.hear(self.engine).map_err(|_| Stop::Gone)? else { return Ok(()) };
+        // What came with it may be complete before the guest was to be stopped: it must know before it goes on.
+        if self.engine.next_event_ns().is_some_and(|at_ns| at_ns < self.free_until_ns) && !self.waiting {
+            self.allow()?;
+        }
+        let Some(disk) = &mut self.disk else { return Err(Stop::Gone) };
+        disk.answer(&kick).map_err(|_| Stop::Gone)
+    }
+}

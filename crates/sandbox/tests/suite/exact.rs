@@ -1,0 +1,164 @@
+//! Guests whose time is simulated: the same to the last bit, whatever the machine does meanwhile. They need a kernel that
+//! `fstone kernel build` made, in the store that `FSTONE_TEST_KERNELS` names.
+
+use crate::support::{agent, skip};
+use fstone_drive::Model;
+use fstone_sandbox::exact::{ExactEnd, ExactReport, ExactSpec};
+use fstone_sandbox::guest::Ending;
+use fstone_sandbox::kernel::Store;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn kernel() -> Option<PathBuf> {
+    let found = std::env::var("FSTONE_TEST_KERNELS").map(|directory| Store::new(directory).find("exact:6.1"));
+    match found {
+        Ok(Ok(kernel)) => return Some(kernel.binary),
+        Ok(Err(error)) => skip(&error.to_string()),
+        Err(_) => skip("FSTONE_TEST_KERNELS names no store of kernels"),
+    }
+    None
+}
+
+/// A guest in a directory of this name, with a drive of 4 GiB.
+struct Guest {
+    _place: tempfile::TempDir,
+    spec: ExactSpec,
+}
+
+impl Guest {
+    fn new(name: &str, model: Model) -> Option<Self> {
+        let kernel = kernel()?;
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        let image = directory.join("image");
+        File::create(&image).unwrap().set_len(4 << 30).unwrap();
+        let spec = ExactSpec::new(kernel, agent(), image, directory, model);
+        Some(Self { _place: place, spec })
+    }
+
+    fn run(&self, job: &str, body: &str) -> ExactReport {
+        self.spec.run(job, body.as_bytes(), &AtomicBool::new(false)).unwrap()
+    }
+}
+
+fn disk() -> Model {
+    Model::find("hdd-7200-2008").unwrap()
+}
+
+fn result(report: &ExactReport) -> String {
+    match &report.end {
+        ExactEnd::Done(body) => String::from_utf8_lossy(body).into_owned(),
+        other => panic!("{other:?}, {:?}", report.console),
+    }
+}
+
+/// Keeps every processor busy until it is dropped.
+struct Busy {
+    stop: std::sync::Arc<AtomicBool>,
+}
+
+impl Busy {
+    fn new() -> Self {
+        let stop = std::sync::Arc::new(AtomicBool::new(false));
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            let stop = stop.clone();
+            std::thread::spawn(move || while !stop.load(Ordering::Relaxed) {});
+        }
+        Self { stop }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn every_filesystem_is_the_same_to_the_last_bit_on_a_quiet_and_a_busy_machine() {
+    let mut differ = 0;
+    for kind in ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "reiserfs"] {
+        if !["/usr/sbin", "/sbin"].iter().any(|place| PathBuf::from(place).join(format!("mkfs.{kind}")).exists()) {
+            skip(&format!("mkfs.{kind} is not installed"));
+            continue;
+        }
+        let run = |name: &str, seed: u64| {
+            let mut guest = Guest::new(name, disk())?;
+            guest.spec.seed = seed;
+            let report = guest.run("timed-filesystem", kind);
+            Some((result(&report), report.trace.clone(), report.virtual_time, report.counters))
+        };
+        let Some(first) = run("a", 1) else { return };
+        let busy = Busy::new();
+        let again = run("a-directory-with-a-longer-name", 1);
+        drop(busy);
+        assert_eq!(again.as_ref(), Some(&first), "{kind}");
+        let other = run("a", 2);
+        assert_eq!(run("b", 2), other, "{kind}");
+        differ += u32::from(other.as_ref() != Some(&first));
+    }
+    // Not every filesystem draws lots for where things go, but some do.
+    assert!(differ > 0, "the seed decides nothing");
+}
+
+#[test]
+fn guests_side_by_side_do_not_disturb_each_other() {
+    let run = || Guest::new("guest", disk()).map(|guest| guest.run("timed-filesystem", "ext4").trace);
+    let Some(alone) = run() else { return };
+    let together: Vec<_> = std::thread::scope(|scope| {
+        let guests: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        guests.into_iter().map(|guest| guest.join().unwrap()).collect()
+    });
+    assert!(together.iter().all(|trace| trace.as_ref() == Some(&alone)), "{together:?}, {alone}");
+}
+
+/// The latency and what a system call is charged with: to the nanosecond. Beyond that, reading the clock twice takes a
+/// system call and 256 ns.
+#[test]
+fn a_read_takes_its_latency_and_the_charge() {
+    let Some(mut guest) = Guest::new("guest", Model::find("constant").unwrap()) else { return };
+    let time =
+        |guest: &Guest, count: u64| result(&guest.run("timed-reads", &count.to_string())).parse::<u64>().unwrap();
+    let per_read = |guest: &Guest| (time(guest, 1_100) - time(guest, 100)) / 1_000;
+    for charge in [0, 2_000, 5_000] {
+        guest.spec.charge = Duration::from_nanos(charge);
+        assert_eq!(per_read(&guest).saturating_sub(1_000_000 + charge) / 512, 0, "charge {charge}");
+        assert!(per_read(&guest) >= 1_000_000 + charge, "charge {charge}");
+    }
+}
+
+/// Half a per cent more latency is found in one trial.
+#[test]
+fn a_slightly_slower_model_is_slower() {
+    let text = include_str!("../../../../models/constant.toml");
+    let model = |latency: &str| Model::parse("mine", &text.replace("\"1 ms\"", latency)).unwrap();
+    let time = |model: Model| {
+        Guest::new("guest", model).map(|guest| result(&guest.run("timed-reads", "200")).parse::<f64>().unwrap())
+    };
+    let (Some(one), Some(more)) = (time(model("\"1 ms\"")), time(model("\"1005 us\""))) else { return };
+    assert!((more / one - 1.005).abs() < 0.0001, "{one}, {more}");
+}
+
+#[test]
+fn a_guest_that_waits_for_ever_or_computes_for_ever_is_hung() {
+    let Some(mut guest) = Guest::new("guest", disk()) else { return };
+    guest.spec.virtual_limit = Duration::from_secs(3_600);
+    let report = guest.run("stop-for-ever", "");
+    assert!(matches!(report.end, ExactEnd::GuestEnded(Ending::Hung { .. })), "{:?}", report.end);
+    guest.spec.silence_limit = Duration::from_secs(2);
+    let report = guest.run("spin", "");
+    assert!(matches!(report.end, ExactEnd::GuestEnded(Ending::Hung { .. })), "{:?}", report.end);
+}
+
+#[test]
+fn a_guest_that_crashes_says_so_in_the_kernels_words() {
+    let Some(guest) = Guest::new("guest", disk()) else { return };
+    let report = guest.run("kernel-panic", "");
+    let ExactEnd::GuestEnded(Ending::Panicked { words }) = &report.end else { panic!("{:?}", report.end) };
+    assert!(words.contains("sysrq triggered crash"), "{words}");
+    let report = guest.run("handler-panic", "");
+    assert!(matches!(&report.end, ExactEnd::Failed(why) if why.contains("as asked")), "{:?}", report.end);
+}
