@@ -235,6 +235,7 @@ pub fn of_executor(executor: &str) -> &str {
     match executor {
         "uml" => "user-mode Linux",
         "qemu" => "QEMU",
+        "exact" => "virtual time, on a model of a drive, a repeat being another seed",
         _ => "the running kernel",
     }
 }

@@ -167,6 +167,15 @@ pub(crate) struct RunArguments {
     /// Run every row under this kernel: host, uml:6.1, qemu:6.12, … (`fstone kernel list`). May be given several times
     #[arg(long, value_name = "KERNEL", value_parser = parse_kernel, conflicts_with = "executor")]
     pub(crate) kernel: Vec<KernelSpec>,
+    /// In virtual time: figures without noise, the same on every machine; a repeat is another seed. Takes a kernel that `fstone kernel build` made
+    #[arg(long, conflicts_with_all = ["kernel", "executor", "guest_disk", "resume"])]
+    pub(crate) exact: bool,
+    /// The drive of trials in virtual time: a model (`fstone device`), or a .toml file. Default: hdd-7200-2008
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What a system call takes in virtual time; 0 s for nothing. Default: 2 us
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) charge: Option<Duration>,
     /// Memory of a guest. Default: 512 MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_guest_memory, allow_hyphen_values = true)]
     pub(crate) guest_memory: Option<u64>,

@@ -2,10 +2,10 @@
 
 use crate::{
     args::{ExecutorChoice, RunArguments},
-    commands::Context,
+    commands::{Context, device},
     exit::Exit,
     is_root, paths,
-    terminal::{self, Failure},
+    terminal::{self, Failure, OrExit},
 };
 use fstone_lab::{
     agent::{Flavour, GuestOptions, default_kernel, missing_kernel},
@@ -42,6 +42,15 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
         Ok(Chosen::Plan(Box::new(under)))
     };
     let missing = |words: &str| Err(Failure::new(Exit::CannotHere, words.to_owned()));
+    if arguments.exact {
+        return match default(Flavour::Exact) {
+            Some(kernel) => all_under(kernel),
+            None => missing(
+                "there is no kernel whose time can be simulated; build one with `fstone kernel build`: some eight minutes of \
+                 CPU, once, and no root",
+            ),
+        };
+    }
     match arguments.executor {
         ExecutorChoice::Host => Ok(Chosen::Plan(Box::new(plan.clone()))),
         ExecutorChoice::Directory => Ok(Chosen::Directory),
@@ -109,25 +118,37 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
 }
 
 /// How guests are made.
-pub(crate) fn guests(context: &Context, arguments: &RunArguments) -> GuestOptions {
+pub(crate) fn guests(context: &Context, arguments: &RunArguments) -> Result<GuestOptions, Failure> {
     let options = GuestOptions::new(context.kernels.clone(), &paths::default_cache());
-    GuestOptions {
+    let model = arguments.model.as_deref().map(device::find).transpose().or_exit(Exit::BadInput)?;
+    Ok(GuestOptions {
+        model: model.unwrap_or(options.model),
+        charge: arguments.charge.unwrap_or(options.charge),
         memory_bytes: arguments.guest_memory.unwrap_or(options.memory_bytes),
         speed: arguments.guest_disk.unwrap_or_default(),
         ..options
-    }
+    })
 }
 
 /// What guests are made of, for the list of settings that bear on the figures; nothing where there are none.
-pub(crate) fn guest_settings(context: &Context, arguments: &RunArguments, plan: &Plan) -> Vec<(String, String)> {
+pub(crate) fn guest_settings(
+    context: &Context,
+    arguments: &RunArguments,
+    plan: &Plan,
+) -> Result<Vec<(String, String)>, Failure> {
     if plan.cells.iter().all(|cell| cell.kernel == KernelSpec::Host) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let options = guests(context, arguments);
-    vec![
-        ("guest memory".to_owned(), format_bytes(options.memory_bytes)),
-        ("guest disk".to_owned(), options.speed.to_string()),
-    ]
+    let options = guests(context, arguments)?;
+    let mut settings = vec![("guest memory".to_owned(), format_bytes(options.memory_bytes))];
+    if plan.cells.iter().any(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {
+        settings.push(("modelled drive".to_owned(), options.model.to_string()));
+        settings.push(("charge of a system call".to_owned(), format_duration(options.charge)));
+    }
+    if plan.cells.iter().any(|cell| !matches!(cell.kernel, KernelSpec::Host | KernelSpec::Exact(_))) {
+        settings.push(("guest disk".to_owned(), options.speed.to_string()));
+    }
+    Ok(settings)
 }
 
 /// What guests cost beside what was measured, in one line; nothing where there were none.

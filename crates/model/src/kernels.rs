@@ -12,13 +12,16 @@ pub const KERNEL_FACTOR: &str = "kernel";
 impl FromStr for KernelSpec {
     type Err = String;
 
-    /// "host", "uml:6.1", "uml:/path/linux", "qemu:6.12", "qemu:/path/vmlinuz".
+    /// "host", "uml:6.1", "uml:/path/linux", "qemu:6.12", "qemu:/path/vmlinuz", "exact:6.1".
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once(':') {
             None if text == "host" => Ok(Self::Host),
             Some(("uml", which)) if !which.is_empty() => Ok(Self::Uml(which.to_owned())),
             Some(("qemu", which)) if !which.is_empty() => Ok(Self::Qemu(which.to_owned())),
-            _ => Err(format!("{text:?} is no kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION or qemu:PATH")),
+            Some(("exact", which)) if !which.is_empty() => Ok(Self::Exact(which.to_owned())),
+            _ => Err(format!(
+                "{text:?} is no kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION, qemu:PATH, exact:NAME or exact:PATH"
+            )),
         }
     }
 }

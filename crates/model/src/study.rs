@@ -174,6 +174,8 @@ pub enum KernelSpec {
     Uml(String),
     /// QEMU with this kernel.
     Qemu(String),
+    /// User-mode Linux whose time is simulated, of this version, name or path.
+    Exact(String),
 }
 
 impl KernelSpec {
@@ -184,6 +186,7 @@ impl KernelSpec {
             Self::Host => "host".to_owned(),
             Self::Uml(which) => format!("uml:{which}"),
             Self::Qemu(which) => format!("qemu:{which}"),
+            Self::Exact(which) => format!("exact:{which}"),
         }
     }
 
@@ -195,6 +198,7 @@ impl KernelSpec {
             Self::Host => "host",
             Self::Uml(_) => "uml",
             Self::Qemu(_) => "qemu",
+            Self::Exact(_) => "exact",
         }
     }
 }

@@ -236,6 +236,7 @@ const fn executor(kernel: &KernelSpec) -> &'static str {
         KernelSpec::Host => "the host",
         KernelSpec::Uml(_) => "user-mode Linux",
         KernelSpec::Qemu(_) => "QEMU",
+        KernelSpec::Exact(_) => "virtual time",
     }
 }
 

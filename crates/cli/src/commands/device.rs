@@ -53,7 +53,7 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
 }
 
 /// A model that is built in, or the one in a file.
-fn find(name: &str) -> anyhow::Result<Model> {
+pub(crate) fn find(name: &str) -> anyhow::Result<Model> {
     let path = Path::new(name);
     if path.extension().is_some_and(|extension| extension == "toml") {
         let text = fs::read_to_string(path)?;

@@ -158,13 +158,13 @@ fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Pl
     Ok(plan.on_directory(&format!("{name}, as it is"), path))
 }
 
-fn lab_options(context: &Context, arguments: &RunArguments) -> LabOptions {
-    LabOptions {
+fn lab_options(context: &Context, arguments: &RunArguments) -> Result<LabOptions, Failure> {
+    Ok(LabOptions {
         work_directory: context.work_directory.clone(),
         allow_destroy: arguments.allow_destroy.clone(),
         measure_null: true,
-        guests: Some(executors::guests(context, arguments)),
-    }
+        guests: Some(executors::guests(context, arguments)?),
+    })
 }
 
 pub(super) fn carry_out(
@@ -190,7 +190,7 @@ pub(super) fn carry_out(
         started_unix_ns: now_unix_ns(),
         finished_unix_ns: None,
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        inventory: take_inventory(context, arguments, &plan),
+        inventory: take_inventory(context, arguments, &plan)?,
         plan,
     };
     let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
@@ -213,7 +213,7 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
         ));
     };
     let dataset = store.dataset(last.id).or_exit(Exit::LabFailed)?;
-    let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan));
+    let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan)?);
     // Figures of two machines in one table would compare the machines.
     let changed: Vec<String> = [
         ("kernel", &then.kernel, &now.kernel),
@@ -270,7 +270,7 @@ fn trials(
             .with_context(|| format!("cannot make {}; name another with --work-directory", parent.display()))
             .or_exit(Exit::LabFailed)?;
     }
-    let options = lab_options(context, arguments);
+    let options = lab_options(context, arguments)?;
     let progress = RunProgress::new(expected);
     let mut recorder = StoreRecorder { store, run: id, warning };
     let end = fstone_lab::run::carry_out::carry_out(
@@ -302,7 +302,7 @@ fn trials(
 }
 
 /// The machine as it is before the run, its raw read speed included.
-fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Inventory {
+fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
     let inventory_context = InventoryContext {
         plan,
         work_directory: &context.work_directory,
@@ -310,13 +310,13 @@ fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> I
         fstone_commit: env!("FSTONE_COMMIT"),
     };
     let mut inventory = inventory::take(&inventory_context, &*Machine::host().runner);
-    inventory.settings.extend(executors::guest_settings(context, arguments, plan));
+    inventory.settings.extend(executors::guest_settings(context, arguments, plan)?);
     let device = inventory::named_device(plan);
     match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
         Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
         Err(error) => terminal::tell(&format!("No raw read speed: failed to {error}.")),
     }
-    inventory
+    Ok(inventory)
 }
 
 /// Prints the table and writes the page, and the index of all pages beside it.

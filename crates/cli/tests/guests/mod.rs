@@ -99,3 +99,54 @@ fn kernels_are_named_by_path_and_listed() {
     let (_, out, _) = with(&["kernel", "list"]);
     assert!(out.contains("/usr/bin/linux.uml"), "{out}");
 }
+
+/// The store of kernels with one whose time can be simulated; says why not.
+fn exact_kernels() -> Option<String> {
+    let kernels = std::env::var("FSTONE_TEST_KERNELS").ok()?;
+    let list = Bench::new().run_with(&["kernel", "list"], &[("FSTONE_KERNELS", &kernels)]).1;
+    if list.contains("exact:6.1") {
+        return Some(kernels);
+    }
+    eprintln!("skipped: {kernels} has no kernel whose time can be simulated (fstone kernel build)");
+    None
+}
+
+#[test]
+fn trials_in_virtual_time_have_the_same_figures_again() {
+    let Some(kernels) = exact_kernels() else { return };
+    let bench = Bench::of_nobody();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
+    let figures = |model: &str| {
+        let run = ["run", "./tiny.toml", "--exact", "--model", model, "--seed", "7"];
+        let (code, out, err) = bench.run_with(&run, &[("FSTONE_KERNELS", &kernels)]);
+        assert_eq!(code, 0, "{out}{err}");
+        let mut told: Vec<String> = support::trials(&bench.json())
+            .iter()
+            .map(|trial| {
+                assert_eq!(
+                    trial["outcome"]["kind"].as_str().or(trial["outcome"].as_str()),
+                    Some("completed"),
+                    "{trial}"
+                );
+                let steps = trial["steps"].as_array().expect("steps").iter();
+                steps.map(|step| format!("{} {}\n", step["step"], step["figures"])).collect()
+            })
+            .collect();
+        told.sort();
+        told
+    };
+    let first = figures("nvme-ssd");
+    assert!(first.len() == 2 && first.iter().all(|trial| trial.contains("transactions per second")), "{first:?}");
+    assert_eq!(figures("nvme-ssd"), first);
+    assert_ne!(figures("ide-2004"), first);
+}
+
+#[test]
+fn without_a_kernel_that_can_virtual_time_says_how_to_get_one() {
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }");
+    let none = bench.path("no-kernels");
+    let with = |arguments: &[&str]| bench.run_with(arguments, &[("FSTONE_KERNELS", none.to_str().expect("plain"))]);
+    let (code, _, err) = with(&["run", "./tiny.toml", "--exact"]);
+    assert!(code == 3 && err.contains("fstone kernel build"), "{code}: {err}");
+}

@@ -24,7 +24,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("sandbox", &["model", "drive"]),
     ("store", &["model"]),
     ("report", &["model", "stats", "analysis"]),
-    ("lab", &["model", "engine", "stats", "sandbox"]),
+    ("lab", &["model", "engine", "stats", "sandbox", "drive"]),
     ("bench", &["model", "engine", "stats"]),
     ("cli", &["model", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox", "drive"]),
 ];

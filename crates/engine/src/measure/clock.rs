@@ -154,6 +154,10 @@ fn counter_is_invariant() -> bool {
 /// Whether the kernel trusts the counter, or is not in a position to know.
 fn kernel_accepts_counter() -> bool {
     let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+    // The processor's counter knows nothing of a time that is simulated.
+    if std::fs::read_to_string(sources).is_ok_and(|list| list.contains("time-travel")) {
+        return false;
+    }
     match std::fs::read_to_string(sources) {
         Ok(list) if list.split_whitespace().any(|source| source == "tsc") => true,
         _ => std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|info| info.contains("User Mode Linux")),

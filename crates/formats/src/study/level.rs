@@ -67,7 +67,7 @@ impl PlainFactor {
 
     const fn about(self) -> &'static str {
         match self {
-            Self::Kernel => "Kernels: \"host\", \"uml:VERSION\", \"uml:PATH\" or \"qemu:PATH\".",
+            Self::Kernel => "Kernels: \"host\", \"uml:VERSION\", \"uml:PATH\", \"qemu:PATH\" or \"exact:NAME\".",
             Self::Scheduler => "I/O schedulers of the device: \"none\", \"mq-deadline\", …",
             Self::ReadAhead => "Read-ahead of the device.",
             Self::QueueRequests => "Requests that the device's queue holds.",
@@ -281,6 +281,6 @@ impl Decode for Kernel {
     }
 
     fn expected() -> String {
-        "\"host\", \"uml:VERSION\", \"uml:PATH\" or \"qemu:PATH\"".into()
+        "\"host\", \"uml:VERSION\", \"uml:PATH\", \"qemu:PATH\" or \"exact:NAME\"".into()
     }
 }

@@ -26,7 +26,7 @@ use fstone_model::{
     metric::{Figure, catalog},
     outcome::Reason,
     result::DROPS_FLUSHES,
-    study::{DeviceSpec, StepAction},
+    study::{DeviceSpec, KernelSpec, StepAction},
     units::format_duration,
 };
 use fstone_sandbox::{
@@ -43,7 +43,7 @@ use std::{
 };
 
 /// The step that starting a guest counts as.
-const BOOT: &str = "boot";
+pub(super) const BOOT: &str = "boot";
 /// How long a guest may take to find its disk and load a filesystem's modules.
 const PREPARE_LIMIT: Duration = Duration::from_secs(120);
 /// How long a boot may take in all; the guest's own watch ends earlier.
@@ -53,18 +53,18 @@ pub(crate) const STUCK_GRACE: Duration = Duration::from_secs(30);
 
 /// A guest and its disk, for one trial.
 pub(crate) struct GuestBench {
-    kernel: Kernel,
+    pub(super) kernel: Kernel,
     attachment: Attachment,
     /// Its own: sockets, console, control files.
-    directory: PathBuf,
-    image: PathBuf,
+    pub(super) directory: PathBuf,
+    pub(super) image: PathBuf,
     disk: Option<Disk>,
     guest: Option<Guest>,
     /// Whether the filesystem is mounted in it.
     mounted: bool,
     boot_time: Option<Duration>,
     /// The console's log when it did not come up.
-    stillborn: Option<PathBuf>,
+    pub(super) stillborn: Option<PathBuf>,
 }
 
 impl GuestBench {
@@ -94,7 +94,10 @@ impl Bench<'_, '_> {
         let options = self.options()?;
         let found = find(&job.cell.kernel, &options.kernels);
         let (kernel, attachment) = found.map_err(|error| {
-            let cure = format!("fstone kernel add {}", job.cell.kernel.written());
+            let cure = match &job.cell.kernel {
+                KernelSpec::Exact(_) => "fstone kernel build".to_owned(),
+                other => format!("fstone kernel add {}", other.written()),
+            };
             Halt::Outcome(Outcome::Skipped(Reason::new(BOOT, error.to_string()).with_cure(cure)))
         })?;
         let DeviceSpec::Loop { size_bytes, direct_io, directory, .. } = &job.cell.device else {
@@ -132,7 +135,7 @@ impl Bench<'_, '_> {
         Ok(device)
     }
 
-    fn options(&self) -> Result<&GuestOptions, Halt> {
+    pub(super) fn options(&self) -> Result<&GuestOptions, Halt> {
         let kernel = || ExecutorError::Kernel { kernel: self.job.cell.kernel.written() };
         Ok(self.host.guests.ok_or_else(kernel)?)
     }
@@ -333,11 +336,14 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    fn take_over(&mut self, step: &Step, reply: StepReply, report: &mut StepReport) -> Result<(), Halt> {
+    pub(super) fn take_over(&mut self, step: &Step, reply: StepReply, report: &mut StepReport) -> Result<(), Halt> {
         let seat = self.guest.as_mut().expect("it just replied");
         seat.mounted = reply.mounted;
         report.commands.extend(reply.commands);
-        report.figures = exact(reply.figures, reply.load.as_deref(), seat.disk.as_ref());
+        report.figures = match &seat.disk {
+            Some(disk) => with_exact_counts(reply.figures, reply.load.as_deref(), &|number| disk.mark(number)),
+            None => reply.figures,
+        };
         report.load = reply.load;
         for warning in reply.warnings {
             self.warn(warning);
@@ -430,11 +436,13 @@ fn warnings(report: &GuestReport, well: bool) -> Vec<String> {
 }
 
 /// The figures with what our disk counted in place of what the guest's kernel did: every request, and flushes for certain.
-fn exact(mut figures: Vec<Figure>, load: Option<&LoadReport>, disk: Option<&Disk>) -> Vec<Figure> {
-    let mark = |name: &str| {
-        let figure = figures.iter().find(|figure| figure.metric == name)?;
-        disk?.mark(figure.value as u64)
-    };
+/// `at_mark` gives its counts as they were at a mark.
+pub(super) fn with_exact_counts(
+    mut figures: Vec<Figure>,
+    load: Option<&LoadReport>,
+    at_mark: &dyn Fn(u64) -> Option<DiskCounters>,
+) -> Vec<Figure> {
+    let mark = |name: &str| at_mark(figures.iter().find(|figure| figure.metric == name)?.value as u64);
     let counted = mark(MARK_END).zip(mark(MARK_BEGIN)).map(|(end, begin)| end.since(&begin));
     figures.retain(|figure| figure.metric != MARK_BEGIN && figure.metric != MARK_END);
     let Some(counted) = counted else { return figures };

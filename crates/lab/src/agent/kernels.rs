@@ -51,6 +51,6 @@ pub fn default_kernel(kernels: &Path, flavour: Flavour) -> Option<KernelSpec> {
     match flavour {
         Flavour::Uml => Some(KernelSpec::Uml(release)),
         Flavour::Qemu => Some(KernelSpec::Qemu(release)),
-        Flavour::Exact => None,
+        Flavour::Exact => Some(KernelSpec::Exact(release)),
     }
 }

@@ -6,8 +6,11 @@
 //! carries it out with the code that does so on the host, meters included, on the guest's only disk. [`guest`] is the
 //! other end: it boots, hands steps over, and knows how to tell how a guest ended.
 //!
+//! An exact guest ([`exact`]) makes the whole trial as one job.
+//!
 //! The border between the two is [`protocol`]; both ends are one and the same binary, so it has no version of its own.
 
+mod exact;
 mod guest;
 mod kept;
 mod kernels;
@@ -19,11 +22,18 @@ pub(crate) use guest::{BOOT_LIMIT, GuestBench, STUCK_GRACE, is_for_guest};
 pub use kernels::{default_kernel, missing_kernel};
 pub use served::{is_agent, main as agent_main};
 
+use fstone_drive::Model;
 use fstone_sandbox::{
     guest::Watch,
     vhost::{Fault, Speed},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// The drive of exact guests when nobody names one.
+pub const DEFAULT_MODEL: &str = "hdd-7200-2008";
 
 /// How guests are made.
 #[derive(Debug, Clone)]
@@ -44,6 +54,10 @@ pub struct GuestOptions {
     pub speed: Speed,
     /// What is to go wrong with disks.
     pub faults: Vec<Fault>,
+    /// What the drives of exact guests are.
+    pub model: Model,
+    /// What a system call takes in exact guests.
+    pub charge: Duration,
 }
 
 impl GuestOptions {
@@ -62,6 +76,8 @@ impl GuestOptions {
             watch: None,
             speed: Speed::default(),
             faults: Vec::new(),
+            model: Model::find(DEFAULT_MODEL).expect("it is built in"),
+            charge: fstone_sandbox::exact::CHARGE,
         }
     }
 }

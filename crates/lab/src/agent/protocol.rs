@@ -2,7 +2,7 @@
 
 use crate::events::LoadProgress;
 use fstone_model::{
-    LoadReport, Outcome,
+    LoadReport, Outcome, Step,
     metric::Figure,
     result::{CommandRecord, Effective},
     study::FilesystemSpec,
@@ -40,6 +40,33 @@ pub(super) enum Prepared {
     Ready(Option<Duration>),
     /// It cannot, and this is its outcome.
     Not(Outcome),
+}
+
+/// The one job of an exact guest, [`WholeTrial`]; answered with [`TrialReply`].
+pub(super) const TRIAL: &str = "trial";
+
+/// A trial from its first step to its last.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct WholeTrial {
+    pub(super) prepare: Prepare,
+    pub(super) steps: Vec<Step>,
+}
+
+/// How it went.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum TrialReply {
+    /// Every step up to the last, or to the first that did not end as it should.
+    Done(Vec<DoneStep>),
+    /// It cannot be made here, and this is its outcome.
+    Not(Outcome),
+}
+
+/// A step of it, by the guest's own clock.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct DoneStep {
+    pub(super) started_ns: u64,
+    pub(super) duration_ns: u64,
+    pub(super) reply: StepReply,
 }
 
 /// What a step gave.
@@ -114,7 +141,7 @@ pub(super) fn decode<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Result<T, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::{Step, outcome::Reason, study::StepAction};
+    use fstone_model::{outcome::Reason, study::StepAction};
 
     #[test]
     fn a_step_and_its_reply_arrive_as_they_were_sent() {

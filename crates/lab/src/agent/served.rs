@@ -1,6 +1,9 @@
 //! The guest's end: process 1 carries steps out as an executor on the running kernel, which here is the guest's.
 
-use super::protocol::{PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, decode, encode};
+use super::protocol::{
+    DoneStep, PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, TRIAL, TrialReply, WholeTrial, decode,
+    encode,
+};
 use crate::{
     events::{Event, ProgressSink},
     filesystem::{self, Filesystem},
@@ -12,7 +15,7 @@ use crate::{
     trial::{
         HostExecutor, Job,
         bench::{Bench, StepReport},
-        host::{DEVICE, Halt},
+        host::{DEVICE, Halt, nanoseconds},
     },
 };
 use fstone_model::{
@@ -94,6 +97,26 @@ impl Handler for StepHandler {
             STEP => {
                 let seat = self.seat.as_mut().ok_or("a step came before its trial")?;
                 Ok(encode(&seat.step(&decode(body)?, context)))
+            }
+            TRIAL => {
+                let trial: WholeTrial = decode(body)?;
+                let mut seat = match Seat::prepare(trial.prepare, context)? {
+                    Ok(seat) => seat,
+                    Err(outcome) => return Ok(encode(&TrialReply::Not(outcome))),
+                };
+                let clock = Instant::now();
+                let mut done = Vec::new();
+                for step in &trial.steps {
+                    let started = clock.elapsed();
+                    let reply = seat.step(step, context);
+                    let duration_ns = nanoseconds(clock.elapsed().saturating_sub(started));
+                    let well = matches!(reply.end, StepEnd::Done);
+                    done.push(DoneStep { started_ns: nanoseconds(started), duration_ns, reply });
+                    if !well {
+                        break;
+                    }
+                }
+                Ok(encode(&TrialReply::Done(done)))
             }
             other => Err(format!("{other:?} is no job of a trial")),
         }

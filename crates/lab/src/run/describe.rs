@@ -107,6 +107,7 @@ fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
         KernelSpec::Host => "the running one".to_owned(),
         KernelSpec::Uml(kernel) => format!("user-mode Linux {kernel}"),
         KernelSpec::Qemu(kernel) => format!("QEMU {kernel}"),
+        KernelSpec::Exact(kernel) => format!("user-mode Linux {kernel} in virtual time"),
     };
     let guest_place = Path::new("/run/fstone/work/mnt");
     let steps = cell.steps.iter().map(|step| {

@@ -35,6 +35,8 @@ use std::{
 const MOUNT_POINT_NAME: &str = "mnt";
 /// How long setting up a device may take.
 const DEVICE_LIMIT: Duration = Duration::from_secs(120);
+/// How long a whole trial in virtual time may take in real time; that the guest does something is watched there.
+const SIMULATION_LIMIT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How much longer than its step's limit a command could run.
 const WATCHDOG_GRACE: Duration = Duration::from_secs(10);
 
@@ -91,6 +93,9 @@ impl<'a, 'm> Bench<'a, 'm> {
         let job = self.job;
         let space = self.space_directory();
         self.watched(DEVICE, DEVICE_LIMIT, space.as_deref(), Self::set_up)?;
+        if matches!(job.cell.kernel, KernelSpec::Exact(_)) {
+            return self.watched("guest", SIMULATION_LIMIT, space.as_deref(), Self::simulate);
+        }
         for (index, step) in job.cell.steps.iter().enumerate() {
             if self.filesystem.is_none() && !step.action.works_in_a_directory() {
                 self.warn(format!("{}: left out: a directory is not fstone's to make, mount or check", step.name));

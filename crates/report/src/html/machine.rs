@@ -86,6 +86,7 @@ fn tested_on(analysis: &Analysis<'_>) -> String {
             KernelSpec::Host => String::new(),
             KernelSpec::Uml(version) => format!(" under User-mode Linux {version}"),
             KernelSpec::Qemu(version) => format!(" under QEMU with kernel {version}"),
+            KernelSpec::Exact(version) => format!(" in virtual time under User-mode Linux {version}"),
         };
         let queue: Vec<String> = cell.queue.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let queue = if queue.is_empty() { String::new() } else { format!(" ({})", queue.join(", ")) };
