@@ -335,6 +335,9 @@ pub(crate) struct LoadArguments {
     /// The seed of all random streams. Default: drawn, and printed
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
+    /// Read every file back afterwards and check the stamps of its data (for loads with `data = { stamped = true }`)
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) verify: bool,
     /// Replace files that have the load's names in a directory that fstone did not make
     #[arg(long)]
     pub(crate) overwrite: bool,

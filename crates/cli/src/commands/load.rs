@@ -8,18 +8,24 @@ use crate::{
     studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use fstone_engine::{LoadError, Ownership, RunOptions};
 use fstone_formats::{
     Source,
     ffsb::{self, Placement},
     native,
 };
-use fstone_model::{LoadReport, Workload};
+use fstone_model::{LoadReport, Workload, units};
 use std::path::Path;
 
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
     let workload = read(&arguments.spec)?;
+    if arguments.verify && !workload.data.stamped {
+        return Err(anyhow!(
+            "only stamped data can be verified; put `data = {{ stamped = true }}` into the workload file"
+        ))
+        .or_exit(Exit::BadInput);
+    }
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
     let report = run(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership)?;
     if arguments.json {
@@ -27,7 +33,37 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
     } else {
         terminal::print(&fstone_report::load_summary(&workload.name, &report));
     }
-    Ok(exit_of(&report))
+    let exit = exit_of(&report);
+    if arguments.verify && !verified(&workload, &arguments.directory)? {
+        return Ok(Exit::NothingCompleted);
+    }
+    Ok(exit)
+}
+
+/// Reads the files of a load back and tells what is not as it was written; whether all is.
+fn verified(workload: &Workload, directory: &Path) -> Result<bool, Failure> {
+    let cancel = cancel_on_signals()?;
+    let observer = LiveLoad::new(true);
+    let ownership = Ownership::Marked;
+    let options = RunOptions { seed: 0, cancel: &cancel, observer: &observer, measure_null: false, ownership };
+    let found = fstone_engine::verify(workload, directory, &options);
+    observer.finish();
+    let found = found.map_err(failure)?;
+    let bytes = units::format_bytes(found.verified_bytes);
+    let mut text = format!("  verified      {} files, {bytes} as they were written\n", found.files);
+    for damage in &found.damages {
+        text.push_str(&format!(
+            "  damaged       {} at byte {}: {}\n",
+            damage.path.display(),
+            damage.offset,
+            damage.problem
+        ));
+    }
+    if found.damaged_units > 0 {
+        text.push_str(&format!("  damaged       {} units of 512 bytes in all\n", found.damaged_units));
+    }
+    terminal::print(&text);
+    Ok(found.is_clean())
 }
 
 /// A load that met an error did not do what was asked, whatever figures it has.

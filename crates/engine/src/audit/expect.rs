@@ -9,8 +9,6 @@ use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, 
 
 /// Relative difference between expected and observed counts that is worth a warning.
 const TOLERANCE: f64 = 0.02;
-/// The same for estimated counts, whose own standard error is 0.8 %.
-const ESTIMATE_TOLERANCE: f64 = 0.04;
 /// Points of a mix that may be off beyond chance.
 const MIX_POINTS: f64 = 0.5;
 /// Standard deviations that chance is granted.
@@ -166,23 +164,20 @@ struct Sum {
     any: bool,
     expected: f64,
     observed: f64,
-    estimated: bool,
 }
 
 impl Sum {
-    fn add(&mut self, expected: f64, observed: f64, estimated: bool) {
+    fn add(&mut self, expected: f64, observed: f64) {
         self.any = true;
         self.expected += expected;
         self.observed += observed;
-        self.estimated |= estimated;
     }
 
     fn finish(self, what: &str, warnings: &mut Vec<String>) -> Option<Expected> {
         if !self.any {
             return None;
         }
-        let tolerance = if self.estimated { ESTIMATE_TOLERANCE } else { TOLERANCE };
-        let allowed = tolerance * self.expected + DEVIATIONS * self.expected.sqrt();
+        let allowed = TOLERANCE * self.expected + DEVIATIONS * self.expected.sqrt();
         if (self.observed - self.expected).abs() > allowed {
             warnings.push(format!(
                 "{:.0} distinct {what} were touched where the workload implies {:.0}",
@@ -220,7 +215,7 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
             }
         });
         if let Some(untouched) = untouched {
-            sum.add(count as f64 * (1.0 - untouched), files.table.touched() as f64, false);
+            sum.add(count as f64 * (1.0 - untouched), files.table.touched() as f64);
         }
     }
     sum.finish("files", warnings)
@@ -263,7 +258,7 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
         });
         // Two skewed actions favour blocks that are not independent of each other.
         if let Some(untouched) = untouched.filter(|_| skewed < 2) {
-            sum.add(total * (1.0 - untouched), count.touched, count.estimated);
+            sum.add(total * (1.0 - untouched), count.touched as f64);
         }
     }
     sum.finish("blocks", warnings)

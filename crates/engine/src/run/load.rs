@@ -35,6 +35,9 @@ pub fn run(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> R
         null_ns = null::cost_per_operation(workload, running.pretended.take(), options)?;
     }
     ended?;
+    if workload.data.stamped && workload.io.engine != IoEngineKind::Null {
+        running.look_for_files();
+    }
     Ok(running.report(null_ns))
 }
 

@@ -1,13 +1,14 @@
 //! Running a workload: filesets, phases with their threads, the final sync, the report.
 //!
 //! Reading order: [`run()`] in `load`; `running` takes a load through its phases; `phase` is one phase with its threads;
-//! `durable` is the sync; `null` is the engine's own cost; `report` puts together what all found.
+//! `durable` is the sync; `presence` looks whether all files are still there; `null` is the engine's own cost; `report` puts together what all found.
 
 mod durable;
 mod load;
 mod names;
 mod null;
 mod phase;
+mod presence;
 mod pretend;
 mod report;
 mod running;

@@ -41,7 +41,7 @@ pub(super) struct Running<'a> {
     pub(super) clock: Clock,
     depot: Depot,
     pub(super) files: Vec<Files>,
-    built: Vec<bool>,
+    pub(super) built: Vec<bool>,
     pub(super) collector: Collector,
     pub(super) touched: Touched,
     /// The filesets as the first measured phase found them, for the null engine; `None` before it.

@@ -106,6 +106,31 @@ fn damage_is_found() {
     assert!(report.warnings.iter().any(|warning| warning.contains("ended early")), "{:?}", report.warnings);
 }
 
+/// A file that is gone, and one that was cut short, have no stamps that would say so.
+#[test]
+fn files_that_are_missing_or_short_are_errors_of_a_stamped_load() {
+    struct AtEnd<'a>(&'a Path);
+    impl fstone_engine::Observer for AtEnd<'_> {
+        fn measured_end(&self) {
+            std::fs::remove_file(self.0.join("data/file1")).expect("it was built");
+            std::fs::write(self.0.join("data/file2"), b"").expect("it was built");
+        }
+    }
+    let directory = in_memory();
+    let mut load = workload(fileset(4, 8192), group(1, mix(&[(1, action(Operation::Read(whole())))])), operations(10));
+    load.data.stamped = true;
+    let (cancel, observer) = (AtomicBool::new(false), AtEnd(directory.path()));
+    let ownership = Ownership::Marked;
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &observer, measure_null: false, ownership };
+    let report = fstone_engine::run(&load, directory.path(), &options).expect("the engine works");
+    let errors: Vec<(&str, &str)> = report
+        .errors
+        .iter()
+        .map(|error| (error.path.as_str(), error.text.split(':').next().unwrap_or_default()))
+        .collect();
+    assert_eq!(errors, [("data/file1", "ENOENT"), ("data/file2", "ENODATA")]);
+}
+
 #[test]
 fn direct_and_synchronous_files_hold_the_same() {
     everywhere(|io, directory| {
