@@ -109,7 +109,7 @@ impl<'a> Means<'a> {
             return Vec::new();
         }
         let range = StudentizedRange::new(rows);
-        let means: Vec<Known> = (0..rows).map(|row| self.know(self.model.mean(row))).collect();
+        let means: Vec<Known> = (0..rows).map(|row| self.know(&self.model.mean(row))).collect();
         let mut pairs = Vec::with_capacity(rows * (rows - 1) / 2);
         for baseline in 0..rows {
             for other in baseline + 1..rows {
@@ -121,7 +121,7 @@ impl<'a> Means<'a> {
 
     /// What each row comes to; `different` says which pairs are called so.
     pub(super) fn means(&self, different: impl Fn(usize, usize) -> bool) -> Vec<RowMean> {
-        let known: Vec<Known> = (0..self.samples.len()).map(|row| self.know(self.model.mean(row))).collect();
+        let known: Vec<Known> = (0..self.samples.len()).map(|row| self.know(&self.model.mean(row))).collect();
         let mut arms: Vec<f64> = known.iter().map(|row| self.student(row) * row.error).collect();
         for i in 0..known.len() {
             for j in i + 1..known.len() {
@@ -154,7 +154,7 @@ impl<'a> Means<'a> {
     }
 
     fn pair(&self, range: &StudentizedRange, means: &[Known], baseline: usize, other: usize) -> Pairwise {
-        let known = self.know(self.model.difference(baseline, other));
+        let known = self.know(&self.model.difference(baseline, other));
         let size = known.estimate.abs();
         let can_differ = self.exact || self.model.freedom >= 1.0;
         let (test, p, adjusted_p, critical) = if self.exact {
@@ -222,7 +222,7 @@ impl<'a> Means<'a> {
         Some(Shift { estimate: a / b - 1.0, interval })
     }
 
-    fn know(&self, contrast: Contrast) -> Known {
+    fn know(&self, contrast: &Contrast) -> Known {
         let terms = || contrast.weights.iter().zip(&self.variances).map(|(weight, (variance, _))| weight * variance);
         let variance: f64 = terms().sum();
         let spread: f64 = terms().zip(&self.variances).map(|(term, (_, freedom))| term * term / freedom).sum();

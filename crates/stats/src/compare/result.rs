@@ -216,7 +216,7 @@ impl Comparison {
             Basis::Ranks => repeats_needed(self.pairs.len(), self.alpha),
             Basis::Means | Basis::Exact => MIN_REPEATS,
         };
-        (powerless_pairs > 0).then(|| PowerNote { powerless_pairs, pairs: self.pairs.len(), repeats_needed })
+        (powerless_pairs > 0).then_some(PowerNote { powerless_pairs, pairs: self.pairs.len(), repeats_needed })
     }
 }
 
