@@ -2,18 +2,21 @@
 //!
 //! `cargo run --release -p fstone-stats --example calibrate_tables [tables]`
 
+#[expect(dead_code, reason = "the other calibrations use the rest")]
 mod support;
 
 use fstone_stats::compare::{Basis, Pairwise, compare_by_ranks};
 use fstone_stats::{Blocking, Level, Sample, Scale, compare_all};
 use support::Simulation;
 
+/// The noise of a row (of so many), before it is put on its scale.
+type Noise = fn(&mut Simulation, usize, usize) -> f64;
+
 /// How the figures of a table come about: rows in complete blocks, in a shuffled order within each.
 struct Source {
     name: &'static str,
     scale: Scale,
-    /// The noise of a row (of so many), before it is put on its scale.
-    noise: fn(&mut Simulation, usize, usize) -> f64,
+    noise: Noise,
     /// How far figures rise from the first trial to the last.
     rise: f64,
 }
@@ -169,7 +172,7 @@ fn power(tables: usize) {
         (1.05, 0.03, 2, 10),
         (1.02, 0.01, 9, 10),
     ];
-    let noises: [(f64, fn(&mut Simulation, usize, usize) -> f64); 6] = [
+    let noises: [(f64, Noise); 6] = [
         (0.01, |s, _, _| 0.01 * s.normal()),
         (0.02, |s, _, _| 0.02 * s.normal()),
         (0.03, |s, _, _| 0.03 * s.normal()),

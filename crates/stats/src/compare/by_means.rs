@@ -316,7 +316,7 @@ mod tests {
             close(1.0 + relative.interval.high, high);
             close(pair.adjusted_p, p);
         }
-        let last = means.know(means.model.mean(3));
+        let last = means.know(&means.model.mean(3));
         close(last.estimate.exp(), 260.561_698_077);
         close(last.error, 0.047_812_719_726);
     }
