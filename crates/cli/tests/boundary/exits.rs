@@ -136,7 +136,7 @@ fn a_right_that_is_missing_is_not_a_fault_of_the_store() {
         assert!(err.contains("Permission denied"), "{options:?}: {err}");
     }
     bench.write("secret.toml", "");
-    fs::set_permissions(bench.path("secret.toml"), fs::Permissions::from_mode(0)).expect("ours");
+    fs::set_permissions(bench.path("secret.toml"), fs::Permissions::from_mode(0o000)).expect("ours");
     for arguments in [&["run", "./secret.toml"][..], &["verify", "secret.toml"], &["ffsb", "secret.toml"]] {
         let (code, _, err) = bench.run(arguments);
         assert!(code == 3 && err.contains("Permission denied"), "{arguments:?}: {code} {err}");
