@@ -139,3 +139,51 @@ fn small_file_means_what_was_published() {
     assert_eq!(quick.attachments, plan.attachments);
     assert_eq!(quick.attachments[0].0, "small-file.ffsb");
 }
+
+const SPOOL: &str = r#"
+name = "spool"
+[[fileset]]
+name = "mail"
+directory = "mail"
+files = 100
+size = "4 KiB"
+[[phase]]
+name = "work"
+stop = { time = "5 s" }
+[[phase.group]]
+name = "readers"
+threads = 4
+rate = 100
+mix = [{ read = { block = "4 KiB" }, weight = 3 }, { stat = {}, weight = 1 }]
+[[phase.group]]
+name = "deliverers"
+threads = 2
+sequence = [{ create = { block = "4 KiB" } }]
+"#;
+
+fn spool(show: &str) -> (Plan, String) {
+    let text = format!(
+        "title = \"Spool\"\ndevice = {{ loop = {{ size = \"1 GiB\" }} }}\n[factor.filesystem]\n\"ext4\" = {{ type = \"ext4\" }}\n\
+         [[step]]\nload = {{ workload = \"spool.workload\" }}\n{show}\n"
+    );
+    let load = |_: &str| Ok(SPOOL.to_owned());
+    let source = Source::new("spool.toml", text);
+    let (plan, warnings) = study::compile_with_warnings(&source, &load, &types(), &Overrides::default())
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    (plan, warnings.map_or_else(String::new, |warnings| warnings.to_string()))
+}
+
+#[test]
+fn a_mixed_load_has_a_rate_for_each_group() {
+    let shown = |plan: &Plan| plan.columns.iter().map(|column| column.metric.clone()).collect::<Vec<_>>();
+    let (unasked, warnings) = spool("");
+    assert_eq!(shown(&unasked), ["readers operations per second", "deliverers operations per second"]);
+    assert_eq!(warnings, "");
+    let (asked, warnings) = spool(
+        "show = [\"create latency p99.9\", \"readers latency max\", \"stat operations per second\", \"read latency mean\"]",
+    );
+    assert_eq!((asked.columns.len(), warnings.as_str()), (4, ""));
+    let (_, warnings) = spool("show = \"operations per second\"");
+    assert!(warnings.contains("some groups of this load are paced and others are not"), "{warnings}");
+    assert!(warnings.contains("`readers operations per second`, `deliverers operations per second`"), "{warnings}");
+}

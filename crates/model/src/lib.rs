@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod inventory;
 pub mod kernels;
 pub mod load;
+pub mod load_metric;
 pub mod metric;
 pub mod nature;
 pub mod outcome;

@@ -75,9 +75,13 @@ fn plan(
     let no_steps = Vec::new();
     let step_surfaces = surface.step.as_ref().map_or(&no_steps, |field| &field.value);
     let steps = step::steps(step_surfaces, files, report);
-    let columns = show::columns(&steps.shown, report);
     let shows_nothing = step_surfaces.iter().all(|step| step.value.show.is_none());
-    if let Some(field) = surface.step.as_ref().filter(|_| shows_nothing) {
+    let unasked = surface.step.as_ref().filter(|_| shows_nothing).map(|field| {
+        let actions = steps.templates.iter().map(|template| (template.name.as_str(), &template.action));
+        show::unasked(actions, field.key)
+    });
+    let columns = show::columns(unasked.as_ref().unwrap_or(&steps.shown), report);
+    if let Some(field) = surface.step.as_ref().filter(|_| shows_nothing && columns.is_empty() && steps.complete) {
         report.push(
             Diagnostic::error(field.key, "no step shows anything, so the table has no columns")
                 .help("add to a step, for example: show = [\"time\"]"),

@@ -29,7 +29,6 @@ mod surface;
 
 pub use compile::{compile, compile_with_warnings};
 pub use overrides::{DeviceChoice, Overrides};
-pub use show::latency_metrics;
 pub use source_tree::{SourceTree, put_source_trees, source_trees};
 pub use step::default_limit;
 

@@ -5,26 +5,10 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span, closest},
 };
 use fstone_model::{
-    StepKind, Workload,
+    StepKind, load_metric,
     metric::{Metric, catalog},
     study::{Column, StepAction},
 };
-
-/// What can be told of an operation's latency.
-const LATENCIES: [&str; 2] = ["p50", "p99"];
-
-/// Names of the latency metrics of a load's operations: "create latency p99".
-#[must_use]
-pub fn latency_metrics(workload: &Workload) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
-    for action in groups.flat_map(|group| group.actions.all()) {
-        if !names.contains(&action.name) {
-            names.push(action.name.clone());
-        }
-    }
-    names.iter().flat_map(|name| LATENCIES.map(|latency| format!("{name} latency {latency}"))).collect()
-}
 
 /// Names of a step's metrics, those that not every step has first.
 fn metrics_of(action: &StepAction) -> Vec<String> {
@@ -33,11 +17,14 @@ fn metrics_of(action: &StepAction) -> Vec<String> {
         of_step.partition(|metric| metric.steps.len() == StepKind::ALL.len());
     let mut names: Vec<String> = own.into_iter().chain(of_all).map(|metric| metric.name.to_owned()).collect();
     if let StepAction::Load(workload) = action {
-        let further = latency_metrics(workload).into_iter().filter(|name| !names.contains(name));
+        let further = load_metric::names(workload).into_iter().filter(|name| !names.contains(name));
         names.extend(further.collect::<Vec<_>>());
     }
     names
 }
+
+/// Rates over all groups of a load.
+const SUMS: [&str; 2] = [catalog::OPERATIONS_PER_SECOND.name, catalog::TRANSACTIONS_PER_SECOND.name];
 
 /// A metric that a step shows.
 #[derive(Debug, Clone)]
@@ -72,6 +59,18 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
             }
         });
     }
+    if let StepAction::Load(workload) = action
+        && load_metric::mixes_paced_and_free(workload)
+    {
+        for At { span, .. } in names.iter().filter(|name| SUMS.contains(&name.value.as_str())) {
+            let rates = load_metric::group_rates(workload).unwrap_or_default().join("`, `");
+            report.push(
+                Diagnostic::warning(*span, "some groups of this load are paced and others are not")
+                    .label("a sum over both hides what the slower ones do")
+                    .help(format!("show each group's: `{rates}`")),
+            );
+        }
+    }
     let shown = |At { span, value }: &At<String>| Shown {
         step: step.to_owned(),
         metric: value.clone(),
@@ -81,6 +80,24 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
         span: *span,
     };
     names.iter().filter(|name| known.contains(&name.value)).map(shown).collect()
+}
+
+/// What a study shows that does not say what: the rate of each load, group by group. `span` is the steps' own.
+pub(super) fn unasked<'a>(steps: impl Iterator<Item = (&'a str, &'a StepAction)>, span: Span) -> Vec<Shown> {
+    let mut shown = Vec::new();
+    for (step, action) in steps {
+        let StepAction::Load(workload) = action else { continue };
+        let rates =
+            load_metric::group_rates(workload).unwrap_or_else(|| vec![catalog::OPERATIONS_PER_SECOND.name.to_owned()]);
+        shown.extend(rates.into_iter().map(|metric| Shown {
+            step: step.to_owned(),
+            metric,
+            is_load: true,
+            is_special: false,
+            span,
+        }));
+    }
+    shown
 }
 
 /// The table's columns. Metrics of the only load that shows any, and one that only a check or a count of extents has and

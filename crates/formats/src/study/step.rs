@@ -46,10 +46,10 @@ pub fn default_limit(action: &StepAction) -> Duration {
 /// A step, before a cell's numbers are known.
 #[derive(Debug, Clone)]
 pub(super) struct Template {
-    name: String,
+    pub(super) name: String,
     limit: Option<Duration>,
     /// With the load as its file has it.
-    action: StepAction,
+    pub(super) action: StepAction,
     /// The load, when it is one.
     load: Option<Load>,
     /// Its texts in which names in braces are filled in.

@@ -4,7 +4,8 @@ use crate::{events::LoadProgress, faults::Faults, meters::Readings};
 use fstone_model::{
     Histogram, LoadReport, Workload,
     load::{CallReport, ErrorReport, OperationReport},
-    metric::{Better, Figure, Unit, catalog},
+    load_metric,
+    metric::{Figure, catalog},
 };
 use std::{
     path::Path,
@@ -212,23 +213,7 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
     figures.extend(fsyncs.percentile_ns(99.0).map(|value| catalog::FSYNC_LATENCY_P99.figure(value)));
     figures.extend(report.audit.null_ns_per_operation.map(|cost| catalog::ENGINE_COST.figure(cost)));
 
-    let mut names: Vec<&str> = Vec::new();
-    for operation in &report.operations {
-        if !names.contains(&operation.name.as_str()) {
-            names.push(&operation.name);
-        }
-    }
-    for name in names {
-        let latency = merged(&|operation| operation.name == name);
-        for (percent, suffix) in [(50.0, "p50"), (99.0, "p99")] {
-            figures.extend(latency.percentile_ns(percent).map(|value| Figure {
-                metric: format!("{name} latency {suffix}"),
-                value,
-                unit: Unit::Nanoseconds,
-                better: Better::Lower,
-            }));
-        }
-    }
+    figures.extend(load_metric::figures(report));
     // An action called "read" gives "read latency p50" a second time; the catalogue's comes first and stays.
     let mut seen: Vec<String> = Vec::new();
     figures.retain(|figure| {

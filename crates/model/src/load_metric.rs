@@ -1,0 +1,183 @@
+//! What a load can tell of its actions and groups, by the names that `show`, tables and the store use.
+
+use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, load::OperationReport};
+
+/// Behind a part's name.
+const RATE: &str = "operations per second";
+
+/// How a figure is had of latencies; `None` without any.
+type OfLatencies = fn(&Histogram) -> Option<f64>;
+
+/// What is told of latency: the words behind a part's name, and how it is had.
+const LATENCIES: [(&str, OfLatencies); 5] = [
+    ("latency mean", Histogram::mean_ns),
+    ("latency p50", |latency| latency.percentile_ns(50.0)),
+    ("latency p99", |latency| latency.percentile_ns(99.0)),
+    ("latency p99.9", |latency| latency.percentile_ns(99.9)),
+    ("latency max", |latency| (latency.count() > 0).then_some(latency.max_ns() as f64)),
+];
+
+/// A part of a load: an action wherever it is done, all of a group, or an action in one of several groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    name: String,
+    group: Option<String>,
+    action: Option<String>,
+}
+
+impl Part {
+    fn has(&self, operation: &OperationReport) -> bool {
+        let is = |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        is(&self.group, &operation.group) && is(&self.action, &operation.name)
+    }
+}
+
+/// The parts of a load with these actions, as (group, action). Groups are told apart only where there are several. A name
+/// that an action has already is given to a group with the word in front.
+fn parts(actions: &[(&str, &str)]) -> Vec<Part> {
+    let distinct = |names: &mut dyn Iterator<Item = &str>| {
+        let mut found: Vec<String> = Vec::new();
+        for name in names {
+            if !found.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+            }
+        }
+        found
+    };
+    let names = distinct(&mut actions.iter().map(|(_, action)| *action));
+    let groups = distinct(&mut actions.iter().map(|(group, _)| *group));
+    let mut parts: Vec<Part> =
+        names.iter().map(|name| Part { name: name.clone(), group: None, action: Some(name.clone()) }).collect();
+    if groups.len() > 1 {
+        let called = |group: &String| if names.contains(group) { format!("group {group}") } else { group.clone() };
+        parts.extend(groups.iter().map(|group| Part { name: called(group), group: Some(group.clone()), action: None }));
+        for name in &names {
+            let doing: Vec<&String> =
+                groups.iter().filter(|group| actions.contains(&(group.as_str(), name.as_str()))).collect();
+            if doing.len() > 1 {
+                parts.extend(doing.into_iter().map(|group| Part {
+                    name: format!("{} {name}", called(group)),
+                    group: Some(group.clone()),
+                    action: Some(name.clone()),
+                }));
+            }
+        }
+    }
+    parts
+}
+
+fn actions(workload: &Workload) -> Vec<(&str, &str)> {
+    let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
+    let actions = groups
+        .flat_map(|group| group.actions.all().into_iter().map(|action| (group.name.as_str(), action.name.as_str())));
+    actions.collect()
+}
+
+/// The names of all that a load will tell of its parts: "create latency p99", "readers operations per second".
+#[must_use]
+pub fn names(workload: &Workload) -> Vec<String> {
+    let of = |part: Part| {
+        let latencies = LATENCIES.map(|(words, _)| format!("{} {words}", part.name));
+        std::iter::once(format!("{} {RATE}", part.name)).chain(latencies)
+    };
+    parts(&actions(workload)).into_iter().flat_map(of).collect()
+}
+
+/// The rates of a load's groups, by name: what a table shows where nobody said what. A sum over groups would be a sum over
+/// those that are paced and those that are not. `None` for a load of a single group.
+#[must_use]
+pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
+    let is_group = |part: &Part| part.group.is_some() && part.action.is_none();
+    let rates: Vec<String> = parts(&actions(workload))
+        .iter()
+        .filter(|part| is_group(part))
+        .map(|part| format!("{} {RATE}", part.name))
+        .collect();
+    (!rates.is_empty()).then_some(rates)
+}
+
+/// Whether some measured groups go at a given rate while others go as fast as they can, so that a rate over all of them
+/// says little of either.
+#[must_use]
+pub fn mixes_paced_and_free(workload: &Workload) -> bool {
+    let paced = |wanted: bool| {
+        let mut groups = workload.measured_phases().flat_map(|phase| &phase.groups);
+        groups.any(|group| group.rate_per_second.is_some() == wanted)
+    };
+    paced(true) && paced(false)
+}
+
+/// What a load tells of its parts.
+#[must_use]
+pub fn figures(report: &LoadReport) -> Vec<Figure> {
+    let actions: Vec<(&str, &str)> =
+        report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
+    let mut figures = Vec::new();
+    for part in parts(&actions) {
+        let (mut invocations, mut latency) = (0, Histogram::default());
+        for operation in report.operations.iter().filter(|operation| part.has(operation)) {
+            invocations += operation.invocations;
+            latency.merge(&operation.latency);
+        }
+        figures.push(Figure {
+            metric: format!("{} {RATE}", part.name),
+            value: report.per_second(invocations),
+            unit: Unit::PerSecond,
+            better: Better::Higher,
+        });
+        figures.extend(LATENCIES.iter().filter_map(|(words, value)| {
+            let metric = format!("{} {words}", part.name);
+            Some(Figure { metric, value: value(&latency)?, unit: Unit::Nanoseconds, better: Better::Lower })
+        }));
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_told_apart_where_there_are_several() {
+        let names =
+            |actions: &[(&str, &str)]| -> Vec<String> { parts(actions).into_iter().map(|part| part.name).collect() };
+        assert_eq!(names(&[("main", "create"), ("main", "read")]), ["create", "read"]);
+        assert_eq!(names(&[("readers", "read"), ("writers", "write")]), ["read", "write", "readers", "writers"]);
+        assert_eq!(
+            names(&[("a", "read"), ("b", "read"), ("b", "stat")]),
+            ["read", "stat", "a", "b", "a read", "b read"]
+        );
+        assert_eq!(names(&[("read", "read"), ("write", "sync")]), ["read", "sync", "group read", "write"]);
+    }
+
+    #[test]
+    fn the_rates_of_the_groups_add_up_to_the_load() {
+        let operation = |group: &str, name: &str, invocations| {
+            let latency = Histogram::from_values(&vec![2_000_000; invocations as usize]);
+            OperationReport {
+                group: group.into(),
+                name: name.into(),
+                invocations,
+                latency,
+                ..OperationReport::default()
+            }
+        };
+        let report = LoadReport {
+            elapsed_ns: 2_000_000_000,
+            operations: vec![
+                operation("readers", "open", 10),
+                operation("readers", "read", 30),
+                operation("deliverers", "deliver", 6),
+            ],
+            ..LoadReport::default()
+        };
+        let figures = figures(&report);
+        let value = |name: &str| figures.iter().find(|figure| figure.metric == name).map(|figure| figure.value);
+        assert_eq!(value("readers operations per second"), Some(20.0));
+        assert_eq!(value("deliverers operations per second"), Some(3.0));
+        assert_eq!(value("read operations per second"), Some(15.0));
+        assert_eq!(value("deliver latency max"), Some(2_000_000.0));
+        assert_eq!(value("deliver latency mean"), Some(2_000_000.0));
+        assert!(value("deliver latency p99.9").is_some());
+    }
+}
