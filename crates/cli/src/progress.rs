@@ -92,6 +92,7 @@ fn first_line(words: &str) -> &str {
 impl ProgressSink for RunProgress {
     fn event(&self, event: &Event<'_>) {
         match event {
+            Event::CleanedUp { what } => terminal::tell(&format!("Undone, left over from a killed run: {what}")),
             Event::TrialStarted { label, finished, total, remaining, .. } => {
                 {
                     let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

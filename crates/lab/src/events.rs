@@ -21,6 +21,11 @@ pub struct LoadProgress {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
+    /// Something that a killed run had left was undone.
+    CleanedUp {
+        /// What.
+        what: &'a str,
+    },
     /// A trial begins.
     TrialStarted {
         /// Which.

@@ -27,6 +27,8 @@ pub struct Machine {
     pub stop: Arc<Stop>,
     /// Whether it may make devices and mount (root).
     pub privileged: bool,
+    /// Whether trials are made by processes of their own; a fake machine is known in this one only.
+    pub apart: bool,
 }
 
 impl Machine {
@@ -41,6 +43,7 @@ impl Machine {
             loader: Arc::new(EngineLoader),
             stop,
             privileged: rustix::process::geteuid().is_root(),
+            apart: true,
         }
     }
 
@@ -60,6 +63,7 @@ impl Machine {
             loader: Arc::new(FakeLoader::new().with_faults(Arc::clone(faults))),
             stop: Arc::new(Stop::default()),
             privileged: true,
+            apart: false,
         }
     }
 }

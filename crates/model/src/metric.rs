@@ -159,6 +159,7 @@ pub mod catalog {
         EXIT_STATUS = "exit status", Count, Neither, STATUS, "exit status of the command";
         BOOT_TIME = "boot time", Seconds, Lower, TRIAL, "from the decision to start a guest until the agent in it is ready";
         TRIAL_OVERHEAD = "trial overhead", Seconds, Lower, TRIAL, "time of the whole trial that none of its steps took: setting up and giving back the device, boot and power-off";
+        SETTLING_TIME = "settling time", Seconds, Lower, TRIAL, "time after the trial until its image was freed and what held it was at rest";
         MAXIMUM_RESIDENT_BYTES = "maximum resident bytes", Bytes, Lower, COMMANDS, "largest resident set of the command's processes";
     }
 

@@ -280,6 +280,9 @@ impl StepAction {
     }
 }
 
+/// The step under whose name stands what a trial took besides its steps. No step of a study may be called so.
+pub const TRIAL_STEP: &str = "trial";
+
 /// What a filesystem check may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,6 @@
 //! Real kernels as guests of an ordinary user: the sandbox of fstone.
 //!
-//! Reading order: [`frames`] is how host and guest talk; [`uml`] and [`qemu`] boot a guest; [`guest`] is a running guest with its
+//! Reading order: [`frames`] is how host and guest talk; [`uml`] and [`qemu`] boot a guest, [`child`] starts an agent without one; [`guest`] is a running guest with its
 //! watchdog, console and clock; [`agent`] is process 1 inside it; [`vhost`] is its disk; [`exact`] is a guest whose time is simulated; [`kernel`]
 //! is where kernels come from.
 //!
@@ -8,6 +8,7 @@
 //! business. It formats and mounts nothing on the host, and needs no root.
 
 pub mod agent;
+pub mod child;
 pub mod exact;
 pub mod frames;
 pub mod guest;

@@ -163,6 +163,8 @@ fn lab_options(context: &Context, arguments: &RunArguments) -> Result<LabOptions
         work_directory: context.work_directory.clone(),
         allow_destroy: arguments.allow_destroy.clone(),
         measure_null: true,
+        patience: LabOptions::PATIENCE,
+        agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
         guests: Some(executors::guests(context, arguments)?),
     })
 }

@@ -210,6 +210,13 @@ impl Bench {
     }
 
     /// No mount and no loop device of this test is left, and its work directory is empty or gone.
+    /// Whether a loop device has an image in the work directory.
+    pub(crate) fn holds_device(&self) -> bool {
+        let here = self.work().display().to_string();
+        let loops = Command::new("losetup").arg("-a").output().expect("losetup starts");
+        String::from_utf8_lossy(&loops.stdout).contains(&here)
+    }
+
     pub(crate) fn assert_clean(&self) {
         let here = self.work().display().to_string();
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");

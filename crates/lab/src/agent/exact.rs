@@ -5,12 +5,16 @@
 //! figures wherever and whenever it is made; the hash of its requests, which is recorded with it, is the proof.
 
 use super::{
-    guest::{BOOT, with_exact_counts},
-    protocol::{DoneStep, Prepare, TRIAL, TrialReply, WholeTrial, decode, encode},
+    guest::{BOOT, GUEST_PLACE, with_exact_counts},
+    protocol::{DoneStep, Ground, Opening, TRIAL, TrialReply, WholeTrial, decode, encode},
 };
-use crate::trial::{
-    bench::{Bench, StepReport},
-    host::{Halt, nanoseconds},
+use crate::{
+    place::device::Purpose,
+    trial::{
+        executor::{Making, Whom},
+        record::{Halt, nanoseconds},
+        watch::Watch,
+    },
 };
 use fstone_model::{
     Outcome, StepResult, outcome::Reason, result::CommandRecord, study::DeviceSpec, units::format_duration,
@@ -20,7 +24,7 @@ use fstone_sandbox::exact::{ExactEnd, ExactReport, ExactSpec};
 /// The step under whose name the guest itself is recorded.
 const GUEST: &str = "guest";
 
-impl Bench<'_, '_> {
+impl Making<'_, '_> {
     /// Makes the whole trial in a guest.
     pub(crate) fn simulate(&mut self) -> Result<(), Halt> {
         let options = self.options()?;
@@ -43,8 +47,13 @@ impl Bench<'_, '_> {
             )
         };
         let trial = WholeTrial {
-            prepare: Prepare {
-                device: "/dev/vda".to_owned(),
+            opening: Opening {
+                ground: Ground::Device {
+                    path: "/dev/vda".into(),
+                    purpose: Purpose::GuestDisk,
+                    place: GUEST_PLACE.into(),
+                },
+                mounts: true,
                 filesystem: self.job.cell.filesystem.clone(),
                 queue: self.job.cell.queue.clone(),
                 seed: self.job.seed,
@@ -53,7 +62,10 @@ impl Bench<'_, '_> {
             },
             steps: self.job.cell.steps.clone(),
         };
-        let report = spec.run(TRIAL, &encode(&trial), self.host.machine.stop.flag()).map_err(|error| {
+        let stop = &self.host.machine.stop;
+        let watch = Watch { stop, cancel: Some(self.host.cancel), limit: None, gauge: self.gauge.as_ref() };
+        let ran = watch.over(|| spec.run(TRIAL, &encode(&trial), stop.flag()));
+        let report = ran.map_err(|error| {
             let words = format!("failed to boot a guest: {error}");
             Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words)))
         })?;
@@ -76,19 +88,18 @@ impl Bench<'_, '_> {
     fn take_all_over(&mut self, steps: Vec<DoneStep>, exact: &ExactReport) -> Result<(), Halt> {
         let plan = self.job.cell.steps.clone();
         for (step, done) in plan.iter().zip(steps) {
-            let mut report = StepReport::default();
-            let ended = self.take_over(step, done.reply, &mut report);
-            let load = report.load.as_deref();
-            let figures = with_exact_counts(report.figures, load, &|number| exact.mark(number));
+            let reply = self.take_over(done.reply, Whom::Guest)?;
+            let load = reply.load.as_deref();
+            let figures = with_exact_counts(reply.figures, load, &|number| exact.mark(number));
             self.record.steps.push(StepResult {
                 step: step.name.clone(),
                 started_ns: done.started_ns,
-                duration_ns: done.duration_ns,
-                commands: report.commands,
+                duration_ns: nanoseconds(reply.duration),
+                commands: reply.commands,
                 figures,
-                load: report.load,
+                load: reply.load,
             });
-            ended?;
+            self.verdict(step, Whom::Guest, reply.end)?;
         }
         Ok(())
     }

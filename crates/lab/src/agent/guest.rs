@@ -1,24 +1,22 @@
-//! The host's end: makes the image, boots the guest, hands steps over, and tells how it ended.
+//! A trial's guest: makes the image, boots it, and tells how it ended.
 
 use super::{
-    GuestOptions,
+    GuestOptions, Link,
     kept::keep,
     kernels::{Attachment, find},
-    protocol::{PREPARE, Prepare, Prepared, Progress, STEP, StepEnd, StepReply, decode, encode},
+    protocol::{Ground, Opening},
 };
 use crate::{
-    events::Event,
     filesystem::{self, Filesystem},
     meters::{MARK_BEGIN, MARK_END},
     place::{
-        device::{DeviceError, Purpose, ScratchDevice, make_image},
+        device::{Provided, Purpose, make_image},
         undo::{Entry, GUEST_NAME},
     },
-    stop::StopReason,
     trial::{
         ExecutorError,
-        bench::{Bench, StepReport, failed, skipped},
-        host::{DEVICE, Halt},
+        executor::{Making, Whom},
+        record::{DEVICE, Halt, skipped},
     },
 };
 use fstone_model::{
@@ -30,7 +28,7 @@ use fstone_model::{
     units::format_duration,
 };
 use fstone_sandbox::{
-    guest::{BootError, Ending, Event as GuestEvent, Guest, GuestReport, IncidentKind, JobEnd},
+    guest::{BootError, Ending, Guest, GuestReport, IncidentKind},
     kernel::{Flavour, Kernel},
     qemu::{QemuError, QemuSpec},
     uml::{UmlDisk, UmlSpec},
@@ -43,36 +41,55 @@ use std::{
 };
 
 /// The step that starting a guest counts as.
-pub(super) const BOOT: &str = "boot";
-/// How long a guest may take to find its disk and load a filesystem's modules.
-const PREPARE_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const BOOT: &str = "boot";
 /// How long a boot may take in all; the guest's own watch ends earlier.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(600);
-/// How much longer than a step's limit the host waits: at the limit, the guest's kernel is first asked where it is stuck.
-pub(crate) const STUCK_GRACE: Duration = Duration::from_secs(30);
+/// Where a guest mounts its disk: in memory.
+pub(crate) const GUEST_PLACE: &str = "/run/fstone/work/mnt";
 
 /// A guest and its disk, for one trial.
-pub(crate) struct GuestBench {
+pub(crate) struct GuestSeat {
     pub(super) kernel: Kernel,
     attachment: Attachment,
     /// Its own: sockets, console, control files.
     pub(super) directory: PathBuf,
     pub(super) image: PathBuf,
     disk: Option<Disk>,
-    guest: Option<Guest>,
-    /// Whether the filesystem is mounted in it.
-    mounted: bool,
+    link: Option<Link>,
     boot_time: Option<Duration>,
     /// The console's log when it did not come up.
     pub(super) stillborn: Option<PathBuf>,
 }
 
-impl GuestBench {
+impl GuestSeat {
     /// Where in the guest its disk is.
     const fn device(&self) -> &'static str {
         match self.attachment {
             Attachment::Vhost => "/dev/vda",
             Attachment::Ubd => "/dev/ubda",
+        }
+    }
+
+    /// Whether it was started.
+    pub(crate) const fn is_up(&self) -> bool {
+        self.link.is_some()
+    }
+
+    pub(crate) const fn link(&mut self) -> Option<&mut Link> {
+        self.link.as_mut()
+    }
+
+    pub(crate) const fn disk(&self) -> Option<&Disk> {
+        self.disk.as_ref()
+    }
+
+    /// Whether it has what a step needs.
+    pub(crate) fn can_do(&self, step: &Step) -> Result<(), Halt> {
+        match (&step.action, self.kernel.flavour) {
+            (StepAction::CopyIn { .. }, Flavour::Qemu) => {
+                Err(skipped(&step.name, "a guest in QEMU does not see the host's files".into()))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -87,9 +104,9 @@ pub(crate) fn is_for_guest(cell: &Cell, step: &Step) -> bool {
     }
 }
 
-impl Bench<'_, '_> {
+impl Making<'_, '_> {
     /// The image, and a kernel to boot. The guest itself is started when the first step needs it.
-    pub(crate) fn set_up_guest(&mut self, filesystem: &dyn Filesystem) -> Result<ScratchDevice, Halt> {
+    pub(crate) fn set_up_guest(&mut self) -> Result<(), Halt> {
         let job = self.job;
         let options = self.options()?;
         let found = find(&job.cell.kernel, &options.kernels);
@@ -104,40 +121,35 @@ impl Bench<'_, '_> {
             return Err(skipped(DEVICE, "a guest's disk is an image: device = { loop = … }".into()));
         };
         if *direct_io {
-            self.warn("direct-io: a guest's image is always written through the host's page cache".into());
+            self.record.warn("direct-io: a guest's image is always written through the host's page cache".into());
         }
         let work = self.host.work.path();
         let place = directory.as_ref().map_or_else(|| work.to_owned(), PathBuf::from);
         let guest_directory = work.join(GUEST_NAME);
-        let (image, id, _) = make_image(&place, *size_bytes, &mut self.host.undo)?;
-        let machine = self.host.machine;
-        let purpose = Purpose::OwnFile(id);
-        let minimum = filesystem.minimum_bytes();
-        let device = ScratchDevice::claim(&image, purpose, minimum, &*machine.devices, &*machine.runner)
-            .map_err(DeviceError::from)?;
+        let (image, id) = make_image(&place, *size_bytes, &mut self.host.undo)?;
         let program = match kernel.flavour {
             Flavour::Uml | Flavour::Exact => kernel.binary.clone(),
             Flavour::Qemu => fstone_sandbox::qemu::emulator().unwrap_or_else(|| kernel.binary.clone()),
         };
         let program = fs::canonicalize(&program).unwrap_or(program);
         self.make_guest_directory(&guest_directory, program)?;
-        self.guest = Some(GuestBench {
+        self.provided = Some(Provided::file(image.clone(), id));
+        self.guest = Some(GuestSeat {
             kernel,
             attachment,
             directory: guest_directory,
             image,
             disk: None,
-            guest: None,
-            mounted: false,
+            link: None,
             boot_time: None,
             stillborn: None,
         });
-        Ok(device)
+        Ok(())
     }
 
     pub(super) fn options(&self) -> Result<&GuestOptions, Halt> {
         let kernel = || ExecutorError::Kernel { kernel: self.job.cell.kernel.written() };
-        Ok(self.host.guests.ok_or_else(kernel)?)
+        Ok(self.host.options.guests.as_ref().ok_or_else(kernel)?)
     }
 
     fn make_guest_directory(&mut self, path: &Path, program: PathBuf) -> Result<(), Halt> {
@@ -147,16 +159,6 @@ impl Bench<'_, '_> {
             self.host.undo.forget(entry);
             ExecutorError::Work { path: path.to_owned(), cause }.into()
         })
-    }
-
-    /// Whether a step of this trial is made in a guest.
-    pub(crate) fn is_for_guest(&self, step: &Step) -> bool {
-        self.guest.is_some() && is_for_guest(self.job.cell, step)
-    }
-
-    /// Whether it is to be started before this step.
-    pub(crate) fn needs_boot(&self, step: &Step) -> bool {
-        self.is_for_guest(step) && self.guest.as_ref().is_some_and(|seat| seat.guest.is_none())
     }
 
     /// Starts the guest and has it find its disk.
@@ -170,54 +172,51 @@ impl Bench<'_, '_> {
             drop(guest.finish());
             seat.attachment = Attachment::Ubd;
             self.guest = Some(seat);
-            self.warn(format!("this kernel cannot have fstone's own disk ({complaints})"));
+            self.record.warn(format!("this kernel cannot have fstone's own disk ({complaints})"));
             guest = self.start(&options)?;
             seat = self.guest.take().expect("put back");
         }
         if seat.attachment == Attachment::Ubd {
-            self.warn(DROPS_FLUSHES.to_owned());
+            self.record.warn(DROPS_FLUSHES.to_owned());
         }
         if !options.speed.is_unlimited() && seat.attachment == Attachment::Vhost {
-            self.warn(format!("the disk was slowed down to {}", options.speed));
+            self.record.warn(format!("the disk was slowed down to {}", options.speed));
         }
-        let prepare = Prepare {
-            device: seat.device().to_owned(),
+        let opening = Opening {
+            ground: Ground::Device {
+                path: seat.device().into(),
+                purpose: Purpose::GuestDisk,
+                place: GUEST_PLACE.into(),
+            },
             filesystem: self.job.cell.filesystem.clone(),
+            mounts: true,
             queue: self.job.cell.queue.clone(),
             seed: self.job.seed,
             time_disk: seat.disk.is_some() && options.speed.deciding_latency().is_some(),
-            measure_null: self.host.measure_null,
+            measure_null: self.host.options.measure_null,
         };
-        let stop = self.host.machine.stop.flag();
-        let end = guest.run_until(PREPARE, &encode(&prepare), PREPARE_LIMIT, stop, &mut |_| ());
         seat.boot_time = Some(guest.boot_time());
-        seat.guest = Some(guest);
+        seat.link = Some(Link::Channel(Box::new(guest)));
         self.guest = Some(seat);
-        let not = |words: String| Err(Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words))));
-        match end {
-            JobEnd::Done(body) => match decode(&body) {
-                Ok(Prepared::Ready(time_of_a_read)) => {
-                    self.settle(&options.speed, time_of_a_read);
-                    Ok(())
-                }
-                Ok(Prepared::Not(outcome)) => Err(Halt::Outcome(outcome)),
-                Err(words) => not(words),
-            },
-            JobEnd::Failed(words) => not(words),
-            JobEnd::GuestEnded(ending) => Err(Halt::Outcome(ending.outcome(BOOT))),
-            JobEnd::Stopped => Err(Halt::Stopped(BOOT.to_owned())),
-        }
+        let opened = self.open(Whom::Guest, BOOT, &opening).map_err(|halt| match halt {
+            // What a guest cannot do is a result, whoever is to blame.
+            Halt::Lab(error) => Halt::Outcome(Outcome::Failed(Reason::new(BOOT, error.to_string()))),
+            halt => halt,
+        })?;
+        self.settle(&options.speed, opened.time_of_a_read);
+        Ok(())
     }
 
     /// Makes a disk of known latency exact, by what the guest saw of it so far.
     fn settle(&mut self, speed: &Speed, time_of_a_read: Option<Duration>) {
-        let disk = self.guest.as_ref().and_then(|seat| seat.disk.as_ref());
+        let disk = self.guest.as_ref().and_then(GuestSeat::disk);
         let (Some(disk), Some(latency), Some(seen)) = (disk, speed.deciding_latency(), time_of_a_read) else { return };
         let transport = seen.saturating_sub(latency);
         disk.take_off(transport);
         if transport > latency {
             let (wanted, least) = (format_duration(latency), format_duration(transport));
-            self.warn(format!("the disk cannot be as quick as {wanted}: the way there and back alone takes {least}"));
+            self.record
+                .warn(format!("the disk cannot be as quick as {wanted}: the way there and back alone takes {least}"));
         }
     }
 
@@ -226,6 +225,7 @@ impl Bench<'_, '_> {
             return Err(skipped(DEVICE, "a guest's disk is an image".into()));
         };
         let programs = self.programs();
+        let adapter = filesystem::find(&self.job.cell.filesystem.kind);
         let seat = self.guest.as_mut().expect("asked for with a guest only");
         let disks = match seat.attachment {
             Attachment::Ubd => vec![UmlDisk::Ubd(seat.image.clone())],
@@ -261,7 +261,7 @@ impl Bench<'_, '_> {
                 spec.memory_bytes = options.memory_bytes;
                 spec.disks = seat.disk.iter().map(|disk| disk.socket().to_owned()).collect();
                 spec.watch = options.watch.unwrap_or(spec.watch);
-                if let Some(filesystem) = self.filesystem {
+                if let Some(filesystem) = adapter {
                     spec.modules = vec![filesystem.kernel_name().to_owned()];
                     spec.asked_by_name = filesystem.modules_asked_by_name().iter().map(|&name| name.into()).collect();
                 }
@@ -290,7 +290,8 @@ impl Bench<'_, '_> {
     fn programs(&self) -> Vec<PathBuf> {
         let runner = &*self.host.machine.runner;
         let mut names = words(&self.job.cell.steps);
-        if let Some(filesystem) = self.filesystem.filter(|filesystem| filesystem.tools_need_a_guest()) {
+        let adapter = filesystem::find(&self.job.cell.filesystem.kind);
+        if let Some(filesystem) = adapter.filter(|filesystem| filesystem.tools_need_a_guest()) {
             names.extend(filesystem.tools());
         }
         let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();
@@ -299,90 +300,19 @@ impl Bench<'_, '_> {
         programs
     }
 
-    /// Has the guest make a step.
-    pub(crate) fn guest_step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
-        let (sink, stop) = (self.job.sink, self.host.machine.stop.flag());
-        let seat = self.guest.as_mut().expect("asked for with a guest only");
-        if let (StepAction::CopyIn { .. }, Flavour::Qemu) = (&step.action, seat.kernel.flavour) {
-            return Err(skipped(&step.name, "a guest in QEMU does not see the host's files".into()));
-        }
-        let Some(guest) = &mut seat.guest else { return Err(failed(step, "the guest is not running".into())) };
-        let end = guest.run_until(STEP, &encode(step), step.limit, stop, &mut |event| {
-            if let GuestEvent::Progress(text) = event
-                && let Ok(progress) = decode::<Progress>(text.as_bytes())
-            {
-                sink.event(&Event::Load(progress.into()));
-            }
-        });
-        let ended = match end {
-            JobEnd::Done(body) => match decode::<StepReply>(&body) {
-                Ok(reply) => self.take_over(step, reply, report),
-                Err(words) => Err(failed(step, words)),
-            },
-            JobEnd::Failed(words) => Err(failed(step, words)),
-            JobEnd::GuestEnded(ending) => Err(Halt::Outcome(ending.outcome(&step.name))),
-            JobEnd::Stopped => Err(Halt::Stopped(step.name.clone())),
-        };
-        ended.map_err(|halt| self.blame_host(step, halt))
-    }
-
-    /// Before the host may check a filesystem, the guest has to let go of it.
-    pub(crate) fn unmount_in_guest(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
-        if self.guest.as_ref().is_some_and(|seat| seat.mounted) {
-            let unmount = Step { action: StepAction::Unmount, ..step.clone() };
-            self.guest_step(&unmount, report)?;
-            report.figures.clear();
-        }
-        Ok(())
-    }
-
-    pub(super) fn take_over(&mut self, step: &Step, reply: StepReply, report: &mut StepReport) -> Result<(), Halt> {
-        let seat = self.guest.as_mut().expect("it just replied");
-        seat.mounted = reply.mounted;
-        report.commands.extend(reply.commands);
-        report.figures = match &seat.disk {
-            Some(disk) => with_exact_counts(reply.figures, reply.load.as_deref(), &|number| disk.mark(number)),
-            None => reply.figures,
-        };
-        report.load = reply.load;
-        for warning in reply.warnings {
-            self.warn(warning);
-        }
-        let effective = &mut self.record.effective;
-        if effective.mount.is_none() {
-            effective.mount = reply.effective.mount;
-        }
-        if effective.superblock.is_empty() {
-            effective.superblock = reply.effective.superblock;
-        }
-        match reply.end {
-            StepEnd::Done => Ok(()),
-            StepEnd::Outcome(outcome) => Err(Halt::Outcome(outcome)),
-            StepEnd::Lab(words) => Err(failed(step, words)),
-        }
-    }
-
-    /// What the host could not give the guest's disk is not the filesystem's fault.
-    fn blame_host(&self, step: &Step, halt: Halt) -> Halt {
-        let counters = self.guest.as_ref().and_then(|seat| seat.disk.as_ref()).map(Disk::counters);
-        match (halt, counters.and_then(|counters| counters.host_error)) {
-            (Halt::Outcome(_), Some(error)) => {
-                let words = format!("the host could not read or write the image of the guest's disk: {error}");
-                let reason = Reason::new(&step.name, words);
-                Halt::Outcome(Outcome::Failed(
-                    reason.with_cure("name a work directory with more room, or make the study's device smaller"),
-                ))
-            }
-            (halt, _) => halt,
-        }
-    }
-
     /// Has the guest power off, and adds what is only known then. A guest that does not go in peace is a result too.
     pub(crate) fn end_guest(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
         let Some(mut seat) = self.guest.take() else { return ended };
         self.record.boot_time = seat.boot_time;
         let stopped = self.host.machine.stop.is_requested();
-        let report = seat.guest.take().map(|guest| if stopped { guest.kill() } else { guest.finish() });
+        let report = seat.link.take().and_then(|mut link| {
+            if stopped {
+                link.kill();
+            } else {
+                link.dismiss();
+            }
+            link.report()
+        });
         drop(seat.disk.take().map(Disk::finish));
         let mut ended = ended;
         if let Some(report) = &report {
@@ -390,17 +320,17 @@ impl Bench<'_, '_> {
                 ended = Err(Halt::Outcome(report.ending.outcome("power-off")));
             }
             for warning in warnings(report, ended.is_ok()) {
-                self.warn(warning);
+                self.record.warn(warning);
             }
         }
         let log = report.map(|report| report.console_log).or(seat.stillborn);
         let sick = matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_) | Outcome::Crashed(_))))
             || matches!(&ended, Err(Halt::Outcome(Outcome::Failed(reason))) if reason.step == BOOT)
-            || matches!(self.host.machine.stop.reason(), Some(StopReason::Limit(_)));
-        if let (true, Some(log), Some(options)) = (sick, log, self.host.guests) {
+            || self.is_stopped_by_limit();
+        if let (true, Some(log), Some(options)) = (sick, log, self.host.options.guests.as_ref()) {
             let cell = self.job.cell;
             let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
-            self.warn(keep(&options.kept, &name, &log, &seat.image));
+            self.record.warn(keep(&options.kept, &name, &log, &seat.image));
         }
         ended
     }
@@ -437,7 +367,7 @@ fn warnings(report: &GuestReport, well: bool) -> Vec<String> {
 
 /// The figures with what our disk counted in place of what the guest's kernel did: every request, and flushes for certain.
 /// `at_mark` gives its counts as they were at a mark.
-pub(super) fn with_exact_counts(
+pub(crate) fn with_exact_counts(
     mut figures: Vec<Figure>,
     load: Option<&LoadReport>,
     at_mark: &dyn Fn(u64) -> Option<DiskCounters>,

@@ -1,25 +1,27 @@
-//! Guests as executors: trials under user-mode Linux and in QEMU.
+//! Agents: who makes a trial's steps, and how the lab talks to them.
 //!
-//! A trial's image is made, formatted and checked on the host, as the user that fstone runs as. Everything in between
-//! (mounting, loads, commands, caches) is done in a guest booted for this trial alone, whose process 1 is this same
-//! binary. There it is again an executor on "the running kernel": [`served`] takes a step at a time off the channel and
-//! carries it out with the code that does so on the host, meters included, on the guest's only disk. [`guest`] is the
-//! other end: it boots, hands steps over, and knows how to tell how a guest ended.
+//! An agent is this same binary. Every trial has one on the host: a child process with mounts and processes of its own,
+//! which the kernel takes back when it ends, however it ends. A trial under another kernel has a second one, process 1 of
+//! a guest in user-mode Linux or QEMU, booted for this trial alone. Both speak [`protocol`], across a channel of the
+//! sandbox; [`served`] is their end of it, [`link`] the lab's. [`guest`] boots guests, and knows how to tell how one ended.
+//! On a fake machine the agent is in this process.
 //!
-//! An exact guest ([`exact`]) makes the whole trial as one job.
+//! An exact guest ([`exact`]) makes the whole trial as one job, and there is no agent on the host.
 //!
-//! The border between the two is [`protocol`]; both ends are one and the same binary, so it has no version of its own.
+//! Both ends of the protocol are one and the same binary, so it has no version of its own.
 
 mod exact;
 mod guest;
 mod kept;
 mod kernels;
-mod protocol;
+mod link;
+pub(crate) mod protocol;
 mod served;
 
 pub use fstone_sandbox::kernel::Flavour;
-pub(crate) use guest::{BOOT_LIMIT, GuestBench, STUCK_GRACE, is_for_guest};
+pub(crate) use guest::{BOOT, BOOT_LIMIT, GuestSeat, is_for_guest, with_exact_counts};
 pub use kernels::{default_kernel, missing_kernel};
+pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};
 
 use fstone_drive::Model;

@@ -1,6 +1,6 @@
 //! A runner that runs nothing: for tests of everything above it.
 
-use super::{CommandLine, CommandOutput, CommandRunner, Process, RunError};
+use super::{CommandLine, CommandOutput, CommandRunner, RunError};
 use crate::faults::Faults;
 use std::{
     collections::VecDeque,
@@ -95,17 +95,5 @@ impl CommandRunner for FakeRunner {
 
     fn find(&self, program: &str) -> Option<PathBuf> {
         (!self.missing.iter().any(|missing| missing == program)).then(|| PathBuf::from("/usr/sbin").join(program))
-    }
-
-    fn mark(&self) -> String {
-        "0".repeat(32)
-    }
-
-    fn marked(&self, _mark: &str) -> std::io::Result<Vec<Process>> {
-        Ok(Vec::new())
-    }
-
-    fn end_marked(&self, _mark: &str) -> std::io::Result<()> {
-        Ok(())
     }
 }

@@ -5,12 +5,9 @@
 
 mod capture;
 mod fake;
-mod mark;
 mod system;
 
 pub use fake::FakeRunner;
-pub use mark::Process;
-pub(crate) use mark::is_mark;
 pub use system::{SystemRunner, find_program};
 
 use fstone_model::result::CommandRecord;
@@ -220,21 +217,6 @@ pub trait CommandRunner: Send + Sync {
 
     /// Where a program is, when it is there.
     fn find(&self, program: &str) -> Option<PathBuf>;
-
-    /// The mark that everything this runner starts has, and nothing else.
-    fn mark(&self) -> String;
-
-    /// Processes that have a mark, of this runner or of one that was killed.
-    ///
-    /// # Errors
-    /// When /proc cannot be read.
-    fn marked(&self, mark: &str) -> std::io::Result<Vec<Process>>;
-
-    /// Kills them, and waits until they are gone.
-    ///
-    /// # Errors
-    /// When one does not die: it hangs in the kernel.
-    fn end_marked(&self, mark: &str) -> std::io::Result<()>;
 }
 
 #[cfg(test)]

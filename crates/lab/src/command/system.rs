@@ -1,7 +1,7 @@
 //! The real runner: a session of its own for every command, so that all of it can be killed at once.
 #![expect(unsafe_code, reason = "pre_exec and wait4 have no safe equivalent that also gives resource usage")]
 
-use super::{CommandLine, CommandOutput, CommandRunner, Process, ResourceUsage, RunError, capture::Capture, mark};
+use super::{CommandLine, CommandOutput, CommandRunner, ResourceUsage, RunError, capture::Capture};
 use crate::stop::Stop;
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -41,14 +41,13 @@ const DEATH: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct SystemRunner {
     stop: Arc<Stop>,
-    mark: String,
 }
 
 impl SystemRunner {
     /// A runner that kills its commands when `stop` is requested.
     #[must_use]
-    pub fn new(stop: Arc<Stop>) -> Self {
-        Self { stop, mark: mark::fresh() }
+    pub const fn new(stop: Arc<Stop>) -> Self {
+        Self { stop }
     }
 }
 
@@ -94,7 +93,6 @@ impl CommandRunner for SystemRunner {
             .env("PATH", search_path())
             .env("LC_ALL", "C")
             .envs(command.env.iter().map(|(name, value)| (name, value)))
-            .env(mark::VARIABLE, &self.mark)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -167,18 +165,6 @@ impl CommandRunner for SystemRunner {
 
     fn find(&self, program: &str) -> Option<PathBuf> {
         find_program(program)
-    }
-
-    fn mark(&self) -> String {
-        self.mark.clone()
-    }
-
-    fn marked(&self, mark: &str) -> std::io::Result<Vec<Process>> {
-        mark::marked(mark)
-    }
-
-    fn end_marked(&self, mark: &str) -> std::io::Result<()> {
-        mark::end(mark)
     }
 }
 

@@ -42,7 +42,7 @@ impl DeviceNumber {
 
     /// In a guest, sets a mark on the host's side of the disk, which remembers what it has counted until then.
     pub(super) fn mark(self) -> Option<u64> {
-        if !fstone_sandbox::agent::is_agent() {
+        if !fstone_sandbox::agent::is_guest() {
             return None;
         }
         // Every read of it asks the disk anew.

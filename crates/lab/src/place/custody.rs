@@ -26,7 +26,7 @@ pub(crate) fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     // does a guest whose root is that of such a process, and nobody but its process 1 acts there.
     let namespace =
         fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
-    let outside = (namespace || fstone_sandbox::agent::is_agent()).then_some(OVERFLOW_USER);
+    let outside = (namespace || fstone_sandbox::agent::is_guest()).then_some(OVERFLOW_USER);
     let mut parts: Vec<&Path> = path.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
     parts.reverse();
     for part in parts {

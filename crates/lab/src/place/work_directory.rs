@@ -14,6 +14,7 @@ use std::{
 };
 
 const LOCK_NAME: &str = "fstone.lock";
+const MOUNT_POINT_NAME: &str = "mnt";
 /// How long the last children of a killed run may take to die.
 const DYING: Duration = Duration::from_secs(10);
 /// The lock file's line that says so when the directory was made by a run.
@@ -125,6 +126,26 @@ impl WorkDirectory {
         Ok(Self { path, lock, made })
     }
 
+    /// The empty directory where filesystems are mounted. Always the same, so that paths are as long in every trial. What is
+    /// mounted there only an agent sees, which has mounts of its own.
+    ///
+    /// # Errors
+    /// When it cannot be made, or something is in it.
+    pub fn mount_point(&self) -> io::Result<PathBuf> {
+        let path = self.path.join(MOUNT_POINT_NAME);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        // Of a link or a file the kernel says that it is none.
+        let facts = fs::symlink_metadata(&path)?;
+        if !facts.is_dir() || fs::read_dir(&path)?.next().is_some() {
+            let words = format!("{} has to be an empty directory", path.display());
+            return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, words));
+        }
+        Ok(path)
+    }
+
     /// Where it is, without symbolic links.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -135,7 +156,9 @@ impl WorkDirectory {
 impl Drop for WorkDirectory {
     /// Gives it up: removes the lock file and, where a run made it and it is empty, the directory.
     fn drop(&mut self) {
-        // Still locked, so nobody else can be at work in it. All of this may fail without harm.
+        // Still locked, so nobody else can be at work in it. All of this may fail without harm; a directory that holds
+        // something is not removed.
+        let _ = fs::remove_dir(self.path.join(MOUNT_POINT_NAME));
         let holds_more = holds_more_than_the_lock(&self.path);
         // While there is more in it, such as a killed run's journal, the lock file keeps the knowledge of who made it.
         if !(self.made && holds_more) {
@@ -148,10 +171,12 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Whether there is anything in a directory but our lock file; it counts as such when it cannot be read.
+/// Whether there is anything in a directory but our lock file and mount point; it counts as such when it cannot be read.
 fn holds_more_than_the_lock(directory: &Path) -> bool {
     fs::read_dir(directory).map_or(true, |entries| {
-        entries.into_iter().any(|entry| entry.map_or(true, |entry| entry.file_name() != LOCK_NAME))
+        entries.into_iter().any(|entry| {
+            entry.map_or(true, |entry| entry.file_name() != LOCK_NAME && entry.file_name() != MOUNT_POINT_NAME)
+        })
     })
 }
 

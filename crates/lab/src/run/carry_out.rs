@@ -1,39 +1,26 @@
 //! Carrying out a plan: every trial that is not finished, in the schedule's order, each recorded as it ends.
 
+pub use crate::trial::LabOptions;
 use crate::{
-    agent::GuestOptions,
     events::{Event, ProgressSink},
     machine::Machine,
     place::{
         device::{DeviceLock, Purpose, Refusal, ScratchDevice},
-        undo::{JournalError, UndoError},
+        undo::{self, JournalError, UndoError},
         work_directory::{WorkDirectory, WorkDirectoryError},
     },
     run::{
         schedule::{Schedule, ScheduleError, trial_seed},
         steady,
     },
-    trial::{Executor, ExecutorError, HostExecutor, Job, TrialEnd},
+    trial::{AgentExecutor, Executor, ExecutorError, Job, TrialEnd},
 };
 use fstone_model::{Plan, Trial, result::TrialId, study::DeviceSpec};
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
-
-/// How a run is made.
-#[derive(Debug, Clone)]
-pub struct LabOptions {
-    /// Where images and mount points are made; it is made where it is missing, and used by one run at a time.
-    pub work_directory: PathBuf,
-    /// Block devices that the user allowed to be destroyed, as the study names them or without symbolic links.
-    pub allow_destroy: Vec<PathBuf>,
-    /// Whether loads measure the engine's own cost after each run (at most a quarter of a second).
-    pub measure_null: bool,
-    /// How guests are made; `None` where there are to be none.
-    pub guests: Option<GuestOptions>,
-}
 
 /// Is given every trial as it ends.
 pub trait Recorder {
@@ -176,15 +163,25 @@ pub fn carry_out_on(
     cancel: &AtomicBool,
 ) -> Result<RunEnd, LabError> {
     let schedule = Schedule::new(plan, finished)?;
+    clean_up(machine, options, sink);
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
-    let mut executor = HostExecutor::new(machine, &work, options.allow_destroy.clone(), options.measure_null, cancel)?
-        .with_guests(options.guests.as_ref());
+    let mut executor = AgentExecutor::new(machine, &work, options, cancel)?;
     let ended = run_trials(&mut executor, schedule, plan, recorder, sink, cancel);
     // What is left was reported with the trial that left it, and is in the journal for `clean`.
     drop(executor.close());
     drop(locks);
     ended
+}
+
+/// What a killed run left is undone first, and said. What cannot be undone, or found out, is in the way of the journal
+/// that comes next, which then says so.
+fn clean_up(machine: &Machine, options: &LabOptions, sink: &dyn ProgressSink) {
+    for leftover in undo::clean(&options.work_directory, false, machine).unwrap_or_default() {
+        if leftover.error.is_none() {
+            sink.event(&Event::CleanedUp { what: &leftover.what });
+        }
+    }
 }
 
 impl From<Refusal> for LabError {

@@ -1,6 +1,9 @@
 //! A step's time and meters.
 
-use crate::meters::{Meters, Readings};
+use crate::{
+    command::CommandOutput,
+    meters::{Meters, Readings},
+};
 use fstone_model::metric::{Figure, catalog};
 use std::{
     path::Path,
@@ -20,5 +23,19 @@ pub(super) fn measured<T>(device: Option<&Path>, work: impl FnOnce() -> T) -> (T
 pub(super) fn figures(time: Duration, readings: &Readings) -> Vec<Figure> {
     let mut figures = vec![catalog::TIME.figure(time.as_secs_f64())];
     figures.extend(readings.figures());
+    figures
+}
+
+/// The figures of a command: its own CPU time in place of this process', its status and memory.
+pub(super) fn of_command(mut figures: Vec<Figure>, output: &CommandOutput) -> Vec<Figure> {
+    figures.retain(|figure| figure.metric != catalog::PROCESS_CPU.name && figure.metric != catalog::TIME.name);
+    let time = output.duration.as_secs_f64();
+    figures.insert(0, catalog::TIME.figure(time));
+    if time > 0.0 {
+        let busy = (output.usage.user + output.usage.system).as_secs_f64();
+        figures.push(catalog::PROCESS_CPU.figure(busy * 100.0 / time));
+    }
+    figures.push(catalog::EXIT_STATUS.figure(f64::from(output.status)));
+    figures.push(catalog::MAXIMUM_RESIDENT_BYTES.figure(output.usage.maximum_resident_bytes as f64));
     figures
 }

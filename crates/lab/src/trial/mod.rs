@@ -1,32 +1,43 @@
-//! Executors: what carries out one trial.
+//! One trial, from the device to its release.
 //!
-//! [`HostExecutor`] does so on the running kernel, or in a guest that it boots for a trial; [`FakeExecutor`] gives scripted outcomes to test what is above. The
-//! order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made
+//! A trial has two sides. [`executor`] is the lab's: it provides the device, starts agents, has them make one step after
+//! the other and writes down what they say. [`session`] is the agent's: it makes the steps, in [`steps`], be it as a child
+//! process of the lab or as process 1 of a guest. Between them is the protocol of [`crate::agent`].
+//!
+//! The order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made
 //! is undone at its end. How it went is data ([`fstone_model::Outcome`]); `Err` means that the lab itself failed.
+//! [`FakeExecutor`] gives scripted outcomes to test what is above.
 
-pub(crate) mod bench;
+pub(crate) mod executor;
 mod fake;
-pub(crate) mod host;
 mod load;
 mod measure;
+mod options;
 mod preflight;
+pub(crate) mod record;
+pub(crate) mod session;
 mod steps;
-mod watchdog;
+pub(crate) mod watch;
 
+pub use executor::AgentExecutor;
 pub use fake::FakeExecutor;
-pub use host::HostExecutor;
 pub use load::{EngineLoader, FakeLoader, LoadFailure, LoadRequest, Loader, load_figures};
+pub use options::LabOptions;
 pub use preflight::{Obstacle, preflight};
 
 use crate::{
     events::ProgressSink,
     place::{
-        device::DeviceError,
+        device::{DeviceError, Space},
         undo::{JournalError, UndoError},
     },
 };
-use fstone_model::{Cell, Trial, result::TrialId};
-use std::{io, path::PathBuf};
+use fstone_model::{Cell, Outcome, Trial, outcome::Reason, result::TrialId, units::format_bytes};
+use record::{DEVICE, Halt};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// A trial to carry out.
 pub struct Job<'a> {
@@ -71,6 +82,9 @@ pub enum ExecutorError {
         /// Why.
         cause: io::Error,
     },
+    /// The agent.
+    #[error("the agent: {0}")]
+    Agent(String),
     /// The plan names a kernel this executor has not.
     #[error("kernel {kernel} needs another executor")]
     Kernel {
@@ -113,6 +127,16 @@ impl From<JournalError> for ExecutorError {
     fn from(cause: JournalError) -> Self {
         Self::Journal(cause)
     }
+}
+
+/// A directory whose filesystem is full is no place for a trial.
+fn refuse_full(directory: &Path, space: Space) -> Result<(), Halt> {
+    if !space.is_used_up() {
+        return Ok(());
+    }
+    let words = format!("{}: only {} free", directory.display(), format_bytes(space.free_bytes));
+    let reason = Reason::new(DEVICE, words).with_cure("name a work directory with more room");
+    Err(Halt::Outcome(Outcome::Failed(reason)))
 }
 
 /// Carries out trials.

@@ -3,7 +3,10 @@
 
 use crate::{
     load::{load, small_files},
-    support::{Memory, assert_clean, cell, command, may_use_devices, options, plan, scratch_directory, shell, step},
+    support::{
+        Memory, assert_clean, cell, command, finds_image, may_use_devices, options, plan, scratch_directory, shell,
+        step,
+    },
 };
 use fstone_lab::{
     events::Silent,
@@ -51,7 +54,7 @@ fn filled_up_to_64m() -> Step {
 
 /// Shortens the device below the mounted filesystem: what is beyond gives EIO from now on, read or written.
 fn fails_from_here() -> Step {
-    shell("break", "truncate -s 64M \"$(losetup -nO BACK-FILE {device})\" && losetup -c {device}")
+    shell("break", &format!("{}; truncate -s 64M $image && losetup -c {{device}}", finds_image()))
 }
 
 /// Runs one cell after the other, each followed by one that nothing is wrong with; how each ended.

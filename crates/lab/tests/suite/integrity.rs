@@ -2,7 +2,9 @@
 
 use crate::{
     load::{load, small_files},
-    support::{Memory, assert_clean, cell, may_use_devices, options, plan, scratch_directory, shell, step},
+    support::{
+        Memory, assert_clean, cell, finds_image, may_use_devices, options, plan, scratch_directory, shell, step,
+    },
 };
 use fstone_lab::{
     events::Silent,
@@ -53,11 +55,12 @@ fn a_flipped_byte_under_a_mounted_filesystem_is_found_with_file_and_offset() {
     // A byte of a file, on the device and so in the image; the file is one extent.
     let flip = "set -e; f=$(find . -type f | grep -v lost+found | sort | sed -n 7p)
         first=$(filefrag -b512 -v $f | awk '/^ *0:/ { print $4 + 0 }')
-        image=$(losetup -nO BACK-FILE {device})
+        FIND
         at=$((first * 512 + 4 * 4096 + 1234))
         byte=$(dd if=$image bs=1 skip=$at count=1 2>/dev/null | od -An -tu1 | tr -d ' ')
         printf \"\\\\$(printf %o $((byte ^ 1)))\" | dd of=$image bs=1 seek=$at conv=notrunc 2>/dev/null
         echo $f";
+    let flip = &flip.replace("FIND", &finds_image());
     let drop_caches = || step("drop-caches", StepAction::DropCaches);
     let mut second = drop_caches();
     second.name = "drop-caches 2".into();
@@ -86,7 +89,7 @@ fn a_flipped_byte_under_a_mounted_filesystem_is_found_with_file_and_offset() {
     );
     assert_eq!(reason.words, expected, "{:#?}", flipped.steps[5]);
     assert_eq!(sound.outcome, Outcome::Completed);
-    let report = sound.steps.last().expect("made").load.as_ref().expect("a load");
+    let report = sound.steps[7].load.as_ref().expect("a load");
     assert_eq!(report.audit.verified_bytes, FILES * (64 << 10), "all of it was looked at");
     assert_clean(work.path());
 }

@@ -5,6 +5,7 @@ mod errors;
 mod faults;
 mod guests;
 mod host;
+mod hung;
 mod integrity;
 mod killed;
 mod load;

@@ -6,7 +6,7 @@ use fstone_lab::{
     events::Silent,
     machine::Machine,
     place::{
-        device::{Devices, FileId, KernelDevices, LoopSettings, Purpose, Refusal, ScratchDevice},
+        device::{Devices, FileId, KernelDevices, LoopHandle, LoopSettings, Purpose, Refusal, ScratchDevice},
         undo::clean,
     },
     run::carry_out::{LabError, RunEnd, carry_out},
@@ -32,6 +32,7 @@ const TOOLS: &[&str] = &["mkfs.ext4", "e2fsck", "dumpe2fs", "blkid", "mkswap", "
 struct Disk {
     path: PathBuf,
     image: PathBuf,
+    handle: Option<LoopHandle>,
 }
 
 impl Disk {
@@ -43,7 +44,9 @@ impl Disk {
         loop {
             let index = KernelDevices.free_loop().expect("a free loop device");
             match KernelDevices.attach_loop(index, &file, settings) {
-                Ok(()) => return Self { path: format!("/dev/loop{index}").into(), image },
+                Ok(handle) => {
+                    return Self { path: format!("/dev/loop{index}").into(), image, handle: Some(handle) };
+                }
                 Err(error) if error.raw_os_error() == Some(16) => {}
                 Err(error) => panic!("{error}"),
             }
@@ -52,7 +55,7 @@ impl Disk {
 
     fn with_losetup(image: &Path, flag: &str) -> Self {
         let output = tool(&["losetup", "-f", "--show", flag, image.to_str().expect("plain")]);
-        Self { path: output.trim().into(), image: image.to_owned() }
+        Self { path: output.trim().into(), image: image.to_owned(), handle: None }
     }
 
     fn name(&self) -> &str {
@@ -70,8 +73,8 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        if let Some(image) = KernelDevices.loop_backing(self.index()).expect("told") {
-            KernelDevices.detach_loop(self.index(), image).expect("detached");
+        if self.handle.take().is_none() {
+            tool(&["losetup", "-d", self.name()]);
         }
         fs::remove_file(&self.image).expect("removed");
     }
@@ -360,7 +363,6 @@ fn a_loop_device_of_another_image_is_left_alone() {
     let disk = Disk::new(directory.path(), 16 << 20);
     let theirs = KernelDevices.loop_backing(disk.index()).expect("told").expect("attached");
     let ours = FileId { inode: theirs.inode + 1, ..theirs };
-    KernelDevices.detach_loop(disk.index(), ours).expect("nothing to do");
     KernelDevices.forget_loop_size(disk.index(), ours).expect("nothing to do");
     assert_eq!(KernelDevices.loop_backing(disk.index()).expect("told"), Some(theirs));
 

@@ -6,7 +6,10 @@ use fstone_model::{
     result::TrialId,
     study::{Column, DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction},
 };
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use tempfile::TempDir;
 
 pub(crate) fn scratch_directory() -> TempDir {
@@ -14,7 +17,22 @@ pub(crate) fn scratch_directory() -> TempDir {
 }
 
 pub(crate) fn options(work: &Path) -> LabOptions {
-    LabOptions { work_directory: work.join("work"), allow_destroy: Vec::new(), measure_null: false, guests: None }
+    LabOptions {
+        work_directory: work.join("work"),
+        allow_destroy: Vec::new(),
+        measure_null: false,
+        agent: agent(),
+        patience: LabOptions::PATIENCE,
+        guests: None,
+    }
+}
+
+/// The example that is an agent and nothing else: this test is none.
+pub(crate) fn agent() -> PathBuf {
+    let test = std::env::current_exe().expect("this test");
+    let agent = test.parent().and_then(Path::parent).expect("in target").join("examples/trial_agent");
+    assert!(agent.exists(), "{} is not built: cargo build --example trial_agent", agent.display());
+    agent
 }
 
 pub(crate) fn step(name: &str, action: StepAction) -> Step {
@@ -117,6 +135,15 @@ impl Recorder for Memory {
         self.trials.push(trial.clone());
         Ok(())
     }
+}
+
+/// Shell code that finds the image behind a step's loop device. It has no name, but this process has it open.
+pub(crate) fn finds_image() -> String {
+    format!(
+        "inode=$(losetup -nO BACK-INO {{device}} | tr -d ' ')
+        for d in /proc/{}/fd/*; do if [ \"$(stat -Lc %i $d 2>/dev/null)\" = $inode ]; then image=$d; fi; done",
+        std::process::id()
+    )
 }
 
 /// Whether real devices may be made; says why not.

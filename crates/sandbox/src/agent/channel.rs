@@ -1,8 +1,10 @@
+#![expect(unsafe_code, reason = "an inherited descriptor has only its number")]
 //! The agent's end of the channel: a raw terminal or a virtio-serial port.
 
 use rustix::termios::{OptionalActions, isatty, tcdrain, tcgetattr, tcsetattr};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,20 @@ impl Write for Line {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The channel that a child was started with.
+pub(crate) fn inherited(number: RawFd) -> io::Result<Line> {
+    // Through /proc, which takes no descriptor's owner on trust; a socket cannot be opened there, but it can be told.
+    let target = fs::read_link(format!("/proc/self/fd/{number}"))?;
+    if !target.to_string_lossy().starts_with("socket:") {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("descriptor {number} is no socket")));
+    }
+    // SAFETY: it is open, as was just seen, and was passed on for this alone; nothing else in this process knows it.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+    // Programs that jobs start have no business with it.
+    rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(Line(File::from(descriptor)))
 }
 
 /// Opens the channel named in the settings.

@@ -8,17 +8,20 @@
 //! What it is told comes through the environment, which the kernel fills from its command line: see [`settings`].
 
 mod channel;
+mod child;
 mod disk;
 mod exact;
 mod modules;
 pub mod settings;
 mod setup;
+mod stacks;
 mod tsc;
 
 pub use disk::time_of_a_read;
 pub use modules::{LoadError, Modules};
+pub use stacks::blocked as blocked_tasks;
 
-use crate::frames::{FrameReader, FrameWriter, Heartbeat, JobStatus, Message, ReadError};
+use crate::frames::{FrameReader, FrameWriter, Heartbeat, Hello, JobStatus, Message, ReadError};
 use crate::guest::HEARTBEAT_PERIOD;
 use channel::Line;
 use rustix::thread::{Timespec, clock_nanosleep_relative};
@@ -85,15 +88,38 @@ fn send(writer: &Writer, message: &Message) {
     let _ = writer.lock().unwrap_or_else(PoisonError::into_inner).send(message);
 }
 
-/// Whether this process is the agent of a guest. A binary that is both asks this first of all.
+/// The argument that makes a binary the agent of its parent, and the descriptor on which they talk.
+pub(crate) const CHILD_WORD: &str = "agent-of-fstone";
+pub(crate) const CHILD_CHANNEL: i32 = 3;
+
+/// Whether this process is an agent, in a guest or as a child of fstone. A binary that is both asks this first of all.
 #[must_use]
 pub fn is_agent() -> bool {
+    is_guest() || is_child()
+}
+
+/// Whether this process is the agent of a guest.
+#[must_use]
+pub fn is_guest() -> bool {
     let is_told = |name| std::env::var_os(name).is_some();
     rustix::process::getpid().is_init() && (is_told(settings::CHANNEL) || is_told(settings::EXACT))
 }
 
-/// Is the agent, until the guest powers off.
+fn is_child() -> bool {
+    std::env::args_os().skip(1).eq([CHILD_WORD])
+}
+
+/// Is the agent, until the guest powers off, or, as a child, until it is no longer wanted.
 pub fn main(handler: &mut dyn Handler) -> ! {
+    if !is_guest() {
+        let served = channel::inherited(CHILD_CHANNEL)
+            .map_err(|error| format!("this is started by fstone itself, with a channel to it: {error}"))
+            .and_then(|line| converse(handler, line, Hello::of_child(), Settings::default()));
+        if let Err(problem) = &served {
+            complain(problem);
+        }
+        child::end(served.is_ok());
+    }
     let exact = std::env::var_os(settings::EXACT).is_some();
     if let Err(problem) = if exact { exact::serve(handler) } else { serve(handler) } {
         // The console is all that is left to tell it.
@@ -109,10 +135,15 @@ fn serve(handler: &mut dyn Handler) -> Result<(), String> {
     complaints.extend(setup::randomness());
     complaints.extend(load(&settings));
     let line = channel::open(&settings.channel).map_err(|error| format!("{}: {error}", settings.channel))?;
+    converse(handler, line, setup::hello(complaints), settings)
+}
+
+/// Says hello and does jobs until the host wants no more.
+fn converse(handler: &mut dyn Handler, line: Line, hello: Hello, settings: Settings) -> Result<(), String> {
     let incoming = line.try_clone().map_err(|error| error.to_string())?;
 
     let writer = Arc::new(Mutex::new(FrameWriter::new(line)));
-    send(&writer, &Message::Hello(setup::hello(complaints)));
+    send(&writer, &Message::Hello(hello));
     let job = Arc::new(AtomicU64::new(IDLE));
     let beating = (Arc::clone(&writer), Arc::clone(&job));
     spawn("heartbeat", move || heartbeat(&beating.0, &beating.1))?;
@@ -137,8 +168,10 @@ fn serve(handler: &mut dyn Handler) -> Result<(), String> {
         };
         send(&writer, &Message::Result { id, status, body });
     }
-    // The listener is gone: bye, or the host is.
-    rustix::fs::sync();
+    // The listener is gone: bye, or the host is. On a kernel of its own, what was written goes to the disk with it.
+    if is_guest() {
+        rustix::fs::sync();
+    }
     send(&writer, &Message::Bye);
     let line = writer.lock().unwrap_or_else(PoisonError::into_inner);
     line.get_ref().drain();
@@ -179,7 +212,10 @@ fn load(settings: &Settings) -> Vec<String> {
 }
 
 fn heartbeat(writer: &Writer, job: &AtomicU64) {
-    setup::real_time(HEARTBEAT_PRIORITY);
+    // On the host it is one process among others.
+    if is_guest() {
+        setup::real_time(HEARTBEAT_PRIORITY);
+    }
     let period =
         Timespec { tv_sec: HEARTBEAT_PERIOD.as_secs() as i64, tv_nsec: i64::from(HEARTBEAT_PERIOD.subsec_nanos()) };
     for count in 0.. {
@@ -195,6 +231,12 @@ fn heartbeat(writer: &Writer, job: &AtomicU64) {
     }
 }
 
+/// Says what went wrong where the host may read it.
+fn complain(problem: &str) {
+    let text = format!("fstone agent: {problem}\n");
+    if is_guest() { setup::print_on_console(&text) } else { child::say(&text) }
+}
+
 /// Reads until bye or the end of the stream, which ends the agent.
 fn listen(mut reader: FrameReader<Line>, writer: &Writer, jobs: &mpsc::Sender<(u32, String, Vec<u8>)>) {
     let mut chunks = Vec::new();
@@ -203,7 +245,7 @@ fn listen(mut reader: FrameReader<Line>, writer: &Writer, jobs: &mpsc::Sender<(u
             Ok((sequence, Message::Chunk { body })) => {
                 chunks.extend(body);
                 if chunks.len() > crate::frames::MAX_BODY_BYTES {
-                    setup::print_on_console("fstone agent: a job without end\n");
+                    complain("a job without end");
                     return;
                 }
                 send(writer, &Message::Ack { sequence });
@@ -215,11 +257,12 @@ fn listen(mut reader: FrameReader<Line>, writer: &Writer, jobs: &mpsc::Sender<(u
                     return;
                 }
             }
-            Ok((_, Message::Dump)) => setup::show_blocked_tasks(),
+            Ok((_, Message::Dump)) if is_guest() => setup::show_blocked_tasks(),
+            Ok((_, Message::Dump)) => child::say(&stacks::describe()),
             Ok((_, Message::Bye)) | Err(ReadError::Closed) => return,
             Ok(_) => {}
             Err(error) => {
-                setup::print_on_console(&format!("fstone agent: {error}\n"));
+                complain(&error.to_string());
                 return;
             }
         }

@@ -21,7 +21,7 @@ const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 const TMPDIR: &str = "TMPDIR=/run/tmp";
 
 /// The agent's settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// [`CHANNEL`].
     pub channel: String,

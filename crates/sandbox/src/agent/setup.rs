@@ -2,7 +2,7 @@
 //! The duties of process 1.
 
 use super::tsc;
-use crate::frames::Hello;
+use crate::frames::{Hello, TscFacts};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -130,6 +130,24 @@ pub(crate) fn hello(complaints: Vec<String>) -> Hello {
         disks: disks(),
         tsc: tsc::facts().clone(),
         complaints,
+    }
+}
+
+impl Hello {
+    /// What a child says: the host knows its own kernel.
+    pub(crate) fn of_child() -> Self {
+        Self {
+            kernel_release: String::new(),
+            kernel_version: String::new(),
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            cpus: 0,
+            memory_bytes: 0,
+            booted_ns: 0,
+            filesystems: Vec::new(),
+            disks: Vec::new(),
+            tsc: TscFacts::default(),
+            complaints: Vec::new(),
+        }
     }
 }
 

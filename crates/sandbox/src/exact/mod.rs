@@ -204,10 +204,11 @@ impl ExactSpec {
             program: self.kernel.clone(),
             argv: self.argv()?,
             environment,
-            writable: below.into_iter().chain([Writable::Temporary(memory)]).collect(),
+            writable: Some(below.into_iter().chain([Writable::Temporary(memory)]).collect()),
             directory,
             descriptors: vec![(null.into(), 0), (console, 1), (errors, 2)],
             fixed_addresses: true,
+            mounts_apart: false,
         })
     }
 

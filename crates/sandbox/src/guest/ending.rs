@@ -138,23 +138,23 @@ impl Ending {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Bye => "the guest powered off as asked".to_owned(),
+            Self::Bye => "it ended as asked".to_owned(),
             Self::Panicked { .. } => "the guest's kernel panicked".to_owned(),
             Self::AgentDied { .. } => "the agent, process 1 of the guest, died".to_owned(),
             Self::Hung { waiting, waited, .. } => {
                 let waited = format_duration(*waited);
                 match waiting {
-                    Waiting::Hello => format!("the guest did not come up within {waited}"),
-                    Waiting::Heartbeat => format!("the guest gave no sign of life for {waited}"),
-                    Waiting::Job => format!("not done within {waited}, while the guest's heartbeat went on"),
-                    Waiting::Acceptance => format!("the guest did not take its job within {waited}"),
+                    Waiting::Hello => format!("the agent did not come up within {waited}"),
+                    Waiting::Heartbeat => format!("the agent gave no sign of life for {waited}"),
+                    Waiting::Job => format!("not done within {waited}, while the agent's heartbeat went on"),
+                    Waiting::Acceptance => format!("the agent did not take its job within {waited}"),
+                    Waiting::PowerOff => format!("the agent did not end within {waited}"),
                     Waiting::Event => "every task of the guest waits, and nothing will happen any more".to_owned(),
-                    Waiting::PowerOff => format!("the guest did not power off within {waited}"),
                 }
             }
-            Self::Killed { signal } => format!("the guest's process was killed by signal {signal}"),
-            Self::Exited { status, .. } => format!("the guest's process exited with status {status}"),
-            Self::Garbled { problem } => format!("the guest's messages cannot be read: {problem}"),
+            Self::Killed { signal } => format!("the agent's process was killed by signal {signal}"),
+            Self::Exited { status, .. } => format!("the agent's process exited with status {status}"),
+            Self::Garbled { problem } => format!("the agent's messages cannot be read: {problem}"),
         }
     }
 

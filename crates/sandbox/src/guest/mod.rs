@@ -71,6 +71,14 @@ impl Watch {
         silence_limit: Duration::from_secs(60),
         farewell_limit: Duration::from_secs(120),
     };
+
+    /// For a child, which lives under a kernel that works: only a host that is overloaded keeps it waiting. When it goes,
+    /// the kernel unmounts what it left mounted, and writes what of that is still in memory.
+    pub const CHILD: Self = Self {
+        hello_limit: Duration::from_secs(60),
+        silence_limit: Duration::from_secs(120),
+        farewell_limit: Duration::from_secs(600),
+    };
 }
 
 /// Something a guest says while it runs a job.
@@ -339,6 +347,12 @@ impl Guest {
     /// Has it power off, and reports. A guest that has ended already is only reported.
     #[must_use]
     pub fn finish(mut self) -> GuestReport {
+        self.dismiss();
+        self.report()
+    }
+
+    /// Has it power off; what is asked of it afterwards has ended.
+    pub fn dismiss(&mut self) {
         if self.ending.is_none() {
             let since = Instant::now();
             if self.writer.send(&Message::Bye).is_ok() {
@@ -353,15 +367,25 @@ impl Guest {
             }
             self.end(None);
         }
-        self.report()
     }
 
     /// Kills it and reports.
     #[must_use]
     pub fn kill(mut self) -> GuestReport {
+        self.kill_now();
+        self.report()
+    }
+
+    /// Kills it; what is asked of it afterwards has ended.
+    pub fn kill_now(&mut self) {
         self.process.kill();
         self.end(None);
-        self.report()
+    }
+
+    /// Whether all of its processes are gone, or are within this time. One that hangs in the kernel stays, however often
+    /// it is killed.
+    pub fn is_gone_within(&mut self, limit: Duration) -> bool {
+        self.process.wait(limit).is_some()
     }
 
     fn report(&mut self) -> GuestReport {
@@ -466,7 +490,11 @@ impl Guest {
             self.process.kill();
         }
         let mut gave_up = gave_up;
-        let patience = if self.console.has_panicked() { PANIC_TIME } else { DYING_TIME };
+        let patience = match self.console.has_panicked() {
+            true => PANIC_TIME,
+            false if self.bye => self.watch.farewell_limit,
+            false => DYING_TIME,
+        };
         let process = self.process.wait(patience).or_else(|| {
             gave_up.get_or_insert((Waiting::PowerOff, DYING_TIME));
             self.process.kill();

@@ -71,8 +71,11 @@ pub(crate) struct Launch {
     pub(crate) descriptors: Vec<(OwnedFd, i32)>,
     /// Whether its memory is to be laid out as always, and not at random.
     pub(crate) fixed_addresses: bool,
-    /// Where it may write; everywhere else it can only read.
-    pub(crate) writable: Vec<Writable>,
+    /// Where it may write, everywhere else it can only read; `None` when it has the rights of its user.
+    pub(crate) writable: Option<Vec<Writable>>,
+    /// Whether it has mounts of its own, which are gone with it. Takes root; what is mounted or unmounted outside is so
+    /// inside as well, and never the other way round.
+    pub(crate) mounts_apart: bool,
 }
 
 /// A started program. It is killed, with all its descendants, when this is dropped.
@@ -127,11 +130,15 @@ impl Launch {
 
     /// Runs on the keeper thread.
     fn start(self) -> Result<(Pid, OwnedFd, Confinement), SpawnError> {
+        let self_mounts = self.mounts_apart;
         let prepared = Prepared::new(self)?;
         let root = rustix::process::geteuid().is_root();
         let namespaces = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
         let mut attempts = vec![namespaces, 0];
-        if root {
+        if self_mounts {
+            // Without the namespace its mounts would be everybody's, and stay.
+            attempts = vec![(libc::CLONE_NEWPID | libc::CLONE_NEWNS) as u64];
+        } else if root {
             // Without a user namespace root keeps its rights over files of other users.
             attempts.insert(0, libc::CLONE_NEWPID as u64);
         }
@@ -183,12 +190,14 @@ impl Supervised {
     }
 }
 
+/// How long a killed process gets to be gone.
+const DYING: Duration = Duration::from_secs(5);
+
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.kill();
-        if let Some(keeper) = self.keeper.take() {
-            let _ = keeper.join();
-        }
+        // What hangs in the kernel does not die. Its keeper then waits on, and nobody waits for the keeper.
+        let _ = self.wait(DYING);
     }
 }
 
@@ -225,6 +234,8 @@ struct Prepared {
     environment: Vec<CString>,
     directory: CString,
     descriptors: Vec<(OwnedFd, i32)>,
+    /// Whether it gives up the rights of its user.
+    limited: bool,
     /// Of what it may write, where the kernel can enforce that.
     ruleset: Option<OwnedFd>,
     fixed_addresses: bool,
@@ -236,7 +247,7 @@ struct Prepared {
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
 /// Where the child was when it failed; the first byte it writes to the report pipe.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     "map users for",
     "take the descriptors for",
     "enter the directory of",
@@ -244,6 +255,7 @@ const STEPS: [&str; 7] = [
     "set limits for",
     "limit the rights of",
     "lay memory out the same each time (a container's seccomp profile may refuse personality(ADDR_NO_RANDOMIZE)) for",
+    "part the mounts of",
 ];
 const STEP_MAP: u8 = 0;
 const STEP_DESCRIPTORS: u8 = 1;
@@ -252,6 +264,7 @@ const STEP_EXECUTE: u8 = 3;
 const STEP_LIMITS: u8 = 4;
 const STEP_RIGHTS: u8 = 5;
 const STEP_ADDRESSES: u8 = 6;
+const STEP_MOUNTS: u8 = 7;
 
 impl Prepared {
     fn new(launch: Launch) -> Result<Self, SpawnError> {
@@ -266,8 +279,10 @@ impl Prepared {
                 .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", cause: error.into() })?;
             descriptors.push((moved, number));
         }
-        let ruleset = rights::ruleset(&launch.writable)
-            .map_err(|cause| SpawnError::Resource { what: "limit the guest's rights", cause })?;
+        let limited = launch.writable.is_some();
+        let ruleset = launch.writable.as_deref().map(rights::ruleset).transpose();
+        let ruleset =
+            ruleset.map_err(|cause| SpawnError::Resource { what: "limit the guest's rights", cause })?.flatten();
         let uid = rustix::process::geteuid().as_raw();
         let gid = rustix::process::getegid().as_raw();
         Ok(Self {
@@ -285,6 +300,7 @@ impl Prepared {
                 .collect::<Result<_, _>>()?,
             directory: c_string(launch.directory.into_os_string())?,
             descriptors,
+            limited,
             ruleset,
             fixed_addresses: launch.fixed_addresses,
             uid_map: format!("{uid} {uid} 1"),
@@ -371,6 +387,12 @@ impl Prepared {
                         break 'failed STEP_MAP;
                     }
                 }
+                if namespaces & libc::CLONE_NEWNS as u64 != 0 {
+                    let (none, slave) = (std::ptr::null::<libc::c_char>(), libc::MS_REC | libc::MS_SLAVE);
+                    if libc::mount(none, c"/".as_ptr(), none, slave, std::ptr::null()) != 0 {
+                        break 'failed STEP_MOUNTS;
+                    }
+                }
                 libc::setsid();
                 let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
                 if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
@@ -385,7 +407,7 @@ impl Prepared {
                 libc::sigemptyset(&raw mut none);
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
 
-                if !rights::give_up(self.ruleset.as_ref().map(AsRawFd::as_raw_fd)) {
+                if self.limited && !rights::give_up(self.ruleset.as_ref().map(AsRawFd::as_raw_fd)) {
                     break 'failed STEP_RIGHTS;
                 }
 
@@ -478,7 +500,8 @@ mod tests {
             directory: "/".into(),
             descriptors: vec![(File::open("/dev/null").unwrap().into(), 0), (write, 1)],
             fixed_addresses: false,
-            writable: vec![Writable::Below("/dev/null".into())],
+            writable: Some(vec![Writable::Below("/dev/null".into())]),
+            mounts_apart: false,
         };
         (launch, File::from(read))
     }
@@ -512,7 +535,7 @@ mod tests {
              echo x >{other_path}/file; rm {other_path}/file; mv {other_path}/file {own_path}/; \
              grep Cap[EPA] /proc/self/status"
         ));
-        launch.writable.push(Writable::Below(own.path().into()));
+        launch.writable.get_or_insert_default().push(Writable::Below(own.path().into()));
         let mut process = launch.spawn().unwrap();
         let mut text = String::new();
         output.read_to_string(&mut text).unwrap();

@@ -242,12 +242,15 @@ impl QemuSpec {
             program: emulator.to_owned(),
             argv,
             environment: vec![("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into())],
-            writable: [Path::new("/dev/null"), Path::new("/dev/kvm"), &directory]
-                .map(|path| Writable::Below(path.to_owned()))
-                .to_vec(),
+            writable: Some(
+                [Path::new("/dev/null"), Path::new("/dev/kvm"), &directory]
+                    .map(|path| Writable::Below(path.to_owned()))
+                    .to_vec(),
+            ),
             directory,
             descriptors: vec![(null.into(), 0), (console_input, 1), (errors, 2), (theirs, command::CHANNEL)],
             fixed_addresses: false,
+            mounts_apart: false,
         };
         let process = launch.spawn().map_err(BootError::from)?;
         let started = Started {

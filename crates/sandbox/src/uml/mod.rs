@@ -119,7 +119,7 @@ impl UmlSpec {
             argv,
             environment: environment(&directory, preload, self.kernel.libraries.as_deref()),
             fixed_addresses: false,
-            writable: self.writable(&directory),
+            writable: Some(self.writable(&directory)),
             directory,
             descriptors: vec![
                 (null.into(), 0),
@@ -128,6 +128,7 @@ impl UmlSpec {
                 (guest_input, command::GUEST_INPUT),
                 (guest_output, command::GUEST_OUTPUT),
             ],
+            mounts_apart: false,
         };
         let process = launch.spawn()?;
         let started = Started {

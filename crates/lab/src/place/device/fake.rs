@@ -1,6 +1,6 @@
 //! Devices that are not there: for tests of everything above them.
 
-use super::{BlockFacts, DeviceLock, Devices, FileId, FileKind, LoopSettings, Refusal, Space, file_id};
+use super::{BlockFacts, DeviceLock, Devices, FileId, FileKind, LoopHandle, LoopSettings, Refusal, Space, file_id};
 use crate::faults::Faults;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -17,9 +17,10 @@ use std::{
 #[derive(Debug)]
 pub struct FakeDevices {
     faults: Arc<Faults>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     free_bytes: AtomicU64,
     snatches: AtomicU64,
+    dead: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +32,19 @@ struct State {
     erased: Vec<PathBuf>,
     discarded: Vec<PathBuf>,
     unreadable: BTreeSet<PathBuf>,
+}
+
+/// A loop device, until it is closed.
+#[derive(Debug)]
+struct Attached {
+    index: u32,
+    state: Arc<Mutex<State>>,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).loops.remove(&self.index);
+    }
 }
 
 impl Default for FakeDevices {
@@ -45,9 +59,10 @@ impl FakeDevices {
     pub fn new() -> Self {
         Self {
             faults: Arc::default(),
-            state: Mutex::default(),
+            state: Arc::default(),
             free_bytes: AtomicU64::new(1 << 40),
             snatches: AtomicU64::new(0),
+            dead: AtomicBool::new(false),
         }
     }
 
@@ -66,6 +81,11 @@ impl FakeDevices {
     /// Makes somebody else take the next so many loop devices just before they are attached.
     pub fn snatch_loops(&self, count: u64) {
         self.snatches.store(count, Ordering::Relaxed);
+    }
+
+    /// From now on no filesystem answers.
+    pub fn set_dead(&self) {
+        self.dead.store(true, Ordering::Relaxed);
     }
 
     /// Sets what is found out about a path.
@@ -122,7 +142,7 @@ impl Devices for FakeDevices {
         Ok((0..).find(|index| !state.loops.contains_key(index)).unwrap_or(0))
     }
 
-    fn attach_loop(&self, index: u32, image: &File, _settings: LoopSettings) -> io::Result<()> {
+    fn attach_loop(&self, index: u32, image: &File, _settings: LoopSettings) -> io::Result<LoopHandle> {
         let facts = image.metadata()?;
         let mut state = self.call()?;
         let snatched = self.snatches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
@@ -130,16 +150,11 @@ impl Devices for FakeDevices {
             return Err(io::Error::from_raw_os_error(libc::EBUSY));
         }
         state.loops.insert(index, (file_id(&facts), facts.len()));
-        Ok(())
+        Ok(LoopHandle::of(Attached { index, state: Arc::clone(&self.state) }))
     }
 
     fn loop_backing(&self, index: u32) -> io::Result<Option<FileId>> {
         Ok(self.call()?.loops.get(&index).map(|(id, _)| *id))
-    }
-
-    fn detach_loop(&self, index: u32, image: FileId) -> io::Result<()> {
-        self.call()?.loops.retain(|at, (behind, _)| (*at, *behind) != (index, image));
-        Ok(())
     }
 
     fn forget_loop_size(&self, _index: u32, _image: FileId) -> io::Result<()> {
@@ -221,6 +236,9 @@ impl Devices for FakeDevices {
     }
 
     fn space(&self, _path: &Path) -> io::Result<Space> {
+        while self.dead.load(Ordering::Relaxed) {
+            std::thread::park();
+        }
         Ok(Space { free_bytes: self.free_bytes.load(Ordering::Relaxed), total_bytes: 1 << 40 })
     }
 }

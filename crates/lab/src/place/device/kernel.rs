@@ -1,7 +1,8 @@
 //! The real devices.
 
 use super::{
-    BlockFacts, DeviceLock, Devices, FileId, LoopSettings, Refusal, Space, discard, facts, loops, split_number, zram,
+    BlockFacts, DeviceLock, Devices, FileId, LoopHandle, LoopSettings, Refusal, Space, discard, facts, loops,
+    split_number, zram,
 };
 use rustix::fs::{Mode, OFlags, open, statvfs};
 use std::{
@@ -23,16 +24,12 @@ impl Devices for KernelDevices {
         loops::free()
     }
 
-    fn attach_loop(&self, index: u32, image: &File, settings: LoopSettings) -> io::Result<()> {
-        loops::attach(index, image, settings)
+    fn attach_loop(&self, index: u32, image: &File, settings: LoopSettings) -> io::Result<LoopHandle> {
+        loops::attach(index, image, settings).map(LoopHandle::of)
     }
 
     fn loop_backing(&self, index: u32) -> io::Result<Option<FileId>> {
         loops::backing(index)
-    }
-
-    fn detach_loop(&self, index: u32, image: FileId) -> io::Result<()> {
-        loops::detach(index, image)
     }
 
     fn forget_loop_size(&self, index: u32, image: FileId) -> io::Result<()> {

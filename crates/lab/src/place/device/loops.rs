@@ -1,9 +1,9 @@
 //! Loop devices, through LOOP_CONFIGURE.
 #![expect(unsafe_code, reason = "the loop driver speaks by ioctl")]
 
-use super::{FileId, LoopSettings, file_id, split_number};
+use super::{FileId, LoopSettings, split_number};
 use linux_raw_sys::loop_device::{
-    LO_FLAGS_DIRECT_IO, LOOP_CLR_FD, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, LOOP_GET_STATUS64, LOOP_SET_CAPACITY,
+    LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, LOOP_GET_STATUS64, LOOP_SET_CAPACITY,
     loop_config, loop_info64,
 };
 use std::{
@@ -11,11 +11,7 @@ use std::{
     io,
     os::fd::{AsRawFd, RawFd},
     path::PathBuf,
-    time::{Duration, Instant},
 };
-
-/// How long a detached device that somebody else (udev, blkid) looks at is waited for.
-const RELEASE: Duration = Duration::from_secs(10);
 
 pub(super) fn path_of(index: u32) -> PathBuf {
     PathBuf::from(format!("/dev/loop{index}"))
@@ -50,13 +46,15 @@ pub(super) fn free() -> io::Result<u32> {
     plain_ioctl(&control()?, LOOP_CTL_GET_FREE)
 }
 
-/// Attaches the very file that is open, whatever its path leads to by now.
-pub(super) fn attach(index: u32, image: &File, settings: LoopSettings) -> io::Result<()> {
+/// Attaches the very file that is open, whatever its path leads to by now. The device, open: when that is closed, and
+/// nothing else uses the device, the kernel detaches it.
+pub(super) fn attach(index: u32, image: &File, settings: LoopSettings) -> io::Result<File> {
     let device = open(index)?;
     // SAFETY: loop_config is plain data for which all zeroes are valid, and mean "default".
     let mut config: loop_config = unsafe { std::mem::zeroed() };
     config.fd = RawFd::cast_unsigned(image.as_raw_fd());
     config.block_size = settings.sector_bytes;
+    config.info.lo_flags |= LO_FLAGS_AUTOCLEAR as u32;
     if settings.direct_io {
         config.info.lo_flags |= LO_FLAGS_DIRECT_IO as u32;
     }
@@ -66,15 +64,13 @@ pub(super) fn attach(index: u32, image: &File, settings: LoopSettings) -> io::Re
         // The kernel falls back to buffered I/O without a word where the filesystem below cannot do direct I/O.
         let flag = std::fs::read_to_string(format!("/sys/block/loop{index}/loop/dio"))?;
         if flag.trim() != "1" {
-            drop(device);
-            detach(index, file_id(&image.metadata()?))?;
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "the filesystem that holds the image cannot do direct I/O (device = { loop = { direct-io = false } })",
             ));
         }
     }
-    Ok(())
+    Ok(device)
 }
 
 pub(super) fn backing(index: u32) -> io::Result<Option<FileId>> {
@@ -119,23 +115,4 @@ pub(super) fn take_over_size(index: u32, image: FileId) -> io::Result<()> {
         Some(device) => plain_ioctl(&device, LOOP_SET_CAPACITY).map(drop),
         None => Ok(()),
     }
-}
-
-pub(super) fn detach(index: u32, image: FileId) -> io::Result<()> {
-    let Some(device) = open_with(index, image)? else { return Ok(()) };
-    match plain_ioctl(&device, LOOP_CLR_FD) {
-        Ok(_) => {}
-        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(()),
-        Err(error) => return Err(error),
-    }
-    drop(device);
-    // While somebody else has it open it is only marked to be detached at their close.
-    let started = Instant::now();
-    while backing(index)? == Some(image) {
-        if started.elapsed() > RELEASE {
-            return Err(io::Error::from_raw_os_error(libc::EBUSY));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
 }

@@ -18,7 +18,7 @@ pub use fake::FakeDevices;
 pub use kernel::KernelDevices;
 pub use lock::DeviceLock;
 pub(crate) use provide::make_image;
-pub use provide::{DeviceError, Wanted, provide};
+pub use provide::{DeviceError, Provided, Wanted, provide};
 pub(crate) use scratch::filesystem_uuid;
 pub use scratch::{Purpose, Refusal, ScratchDevice};
 
@@ -43,6 +43,18 @@ pub struct LoopSettings {
     pub direct_io: bool,
 }
 
+/// What keeps a loop device attached.
+#[derive(Debug)]
+pub struct LoopHandle {
+    _open: Box<dyn std::fmt::Debug + Send + Sync>,
+}
+
+impl LoopHandle {
+    fn of(open: impl std::fmt::Debug + Send + Sync + 'static) -> Self {
+        Self { _open: Box::new(open) }
+    }
+}
+
 /// What the lab asks of the kernel about devices.
 pub trait Devices: Send + Sync {
     /// A loop device that is free now. It may be taken by the time it is attached.
@@ -51,23 +63,18 @@ pub trait Devices: Send + Sync {
     /// The errno of the control device.
     fn free_loop(&self) -> io::Result<u32>;
 
-    /// Attaches an image to a free loop device: the file that is open, whatever its path leads to by now.
+    /// Attaches an image to a free loop device: the file that is open, whatever its path leads to by now. The kernel
+    /// detaches it when the last who uses it lets go: mounts, and who holds what this gives.
     ///
     /// # Errors
     /// EBUSY when somebody else was faster; else what the kernel says.
-    fn attach_loop(&self, index: u32, image: &File, settings: LoopSettings) -> io::Result<()>;
+    fn attach_loop(&self, index: u32, image: &File, settings: LoopSettings) -> io::Result<LoopHandle>;
 
     /// The file behind a loop device; `None` when it is free.
     ///
     /// # Errors
     /// What the kernel says.
     fn loop_backing(&self, index: u32) -> io::Result<Option<FileId>>;
-
-    /// Detaches a loop device and waits until it is free; does nothing when another image, or none, is behind it.
-    ///
-    /// # Errors
-    /// EBUSY when it is still in use after some seconds; else what the kernel says.
-    fn detach_loop(&self, index: u32, image: FileId) -> io::Result<()>;
 
     /// Makes a loop device take over the size that its image has now; does nothing when another image, or none, is
     /// behind it. Writes beyond it fail.

@@ -1,6 +1,6 @@
 //! From what a study says about a device to one that may be formatted, everything recorded for undo.
 
-use super::{FileId, LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, zram};
+use super::{FileId, LoopHandle, LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, zram};
 use crate::{
     machine::Machine,
     place::{
@@ -9,15 +9,24 @@ use crate::{
     },
 };
 use fstone_model::study::DeviceSpec;
+use rustix::{
+    fs::{Mode, OFlags, open},
+    io::Errno,
+};
 use std::{
     fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 /// How often another program may snatch a free loop device before we give up.
 const SNATCHES: u32 = 20;
+/// How long a loop device that somebody else (udev, blkid) looks at is waited for.
+const RELEASE: Duration = Duration::from_secs(10);
+/// How long the filesystem that held an image is waited for.
+const SETTLING: Duration = Duration::from_secs(2);
 
 /// Why there is no device for a trial; completes "failed to set up the device: ".
 #[derive(Debug, thiserror::Error)]
@@ -80,15 +89,103 @@ pub struct Wanted<'a> {
     pub needed_bytes: u64,
 }
 
-/// Makes or claims the device. All of it is undone with the entries that `undo` then has.
+/// A device that is there for a trial, with what keeps it there. It is the agent that looks at it and formats it.
+#[derive(Debug)]
+pub struct Provided {
+    path: PathBuf,
+    number: (u32, u32),
+    purpose: Purpose,
+    image: Option<OpenImage>,
+}
+
+/// An image and its loop device. They have no name and no owner but these descriptors: when they are closed, be it by a
+/// kill -9, and nothing is mounted any more, the kernel takes both back.
+#[derive(Debug)]
+struct OpenImage {
+    file: File,
+    id: FileId,
+    /// The number of its loop device, and what keeps that attached; `None` where a guest's disk serves it.
+    device: Option<(u32, LoopHandle)>,
+}
+
+impl Provided {
+    /// A file that a guest's disk serves.
+    pub(crate) const fn file(path: PathBuf, id: FileId) -> Self {
+        Self { path, number: id.device, purpose: Purpose::OwnFile(id), image: None }
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// On what grounds it may be formatted.
+    #[must_use]
+    pub const fn purpose(&self) -> &Purpose {
+        &self.purpose
+    }
+
+    /// Path and number, as the journal has those of a device that somebody named.
+    pub(crate) fn named(&self) -> (&Path, (u32, u32)) {
+        (&self.path, self.number)
+    }
+
+    /// Empties the image, though its filesystem may be mounted: that is given up. What it still has in memory then goes
+    /// nowhere when it is unmounted, instead of filling up the disk below.
+    pub(crate) fn give_up(&self, machine: &Machine) {
+        let Some(OpenImage { file, id, device: Some((index, _)) }) = &self.image else { return };
+        // If either fails, giving it back takes longer and more room. Without the second a write would just make the image
+        // grow again.
+        let _ = file.set_len(0);
+        let _ = machine.devices.forget_loop_size(*index, *id);
+    }
+
+    /// Gives it back, and waits until that is done, so that it does not run into the next trial; for a while at most. What
+    /// there is to say of it.
+    pub(crate) fn give_back(self, machine: &Machine, work_directory: &Path) -> Option<String> {
+        let OpenImage { file, id, device } = self.image?;
+        // What is in memory of it need not be written.
+        let _ = file.set_len(0);
+        let index = device.map(|(index, _)| index)?;
+        drop(file);
+        let since = Instant::now();
+        while machine.devices.loop_backing(index).ok().flatten() == Some(id) {
+            if since.elapsed() > RELEASE {
+                return Some(format!(
+                    "{} is still held by somebody; it is detached when they let go",
+                    self.path.display()
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        settle(work_directory);
+        None
+    }
+}
+
+/// Has the filesystem that held the image write down that it is gone, instead of during the next trial. It may be busy
+/// with other things: that is waited for a moment only.
+fn settle(directory: &Path) {
+    let directory = directory.to_owned();
+    let (done, settled) = std::sync::mpsc::channel();
+    drop(std::thread::Builder::new().name("settle".to_owned()).spawn(move || {
+        let _ = File::open(directory).map(|directory| rustix::fs::syncfs(&directory));
+        let _ = done.send(());
+    }));
+    let _ = settled.recv_timeout(SETTLING);
+}
+
+/// Makes or claims the device. All of it that the kernel does not take back by itself is undone with the entries that
+/// `undo` then has.
 ///
 /// # Errors
 /// A [`DeviceError`]. What was made until then is in `undo`.
 ///
 /// # Panics
 /// On a directory, which is no device.
-pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> Result<ScratchDevice, DeviceError> {
-    let device = match wanted.spec {
+pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> Result<Provided, DeviceError> {
+    let mut provided = match wanted.spec {
         DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory } => {
             let directory = directory.as_ref().map_or_else(|| wanted.work_directory.to_owned(), PathBuf::from);
             let settings = LoopSettings { sector_bytes: *sector_bytes, direct_io: *direct_io };
@@ -100,17 +197,51 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
             let path = Path::new(path);
             let device = ScratchDevice::claim(path, purpose, wanted.needed_bytes, &*machine.devices, &*machine.runner)?;
             undo.record(Entry::Scratch { path: device.path().to_owned(), device: device.number(), uuid: None })?;
-            device
+            let (path, number, purpose) = (device.path().to_owned(), device.number(), device.purpose().clone());
+            Provided { path, number, purpose, image: None }
         }
         DeviceSpec::Directory { .. } => unreachable!("a directory is no device; the executor does not ask for one"),
     };
-    for (name, value) in wanted.queue {
-        set_queue(&device, name, value, undo, machine)?;
+    if !wanted.queue.is_empty() {
+        let facts = machine.devices.facts(&provided.path);
+        provided.number = facts
+            .map_err(|cause| DeviceError::System { what: format!("looking at {}", provided.path.display()), cause })?
+            .number;
     }
-    Ok(device)
+    for (name, value) in wanted.queue {
+        set_queue(provided.number, name, value, undo, machine)?;
+    }
+    Ok(provided)
 }
 
-/// Makes an image file, sparse and empty, recorded for undo; gives its path without symbolic links, and the file.
+/// Makes an image file, sparse and empty, that has no name: nothing is left of it when it is closed.
+fn nameless_image(directory: &Path, size_bytes: u64, undo: &mut Undo<'_>) -> Result<(FileId, File), DeviceError> {
+    let place = safe(directory)?;
+    let failed = |what: &str| {
+        let what = format!("{what} in {}", place.display());
+        move |cause: io::Error| DeviceError::System { what, cause }
+    };
+    // EXCL: it never gets a name.
+    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    let (id, file) = match open(&place, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => {
+            let file = File::from(file);
+            (file_id(&file.metadata().map_err(failed("examining the image"))?), file)
+        }
+        // The filesystem has no files without names: it has one for a moment, and the journal for that moment.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+            let (path, id, file, entry) = named_image(&place, undo)?;
+            std::fs::remove_file(&path).map_err(failed("taking the image's name"))?;
+            undo.forget(entry);
+            (id, file)
+        }
+        Err(errno) => return Err(failed("making the image")(errno.into())),
+    };
+    size(&file, size_bytes, &place)?;
+    Ok((id, file))
+}
+
+/// Makes an image file, sparse and empty, recorded for undo; gives its path without symbolic links.
 ///
 /// # Errors
 /// A [`DeviceError`]. What was made until then is in `undo`.
@@ -118,17 +249,30 @@ pub(crate) fn make_image(
     directory: &Path,
     size_bytes: u64,
     undo: &mut Undo<'_>,
-) -> Result<(PathBuf, FileId, File), DeviceError> {
-    // The journal is read by a later `clean` from wherever that is started.
+) -> Result<(PathBuf, FileId), DeviceError> {
+    let place = safe(directory)?;
+    let (path, id, file, _) = named_image(&place, undo)?;
+    size(&file, size_bytes, &place)?;
+    Ok((path, id))
+}
+
+/// The directory without symbolic links, for the journal is read by a later `clean` from wherever that is started; and
+/// without anybody who could exchange what is in it.
+fn safe(directory: &Path) -> Result<PathBuf, DeviceError> {
+    let failed = |cause| DeviceError::System { what: format!("making an image in {}", directory.display()), cause };
+    let place = directory.canonicalize().map_err(failed)?;
+    match custody::replaceable(&place).map_err(failed)? {
+        Some(part) => Err(DeviceError::Unsafe { directory: place, cause: custody::open(&part) }),
+        None => Ok(place),
+    }
+}
+
+fn named_image(directory: &Path, undo: &mut Undo<'_>) -> Result<(PathBuf, FileId, File, u64), DeviceError> {
+    let image = directory.join(IMAGE_NAME);
     let failed = |what: &str| {
-        let what = format!("{what} {}", directory.join(IMAGE_NAME).display());
+        let what = format!("{what} {}", image.display());
         move |cause| DeviceError::System { what, cause }
     };
-    let directory = &directory.canonicalize().map_err(failed("making image"))?;
-    if let Some(part) = custody::replaceable(directory).map_err(failed("making image"))? {
-        return Err(DeviceError::Unsafe { directory: directory.clone(), cause: custody::open(&part) });
-    }
-    let image = directory.join(IMAGE_NAME);
     let entry = undo.record(Entry::Image { path: image.clone(), id: None })?;
     // Never an existing file, and never through a link: O_EXCL follows none.
     let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&image);
@@ -143,7 +287,11 @@ pub(crate) fn make_image(
     // From here on it is known by its number, and used by its descriptor: neither undo nor the loop driver goes by what
     // its path leads to.
     let id = file_id(&file.metadata().map_err(failed("examining image"))?);
-    undo.replace(entry, Entry::Image { path: image.clone(), id: Some(id) })?;
+    let entry = undo.replace(entry, Entry::Image { path: image.clone(), id: Some(id) })?;
+    Ok((image, id, file, entry))
+}
+
+fn size(file: &File, size_bytes: u64, directory: &Path) -> Result<(), DeviceError> {
     file.set_len(size_bytes).map_err(|error| match error.raw_os_error() {
         Some(libc::EFBIG | libc::EINVAL) => DeviceError::Unsuitable {
             words: format!(
@@ -152,9 +300,8 @@ pub(crate) fn make_image(
                 fstone_model::units::format_bytes(size_bytes)
             ),
         },
-        _ => failed("sizing image")(error),
-    })?;
-    Ok((image, id, file))
+        _ => DeviceError::System { what: format!("sizing an image in {}", directory.display()), cause: error },
+    })
 }
 
 fn provide_loop(
@@ -163,21 +310,16 @@ fn provide_loop(
     settings: LoopSettings,
     undo: &mut Undo<'_>,
     machine: &Machine,
-) -> Result<ScratchDevice, DeviceError> {
-    let (_, id, file) = make_image(directory, size_bytes, undo)?;
+) -> Result<Provided, DeviceError> {
+    let (id, file) = nameless_image(directory, size_bytes, undo)?;
     let mut snatches = 0;
-    let index = loop {
+    let (index, handle) = loop {
         let free = machine.devices.free_loop();
         let index = free.map_err(|cause| DeviceError::System { what: "finding a free loop device".into(), cause })?;
-        let entry = undo.record(Entry::Loop { index, image: id })?;
         match machine.devices.attach_loop(index, &file, settings) {
-            Ok(()) => break index,
+            Ok(handle) => break (index, handle),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && snatches < SNATCHES => snatches += 1,
             Err(error) => {
-                undo.undo(entry)?;
-                if error.raw_os_error() == Some(libc::EBUSY) && snatches < SNATCHES {
-                    snatches += 1;
-                    continue;
-                }
                 return Err(match error.kind() {
                     io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => {
                         DeviceError::Unsuitable { words: format!("loop device: {error}") }
@@ -187,11 +329,11 @@ fn provide_loop(
             }
         }
     };
-    let path = loops::path_of(index);
-    Ok(ScratchDevice::claim(&path, Purpose::OwnImage(id), size_bytes, &*machine.devices, &*machine.runner)?)
+    let image = OpenImage { file, id, device: Some((index, handle)) };
+    Ok(Provided { path: loops::path_of(index), number: (0, 0), purpose: Purpose::OwnImage(id), image: Some(image) })
 }
 
-fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Result<ScratchDevice, DeviceError> {
+fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Result<Provided, DeviceError> {
     let failed = |what: &'static str| move |cause| DeviceError::System { what: what.into(), cause };
     let existing = match machine.devices.zrams() {
         Ok(zrams) => zrams.into_iter().map(|(index, _)| index).collect(),
@@ -214,12 +356,11 @@ fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Resu
         io::ErrorKind::OutOfMemory => DeviceError::Unsuitable { words: format!("zram of {size_bytes} bytes: {error}") },
         _ => failed("sizing a zram device")(error),
     })?;
-    let path = zram::path_of(index);
-    Ok(ScratchDevice::claim(&path, Purpose::OwnZram, size_bytes, &*machine.devices, &*machine.runner)?)
+    Ok(Provided { path: zram::path_of(index), number: (0, 0), purpose: Purpose::OwnZram, image: None })
 }
 
 fn set_queue(
-    device: &ScratchDevice,
+    device: (u32, u32),
     name: &str,
     value: &str,
     undo: &mut Undo<'_>,
@@ -230,16 +371,15 @@ fn set_queue(
         value: value.to_owned(),
         words: error.to_string(),
     };
-    let before = machine.devices.queue_setting(device.number(), name).map_err(|error| refused(&error))?;
+    let before = machine.devices.queue_setting(device, name).map_err(|error| refused(&error))?;
     if before == value {
         return Ok(());
     }
-    let entry =
-        |after| Entry::QueueSetting { device: device.number(), name: name.to_owned(), before: before.clone(), after };
+    let entry = |after| Entry::QueueSetting { device, name: name.to_owned(), before: before.clone(), after };
     let recorded = undo.record(entry(None))?;
-    machine.devices.set_queue_setting(device.number(), name, value).map_err(|error| refused(&error))?;
+    machine.devices.set_queue_setting(device, name, value).map_err(|error| refused(&error))?;
     // The kernel may round. What it shows now tells our setting from one that somebody makes later.
-    let after = machine.devices.queue_setting(device.number(), name).map_err(|error| refused(&error))?;
+    let after = machine.devices.queue_setting(device, name).map_err(|error| refused(&error))?;
     undo.replace(recorded, entry(Some(after)))?;
     Ok(())
 }

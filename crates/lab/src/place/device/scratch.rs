@@ -2,6 +2,7 @@
 
 use super::{BlockFacts, Devices, FileId, FileKind, file_id};
 use crate::command::{CommandLine, CommandRunner, RunError};
+use serde::{Deserialize, Serialize};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -9,7 +10,7 @@ use std::{
 };
 
 /// On what grounds a device may be formatted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     /// It is the loop device of an image that this run made.
     OwnImage(FileId),
@@ -235,6 +236,12 @@ impl ScratchDevice {
         matches!(self.purpose, Purpose::Named { .. })
     }
 
+    /// On what grounds it may be formatted.
+    #[must_use]
+    pub const fn purpose(&self) -> &Purpose {
+        &self.purpose
+    }
+
     /// Its path, without symbolic links.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -292,7 +299,7 @@ fn judge(path: &Path, facts: &BlockFacts, purpose: &Purpose, needed_bytes: u64) 
     match purpose {
         Purpose::OwnImage(image) if facts.backing != Some(*image) => return Err(Refusal::NotOurs(owned())),
         Purpose::OwnFile(_) => return Err(Refusal::NotOurs(owned())),
-        Purpose::GuestDisk if !fstone_sandbox::agent::is_agent() => return Err(Refusal::NotOurs(owned())),
+        Purpose::GuestDisk if !fstone_sandbox::agent::is_guest() => return Err(Refusal::NotOurs(owned())),
         Purpose::OwnImage(_) | Purpose::OwnZram | Purpose::GuestDisk => {}
         // The path has to be the very one that was allowed: a link that leads to the same device was not named.
         Purpose::Named { allowed } if allowed.iter().any(|allowed| allowed == path || *allowed == facts.canonical) => {}

@@ -115,6 +115,10 @@ impl Mounter for FakeMounter {
         self.call()
     }
 
+    fn namespace_ended(&self) {
+        self.mounts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn kernel_has(&self, kernel_name: &str) -> bool {
         !self.unknown.iter().any(|unknown| unknown == kernel_name)
     }

@@ -146,6 +146,9 @@ pub trait Mounter: Send + Sync {
     /// EOPNOTSUPP or ENOTTY where filesystem or device cannot.
     fn trim(&self, target: &Path) -> io::Result<()>;
 
+    /// An agent with mounts of its own has ended, and they with it. The kernel knows; a fake has to be told.
+    fn namespace_ended(&self) {}
+
     /// Whether the kernel has a filesystem.
     fn kernel_has(&self, kernel_name: &str) -> bool;
 }

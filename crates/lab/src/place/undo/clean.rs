@@ -30,8 +30,8 @@ pub enum CleanError {
 /// Lists what a killed run left in (or made from) a work directory and, unless `dry_run`, undoes it, latest first.
 ///
 /// Only what the journal names is touched, and each thing only when it is recognised: a file or a tree by its number, a
-/// loop device by the image behind it, a mount by its device and mount point, a setting by its value, a process by a mark
-/// in its environment, a filesystem on a named device by its UUID.
+/// zram device by its number and size, a setting by its value, a guest's process by its program and directory, a
+/// filesystem on a named device by its UUID.
 ///
 /// # Errors
 /// When a run is using the work directory, or its journal cannot be read.
@@ -49,7 +49,7 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
             Ok(false) if !dry_run => undo.forget(id),
             Ok(false) => {}
             Ok(true) => {
-                let what = entry.describe_found(machine);
+                let what = entry.describe();
                 // Killed while an entry was replaced by one that says more, both are there; undoing one undoes the other.
                 if dry_run && found.iter().any(|known: &Leftover| known.what == what) {
                     continue;

@@ -1,7 +1,7 @@
 //! What can be undone, and how.
 
 use super::tree;
-use crate::{command::is_mark, machine::Machine, place::device::FileId};
+use crate::{machine::Machine, place::device::FileId};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -15,18 +15,10 @@ pub(crate) const IMAGE_NAME: &str = "fstone-scratch.img";
 pub(crate) const GUEST_NAME: &str = "guest";
 /// How the names of directories begin that loads work in.
 pub(crate) const TREE_PREFIX: &str = "fstone-load-";
-/// How many processes are named.
-const SHOWN: usize = 5;
-
 /// One thing that was made, with everything needed to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
-    /// A directory that stays empty: a mount point.
-    Directory {
-        /// Where.
-        path: PathBuf,
-    },
     /// A directory with what a load made in it.
     Tree {
         /// Where.
@@ -41,24 +33,12 @@ pub enum Entry {
         /// Which file; `None` while it is being made, when nothing has been written to it.
         id: Option<FileId>,
     },
-    /// Processes that commands of a trial may leave, should the run be killed.
-    Processes {
-        /// What they, and only they, have in their environment.
-        mark: String,
-    },
     /// A guest: a directory with its sockets, its console's log and its control files, and the processes that run in it.
     Guest {
         /// Where.
         path: PathBuf,
         /// What runs there.
         program: PathBuf,
-    },
-    /// A loop device.
-    Loop {
-        /// Its number.
-        index: u32,
-        /// The image behind it.
-        image: FileId,
     },
     /// A zram device about to be made: these were there before.
     ZramToCome {
@@ -71,13 +51,6 @@ pub enum Entry {
         index: u32,
         /// The size it is given.
         size_bytes: u64,
-    },
-    /// A mount.
-    Mount {
-        /// Where.
-        target: PathBuf,
-        /// Of which device: (major, minor).
-        device: (u32, u32),
     },
     /// A changed setting of a device's queue.
     QueueSetting {
@@ -125,15 +98,11 @@ impl Entry {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Directory { path } => format!("directory {}", path.display()),
             Self::Tree { path, .. } => format!("directory {} with all that is in it", path.display()),
             Self::Image { path, .. } => format!("image {}", path.display()),
-            Self::Processes { .. } => "processes that commands of it started".to_owned(),
             Self::Guest { path, .. } => format!("guest in {}", path.display()),
-            Self::Loop { index, .. } => format!("loop device /dev/loop{index}"),
             Self::ZramToCome { .. } => "zram device just made".to_owned(),
             Self::Zram { index, .. } => format!("zram device /dev/zram{index}"),
-            Self::Mount { target, .. } => format!("mount on {}", target.display()),
             Self::QueueSetting { device, name, before, .. } => {
                 format!("queue setting {name} of device {}:{} (was {before})", device.0, device.1)
             }
@@ -150,20 +119,16 @@ impl Entry {
         };
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match self {
-            Self::Directory { path } | Self::Mount { target: path, .. } => {
-                plain(path) && path.starts_with(work_directory) && path != work_directory
-            }
             Self::Guest { path, program } => {
                 plain(path) && path.parent() == Some(work_directory) && name(path) == GUEST_NAME && plain(program)
             }
             Self::Tree { path, .. } => plain(path) && name(path).starts_with(TREE_PREFIX),
             Self::Image { path, .. } => plain(path) && name(path) == IMAGE_NAME,
-            Self::Processes { mark } => is_mark(mark),
             Self::QueueSetting { name, .. } => {
                 !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             }
             Self::Scratch { path, .. } => plain(path),
-            Self::Loop { .. } | Self::ZramToCome { .. } | Self::Zram { .. } => true,
+            Self::ZramToCome { .. } | Self::Zram { .. } => true,
         }
     }
 
@@ -175,38 +140,15 @@ impl Entry {
     /// Whether it is on a disk, and so still there after a reboot.
     pub(super) const fn outlives_a_boot(&self) -> bool {
         match self {
-            Self::Directory { .. }
-            | Self::Tree { .. }
-            | Self::Image { .. }
-            | Self::Guest { .. }
-            | Self::Scratch { .. } => true,
-            Self::Loop { .. }
-            | Self::ZramToCome { .. }
-            | Self::Zram { .. }
-            | Self::Mount { .. }
-            | Self::QueueSetting { .. }
-            | Self::Processes { .. } => false,
-        }
-    }
-
-    /// What it is, with what is found of it now.
-    pub(super) fn describe_found(&self, machine: &Machine) -> String {
-        match self {
-            Self::Processes { mark } => {
-                let found = machine.runner.marked(mark).unwrap_or_default();
-                let found: Vec<String> = found.iter().take(SHOWN).map(ToString::to_string).collect();
-                format!("{}: {}", self.describe(), found.join(", "))
-            }
-            other => other.describe(),
+            Self::Tree { .. } | Self::Image { .. } | Self::Guest { .. } | Self::Scratch { .. } => true,
+            Self::ZramToCome { .. } | Self::Zram { .. } | Self::QueueSetting { .. } => false,
         }
     }
 
     /// Whether there is something to undo. Changes nothing.
     pub(super) fn is_there(&self, machine: &Machine) -> Result<bool, UndoError> {
         let found = match self {
-            Self::Directory { path } | Self::Guest { path, .. } => {
-                look(path).map(|found| found.is_some_and(|facts| facts.is_dir()))
-            }
+            Self::Guest { path, .. } => look(path).map(|found| found.is_some_and(|facts| facts.is_dir())),
             Self::Tree { path, id: None } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir()) && is_empty_directory(path))
             }
@@ -220,15 +162,12 @@ impl Entry {
             Self::Image { path, id: Some(id) } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_file() && is_same(&facts, *id)))
             }
-            Self::Processes { mark } => machine.runner.marked(mark).map(|found| !found.is_empty()),
-            Self::Loop { index, image } => machine.devices.loop_backing(*index).map(|backing| backing == Some(*image)),
             Self::ZramToCome { existing } => new_zram(machine, existing).map(|found| found.is_some()),
             Self::Zram { index, size_bytes } => machine.devices.zrams().map(|zrams| {
                 // The kernel rounds a size up to whole pages; whatever else has this number is somebody else's.
                 let ours = |size: u64| size == 0 || size.abs_diff(*size_bytes) < 1 << 20;
                 zrams.iter().any(|(found, size)| found == index && ours(*size))
             }),
-            Self::Mount { target, device } => mounts_of(machine, target, *device).map(|count| count > 0),
             Self::QueueSetting { device, name, before, after } => match machine.devices.queue_setting(*device, name) {
                 // What is neither as we found it nor as we set it was set by somebody else since.
                 Ok(now) => Ok(now != *before && after.as_ref().is_none_or(|after| now == *after)),
@@ -243,20 +182,12 @@ impl Entry {
     /// Undoes it, if it is there and recognised. Undoing what is not there succeeds.
     pub(super) fn undo(&self, machine: &Machine, by: By) -> Result<(), UndoError> {
         if !self.is_there(machine)? {
-            return match self {
-                Self::Mount { target, .. } if by == By::Itself => {
-                    nothing_is_mounted(machine, target).map_err(|error| self.failed(&error))
-                }
-                _ => Ok(()),
-            };
+            return Ok(());
         }
         let result = match self {
-            Self::Directory { path } => fs::remove_dir(path),
             Self::Tree { path, id: None } => fs::remove_dir(path),
             Self::Tree { path, id: Some(id) } => tree::remove(path, *id),
             Self::Image { path, .. } => fs::remove_file(path),
-            Self::Processes { mark } => machine.runner.end_marked(mark),
-            Self::Loop { index, image } => machine.devices.detach_loop(*index, *image),
             Self::Guest { path, program } => remove_guest(machine, path, program),
             Self::ZramToCome { existing } => match new_zram(machine, existing) {
                 Ok(Some(index)) => remove_zram(machine, index),
@@ -264,7 +195,6 @@ impl Entry {
                 Err(error) => Err(error),
             },
             Self::Zram { index, .. } => remove_zram(machine, *index),
-            Self::Mount { target, device } => unmount(machine, target, *device),
             Self::QueueSetting { device, name, before, .. } => machine.devices.set_queue_setting(*device, name, before),
             Self::Scratch { path, device, uuid } => erase(machine, path, *device, uuid.as_deref(), by),
         };
@@ -303,39 +233,6 @@ fn remove_guest(machine: &Machine, path: &Path, program: &Path) -> io::Result<()
 
 fn is_empty_directory(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// How often our device is mounted at our mount point.
-fn mounts_of(machine: &Machine, target: &Path, device: (u32, u32)) -> io::Result<usize> {
-    let mounts = machine.mounter.mounts()?;
-    Ok(mounts.iter().filter(|mount| mount.target == target && is_of(mount, device)).count())
-}
-
-/// A filesystem of one device shows that device's number, but btrfs and others that span devices show one of their own
-/// (major 0): those are known by what was mounted.
-fn is_of(mount: &crate::place::mount::MountEntry, device: (u32, u32)) -> bool {
-    mount.device == device
-        || mount.device.0 == 0
-            && fs::metadata(&mount.source).is_ok_and(|facts| crate::place::device::split_number(facts.rdev()) == device)
-}
-
-/// What this run mounted it would recognise; anything else on its mount point must not pass for "unmounted".
-fn nothing_is_mounted(machine: &Machine, target: &Path) -> io::Result<()> {
-    match machine.mounter.mounts()?.iter().rfind(|mount| mount.target == target) {
-        Some(mount) => Err(io::Error::other(format!("{} is mounted there, which is not ours", mount.source))),
-        None => Ok(()),
-    }
-}
-
-fn unmount(machine: &Machine, target: &Path, device: (u32, u32)) -> io::Result<()> {
-    while mounts_of(machine, target, device)? > 0 {
-        let mounts = machine.mounter.mounts()?;
-        if mounts.iter().rfind(|mount| mount.target == target).is_some_and(|top| !is_of(top, device)) {
-            return Err(io::Error::other("something that is not ours is mounted over it"));
-        }
-        machine.mounter.unmount(target).map_err(io::Error::other)?;
-    }
-    Ok(())
 }
 
 /// The zram device that was made between our note and the next one: it was not there before and has no size yet, so

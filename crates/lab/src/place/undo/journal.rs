@@ -1,10 +1,7 @@
 //! The journal of a run.
 
 use super::{Entry, UndoError, entry::By};
-use crate::{
-    machine::Machine,
-    place::device::{FileId, file_id},
-};
+use crate::machine::Machine;
 use fstone_model::text;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -187,34 +184,6 @@ impl<'m> Undo<'m> {
         self.open.iter().rfind(|(_, entry)| matches!(entry, Entry::Scratch { .. })).map(|(id, _)| *id)
     }
 
-    /// Empties the images, though their filesystems may be mounted: these are given up. What they still have in memory
-    /// then goes nowhere when they are unmounted, instead of filling up the disk below.
-    pub(crate) fn give_up_images(&self) {
-        for entry in self.entries() {
-            if let Entry::Loop { index, image } = entry {
-                self.empty(*image);
-                // Without this a write would just make the image grow again. If it fails, the unmount takes more room.
-                let _ = self.machine.devices.forget_loop_size(*index, *image);
-            }
-        }
-    }
-
-    /// Empties one of our images: what of it is still in memory need not be written.
-    fn empty(&self, image: FileId) {
-        for entry in self.entries() {
-            if let Entry::Image { path, id: Some(id) } = entry
-                && *id == image
-            {
-                // If it fails, giving it back takes longer. The file that is open is the one that is looked at.
-                let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(path);
-                let _ = file.and_then(|file| match file_id(&file.metadata()?) == image {
-                    true => file.set_len(0),
-                    false => Ok(()),
-                });
-            }
-        }
-    }
-
     /// Undoes one thing.
     pub(crate) fn undo(&mut self, id: u64) -> Result<(), UndoError> {
         self.undo_by(id, By::Itself)
@@ -222,13 +191,6 @@ impl<'m> Undo<'m> {
 
     pub(super) fn undo_by(&mut self, id: u64, by: By) -> Result<(), UndoError> {
         let Some((_, entry)) = self.open.iter().find(|(open, _)| *open == id) else { return Ok(()) };
-        // A loop device that somebody else was faster to take is none of ours, and our image is still wanted.
-        if let Entry::Loop { image, .. } = entry
-            && !self.entries().any(|entry| matches!(entry, Entry::Mount { .. }))
-            && entry.is_there(self.machine)?
-        {
-            self.empty(*image);
-        }
         entry.undo(self.machine, by)?;
         self.forget(id);
         Ok(())
@@ -248,11 +210,17 @@ impl<'m> Undo<'m> {
         failed
     }
 
-    /// Latest first, but processes before all else, because they may hold it.
+    /// Latest first.
     pub(super) fn in_undo_order(&self) -> Vec<(u64, Entry)> {
-        let is_process = |(_, entry): &(u64, Entry)| matches!(entry, Entry::Processes { .. });
-        let (processes, others): (Vec<_>, Vec<_>) = self.open.iter().rev().cloned().partition(is_process);
-        processes.into_iter().chain(others).collect()
+        self.open.iter().rev().cloned().collect()
+    }
+
+    /// Where the directory of a load is that an entry names.
+    pub(crate) fn path_of(&self, id: u64) -> Option<&Path> {
+        self.open.iter().find_map(|(open, entry)| match entry {
+            Entry::Tree { path, .. } if *open == id => Some(path.as_path()),
+            _ => None,
+        })
     }
 
     /// Notes that something is not there (any more). Where this cannot be written, the worst is that a later clean
@@ -357,16 +325,14 @@ mod tests {
             Entry::Image { path: precious.clone(), id: None },
             Entry::Tree { path: elsewhere(), id: None },
             Entry::Tree { path: "/home/../etc/fstone-load-1".into(), id: None },
-            Entry::Directory { path: elsewhere() },
-            Entry::Mount { target: elsewhere(), device: (254, 0) },
+            Entry::Guest { path: elsewhere(), program: "/bin/true".into() },
             Entry::QueueSetting { device: (7, 0), name: "../../x".into(), before: "1".into(), after: None },
-            Entry::Processes { mark: String::new() },
         ] {
             write(&entry);
             let opened = Undo::open(work.path(), &machine);
             assert!(matches!(opened, Err(JournalError::Implausible { .. })), "{entry:?}");
         }
-        write(&Entry::Directory { path: work.path().join("mnt") });
+        write(&Entry::Tree { path: work.path().join("fstone-load-1"), id: None });
         assert_eq!(Undo::open(work.path(), &machine).expect("plausible").entries().count(), 1);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("changed");
         assert!(matches!(Undo::open(work.path(), &machine), Err(JournalError::Untrusted(_))));
@@ -374,7 +340,7 @@ mod tests {
     }
 
     fn directory(name: &str) -> Entry {
-        Entry::Directory { path: name.into() }
+        Entry::Tree { path: name.into(), id: None }
     }
 
     #[test]
@@ -402,7 +368,7 @@ mod tests {
             Line::Boot { id: "boot 1".into() },
             Line::Made { id: 0, entry: image.clone() },
             Line::Made { id: 1, entry: Entry::Zram { index: 3, size_bytes: 4096 } },
-            Line::Made { id: 2, entry: Entry::Mount { target: "/mnt".into(), device: (7, 0) } },
+            Line::Made { id: 2, entry: Entry::ZramToCome { existing: Vec::new() } },
         ]
         .iter()
         .map(|line| serde_json::to_string(line).expect("serialises") + "\n")
@@ -415,7 +381,7 @@ mod tests {
     fn a_dropped_journal_undoes_and_a_reopened_one_remembers() {
         let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let machine = Machine::fake();
-        let made = work.path().join("made");
+        let made = work.path().join("fstone-load-1");
         let mut undo = Undo::begin(work.path(), &machine).expect("begins");
         undo.record(directory(&made.to_string_lossy())).expect("records");
         std::fs::create_dir(&made).expect("made");

@@ -21,7 +21,7 @@ use std::{
 ///
 /// # Errors
 /// EXDEV where something is mounted in it; what is left then stays.
-pub(super) fn remove(path: &Path, id: FileId) -> io::Result<()> {
+pub(crate) fn remove(path: &Path, id: FileId) -> io::Result<()> {
     let top = File::from(openat(CWD, path, DIRECTORY, Mode::empty())?);
     if file_id(&top.metadata()?).inode != id.inode {
         return Err(io::Error::other("another directory has taken its place"));

@@ -6,27 +6,32 @@ use crate::{
     place::{
         device::{ScratchDevice, filesystem_uuid},
         mount::{MountEntry, MountError, MountRequest},
-        undo::Entry,
     },
     trial::{
         ExecutorError,
-        bench::{Bench, StepReport, failed},
-        host::{Halt, nanoseconds},
+        measure::of_command,
+        record::{Halt, StepReport, failed, nanoseconds},
+        session::Session,
     },
 };
-use fstone_model::{Outcome, Step, metric::catalog, outcome::Reason, result::CommandRecord, study::FsckMode};
+use fstone_model::{
+    Outcome, Step,
+    metric::{Figure, Unit, catalog},
+    outcome::Reason,
+    result::CommandRecord,
+    study::FsckMode,
+};
 use std::time::{Duration, Instant};
 
 /// How long reading a superblock may take.
 const READ_BACK_LIMIT: Duration = Duration::from_secs(60);
 
-impl Bench<'_, '_> {
+impl Session {
     pub(super) fn mkfs(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
-        if self.mounted.is_some() {
+        if self.mounted {
             return Err(failed(step, "it is mounted; put an unmount step before".into()));
         }
-        let spec = &self.job.cell.filesystem;
-        let options = &spec.mkfs;
+        let spec = &self.spec;
         let (filesystem, device) = self.scratch(step)?;
         let Some(command) = mkfs_of(filesystem, spec, &device.argument()) else {
             let words = format!("the mkfs of {} cannot put a tree into the filesystem it makes", filesystem.kind());
@@ -38,16 +43,16 @@ impl Bench<'_, '_> {
         // Most open it exclusively themselves, which they could not if we had it open so.
         let held = match filesystem.mkfs_is_exclusive() {
             true => None,
-            false => Some(self.host.machine.devices.hold(device.path(), device.number())),
+            false => Some(self.machine.devices.hold(device.path(), device.number())),
         };
         let held = held.transpose().map_err(|refusal| Halt::Lab(ExecutorError::Device(refusal.into())))?;
-        let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
+        let (output, figures) = self.metered(|session| session.run(step, &command, report));
         drop(held);
         let output = output?;
-        report.figures = figures;
+        report.figures = of_command(figures, &output);
         if output.status != 0 {
             let reason = Reason::new(&step.name, output.words());
-            let refused = mkfs_refused(options, &output);
+            let refused = mkfs_refused(&self.spec.mkfs, &output);
             return Err(Halt::Outcome(if refused { Outcome::Refused(reason) } else { Outcome::Failed(reason) }));
         }
         Ok(())
@@ -60,7 +65,7 @@ impl Bench<'_, '_> {
             return Ok(());
         }
         let started = Instant::now();
-        let done = self.host.machine.devices.discard(device.path(), device.number());
+        let done = self.machine.devices.discard(device.path(), device.number());
         let words = match done {
             Ok(true) => String::new(),
             Ok(false) => "the device cannot discard".to_owned(),
@@ -77,17 +82,15 @@ impl Bench<'_, '_> {
 
     pub(super) fn read_superblock(&mut self) {
         let (Some(filesystem), Some(device)) = (self.filesystem, self.device.clone()) else { return };
-        let runner = &*self.host.machine.runner;
-        if let Some(entry) = self.scratch {
+        let runner = &*self.machine.runner;
+        if device.is_named() {
             // So that after a kill it can be told from a filesystem that somebody else made there later.
-            let uuid = filesystem_uuid(device.path(), runner);
-            let known = Entry::Scratch { path: device.path().to_owned(), device: device.number(), uuid };
-            self.scratch = self.host.undo.replace(entry, known).ok();
+            self.uuid = filesystem_uuid(device.path(), runner);
         }
         let Some(command) = filesystem.superblock(&device.argument()) else { return };
         match runner.run(&command, READ_BACK_LIMIT) {
             Ok(output) if output.status == 0 => {
-                self.record.effective.superblock = filesystem.parse_superblock(&output.stdout);
+                self.effective.superblock = filesystem.parse_superblock(&output.stdout);
             }
             Ok(output) => self.warn(format!("the superblock could not be read back: {}", output.words())),
             Err(error) => self.warn(format!("the superblock could not be read back: {error}")),
@@ -95,20 +98,30 @@ impl Bench<'_, '_> {
     }
 
     pub(super) fn mount(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
-        if self.mounted.is_some() {
+        let request = self.mount_request(step)?;
+        let (done, figures) = self.metered(|session| session.mount_now(step, &request, report));
+        done?;
+        report.figures = figures;
+        Ok(())
+    }
+
+    /// What is to be mounted, looked at again; none of that is the mount's time.
+    fn mount_request(&self, step: &Step) -> Result<MountRequest, Halt> {
+        if self.mounted {
             return Err(failed(step, "it is mounted already".into()));
         }
         let (filesystem, device) = self.scratch(step)?;
-        let request = MountRequest {
+        Ok(MountRequest {
             source: device.path().to_owned(),
             kernel_name: filesystem.kernel_name().to_owned(),
-            options: self.job.cell.filesystem.mount.clone(),
+            options: self.spec.mount.clone(),
             target: self.place.clone(),
-        };
-        let entry = Entry::Mount { target: self.place.clone(), device: device.number() };
-        let entry = self.host.undo.record(entry)?;
+        })
+    }
+
+    fn mount_now(&mut self, step: &Step, request: &MountRequest, report: &mut StepReport) -> Result<(), Halt> {
         let started = Instant::now();
-        let result = self.host.machine.mounter.mount(&request);
+        let result = self.machine.mounter.mount(request);
         report.commands.push(CommandRecord {
             argv: request.argv(),
             status: None,
@@ -116,13 +129,12 @@ impl Bench<'_, '_> {
             output_tail: result.as_ref().err().map(ToString::to_string).unwrap_or_default(),
         });
         let Err(error) = result else {
-            self.mounted = Some(entry);
+            self.mounted = true;
             return Ok(());
         };
-        self.host.undo.forget(entry);
         let words = error.to_string();
         let reason = Reason::new(&step.name, words);
-        let chosen = !(self.job.cell.filesystem.mount.is_empty() && self.job.cell.filesystem.mkfs.is_empty());
+        let chosen = !(self.spec.mount.is_empty() && self.spec.mkfs.is_empty());
         Err(Halt::Outcome(match error {
             MountError::UnknownFilesystem { .. } => Outcome::Skipped(reason),
             // Without an option of the study there is none to refuse: something is wrong with the machine.
@@ -136,38 +148,48 @@ impl Bench<'_, '_> {
     }
 
     pub(super) fn unmount(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
-        let Some(entry) = self.mounted else {
+        let (done, figures) = self.metered(|session| session.unmount_now(step, report));
+        done?;
+        report.figures = figures;
+        Ok(())
+    }
+
+    /// Writing what is in memory is part of it, as of any unmount.
+    fn unmount_now(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+        if !self.mounted {
             return Err(failed(step, "it is not mounted".into()));
-        };
+        }
         self.flush(&step.name)?;
         let started = Instant::now();
-        let result = self.host.undo.undo(entry);
+        let result = self.machine.mounter.unmount(&self.place);
         report.commands.push(CommandRecord {
             argv: vec!["umount".into(), self.place.display().to_string()],
             status: None,
             duration_ns: nanoseconds(started.elapsed()),
-            output_tail: result.as_ref().err().map(|error| error.words.clone()).unwrap_or_default(),
+            output_tail: result.as_ref().err().map(ToString::to_string).unwrap_or_default(),
         });
-        result.map_err(|error| failed(step, error.words))?;
-        self.mounted = None;
+        result.map_err(|error| failed(step, error.to_string()))?;
+        self.mounted = false;
         Ok(())
     }
 
-    /// What was written is on the device, or its outcome is told: an unmount throws away without a word what it cannot
-    /// write.
-    pub(crate) fn flush(&self, step: &str) -> Result<(), Halt> {
-        if self.mounted.is_none() {
-            return Ok(());
-        }
-        self.host.machine.mounter.flush(&self.place).map_err(|error| {
-            let words = format!("what was written is not durable: syncfs {}: {error}", self.place.display());
-            Halt::Outcome(Outcome::Failed(Reason::new(step, words)))
-        })
+    pub(super) fn remount(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
+        let (done, first) = self.metered(|session| {
+            session.unmount_now(step, report)?;
+            let dropped = session.machine.mounter.drop_caches();
+            dropped.map_err(|error| failed(step, format!("drop-caches: {error}")))
+        });
+        done?;
+        let request = self.mount_request(step)?;
+        let (done, second) = self.metered(|session| session.mount_now(step, &request, report));
+        done?;
+        report.figures = joined(first, &second);
+        Ok(())
     }
 
     /// The place's mount options, as the kernel shows them.
-    pub(crate) fn options_in_force(&self) -> Option<String> {
-        let mounts = self.host.machine.mounter.mounts().ok()?;
+    pub(in crate::trial) fn options_in_force(&self) -> Option<String> {
+        let mounts = self.machine.mounter.mounts().ok()?;
         let below = mounts.iter().filter(|mount| self.place.starts_with(&mount.target));
         // Of mounts on the same directory the last one made covers the others.
         below.max_by_key(|mount| (mount.target.components().count(), mount.id)).map(MountEntry::options)
@@ -175,14 +197,14 @@ impl Bench<'_, '_> {
 
     pub(super) fn drop_caches(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
         let ((flushed, dropped), figures) =
-            self.metered(|bench| (bench.flush(&step.name), bench.host.machine.mounter.drop_caches()));
+            self.metered(|session| (session.flush(&step.name), session.machine.mounter.drop_caches()));
         flushed?;
         match dropped {
             Ok(()) => {
                 report.figures = figures;
                 Ok(())
             }
-            Err(error) if !self.host.machine.privileged => {
+            Err(error) if !self.machine.privileged => {
                 self.warn(format!("{}: caches were not dropped, which needs root: {error}", step.name));
                 Ok(())
             }
@@ -192,7 +214,7 @@ impl Bench<'_, '_> {
 
     pub(super) fn trim(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
         let place = self.place(step)?.to_owned();
-        let (done, figures) = self.metered(|bench| bench.host.machine.mounter.trim(&place));
+        let (done, figures) = self.metered(|session| session.machine.mounter.trim(&place));
         report.figures = figures;
         done.map_err(|error| match error.raw_os_error() {
             Some(libc::EOPNOTSUPP | libc::ENOTTY) => {
@@ -204,20 +226,18 @@ impl Bench<'_, '_> {
     }
 
     pub(super) fn fsck(&mut self, step: &Step, mode: FsckMode, report: &mut StepReport) -> Result<(), Halt> {
-        self.unmount_in_guest(step, report)?;
-        if self.mounted.is_some() {
-            self.unmount(step, report)?;
+        if self.mounted {
+            self.unmount_now(step, report)?;
         }
         let (filesystem, device) = self.scratch(step)?;
         let Some(command) = filesystem.fsck(mode, &device.argument()) else {
             self.warn(format!("{}: {} has no check", step.name, filesystem.kind()));
             return Ok(());
         };
-        let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
+        let (output, figures) = self.metered(|session| session.run(step, &command, report));
         let output = output?;
-        report.figures = figures;
+        report.figures = of_command(figures, &output);
         report.figures.extend(filesystem.figures(&output));
-        report.figures.push(catalog::EXIT_STATUS.figure(f64::from(output.status)));
         let said = || format!("{}: exit status {}: {}", command.typed(), output.status, last_words(&output));
         match filesystem.verdict(&output) {
             Verdict::Clean => Ok(()),
@@ -229,6 +249,20 @@ impl Bench<'_, '_> {
             Verdict::Unusable => Err(failed(step, said())),
         }
     }
+}
+
+/// The figures of two intervals that are one step: times, counts and bytes add up; of shares and peaks the greater is told.
+fn joined(mut first: Vec<Figure>, second: &[Figure]) -> Vec<Figure> {
+    for figure in &mut first {
+        let Some(other) = second.iter().find(|other| other.metric == figure.metric) else { continue };
+        let adds_up = matches!(figure.unit, Unit::Seconds | Unit::Count | Unit::Bytes)
+            && figure.metric != catalog::PEAK_DIRTY_BYTES.name;
+        figure.value = if adds_up { figure.value + other.value } else { figure.value.max(other.value) };
+    }
+    let new = second.iter().filter(|figure| !first.iter().any(|known| known.metric == figure.metric));
+    let new: Vec<Figure> = new.cloned().collect();
+    first.extend(new);
+    first
 }
 
 /// What a check said at its end.

@@ -4,46 +4,23 @@ mod filesystem;
 mod work;
 
 use super::{
-    bench::{Bench, StepReport, failed},
-    host::Halt,
+    record::{Halt, StepReport, failed},
+    session::{OnProgress, Session},
 };
 use fstone_model::{Step, study::StepAction};
 
-impl Bench<'_, '_> {
-    pub(crate) fn step(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
-        if self.is_for_guest(step) {
-            return self.guest_step(step, report);
-        }
+impl Session {
+    pub(super) fn step(&mut self, step: &Step, progress: OnProgress<'_>, report: &mut StepReport) -> Result<(), Halt> {
         match &step.action {
             StepAction::Mkfs => self.mkfs(step, report),
-            StepAction::Mount => {
-                let (done, figures) = self.metered(|bench| bench.mount(step, report));
-                done?;
-                report.figures = figures;
-                Ok(())
-            }
-            StepAction::Unmount => {
-                let (done, figures) = self.metered(|bench| bench.unmount(step, report));
-                done?;
-                report.figures = figures;
-                Ok(())
-            }
-            StepAction::Remount => {
-                let (done, figures) = self.metered(|bench| {
-                    bench.unmount(step, report)?;
-                    let dropped = bench.host.machine.mounter.drop_caches();
-                    dropped.map_err(|error| failed(step, format!("drop-caches: {error}")))?;
-                    bench.mount(step, report)
-                });
-                done?;
-                report.figures = figures;
-                Ok(())
-            }
-            StepAction::Load(workload) => self.load(step, workload, report),
+            StepAction::Mount => self.mount(step, report),
+            StepAction::Unmount => self.unmount(step, report),
+            StepAction::Remount => self.remount(step, report),
+            StepAction::Load(workload) => self.load(step, workload, progress, report),
             StepAction::Command { argv, shell, success } => self.command(step, argv, *shell, success, report),
             StepAction::Sync => {
                 let place = self.place(step)?.to_owned();
-                let (done, figures) = self.metered(|bench| bench.host.machine.mounter.sync(&place));
+                let (done, figures) = self.metered(|session| session.machine.mounter.sync(&place));
                 report.figures = figures;
                 done.map_err(|error| failed(step, format!("sync {}: {error}", place.display())))
             }
@@ -56,11 +33,11 @@ impl Bench<'_, '_> {
     }
 
     /// What is read back after a step, outside its time.
-    pub(crate) fn after(&mut self, step: &Step) {
+    pub(super) fn after(&mut self, step: &Step) {
         match step.action {
             StepAction::Mkfs => self.read_superblock(),
-            StepAction::Mount if self.record.effective.mount.is_none() => {
-                self.record.effective.mount = self.options_in_force();
+            StepAction::Mount if self.effective.mount.is_none() => {
+                self.effective.mount = self.options_in_force();
             }
             _ => {}
         }

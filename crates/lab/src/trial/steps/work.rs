@@ -1,23 +1,18 @@
 //! Steps that work in the mounted filesystem, or in the directory that stands for it.
 
 use crate::{
-    command::{CommandLine, CommandOutput, typed},
-    events::Event,
+    command::{CommandLine, typed},
     meters::Meters,
     place::device::ScratchDevice,
     trial::{
         LoadFailure, LoadRequest,
-        bench::{Bench, StepReport, failed},
-        host::Halt,
         load::{error_words, load_figures},
+        measure::of_command,
+        record::{Halt, StepReport, failed},
+        session::{OnProgress, Session},
     },
 };
-use fstone_model::{
-    Outcome, Step, Workload,
-    metric::{Figure, catalog},
-    outcome::Reason,
-    workload::ErrorPolicy,
-};
+use fstone_model::{Outcome, Step, Workload, metric::catalog, outcome::Reason, workload::ErrorPolicy};
 use std::{
     fs,
     path::{Component, Path},
@@ -25,22 +20,27 @@ use std::{
     time::Instant,
 };
 
-impl Bench<'_, '_> {
-    pub(super) fn load(&mut self, step: &Step, workload: &Workload, report: &mut StepReport) -> Result<(), Halt> {
+impl Session {
+    pub(super) fn load(
+        &mut self,
+        step: &Step,
+        workload: &Workload,
+        progress: OnProgress<'_>,
+        report: &mut StepReport,
+    ) -> Result<(), Halt> {
         let directory = self.place(step)?.to_owned();
-        let machine = self.host.machine;
+        let machine = self.machine.clone();
         let device = self.device.as_ref().map(|device| device.path().to_owned());
         let (running, readings) = (Mutex::new(None), Mutex::new(None));
         let slot = |slot: &Mutex<Option<Meters>>, value| {
             std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), value)
         };
-        let sink = self.job.sink;
         let started = Instant::now();
         let result = machine.loader.load(&LoadRequest {
             workload,
             directory: &directory,
-            seed: self.job.seed,
-            measure_null: self.host.measure_null,
+            seed: self.seed,
+            measure_null: self.measure_null,
             stop: machine.stop.flag(),
             begin: &|| drop(slot(&running, Some(Meters::begin(device.as_deref())))),
             end: &|| {
@@ -48,7 +48,7 @@ impl Bench<'_, '_> {
                     *readings.lock().unwrap_or_else(PoisonError::into_inner) = Some(meters.end());
                 }
             },
-            progress: &|progress| sink.event(&Event::Load(progress)),
+            progress,
         });
         report.figures.push(catalog::TIME.figure(started.elapsed().as_secs_f64()));
         let loaded = match result {
@@ -93,9 +93,9 @@ impl Bench<'_, '_> {
             None => return Err(failed(step, "the command is empty".into())),
         };
         let command = command.in_directory(&place);
-        let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
+        let (output, figures) = self.metered(|session| session.run(step, &command, report));
         let output = output?;
-        report.figures = command_figures(figures, &output);
+        report.figures = of_command(figures, &output);
         let good = if success.is_empty() { output.status == 0 } else { success.contains(&output.status) };
         if good {
             Ok(())
@@ -106,7 +106,7 @@ impl Bench<'_, '_> {
 
     pub(super) fn fragmentation(&mut self, step: &Step, report: &mut StepReport) -> Result<(), Halt> {
         let place = self.place(step)?.to_owned();
-        let (counted, figures) = self.metered(|bench| crate::fragmentation::count(&place, &bench.host.machine.stop));
+        let (counted, figures) = self.metered(|session| crate::fragmentation::count(&place, &session.machine.stop));
         let counted = counted.map_err(|error| failed(step, error.to_string()))?;
         report.figures = figures;
         report.figures.extend(counted.figures());
@@ -147,23 +147,9 @@ impl Bench<'_, '_> {
         }
         let (source, target) = (source.to_owned(), target.display().to_string());
         let command = CommandLine::new("cp", ["-R", "-P", "--preserve=timestamps", "--", &source, &target]);
-        let (output, figures) = self.metered(|bench| bench.run(step, &command, report));
+        let (output, figures) = self.metered(|session| session.run(step, &command, report));
         let output = output?;
-        report.figures = command_figures(figures, &output);
+        report.figures = of_command(figures, &output);
         if output.status == 0 { Ok(()) } else { Err(failed(step, output.words())) }
     }
-}
-
-/// The figures of a command: its own CPU time in place of this process', its status and memory.
-fn command_figures(mut figures: Vec<Figure>, output: &CommandOutput) -> Vec<Figure> {
-    figures.retain(|figure| figure.metric != catalog::PROCESS_CPU.name && figure.metric != catalog::TIME.name);
-    let time = output.duration.as_secs_f64();
-    figures.insert(0, catalog::TIME.figure(time));
-    if time > 0.0 {
-        let busy = (output.usage.user + output.usage.system).as_secs_f64();
-        figures.push(catalog::PROCESS_CPU.figure(busy * 100.0 / time));
-    }
-    figures.push(catalog::EXIT_STATUS.figure(f64::from(output.status)));
-    figures.push(catalog::MAXIMUM_RESIDENT_BYTES.figure(output.usage.maximum_resident_bytes as f64));
-    figures
 }

@@ -1,0 +1,26 @@
+//! What a run's user decides about its trials.
+
+use crate::agent::GuestOptions;
+use std::{path::PathBuf, time::Duration};
+
+/// How a run is made.
+#[derive(Debug, Clone)]
+pub struct LabOptions {
+    /// Where images and mount points are made; it is made where it is missing, and used by one run at a time.
+    pub work_directory: PathBuf,
+    /// Block devices that the user allowed to be destroyed, as the study names them or without symbolic links.
+    pub allow_destroy: Vec<PathBuf>,
+    /// Whether loads measure the engine's own cost after each run (at most a quarter of a second).
+    pub measure_null: bool,
+    /// The binary that is started as agent of a trial: the running one.
+    pub agent: PathBuf,
+    /// How long an agent is waited for beyond a step's limit, which it keeps itself, before it counts as hung.
+    pub patience: Duration,
+    /// How guests are made; `None` where there are to be none.
+    pub guests: Option<GuestOptions>,
+}
+
+impl LabOptions {
+    /// The usual patience: an agent gives a command that it killed ten seconds to die, and may be short of time itself.
+    pub const PATIENCE: Duration = Duration::from_secs(30);
+}

@@ -1,0 +1,123 @@
+//! What a trial leaves on paper, and how it can come to a halt.
+
+use super::ExecutorError;
+use crate::{
+    place::{device::DeviceError, undo::JournalError},
+    stop::StopReason,
+};
+use fstone_model::{
+    LoadReport, Outcome, Step, StepResult,
+    metric::{Figure, catalog},
+    outcome::Reason,
+    result::{CommandRecord, Effective},
+    study::TRIAL_STEP,
+    units::{format_bytes, format_duration},
+};
+use std::time::Duration;
+
+/// The step that setting up the device counts as.
+pub(crate) const DEVICE: &str = "device";
+
+/// How a trial came to a halt before its last step.
+pub(crate) enum Halt {
+    /// With an outcome.
+    Outcome(Outcome),
+    /// Because somebody asked for it, while this step ran.
+    Stopped(String),
+    /// The lab failed.
+    Lab(ExecutorError),
+}
+
+impl From<ExecutorError> for Halt {
+    fn from(error: ExecutorError) -> Self {
+        Self::Lab(error)
+    }
+}
+
+impl From<JournalError> for Halt {
+    fn from(error: JournalError) -> Self {
+        Self::Lab(error.into())
+    }
+}
+
+impl From<DeviceError> for Halt {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Unsuitable { words } => Self::Outcome(Outcome::Skipped(Reason::new(DEVICE, words))),
+            DeviceError::Setting { .. } => Self::Outcome(Outcome::Refused(Reason::new(DEVICE, error.to_string()))),
+            error => Self::Lab(error.into()),
+        }
+    }
+}
+
+pub(crate) fn failed(step: &Step, words: String) -> Halt {
+    Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words)))
+}
+
+pub(crate) fn skipped(step: &str, words: String) -> Halt {
+    Halt::Outcome(Outcome::Skipped(Reason::new(step, words)))
+}
+
+/// The outcome of a step that was stopped; `None` when the user wanted that, for then there is none.
+pub(crate) fn outcome_of_stop(step: &str, reason: Option<&StopReason>) -> Option<Outcome> {
+    match reason {
+        None | Some(StopReason::Cancelled) => None,
+        Some(StopReason::Limit(limit)) => {
+            let words = format!("not done within its limit of {}", format_duration(*limit));
+            Some(Outcome::Hung(Reason::new(step, words)))
+        }
+        Some(StopReason::Space { free_bytes }) => {
+            let words =
+                format!("stopped: the filesystem of the work directory has only {} free", format_bytes(*free_bytes));
+            let cure = "name a work directory with more room, or make the study's device smaller";
+            Some(Outcome::Failed(Reason::new(step, words).with_cure(cure)))
+        }
+    }
+}
+
+/// What one step gives.
+#[derive(Default)]
+pub(crate) struct StepReport {
+    pub(crate) commands: Vec<CommandRecord>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) load: Option<Box<LoadReport>>,
+}
+
+/// What a trial leaves on paper.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) steps: Vec<StepResult>,
+    pub(crate) effective: Effective,
+    pub(crate) warnings: Vec<String>,
+    /// How long the guest took to boot, when there was one.
+    pub(crate) boot_time: Option<Duration>,
+}
+
+impl Record {
+    pub(crate) fn warn(&mut self, words: String) {
+        self.warnings.push(words);
+    }
+
+    /// Adds, as a step of its own, what the trial took besides its steps, and giving back after it.
+    pub(crate) fn add_overhead(&mut self, duration_ns: u64, settling: Duration) {
+        let of_steps: u64 = self.steps.iter().map(|step| step.duration_ns).sum();
+        let overhead = Duration::from_nanos(duration_ns.saturating_sub(of_steps));
+        let mut figures: Vec<Figure> =
+            self.boot_time.iter().map(|time| catalog::BOOT_TIME.figure(time.as_secs_f64())).collect();
+        figures.push(catalog::TRIAL_OVERHEAD.figure(overhead.as_secs_f64()));
+        figures.push(catalog::SETTLING_TIME.figure(settling.as_secs_f64()));
+        self.steps.push(StepResult {
+            step: TRIAL_STEP.to_owned(),
+            started_ns: 0,
+            duration_ns: nanoseconds(overhead),
+            commands: Vec::new(),
+            figures,
+            load: None,
+        });
+    }
+}
+
+/// A duration as the records have it.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,257 @@
+//! The agent's side of a trial: the place, the device, and the steps that are made with them, wherever the agent is.
+
+use super::{
+    measure::measured,
+    record::{Halt, StepReport, failed, outcome_of_stop, skipped},
+    watch::{Gauge, Watch},
+};
+use crate::{
+    agent::protocol::{Ground, Opened, Opening, StepEnd, StepReply},
+    command::{CommandLine, CommandOutput, RunError},
+    events::LoadProgress,
+    filesystem::{self, Filesystem},
+    machine::Machine,
+    place::{
+        custody,
+        device::{FileId, ScratchDevice, file_id},
+        undo::remove_tree,
+    },
+};
+use fstone_model::{Outcome, Step, metric::Figure, outcome::Reason, result::Effective, study::FilesystemSpec};
+use fstone_sandbox::agent::{blocked_tasks, is_guest};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How much longer than its step's limit a command could run.
+const RUNNER_GRACE: Duration = Duration::from_secs(10);
+
+/// Is told how a load goes.
+pub(crate) type OnProgress<'a> = &'a (dyn Fn(LoadProgress) + Sync);
+
+/// A trial, as the agent knows it. What it left mounted is unmounted by the kernel when the agent ends.
+pub(crate) struct Session {
+    pub(crate) machine: Machine,
+    pub(crate) spec: FilesystemSpec,
+    /// None on a directory.
+    pub(crate) filesystem: Option<&'static dyn Filesystem>,
+    pub(crate) device: Option<ScratchDevice>,
+    /// The mount point, or the directory that stands for it.
+    pub(crate) place: PathBuf,
+    pub(crate) mounted: bool,
+    pub(crate) seed: u64,
+    pub(crate) measure_null: bool,
+    pub(crate) effective: Effective,
+    pub(crate) warnings: Vec<String>,
+    /// The UUID of what mkfs made, where the host wants to recognise it later.
+    pub(crate) uuid: Option<String>,
+    /// The directory that was made for the load.
+    tree: Option<FileId>,
+    gauge: Option<Gauge>,
+}
+
+impl Session {
+    /// Everything that a step needs. `Err` is for what the lab could not do.
+    pub(crate) fn open(machine: Machine, opening: Opening) -> Result<(Self, Opened), Halt> {
+        let mut session = Self {
+            machine,
+            spec: opening.filesystem,
+            filesystem: None,
+            device: None,
+            place: PathBuf::new(),
+            mounted: false,
+            seed: opening.seed,
+            measure_null: opening.measure_null,
+            effective: Effective::default(),
+            warnings: Vec::new(),
+            uuid: None,
+            tree: None,
+            gauge: None,
+        };
+        let mut opened = Opened::default();
+        match opening.ground {
+            Ground::Device { path, purpose, place } => {
+                let kind = &session.spec.kind;
+                let Some(filesystem) = filesystem::find(kind) else {
+                    return Err(skipped("mkfs", format!("fstone has no adapter for {kind}")));
+                };
+                let machine = &session.machine;
+                let (devices, runner) = (&*machine.devices, &*machine.runner);
+                let device = ScratchDevice::claim(&path, purpose, filesystem.minimum_bytes(), devices, runner)
+                    .map_err(|refusal| Halt::Lab(super::ExecutorError::Device(refusal.into())))?;
+                for (name, value) in &opening.queue {
+                    if let Err(error) = machine.devices.set_queue_setting(device.number(), name, value) {
+                        let words = format!("queue setting {name} = {value:?}: {error}");
+                        return Err(Halt::Outcome(Outcome::Refused(Reason::new("device", words))));
+                    }
+                }
+                // The working directory of mkfs, and the mount point.
+                fs::create_dir_all(&place).map_err(|cause| work(&place, cause))?;
+                session.filesystem = Some(filesystem);
+                session.device = Some(device);
+                session.place = place;
+            }
+            Ground::Directory { parent, name } => {
+                let path = session.make_tree(&parent, &name)?;
+                opened.tree = session.tree.map(|id| (path, id));
+            }
+        }
+        Ok((session, opened))
+    }
+
+    fn make_tree(&mut self, parent: &Path, name: &str) -> Result<PathBuf, Halt> {
+        let parent = fs::canonicalize(parent).map_err(|cause| work(parent, cause))?;
+        if let Some(part) = custody::replaceable(&parent).map_err(|cause| work(&parent, cause))? {
+            return Err(work(&parent, custody::open(&part)));
+        }
+        let space = self.machine.devices.space(&parent).map_err(|cause| work(&parent, cause))?;
+        super::refuse_full(&parent, space)?;
+        let path = parent.join(name);
+        // Never one that is there.
+        fs::create_dir(&path).map_err(|cause| work(&path, cause))?;
+        let made = fs::symlink_metadata(&path).map_err(|cause| work(&path, cause))?;
+        self.tree = Some(file_id(&made));
+        self.place.clone_from(&path);
+        self.effective.mount = self.options_in_force();
+        self.gauge = Some(Gauge::of(parent, Arc::clone(&self.machine.devices)));
+        Ok(path)
+    }
+
+    /// Makes a step: the one place where a step's time begins and ends.
+    pub(crate) fn run_step(&mut self, step: &Step, progress: OnProgress<'_>) -> StepReply {
+        let mut report = StepReport::default();
+        let stop = Arc::clone(&self.machine.stop);
+        stop.clear();
+        let gauge = self.gauge.take();
+        // A guest ends with its trial, and its kernel can say more of what hangs than its agent: the host keeps its limits.
+        let limit = (!is_guest()).then_some(step.limit);
+        let watch = Watch { stop: &stop, cancel: None, limit, gauge: gauge.as_ref() };
+        let started = Instant::now();
+        let ended = watch.over(|| self.step(step, progress, &mut report));
+        let duration = started.elapsed();
+        drop(watch);
+        self.gauge = gauge;
+        if ended.is_ok() && !stop.is_requested() {
+            self.after(step);
+        }
+        // A request to stop comes before whatever else went wrong, since it is often the cause; but a step that is done
+        // is done, and what could not be killed says more than that it took too long.
+        let end = match (ended, outcome_of_stop(&step.name, stop.reason().as_ref())) {
+            (Ok(()), None) => StepEnd::Done,
+            (Err(Halt::Outcome(outcome @ Outcome::Hung(_))), _) => StepEnd::Outcome(outcome),
+            (_, Some(Outcome::Hung(reason))) => {
+                // What was killed and is still there hangs in the kernel.
+                let words =
+                    blocked_tasks().map_or(reason.words.clone(), |stacks| format!("{}\n{stacks}", reason.words));
+                StepEnd::Outcome(Outcome::Hung(Reason { words, ..reason }))
+            }
+            (_, Some(outcome)) => StepEnd::Outcome(outcome),
+            (Err(Halt::Outcome(outcome)), None) => StepEnd::Outcome(outcome),
+            (Err(Halt::Stopped(_)), None) => StepEnd::Lab("it was stopped, and nobody had wanted that".into()),
+            (Err(Halt::Lab(error)), None) => StepEnd::Lab(error.to_string()),
+        };
+        StepReply {
+            duration,
+            commands: report.commands,
+            figures: report.figures,
+            load: report.load,
+            warnings: std::mem::take(&mut self.warnings),
+            effective: self.effective.clone(),
+            uuid: self.uuid.clone(),
+            mounted: self.mounted,
+            end,
+        }
+    }
+
+    /// What was written is on the device, or its outcome is told: an unmount throws away without a word what it cannot
+    /// write.
+    pub(crate) fn flush(&mut self, step: &str) -> Result<(), Halt> {
+        if !self.mounted {
+            return Ok(());
+        }
+        self.machine.mounter.flush(&self.place).map_err(|error| {
+            let words = format!("what was written is not durable: syncfs {}: {error}", self.place.display());
+            Halt::Outcome(Outcome::Failed(Reason::new(step, words)))
+        })
+    }
+
+    /// Gives the place back: unmounts, or removes what the load made.
+    pub(crate) fn leave(&mut self) -> io::Result<()> {
+        if self.mounted {
+            self.machine.mounter.unmount(&self.place).map_err(io::Error::other)?;
+            self.mounted = false;
+        }
+        match self.tree.take() {
+            Some(id) => remove_tree(&self.place, id),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn metered<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Vec<Figure>) {
+        let device = self.device.as_ref().map(|device| device.path().to_owned());
+        measured(device.as_deref(), || work(self))
+    }
+
+    pub(crate) fn warn(&mut self, words: String) {
+        self.warnings.push(words);
+    }
+
+    /// Runs a command for a step and keeps its record.
+    pub(crate) fn run(
+        &self,
+        step: &Step,
+        command: &CommandLine,
+        report: &mut StepReport,
+    ) -> Result<CommandOutput, Halt> {
+        let name = step.name.as_str();
+        // The watch keeps the step's limit; the runner's own is there in case the watch fails.
+        match self.machine.runner.run(command, step.limit + RUNNER_GRACE) {
+            Ok(output) => {
+                report.commands.push(output.record(command));
+                Ok(output)
+            }
+            Err(RunError::NotFound { program }) => Err(skipped(name, format!("{program} is not installed"))),
+            Err(RunError::Stopped { output, .. }) => {
+                report.commands.extend(output.map(|output| output.record(command)));
+                Err(Halt::Stopped(name.to_owned()))
+            }
+            Err(error @ RunError::TimedOut { .. }) => {
+                if let RunError::TimedOut { output, .. } = &error {
+                    report.commands.push(output.record(command));
+                }
+                Err(Halt::Outcome(Outcome::Hung(Reason::new(name, error.to_string()))))
+            }
+            Err(error @ RunError::Unkillable { .. }) => {
+                let stacks = blocked_tasks().map(|stacks| format!("\n{stacks}")).unwrap_or_default();
+                Err(Halt::Outcome(Outcome::Hung(Reason::new(name, format!("{error}{stacks}")))))
+            }
+            Err(error @ RunError::System { .. }) => Err(failed(step, error.to_string())),
+        }
+    }
+
+    /// The device, its adapter, and the assurance that it may be written now.
+    pub(crate) fn scratch(&self, step: &Step) -> Result<(&'static dyn Filesystem, &ScratchDevice), Halt> {
+        let (Some(filesystem), Some(device)) = (self.filesystem, &self.device) else {
+            return Err(failed(step, "there is no device".into()));
+        };
+        device
+            .recheck(&*self.machine.devices)
+            .map_err(|refusal| Halt::Lab(super::ExecutorError::Device(refusal.into())))?;
+        Ok((filesystem, device))
+    }
+
+    /// For steps that work in the mounted filesystem.
+    pub(crate) fn place(&self, step: &Step) -> Result<&Path, Halt> {
+        if self.filesystem.is_some() && !self.mounted {
+            return Err(failed(step, "nothing is mounted; put a mount step before".into()));
+        }
+        Ok(&self.place)
+    }
+}
+
+fn work(path: &Path, cause: io::Error) -> Halt {
+    Halt::Lab(super::ExecutorError::Work { path: path.to_owned(), cause })
+}

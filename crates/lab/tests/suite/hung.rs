@@ -1,0 +1,197 @@
+//! What hangs in the kernel is given up with its stack, and the run goes on.
+
+use crate::support::{Memory, cell, command, may_use_devices, options, plan, scratch_directory, shell};
+use fstone_lab::{
+    events::{Event, ProgressSink, Silent},
+    run::carry_out::{RunEnd, carry_out},
+};
+use fstone_model::{Outcome, Step, study::DeviceSpec};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use std::{
+    ffi::CString,
+    fs::{self, File, OpenOptions},
+    io::{Read, Write},
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+    sync::{Mutex, atomic::AtomicBool},
+    time::Duration,
+};
+
+fn limited(step: Step, seconds: u64) -> Step {
+    Step { limit: Duration::from_secs(seconds), ..step }
+}
+
+/// A FUSE filesystem that says it is there, and from then on only says what its root is.
+struct Dead {
+    at: PathBuf,
+    _device: File,
+}
+
+impl Dead {
+    fn mount(at: &Path) -> Option<Self> {
+        let device = OpenOptions::new().read(true).write(true).open("/dev/fuse").ok()?;
+        let options = format!("fd={},rootmode=40755,user_id=0,group_id=0", device.as_raw_fd());
+        let options = CString::new(options).expect("no NUL");
+        mount("dead", at, "fuse", MountFlags::empty(), options.as_c_str()).ok()?;
+        let mut channel = device.try_clone().expect("duplicated");
+        std::thread::spawn(move || {
+            let mut request = vec![0; 1 << 17];
+            while let Ok(length) = channel.read(&mut request) {
+                // fuse_in_header of linux/fuse.h: length, operation, unique number.
+                let word = |at: usize| u32::from_ne_bytes(request[at..at + 4].try_into().expect("four bytes"));
+                assert!(length >= 40);
+                let mut answer: Vec<u8> = Vec::new();
+                match word(4) {
+                    // INIT: version 7.31, nothing else.
+                    26 => {
+                        answer.extend([7_u32, 31, 0, 0].iter().flat_map(|word| word.to_ne_bytes()));
+                        answer.extend([12_u16, 9].iter().flat_map(|word| word.to_ne_bytes()));
+                        answer.extend([1_u32 << 16, 1].iter().flat_map(|word| word.to_ne_bytes()));
+                        answer.resize(64, 0);
+                    }
+                    // GETATTR of the root: valid for a second, a directory of root's.
+                    3 => {
+                        answer.extend([1_u64, 0].iter().flat_map(|word| word.to_ne_bytes()));
+                        let attributes = [1_u64, 0, 0, 0, 0, 0];
+                        answer.extend(attributes.iter().flat_map(|word| word.to_ne_bytes()));
+                        answer.extend(
+                            [0_u32, 0, 0, 0o40755, 2, 0, 0, 0, 4096, 0].iter().flat_map(|word| word.to_ne_bytes()),
+                        );
+                    }
+                    // MKDIR, STATFS and all else: no answer, ever.
+                    _ => continue,
+                }
+                let mut head: Vec<u8> = Vec::new();
+                head.extend((16 + answer.len() as u32).to_ne_bytes());
+                head.extend(0_i32.to_ne_bytes());
+                head.extend(&request[8..16]);
+                head.extend(answer);
+                if channel.write_all(&head).is_err() {
+                    return;
+                }
+            }
+        });
+        Some(Self { at: at.to_owned(), _device: device })
+    }
+}
+
+impl Drop for Dead {
+    fn drop(&mut self) {
+        // Ends every request that waits, and with it what hangs. It is found by the number of its superblock.
+        let name = format!(" {} ", self.at.display());
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let number = mounts
+            .lines()
+            .find(|line| line.contains(&name))
+            .and_then(|line| line.split(' ').nth(2)?.split_once(':')?.1.parse::<u32>().ok());
+        if let Some(number) = number {
+            let _ = mount("none", "/sys/fs/fuse/connections", "fusectl", MountFlags::empty(), None);
+            let _ = fs::write(format!("/sys/fs/fuse/connections/{number}/abort"), "1");
+        }
+        let _ = unmount(&self.at, UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn a_directory_that_never_answers_hangs_its_trials_and_not_the_run() {
+    if !may_use_devices(&[]) || !Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let place = scratch_directory();
+    let Some(dead) = Dead::mount(place.path()) else {
+        eprintln!("skipped: FUSE filesystems cannot be mounted here");
+        return;
+    };
+    let work = scratch_directory();
+    let mut hanging = cell("ext4", "", "", vec![command("touch", &["touch", "{mount}/a"])]);
+    hanging.device = DeviceSpec::Directory { path: Some(place.path().display().to_string()) };
+    let mut well = cell("ext4", "", "", vec![command("touch", &["touch", "{mount}/a"])]);
+    well.device = DeviceSpec::Directory { path: None };
+    let mut memory = Memory::default();
+    let options = fstone_lab::run::carry_out::LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
+    let end = carry_out(&plan(vec![hanging, well], 2), &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
+    drop(dead);
+    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    let outcomes =
+        |cell: u32| memory.trials.iter().filter(move |trial| trial.id.cell == cell).map(|trial| &trial.outcome);
+    assert_eq!(outcomes(1).collect::<Vec<_>>(), [&Outcome::Completed; 2]);
+    assert_eq!(outcomes(0).count(), 2);
+    for outcome in outcomes(0) {
+        let Outcome::Hung(reason) = outcome else { panic!("{outcome:?}") };
+        assert!(reason.words.contains("fuse") && reason.words.contains("task:"), "{}", reason.words);
+    }
+}
+
+/// Thaws what a step froze, once the trial is recorded or given up.
+struct Thaws {
+    /// Root directories of filesystems that were seen mounted by an agent.
+    held: Mutex<Vec<File>>,
+    point: PathBuf,
+}
+
+/// FIFREEZE and FITHAW of linux/fs.h.
+const FITHAW: u64 = 0xc004_5878;
+
+impl Thaws {
+    fn hold(&self) {
+        for entry in fs::read_dir("/proc").expect("proc").flatten() {
+            let root = entry.path().join("root").join(self.point.strip_prefix("/").expect("absolute"));
+            let mounts = fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
+            if mounts.contains(&format!(" {} ", self.point.display()))
+                && let Ok(file) = File::open(root)
+            {
+                self.held.lock().expect("sound").push(file);
+                return;
+            }
+        }
+    }
+}
+
+impl ProgressSink for Thaws {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            // Mounted, and not yet frozen.
+            Event::StepStarted { step: "freeze", .. } => self.hold(),
+            Event::TrialFinished(_) => {
+                for file in self.held.lock().expect("sound").drain(..) {
+                    thaw(&file);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "FITHAW has no safe wrapper")]
+fn thaw(file: &File) {
+    // SAFETY: the request takes no argument that the kernel looks at.
+    unsafe { libc::ioctl(file.as_raw_fd(), FITHAW as _, 0) };
+}
+
+#[test]
+fn a_load_on_a_frozen_filesystem_is_given_up_with_its_stack() {
+    if !may_use_devices(&["mkfs.ext4", "e2fsck", "dumpe2fs", "blkid", "fsfreeze"]) {
+        return;
+    }
+    let work = scratch_directory();
+    let freeze = || shell("freeze", "fsfreeze -f .");
+    let write = limited(command("write", &["dd", "if=/dev/zero", "of=a", "bs=1M", "count=1"]), 2);
+    let load = limited(crate::load::load(crate::load::small_files(20, None)), 2);
+    let cells = vec![
+        cell("ext4", "", "", vec![freeze(), write]),
+        cell("ext4", "", "", vec![freeze(), load]),
+        cell("ext4", "", "", vec![command("touch", &["touch", "{mount}/a"])]),
+    ];
+    let options = fstone_lab::run::carry_out::LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
+    let sink = Thaws { held: Mutex::default(), point: options.work_directory.join("mnt") };
+    let mut memory = Memory::default();
+    let end = carry_out(&plan(cells, 1), &options, &[], &mut memory, &sink, &AtomicBool::new(false));
+    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    memory.trials.sort_by_key(|trial| trial.id);
+    for trial in &memory.trials[..2] {
+        let Outcome::Hung(reason) = &trial.outcome else { panic!("{:#?}", trial.outcome) };
+        assert!(["write", "load"].contains(&reason.step.as_str()), "{reason:?}");
+        assert!(reason.words.contains("task:"), "{}", reason.words);
+    }
+    assert_eq!(memory.trials[2].outcome, Outcome::Completed);
+}

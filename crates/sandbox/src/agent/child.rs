@@ -1,0 +1,12 @@
+//! What an agent prints and how it ends where there is no kernel of its own: its standard error is a pipe to its parent,
+//! which takes it for a console.
+
+/// Says something where the parent listens.
+pub(super) fn say(text: &str) {
+    eprint!("{text}");
+}
+
+/// Ends the process; with it goes its namespace.
+pub(super) fn end(well: bool) -> ! {
+    std::process::exit(i32::from(!well))
+}
