@@ -114,7 +114,8 @@ fn exact_kernels() -> Option<String> {
 #[test]
 fn trials_in_virtual_time_have_the_same_figures_again() {
     let Some(kernels) = exact_kernels() else { return };
-    let bench = Bench::of_nobody();
+    // The store of test kernels may be in a home that nobody else can enter.
+    let bench = Bench::new();
     study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
     let figures = |model: &str| {
         let run = ["run", "./tiny.toml", "--exact", "--model", model, "--seed", "7"];
@@ -123,13 +124,8 @@ fn trials_in_virtual_time_have_the_same_figures_again() {
         let mut told: Vec<String> = support::trials(&bench.json())
             .iter()
             .map(|trial| {
-                assert_eq!(
-                    trial["outcome"]["kind"].as_str().or(trial["outcome"].as_str()),
-                    Some("completed"),
-                    "{trial}"
-                );
-                let steps = trial["steps"].as_array().expect("steps").iter();
-                steps.map(|step| format!("{} {}\n", step["step"], step["figures"])).collect()
+                assert_eq!(trial["outcome"], "completed", "{trial}");
+                trial["figures"].to_string()
             })
             .collect();
         told.sort();
