@@ -10,6 +10,7 @@
 //! | How well is the mean known? | [`interval95`] ([`interval`]) |
 //! | What does each row come to; which differ, by how much? | [`compare_all`] ([`compare`]) |
 //! | Another trial? | [`stopping`] |
+//! | Does the table answer already? | [`sequential`] |
 //! | Did the machine drift during the run? | [`drift`] |
 //! | Was a trial steady; when did a cell's history change? | [`series`] |
 //! | Which figures look odd? | [`outliers`] |
@@ -41,6 +42,7 @@ mod random;
 pub mod range;
 mod rank;
 mod sample;
+pub mod sequential;
 pub mod series;
 pub mod stopping;
 
