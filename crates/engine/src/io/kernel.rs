@@ -22,8 +22,6 @@ pub(crate) struct Fd {
 }
 
 impl Fd {
-    pub(crate) const NONE: Self = Self { number: -1, generation: 0 };
-
     /// One that the calling thread has just opened, for reading and writing or for less.
     pub(crate) const fn open(number: i32) -> Self {
         Self { number, generation: 0 }
