@@ -45,6 +45,10 @@ calibrate: build ## coverage, false alarms and power: simulated, then with real 
 fuzz: ## every parser for SECONDS (default 60) each; needs the nightly toolchain
 	@fuzz/run.sh $(or $(SECONDS),60)
 
+.PHONY: sanitize
+sanitize: ## the engine's loads under the address sanitizer; needs the nightly toolchain
+	@scripts/sanitize
+
 .PHONY: build
 build: ## the release binary
 	$(CARGO) build --release --locked --package fstone
