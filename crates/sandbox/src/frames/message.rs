@@ -229,7 +229,7 @@ impl Message {
         })
     }
 
-    /// The message that a head and a body make.
+    /// The message that a head and a body make, when it makes sense.
     pub(crate) fn from_parts(kind: Kind, head: &[u8], body: Vec<u8>) -> Result<Self, String> {
         fn parse<'a, T: Deserialize<'a>>(head: &'a [u8]) -> Result<T, String> {
             serde_json::from_slice(head).map_err(|error| error.to_string())
@@ -241,7 +241,7 @@ impl Message {
         if bodiless && !body.is_empty() {
             return Err(format!("{} bytes follow where nothing belongs", body.len()));
         }
-        Ok(match kind {
+        let message = match kind {
             Kind::Hello => Self::Hello(parse(head)?),
             Kind::Job => {
                 let JobHead { id, kind } = parse(head)?;
@@ -261,6 +261,8 @@ impl Message {
             Kind::Ack => Self::Ack { sequence: parse::<AckHead>(head)?.sequence },
             Kind::Dump => parse::<NoHead>(head).map(|_| Self::Dump)?,
             Kind::Bye => parse::<NoHead>(head).map(|_| Self::Bye)?,
-        })
+        };
+        message.check()?;
+        Ok(message)
     }
 }

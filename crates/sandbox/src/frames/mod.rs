@@ -15,6 +15,7 @@
 //!
 //! [`Version`] is the protocol's changelog; tests pin the encoded bytes of each version.
 
+mod check;
 mod crc;
 mod message;
 mod read;

@@ -84,6 +84,41 @@ fn each_kind_of_damage_has_its_own_words() {
     ));
 }
 
+/// Checksum and JSON are right, and what they say cannot be.
+#[test]
+fn messages_that_make_no_sense_are_refused() {
+    let Some(Message::Hello(hello)) = one_of_each().into_iter().next() else { unreachable!("hello is the first") };
+    let hello = |change: &dyn Fn(&mut Hello)| {
+        let mut changed = hello.clone();
+        change(&mut changed);
+        Message::Hello(changed)
+    };
+    for (message, told) in [
+        (
+            hello(&|it| it.kernel_release = "6.1\u{1b}[2J".into()),
+            "the kernel's release \"6.1\\u{1b}[2J\" is not one line",
+        ),
+        (hello(&|it| it.kernel_version = "#1\n#2".into()), "the kernel's version \"#1\\n#2\" is not one line"),
+        (hello(&|it| it.agent_version = "0.1\u{202e}".into()), "is not one line"),
+        (hello(&|it| it.filesystems = vec!["../ext4".into()]), "\"../ext4\" names no filesystem"),
+        (hello(&|it| it.filesystems = vec![String::new()]), "\"\" names no filesystem"),
+        (hello(&|it| it.disks = vec![("..".into(), 512)]), "\"..\" names no disk"),
+        (hello(&|it| it.disks = vec![("vda".into(), 0)]), "the disk vda has no blocks"),
+        (hello(&|it| it.disks.push(("vda".into(), 1024))), "the disk vda is there twice"),
+        (hello(&|it| it.tsc.ticks_per_second = 1), "facts are told of a time-stamp counter that is not there"),
+        (Message::Progress { id: 7, text: "half\r\u{1b}[1A".into() }, "its text is not one line"),
+        (
+            Message::Result { id: 8, status: JobStatus::Failed("no".into()), body: b"yes".to_vec() },
+            "a job that failed has a result of 3 bytes",
+        ),
+    ] {
+        let frame = encode(&message, 0).expect("its form is right");
+        let error = FrameReader::new(frame.as_slice()).next_message().expect_err(told).to_string();
+        assert!(error.contains(told), "{error}");
+        assert!(!error.contains(char::is_control), "{error:?}");
+    }
+}
+
 /// A header that promises 64 MiB and delivers nothing must not make the host allocate 64 MiB.
 #[test]
 fn a_promise_costs_no_memory() {
