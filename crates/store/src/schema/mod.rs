@@ -75,22 +75,43 @@ mod tests {
         assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)), "a second time changes nothing");
     }
 
-    #[test]
-    fn a_store_of_the_first_version_keeps_what_it_has() {
-        let mut connection = Connection::open_in_memory().expect("in memory");
-        connection.execute_batch(MIGRATIONS[0]).expect("version 1");
+    /// A store of this version with a run.
+    fn old(version: usize) -> Connection {
+        let connection = Connection::open_in_memory().expect("in memory");
+        connection.execute_batch(&MIGRATIONS[..version].concat()).expect("the old schema");
         connection.pragma_update(None, "application_id", APPLICATION_ID).expect("ours");
-        connection.pragma_update(None, "user_version", 1).expect("version 1");
+        connection.pragma_update(None, "user_version", version as i64).expect("the old version");
         let run = "INSERT INTO runs VALUES (7, 's', 't', 0, 'h', 'k', 1, 2, 3, '[]', '{}', '{}')";
         connection.execute_batch(run).expect("a run");
+        connection
+    }
+
+    #[test]
+    fn a_store_of_the_first_version_keeps_what_it_has() {
+        let mut connection = old(1);
         assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
         let kept: i64 = connection.query_row("SELECT run FROM runs", [], |row| row.get(0)).expect("a run");
         assert_eq!(kept, 7);
         connection.execute_batch("INSERT INTO baselines VALUES ('main', 7, 1)").expect("the new table");
-        let identity: (String, Option<i64>) = connection
-            .query_row("SELECT identity, imported_unix_ns FROM runs", [], |row| Ok((row.get(0)?, row.get(1)?)))
-            .expect("a run");
-        assert_eq!(identity, ("1@h".to_owned(), None));
+    }
+
+    #[test]
+    fn runs_of_the_second_version_get_the_identity_that_bundles_of_them_have() {
+        let mut connection = old(2);
+        // The same run imported once more, as version 2 did without a word; a baseline of it.
+        let again = "INSERT INTO runs SELECT 8, study, title, quick, host, kernel, started_unix_ns, finished_unix_ns, planned_minimum,
+                     command, plan, inventory FROM runs; INSERT INTO baselines VALUES ('main', 8, 1)";
+        connection.execute_batch(again).expect("a second one");
+        assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
+        let mut rows =
+            connection.prepare("SELECT run, identity, imported_unix_ns FROM runs ORDER BY run").expect("SQL");
+        let identities: Vec<(i64, String, Option<i64>)> = rows
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .and_then(Iterator::collect)
+            .expect("runs");
+        assert_eq!(identities, [(7, "1@h".to_owned(), None), (8, "1@h".to_owned(), None)]);
+        let baseline: i64 = connection.query_row("SELECT run FROM baselines", [], |row| row.get(0)).expect("kept");
+        assert_eq!(baseline, 8);
     }
 
     #[test]
