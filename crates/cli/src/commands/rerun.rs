@@ -45,8 +45,10 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     refuse_places(&plan, arguments)?;
     announce(&recorded, &plan);
     if options.dry_run {
-        let plan = fstone_lab::run::describe::describe(&plan, &context.work_directory).to_string();
-        terminal::print(&(plan + "\n"));
+        let described = fstone_lab::run::describe::describe(&plan, &context.work_directory);
+        let told = listed(&plan)
+            .map_or_else(String::new, |listed| format!("\n{listed}\nIt asks, or needs --allow-commands.\n"));
+        terminal::print(&format!("{described}\n{told}"));
         return Ok(Exit::Success);
     }
     permit(&plan, arguments)?;
@@ -158,23 +160,25 @@ fn reaches(plan: &Plan) -> Vec<String> {
     found
 }
 
+/// The same for a person, when there is something.
+fn listed(plan: &Plan) -> Option<String> {
+    let reaches: Vec<String> = reaches(plan).iter().map(|one| format!("  {}", text::line(one))).collect();
+    (!reaches.is_empty())
+        .then(|| format!("The bundle's study runs programs or reads files of this machine:\n{}", reaches.join("\n")))
+}
+
 /// Refuses what a bundle would run and read, unless the user permits it: on the command line, or asked at the terminal.
 fn permit(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
-    let reaches = reaches(plan);
-    if reaches.is_empty() || arguments.allow_commands {
-        return Ok(());
-    }
-    let listed: Vec<String> = reaches.iter().map(|one| format!("  {}", text::line(one))).collect();
-    let told = format!("the bundle's study runs programs and reads files of this machine:\n{}", listed.join("\n"));
+    let Some(listed) = listed(plan).filter(|_| !arguments.allow_commands) else { return Ok(()) };
     if terminal::is_interactive() {
-        let asked = terminal::ask(&format!("{told}\nMay it? Type yes: "));
+        let asked = terminal::ask(&format!("{listed}\nMay it? Type yes: "));
         let mut typed = String::new();
         let read = stdin().lock().take(ANSWER_BYTES).read_line(&mut typed);
         if asked.is_ok() && read.is_ok() && typed.trim() == "yes" {
             return Ok(());
         }
     }
-    Err(Failure::new(Exit::CannotHere, format!("{told}\nLook at them; if they may, say --allow-commands")))
+    Err(Failure::new(Exit::CannotHere, format!("{listed}\nLook at them, and permit them with --allow-commands")))
 }
 
 fn announce(recorded: &Dataset, plan: &Plan) {

@@ -1,11 +1,12 @@
 //! Runs that come from elsewhere: recognised, marked, never resumed, and asked about before they reach this machine.
 
-use crate::support::{Bench, interrupt};
+use crate::support::{Bench, interrupt, is_root};
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     os::unix::fs::PermissionsExt,
+    process::Stdio,
     time::Duration,
 };
 
@@ -87,6 +88,67 @@ fn a_bundle_boots_no_kernel_and_reads_no_tree_unasked() {
                 "{code}: {err}"
             );
         }
+    }
+}
+
+/// A bundle whose study runs a program, on this device, of this filesystem.
+fn with_a_command(device: &str, filesystem: impl Fn(&Bench) -> String) -> Bench {
+    let bench = Bench::new();
+    bench.tiny_study(&filesystem(&bench));
+    let study = fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    let command = "[[step]]\ncommand = { shell = true, run = \"touch proof\" }\n";
+    bench.write("tiny.toml", &study.replace("[[step]]\nfsck", &format!("{command}[[step]]\nfsck")));
+    bench.succeed(&["run", "./tiny.toml", "--device", device, "--repeats", "1", "--duration", "200ms"]);
+    bench.succeed(&["export", "1", "run.fstone"]);
+    bench
+}
+
+#[test]
+fn a_repetition_tells_what_it_would_run_and_read() {
+    if !is_root() {
+        eprintln!("skipped: only root makes filesystems");
+        return;
+    }
+    let bench = with_a_command("loop", |bench| {
+        fs::create_dir(bench.path("tree")).expect("ours");
+        format!("\"ext4\" = {{ type = \"ext4\", tree = \"{}\" }}", bench.path("tree").display())
+    });
+    let (tree, command) = (format!("  reads the directory {}\n", bench.path("tree").display()), "touch proof\n");
+    let (code, _, err) = bench.run(&["rerun", "run.fstone"]);
+    assert!(code == 3 && err.contains(&tree) && err.contains(command) && err.contains("--allow-commands"), "{err}");
+    let told = bench.succeed(&["rerun", "run.fstone", "--dry-run"]);
+    let (_, listed) = told.split_once("reads files of this machine:\n").expect("it is told");
+    assert!(listed.contains(&tree) && listed.contains(command) && listed.contains("--allow-commands"), "{told}");
+    assert_eq!(bench.succeed(&["list", "runs"]).matches("tiny").count(), 1, "nothing was run");
+    bench.assert_clean();
+}
+
+/// script(1), which every Debian has, gives the question a terminal.
+#[test]
+fn at_a_terminal_a_repetition_asks() {
+    let bench = with_a_command("directory", |_| EXT4.to_owned());
+    for (answer, runs) in [("no\n", 1), ("\n", 1), ("yes\n", 2)] {
+        let words = bench.typed(&["rerun", "run.fstone", "--device", "directory"]).join(" ");
+        let mut child = bench
+            .shell(&format!("exec script --quiet --return --command \"{words}\" /dev/null"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script starts");
+        let mut asked = String::new();
+        let mut terminal = child.stdout.take().expect("piped");
+        while !asked.contains("Type yes: ") {
+            let mut byte = [0];
+            assert_eq!(terminal.read(&mut byte).expect("read"), 1, "it ended without a question: {asked}");
+            asked.push(char::from(byte[0]));
+        }
+        assert!(asked.contains("touch proof"), "{asked}");
+        child.stdin.as_mut().expect("piped").write_all(answer.as_bytes()).expect("answered");
+        let mut rest = String::new();
+        terminal.read_to_string(&mut rest).expect("UTF-8");
+        let code = child.wait().expect("it ends").code();
+        assert_eq!(code, Some(if runs == 2 { 0 } else { 3 }), "{answer:?}: {asked}{rest}");
+        assert_eq!(bench.succeed(&["list", "runs"]).matches("tiny").count(), runs, "{answer:?}: {rest}");
     }
 }
 
