@@ -187,3 +187,72 @@ fn a_mixed_load_has_a_rate_for_each_group() {
     assert!(warnings.contains("some groups of this load are paced and others are not"), "{warnings}");
     assert!(warnings.contains("`readers operations per second`, `deliverers operations per second`"), "{warnings}");
 }
+
+/// A study of `threads` × `block-size` levels and so many steps with the same load.
+fn wide(levels: usize, steps: usize) -> Result<Plan, fstone_formats::Diagnostics> {
+    let listed = |text: &dyn Fn(usize) -> String| (1..=levels).map(text).collect::<Vec<_>>().join(", ");
+    let step = |number: usize| {
+        let show = if number == 0 { "show = [\"time\"]\n" } else { "" };
+        format!("[[step]]\nname = \"load {number}\"\nload = {{ workload = \"one.workload\" }}\n{show}")
+    };
+    let study = format!(
+        "title = \"wide\"\ndevice = {{ loop = {{ size = \"1 GiB\" }} }}\n[factor]\nfilesystem.ext4 = {{ type = \"ext4\" }}\n\
+         filesystem.xfs = {{ type = \"xfs\" }}\nthreads = [{}]\nblock-size = [{}]\n{}",
+        listed(&|level| level.to_string()),
+        listed(&|level| format!("\"{} KiB\"", 4 * level)),
+        (0..steps).map(step).collect::<String>(),
+    );
+    let load = "name = \"one\"\n[[fileset]]\nname = \"files\"\nfiles = 10\nsize = \"1 MiB\"\n[[phase]]\nname = \"read\"\n\
+                stop = { time = \"1 s\" }\n[[phase.group]]\nname = \"readers\"\nthreads = 1\nmix = [{ read = { block = \"4 KiB\" } }]\n";
+    study::compile(&Source::new("wide.toml", study), &|_| Ok(load.to_owned()), &types(), &Overrides::default())
+}
+
+#[test]
+fn cells_that_do_the_same_share_their_load() {
+    let plan = wide(5, 40).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let steps: Vec<&Step> = plan.cells.iter().flat_map(|cell| &cell.steps).collect();
+    let loads = steps.iter().filter_map(|step| match &step.action {
+        StepAction::Load(load) => Some(std::sync::Arc::as_ptr(load)),
+        _ => None,
+    });
+    let loads: Vec<_> = loads.collect();
+    assert_eq!(loads.len(), 2 * 5 * 5 * 40);
+    let distinct: std::collections::HashSet<_> = loads.into_iter().collect();
+    assert_eq!(distinct.len(), 5 * 5, "one for each combination of threads and block size");
+}
+
+#[test]
+fn a_plan_has_a_bounded_length() {
+    let wrong = wide(70, 190).expect_err("9,800 cells with 190 loads each").to_string();
+    assert!(wrong.contains("the plan of these 9800 combinations is longer than 64 MiB"), "{wrong}");
+    wide(70, 3).unwrap_or_else(|wrong| panic!("{wrong}"));
+}
+
+/// The two tests beside this one, in a process that may not have more.
+#[test]
+fn the_longest_plans_are_made_in_half_a_gibibyte() {
+    let tests = "exec \"$0\" --exact a_plan_has_a_bounded_length variables_do_not_blow_up_commands --test-threads=1";
+    let limited = format!("ulimit -v {} && {tests}", 512 << 10);
+    let output = std::process::Command::new("sh")
+        .args(["-c", &limited])
+        .arg(std::env::current_exe().expect("this is running"))
+        .output()
+        .expect("a shell");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("2 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn variables_do_not_blow_up_commands() {
+    let study = format!(
+        "title = \"long\"\ndevice = {{ loop = {{ size = \"1 GiB\" }} }}\nvariables = {{ a = \"{}\" }}\n[factor]\nfilesystem.ext4 = {{ type = \"ext4\" }}\n\
+         [[step]]\ncommand = [\"echo\", \"{}\"]\nshow = [\"time\"]\n",
+        "a".repeat(500_000),
+        "{a}".repeat(100_000),
+    );
+    let wrong =
+        study::compile(&Source::new("long.toml", study), &|_| Err(String::new()), &types(), &Overrides::default());
+    let wrong = wrong.expect_err("50 GB of words");
+    let said: Vec<&str> = wrong.iter().map(|(_, wrong)| wrong.message.as_str()).collect();
+    assert_eq!(said, ["with their variables, the commands are longer than 1 MiB"]);
+}

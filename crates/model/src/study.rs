@@ -6,7 +6,7 @@
 use crate::check::checked;
 use crate::{StepKind, Workload, result::TrialId, units};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// A study, ready to be carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -222,8 +222,8 @@ pub enum StepAction {
     Mkfs,
     /// Mount it.
     Mount,
-    /// Run a load in the mounted filesystem.
-    Load(Box<Workload>),
+    /// Run a load in the mounted filesystem. Cells that do the same share it.
+    Load(Arc<Workload>),
     /// Run a command with the mounted filesystem as its working directory.
     Command {
         /// Program and arguments. "{mount}" and "{device}" stand for the mount point and the device.

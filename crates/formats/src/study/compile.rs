@@ -2,12 +2,13 @@
 
 use super::{
     MAXIMUM_BYTES,
+    bounds::{self, RecordSize},
     cells::Combinations,
     device,
     factor::Factor,
     form::{Form, check_names, find, full_form, quick_form},
     level::Setting,
-    load::{Files, Loader, Number},
+    load::{Files, Loader, Made, Number},
     overrides::Overrides,
     placeholder, published,
     set::{self, SetNumber},
@@ -20,6 +21,7 @@ use crate::{
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
     native::{self, ApplyError, Parameter},
 };
+use fstone_model::Workload;
 use fstone_model::kernels::KERNEL_FACTOR;
 use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, FilesystemType, KernelSpec, Plan, Repeats};
 
@@ -167,6 +169,11 @@ fn cells(
     }
     let mut device = form.device.and_then(|field| device::device(&field.value, report));
     device = device.map(|device| device::overridden(device, overrides, report));
+    if !bounds::commands_fit(form, steps, report) {
+        return (combinations, Vec::new());
+    }
+    let mut made = Made::default();
+    let mut record = RecordSize::default();
     let cells = (0..)
         .zip(&combinations.cells)
         .map(|(index, levels)| {
@@ -202,11 +209,15 @@ fn cells(
             if let Some(tree) = &mut cell.filesystem.tree {
                 *tree = placeholder::fill(tree, |name| form.variable(name).map(str::to_owned));
             }
-            cell.steps =
-                steps.templates.iter().map(|template| template.step(&numbers, &set, &form.variables, report)).collect();
+            let step = |template: &Template| template.step(&numbers, &set, &form.variables, &mut made, report);
+            cell.steps = steps.templates.iter().map(step).collect();
             cell
         })
-        .collect();
+        .take_while(|cell| record.takes(cell))
+        .collect::<Vec<_>>();
+    if cells.len() < combinations.cells.len() {
+        report.push(bounds::plan_too_long(form.place, combinations.cells.len(), cells.len()));
+    }
     (combinations, cells)
 }
 
@@ -278,7 +289,7 @@ fn check_parts(numbers: &[SetNumber], steps: &Steps, report: &mut Report) {
         let Some(part) = part else { continue };
         let loads = || steps.templates.iter().filter_map(|template| template.load());
         let results: Vec<Result<(), ApplyError>> =
-            loads().map(|load| native::apply_to(&mut load.base().clone(), part, *parameter, *value)).collect();
+            loads().map(|load| native::apply_to(&mut Workload::clone(load.base()), part, *parameter, *value)).collect();
         if let Some(Err(error)) = results.iter().find(|result| matches!(result, Err(ApplyError::OutOfRange(_)))) {
             report.push(Diagnostic::whole(format!("--set {part}.{parameter}: {error}")));
         } else if !results.contains(&Ok(())) {

@@ -13,7 +13,11 @@ use fstone_model::{
     Workload,
     workload::{Amount, Fileset, SizeDistribution},
 };
-use std::path::{Component, Path};
+use std::{
+    collections::HashMap,
+    path::{Component, Path},
+    sync::Arc,
+};
 
 /// Reads a file that the study names, by the path written there; says why it cannot.
 pub(super) type Loader<'l> = dyn Fn(&str) -> Result<String, String> + 'l;
@@ -22,16 +26,44 @@ pub(super) type Loader<'l> = dyn Fn(&str) -> Result<String, String> + 'l;
 pub(super) struct Files<'l> {
     loader: &'l Loader<'l>,
     read: Vec<(String, String)>,
+    /// Loads made of them, by reader and name; `None` when the file makes none, which has been reported.
+    loads: HashMap<(Reader, String), Option<Arc<Workload>>>,
+}
+
+/// What a file that a study names is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Reader {
+    Ffsb,
+    Native,
 }
 
 impl<'l> Files<'l> {
-    pub(super) const fn new(loader: &'l Loader<'l>) -> Self {
-        Self { loader, read: Vec::new() }
+    pub(super) fn new(loader: &'l Loader<'l>) -> Self {
+        Self { loader, read: Vec::new(), loads: HashMap::new() }
     }
 
     /// The files read, as (name, content), in the order they were named.
     pub(super) fn into_attachments(self) -> Vec<(String, String)> {
         self.read
+    }
+
+    /// The load that a file holds, made once however many steps name it.
+    fn load(&mut self, reader: Reader, field: &Field<Text>, report: &mut Report) -> Option<Arc<Workload>> {
+        let key = (reader, field.value.0.clone());
+        if let Some(load) = self.loads.get(&key) {
+            return load.clone();
+        }
+        let source = self.source(field, report)?;
+        let read = match reader {
+            Reader::Ffsb => ffsb::parse(&source, &ffsb::Options::default()).map(|mut profile| {
+                profile.warnings.take().into_iter().for_each(|warnings| report.append(warnings));
+                profile.workload(ffsb::Placement::UnderDirectory)
+            }),
+            Reader::Native => native::parse(&source),
+        };
+        let load = read.map_err(|diagnostics| report.append(diagnostics)).ok().map(Arc::new);
+        self.loads.insert(key, load.clone());
+        load
     }
 
     /// A file named at a place; `None` after having reported why it cannot be had.
@@ -72,7 +104,7 @@ pub(super) fn stays_beside(path: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(super) struct Load {
     /// The load as its file has it.
-    base: Workload,
+    base: Arc<Workload>,
     /// Numbers that the step sets itself, and where.
     own: Vec<(Parameter, u64, Span)>,
     /// The size of all files, when that is what the load keeps while their number changes (sysbench).
@@ -101,42 +133,42 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
     let load = Load { base, own, total_bytes };
     // The numbers of the step itself have to fit the load, whatever the cells say.
     for (parameter, value, span) in &load.own {
-        if let Err(error) = native::apply(&mut load.base.clone(), *parameter, *value) {
+        if let Err(error) = native::apply(&mut Workload::clone(&load.base), *parameter, *value) {
             report.push(cannot_set(*parameter, Some(*span), &error));
         }
     }
     Some(load)
 }
 
-fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Workload> {
-    let read = if let Some(field) = &surface.ffsb {
-        let profile = ffsb::parse(&files.source(field, report)?, &ffsb::Options::default());
-        profile.map(|mut profile| {
-            profile.warnings.take().into_iter().for_each(|warnings| report.append(warnings));
-            profile.workload(ffsb::Placement::UnderDirectory)
-        })
-    } else if let Some(field) = &surface.workload {
-        native::parse(&files.source(field, report)?)
+fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Arc<Workload>> {
+    if let Some(field) = &surface.ffsb {
+        return files.load(Reader::Ffsb, field, report);
+    }
+    if let Some(field) = &surface.workload {
+        return files.load(Reader::Native, field, report);
+    }
+    let Words(words) = &surface.sysbench.as_ref()?.value;
+    let read = if words.iter().any(|word| word == "prepare" || word == "run") {
+        sysbench::parse(words).map(|fileio| (fileio.workload(), fileio.warnings))
     } else {
-        let Words(words) = &surface.sysbench.as_ref()?.value;
-        if words.iter().any(|word| word == "prepare" || word == "run") {
-            sysbench::parse(words).map(|fileio| (fileio.workload(), fileio.warnings))
-        } else {
-            let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
-            sysbench::parse(&run).map(|fileio| (fileio.prepared_workload(), fileio.warnings))
-        }
-        .map(|(workload, warnings)| {
-            warnings.into_iter().for_each(|warnings| report.append(warnings));
-            workload
-        })
+        let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
+        sysbench::parse(&run).map(|fileio| (fileio.prepared_workload(), fileio.warnings))
     };
-    let workload = read.map_err(|diagnostics| report.append(diagnostics)).ok()?;
-    Some(workload)
+    let (workload, warnings) = read.map_err(|diagnostics| report.append(diagnostics)).ok()?;
+    warnings.into_iter().for_each(|warnings| report.append(warnings));
+    Some(Arc::new(workload))
 }
+
+/// Loads with the numbers of cells, each made once: most cells differ in a filesystem and have the same loads.
+#[derive(Default)]
+pub(super) struct Made(HashMap<Recipe, Arc<Workload>>);
+
+/// The load as its file has it, which outlives what is made of it, and the numbers it is given.
+type Recipe = (*const Workload, Vec<(Parameter, u64)>);
 
 impl Load {
     /// The load as the step has it, for its names.
-    pub(super) const fn base(&self) -> &Workload {
+    pub(super) const fn base(&self) -> &Arc<Workload> {
         &self.base
     }
 
@@ -147,8 +179,13 @@ impl Load {
     }
 
     /// The load with a cell's numbers; reports those that make no sense.
-    pub(super) fn with(&self, numbers: &[Number], of_parts: &[SetNumber], report: &mut Report) -> Workload {
-        let mut workload = self.base.clone();
+    pub(super) fn with(
+        &self,
+        numbers: &[Number],
+        of_parts: &[SetNumber],
+        made: &mut Made,
+        report: &mut Report,
+    ) -> Arc<Workload> {
         let own = self.own.iter().map(|(parameter, value, span)| Number {
             parameter: *parameter,
             value: *value,
@@ -167,6 +204,11 @@ impl Load {
             all.push(Number { parameter: Parameter::TotalSize, value, span, prevails: false });
         }
         all.sort_by_key(|number| number.parameter);
+        let key = (Arc::as_ptr(&self.base), all.iter().map(|number| (number.parameter, number.value)).collect());
+        if let Some(workload) = made.0.get(&key) {
+            return Arc::clone(workload);
+        }
+        let mut workload = Workload::clone(&self.base);
         for number in all {
             if let Err(error) = native::apply(&mut workload, number.parameter, number.value) {
                 report.push(cannot_set(number.parameter, number.span, &error));
@@ -179,6 +221,9 @@ impl Load {
                 report.push(Diagnostic::whole(format!("--set {part}.{parameter}: {error}")));
             }
         }
+        // A load without numbers of its own stays the one that was read.
+        let workload = if workload == *self.base { Arc::clone(&self.base) } else { Arc::new(workload) };
+        made.0.insert(key, Arc::clone(&workload));
         workload
     }
 }

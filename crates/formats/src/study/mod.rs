@@ -4,12 +4,13 @@
 //! every table and key there is; `factor` and `level` make the factors, and `cells` their combinations; `step` makes
 //! the steps, `load` the loads in them, `placeholder` the `{names}` in their
 //! commands, `show` the columns; `filesystem` and `device` check what is made, and on what;
-//! `published` reads figures from elsewhere; `form` has
+//! `published` reads figures from elsewhere; `bounds` says how long a plan may become; `form` has
 //! the study whole and quick, and `compile` puts it together.
 //!
 //! What can be known from the file alone is checked here: names, metrics, paths, counts. Which types of filesystem there
 //! are is handed in; what depends on the machine (tools, minimum sizes, rights) is the lab's.
 
+mod bounds;
 mod cells;
 mod compile;
 mod device;
@@ -42,6 +43,10 @@ pub const MAXIMUM_BYTES: usize = 1 << 20;
 pub const MAXIMUM_CELLS: usize = 10_000;
 /// The largest number of steps of a trial.
 pub const MAXIMUM_STEPS: usize = 200;
+/// The longest plan, in bytes of its record: room for 10,000 cells with three loads each.
+pub const MAXIMUM_PLAN_BYTES: usize = 64 << 20;
+/// The longest text that the commands of one trial have together, variables filled in.
+pub const MAXIMUM_COMMAND_BYTES: usize = 1 << 20;
 
 /// The JSON schema (draft 2020-12) of the study file.
 #[must_use]

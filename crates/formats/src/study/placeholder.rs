@@ -42,6 +42,12 @@ pub(super) fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String
     filled
 }
 
+/// How long the text is with these values.
+pub(super) fn filled_bytes<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> usize {
+    let values = names(text).filter_map(value).map(str::len);
+    values.fold(text.len(), usize::saturating_add)
+}
+
 /// Reports names that look like a misspelt one of `known`, or of the lab's.
 pub(super) fn check(text: &str, span: Span, known: &[&str], report: &mut Report) {
     let known: Vec<&str> = OF_THE_LAB.iter().chain(known).copied().collect();

@@ -2,7 +2,7 @@
 
 use super::{
     MAXIMUM_STEPS,
-    load::{self, Files, Load, Number},
+    load::{self, Files, Load, Made, Number},
     placeholder,
     set::SetNumber,
     show::{self, Shown},
@@ -14,7 +14,7 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span},
 };
 use fstone_model::study::{Step, StepAction};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -77,6 +77,7 @@ impl Template {
         numbers: &[Number],
         of_parts: &[SetNumber],
         variables: &[(String, String)],
+        made: &mut Made,
         report: &mut Report,
     ) -> Step {
         let fill = |text: &String| {
@@ -87,7 +88,7 @@ impl Template {
             })
         };
         let action = match (&self.load, &self.action) {
-            (Some(load), _) => StepAction::Load(Box::new(load.with(numbers, of_parts, report))),
+            (Some(load), _) => StepAction::Load(load.with(numbers, of_parts, made, report)),
             (None, StepAction::Command { argv, shell, success }) => {
                 StepAction::Command { argv: argv.iter().map(fill).collect(), shell: *shell, success: success.clone() }
             }
@@ -255,7 +256,7 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
         Template::plain(action)
     } else if let Some(Field { value, .. }) = &surface.load {
         let load = load::load(value, files, report)?;
-        let action = StepAction::Load(Box::new(load.base().clone()));
+        let action = StepAction::Load(Arc::clone(load.base()));
         Template { load: Some(load), ..Template::plain(action) }
     } else if let Some(field) = &surface.command {
         let action = command(field, report)?;

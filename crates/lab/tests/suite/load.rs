@@ -18,7 +18,7 @@ use fstone_model::{
 };
 use std::{
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -79,7 +79,7 @@ pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
 }
 
 pub(crate) fn load(workload: Workload) -> Step {
-    step("load", StepAction::Load(Box::new(workload)))
+    step("load", StepAction::Load(Arc::new(workload)))
 }
 
 fn value(trial: &Trial, metric: &str) -> f64 {
@@ -110,7 +110,7 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     let copy = StepAction::CopyIn { source: file.display().to_string(), target: "file".into() };
     let steps = vec![
         step("copy-in", copy),
-        step("load", StepAction::Load(Box::new(small_files(50, Some(Duration::from_millis(200)))))),
+        step("load", StepAction::Load(Arc::new(small_files(50, Some(Duration::from_millis(200)))))),
         shell("command", "head -c 1000000 /dev/urandom > data"),
         step("sync", StepAction::Sync),
         step("drop-caches", StepAction::DropCaches),
