@@ -13,8 +13,11 @@ use crate::{
     decode::{At, Count, Field, OneOrMany, Text},
     diagnostic::{Diagnostic, Report, Span},
 };
-use fstone_model::study::{Step, StepAction};
+use fstone_model::study::{Step, StepAction, TRIAL_STEP};
 use std::{sync::Arc, time::Duration};
+
+/// Names under which the lab records what is no step of the study: the trial itself, and a guest in virtual time.
+const RESERVED: [&str; 2] = [TRIAL_STEP, "guest"];
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -156,6 +159,12 @@ pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report:
                         Diagnostic::error(place, format!("a step named `{name}` is there already"))
                             .label("every step needs a name of its own")
                             .context(*first, "the first"),
+                    );
+                }
+                if RESERVED.contains(&name.as_str()) {
+                    report.push(
+                        Diagnostic::error(place, format!("no step may be named `{name}`"))
+                            .label("what a trial takes besides its steps is recorded under it"),
                     );
                 }
                 template.name.clone_from(name);
