@@ -49,6 +49,9 @@ pub enum FetchError {
         /// Its last lines.
         output: String,
     },
+    /// The package's file has a name that cannot be a directory's beside the store's own.
+    #[error("{0:?} cannot be the name of a kernel's directory; rename the package's file, like linux-image-6.1.deb")]
+    Name(String),
     /// It succeeded, and what was asked for is not there.
     #[error("apt-get downloaded nothing for {0}")]
     Nothing(String),
@@ -100,6 +103,11 @@ impl Package {
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.file
+    }
+
+    /// Removes the file: tens of megabytes, when it is unpacked.
+    pub(super) fn discard(&self) {
+        let _ = fs::remove_file(&self.file);
     }
 
     /// "user-mode-linux_6.1um1_amd64".
@@ -175,10 +183,10 @@ impl Archive {
         Ok(Package { file: newest.ok_or_else(|| FetchError::Nothing(name.to_owned()))?.path() })
     }
 
+    /// Unpacks a package into a directory that is not there yet.
     pub(super) fn unpack(&self, package: &Package, root: &Path) -> Result<(), FetchError> {
         unpack(&package.file, root)?;
-        // Tens of megabytes, and unpacked now.
-        let _ = fs::remove_file(&package.file);
+        package.discard();
         Ok(())
     }
 }
@@ -189,13 +197,96 @@ fn image_behind(record: &str) -> Option<&str> {
     depends.split(',').filter_map(|one| one.split_whitespace().next()).find(|name| name.starts_with("linux-image-"))
 }
 
-/// Unpacks a package into a directory, made new.
-pub(super) fn unpack(package: &Path, root: &Path) -> Result<(), FetchError> {
-    if root.exists() {
-        fs::remove_dir_all(root).map_err(file_error(root))?;
-    }
-    fs::create_dir_all(root).map_err(file_error(root))?;
+/// Unpacks a package into a directory that is not there yet.
+fn unpack(package: &Path, root: &Path) -> Result<(), FetchError> {
+    // dpkg is run elsewhere, where a relative path would lead to another file or to none.
+    let package = fs::canonicalize(package).map_err(file_error(package))?;
+    fs::create_dir(root).map_err(file_error(root))?;
     run("dpkg", &["-x".into(), package.into(), root.into()], Path::new("/")).map(drop)
+}
+
+/// The same into a directory of fstone's own, whatever is in it.
+pub(super) fn unpack_anew(package: &Path, root: &Path) -> Result<(), FetchError> {
+    remove(root)?;
+    if let Some(parent) = root.parent() {
+        fs::create_dir_all(parent).map_err(file_error(parent))?;
+    }
+    unpack(package, root)
+}
+
+/// A place in the store for an unpacked package, to be filled beside it. What was there before stays until
+/// [`Place::keep`], and comes back when the new one turns out to be none.
+#[derive(Debug)]
+pub(super) struct Place {
+    root: PathBuf,
+    /// What was there before.
+    before: Option<PathBuf>,
+    kept: bool,
+}
+
+impl Place {
+    /// Unpacks a package to `store/NAME`.
+    pub(super) fn unpack(package: &Path, store: &Path, name: &str) -> Result<Self, FetchError> {
+        let root = store.join(own_name(name)?);
+        let beside = |what: &str| store.join(format!(".{name}.{what}"));
+        let (new, old) = (beside("new"), beside("old"));
+        for left in [&new, &old] {
+            remove(left)?;
+        }
+        if let Err(error) = unpack(package, &new) {
+            let _ = remove(&new);
+            return Err(error);
+        }
+        let before = root.exists().then_some(old);
+        if let Some(old) = &before {
+            fs::rename(&root, old).map_err(file_error(&root))?;
+        }
+        let place = Self { root, before, kept: false };
+        fs::rename(&new, &place.root).map_err(file_error(&place.root))?;
+        Ok(place)
+    }
+
+    /// The directory.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// There is a kernel in it: what was there before goes.
+    pub(super) fn keep(mut self) {
+        self.kept = true;
+        if let Some(old) = &self.before {
+            let _ = remove(old);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        let _ = remove(&self.root);
+        if let Some(old) = &self.before {
+            let _ = fs::rename(old, &self.root);
+        }
+    }
+}
+
+/// A name that stands for a directory of its own in the store: none of those that lead elsewhere, or that the store needs.
+fn own_name(name: &str) -> Result<&str, FetchError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._~".contains(&byte);
+    let taken = ["apt", "builds"].contains(&name) || name.starts_with("kernels.json") || name.starts_with("exact-");
+    if name.is_empty() || name.starts_with('.') || taken || !name.bytes().all(plain) {
+        return Err(FetchError::Name(name.to_owned()));
+    }
+    Ok(name)
+}
+
+fn remove(path: &Path) -> Result<(), FetchError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(path)(error)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -211,8 +302,41 @@ mod tests {
 
     #[test]
     fn a_failing_tool_is_quoted() {
-        let error = unpack(Path::new("/nowhere/x.deb"), &tempfile::tempdir().unwrap().path().join("r")).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("dpkg -x /nowhere/x.deb") || text.contains("dpkg cannot be run"), "{text}");
+        let place = tempfile::tempdir().unwrap();
+        let package = place.path().join("x.deb");
+        fs::write(&package, "no package").unwrap();
+        let text = unpack(&package, &place.path().join("r")).unwrap_err().to_string();
+        assert!(text.contains("dpkg -x /") || text.contains("dpkg cannot be run"), "{text}");
+    }
+
+    /// "..deb" and "...deb" are files whose names without their ending lead out of the store.
+    #[test]
+    fn no_packages_name_leads_out_of_the_store() {
+        let outer = tempfile::tempdir().unwrap();
+        let store = outer.path().join("kernels");
+        fs::create_dir_all(store.join("apt")).unwrap();
+        fs::write(outer.path().join("fstone.db"), "results").unwrap();
+        let package = outer.path().join("package");
+        fs::write(&package, "no package").unwrap();
+        for name in ["..", ".", "", "apt", "builds", "kernels.json", "exact-1", "a/b", "a b", ".new"] {
+            let error = Place::unpack(&package, &store, name).unwrap_err();
+            assert!(matches!(error, FetchError::Name(_)), "{name:?}: {error}");
+        }
+        assert!(store.join("apt").is_dir());
+        assert_eq!(fs::read_to_string(outer.path().join("fstone.db")).unwrap(), "results");
+    }
+
+    #[test]
+    fn a_package_that_cannot_be_unpacked_leaves_the_one_before() {
+        let outer = tempfile::tempdir().unwrap();
+        let store = outer.path().join("kernels");
+        fs::create_dir_all(store.join("mine/boot")).unwrap();
+        fs::write(store.join("mine/boot/vmlinuz-1"), "a kernel").unwrap();
+        let package = outer.path().join("mine.deb");
+        fs::write(&package, "no package").unwrap();
+        Place::unpack(&package, &store, "mine").unwrap_err();
+        assert_eq!(fs::read_to_string(store.join("mine/boot/vmlinuz-1")).unwrap(), "a kernel");
+        let names: Vec<_> = fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["mine"], "and nothing beside it");
     }
 }

@@ -204,15 +204,19 @@ impl Store {
                 let suite = suite.unwrap_or_else(fetch::own_suite);
                 let archive = fetch::Archive::open(&directory, &suite)?;
                 let package = archive.download(&name)?;
-                let root = directory.join(format!("{}-{suite}", package.stem()));
-                archive.unpack(&package, &root)?;
-                unpacked::kernel_in(&root, &format!("{} from {suite}", package.stem()), Some(&archive))?
+                let stem = package.stem();
+                let place = fetch::Place::unpack(package.path(), &directory, &format!("{stem}-{suite}"))?;
+                package.discard();
+                let kernel = unpacked::kernel_in(place.root(), &format!("{stem} from {suite}"), Some(&archive))?;
+                place.keep();
+                kernel
             }
             Source::Path(path) if path.extension().is_some_and(|extension| extension == "deb") => {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                let root = directory.join(&stem);
-                fetch::unpack(&path, &root)?;
-                unpacked::kernel_in(&root, &path.display().to_string(), None)?
+                let place = fetch::Place::unpack(&path, &directory, &stem)?;
+                let kernel = unpacked::kernel_in(place.root(), &path.display().to_string(), None)?;
+                place.keep();
+                kernel
             }
             Source::Path(path) => {
                 let path = fs::canonicalize(&path).map_err(file_error(&path))?;

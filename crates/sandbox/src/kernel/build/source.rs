@@ -1,6 +1,6 @@
 //! The sources of a kernel: where they come from, what they are, and how they are laid out to be built.
 
-use super::super::fetch::{Archive, unpack};
+use super::super::fetch::{Archive, unpack_anew};
 use super::super::file_error;
 use super::make::run;
 use super::{BuildError, BuildProgress};
@@ -55,10 +55,11 @@ pub(super) fn find(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)
     Ok(KernelSource { name: plain(&name), told, kind: Kind::Tree { root: path, files } })
 }
 
-/// A name that a study can say.
+/// A name that a study can say, and that is no other directory's: "..", of an archive called "...tar", is the store's own.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-+_".contains(c) { c } else { '-' };
-    name.chars().map(plain).collect()
+    let name: String = name.trim_start_matches('.').chars().map(plain).collect();
+    if name.is_empty() { "source".to_owned() } else { name }
 }
 
 fn package(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)) -> Result<KernelSource, BuildError> {
@@ -67,6 +68,10 @@ fn package(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)) -> Res
         None if what == "linux-source-6.1" => (what, "bookworm-security"),
         None => (what, "trixie-security"),
     };
+    // Both become parts of paths.
+    if plain(suite) != suite || plain(name) != name {
+        return Err(BuildError::NoSource(what.into()));
+    }
     tell(BuildProgress::Preparing("fetching the package"));
     let fetched = |error| BuildError::Store(super::StoreError::Fetch(error));
     let archive = Archive::open(store, suite).map_err(fetched)?;
@@ -74,7 +79,7 @@ fn package(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)) -> Res
     let stem = package.stem();
     let root = store.join("builds").join(&stem);
     let tar = root.join(format!("usr/src/{name}.tar.xz"));
-    unpack(package.path(), &root).map_err(fetched)?;
+    unpack_anew(package.path(), &root).map_err(fetched)?;
     let _ = fs::remove_file(package.path());
     if !tar.is_file() {
         return Err(BuildError::NoSource(tar));
@@ -256,6 +261,13 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         tree
+    }
+
+    #[test]
+    fn a_name_is_never_another_directorys() {
+        for (written, name) in [("..", "source"), (".", "source"), ("", "source"), ("...x", "x"), ("a b/c", "a-b-c")] {
+            assert_eq!(plain(written), name);
+        }
     }
 
     #[test]
