@@ -74,13 +74,15 @@ pub enum HistogramError {
     #[error("a histogram's buckets are not in order, or one of them is unknown or empty")]
     Buckets,
     /// The buckets hold another number of values.
-    #[error("a histogram of {count} values whose buckets do not hold as many")]
+    #[error("a histogram claims {count} values, and its buckets hold another number of them")]
     Count {
         /// What it says.
         count: u64,
     },
     /// The smallest value is not in the first bucket, the largest not in the last, or the smallest exceeds the largest.
-    #[error("a histogram from {min_ns} ns to {max_ns} ns whose buckets say otherwise")]
+    #[error(
+        "a histogram's smallest value, {min_ns} ns, and its largest, {max_ns} ns, contradict each other or its buckets"
+    )]
     Bounds {
         /// The smallest.
         min_ns: u64,

@@ -189,7 +189,10 @@ mod tests {
             {"step":"a","started_ns":0,"duration_ns":1,"commands":[],"figures":[],"load":null}]"#;
         for (trials, told) in [
             (vec![TRIAL], "the plan has 0 cells"),
-            (vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {step}"), 1)], "a histogram from 9 ns to 0 ns"),
+            (
+                vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {step}"), 1)],
+                "smallest value, 9 ns, and its largest, 0 ns, contradict",
+            ),
             (
                 vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {step_twice}"), 1)],
                 "step \"a\" is there twice",
