@@ -12,14 +12,17 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- ffsb sysbench study native bundle frames
+[ $# -gt 0 ] || set -- ffsb sysbench study native bundle report frames
 cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz --version '0.13.*'
 for target in "$@"; do
     mkdir -p "fuzz/corpus-local/$target"
     dictionary=fuzz/dictionaries/$target.dict
     # Longer texts repeat what shorter ones do, and take longer.
     length=1024
-    [ "$target" != bundle ] || length=4096
+    case $target in
+        bundle) length=4096 ;;
+        report) length=193 ;; # a form and 24 changes
+    esac
     # -timeout and -rss_limit_mb make a hang and unbounded memory crashes too.
     cargo +nightly fuzz run --sanitizer "${SANITIZER:-none}" --no-trace-compares "$target" "fuzz/corpus-local/$target" "fuzz/corpus/$target" -- \
         -max_total_time="$seconds" -max_len="$length" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \

@@ -2,7 +2,7 @@
 
 use super::error::ImportError;
 use super::read::{Contents, LIMITS, Part, SMALL, visit, visit_archive};
-use crate::{ReadError, RecordError, Store};
+use crate::{RecordError, Store};
 use fstone_model::{Dataset, Trial};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -22,7 +22,6 @@ const TABLES: [&str; 10] =
 #[derive(Debug)]
 pub struct Staged {
     store: Store,
-    run: u64,
     contents: Contents,
 }
 
@@ -48,48 +47,17 @@ pub fn stage(path: &Path) -> Result<Staged, ImportError> {
     Staged::lay_out(|part| visit(path, LIMITS, part))
 }
 
-/// [`stage`] of the archive in a bundle, before its compression, within limits that suit small inputs. For fuzzing.
-///
-/// # Errors
-/// [`ImportError`].
-pub fn stage_bytes(archive: &[u8]) -> Result<Staged, ImportError> {
-    Staged::lay_out(|part| visit_archive(Path::new("bundle"), archive, SMALL, part))
-}
-
 impl Staged {
-    fn lay_out(
-        visit: impl FnOnce(&mut dyn FnMut(Part) -> Result<(), ImportError>) -> Result<Contents, ImportError>,
-    ) -> Result<Self, ImportError> {
+    fn lay_out(visit: impl FnOnce(&mut Lay<'_>) -> Result<Contents, ImportError>) -> Result<Self, ImportError> {
         let mut store = Store::nameless().map_err(RecordError::Sqlite)?;
-        let (mut begun, mut batch) = (None, Vec::<Trial>::new());
-        let contents = visit(&mut |part| {
-            match part {
-                Part::Run(run) => begun = Some(store.begin_run(&run)?),
-                Part::Trial(trial) => batch.push(*trial),
-            }
-            if let Some(run) = begun.filter(|_| batch.len() == BATCH) {
-                store.record_trials(run, &batch)?;
-                batch.clear();
-            }
-            Ok(())
-        })?;
-        let Some(run) = begun else { unreachable!("a bundle without a run is an error") };
-        store.record_trials(run, &batch)?;
-        Ok(Self { store, run, contents })
+        let (_, contents) = lay_out(&mut store, visit)?;
+        Ok(Self { store, contents })
     }
 
     /// What is in it.
     #[must_use]
     pub const fn contents(&self) -> &Contents {
         &self.contents
-    }
-
-    /// The run as it will be in the store, but for its number.
-    ///
-    /// # Errors
-    /// [`ReadError`].
-    pub fn dataset(&self) -> Result<Dataset, ReadError> {
-        self.store.dataset(self.run)
     }
 
     /// Takes the run into a store, in one transaction: all of it is there afterwards, or nothing. It is marked as imported
@@ -103,6 +71,61 @@ impl Staged {
         let now = crate::encode::integer("the time", now_unix_ns)?;
         let imported = copy(&mut self.store.connection, store.path(), now);
         imported.map_err(|cause| ImportError::Record(RecordError::Sqlite(cause)))
+    }
+}
+
+type Lay<'l> = dyn FnMut(Part) -> Result<(), ImportError> + 'l;
+
+/// Records a run and its trials as they come.
+fn lay_out(
+    store: &mut Store,
+    visit: impl FnOnce(&mut Lay<'_>) -> Result<Contents, ImportError>,
+) -> Result<(u64, Contents), ImportError> {
+    let (mut begun, mut batch) = (None, Vec::<Trial>::new());
+    let contents = visit(&mut |part| {
+        match part {
+            Part::Run(run) => begun = Some(store.begin_run(&run)?),
+            Part::Trial(trial) => batch.push(*trial),
+        }
+        if let Some(run) = begun.filter(|_| batch.len() == BATCH) {
+            store.record_trials(run, &batch)?;
+            batch.clear();
+        }
+        Ok(())
+    })?;
+    let Some(run) = begun else { unreachable!("a bundle without a run is an error") };
+    store.record_trials(run, &batch)?;
+    Ok((run, contents))
+}
+
+/// A store in memory that takes archives in and gives them back, one after the other. For fuzzing: a store of its own for
+/// each of them would be most of the work.
+#[derive(Debug)]
+pub struct Passage(Store);
+
+impl Passage {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn new() -> Result<Self, RecordError> {
+        Ok(Self(Store::nameless()?))
+    }
+
+    /// The run in an archive, before its compression, as a store gives it back that it was imported into. Within limits that
+    /// suit small inputs.
+    ///
+    /// # Errors
+    /// [`ImportError`], as [`stage`].
+    ///
+    /// # Panics
+    /// When what was imported cannot be read back.
+    pub fn pass(&mut self, archive: &[u8]) -> Result<Dataset, ImportError> {
+        let Self(store) = self;
+        let taken = lay_out(store, |part| visit_archive(Path::new("bundle"), archive, SMALL, part));
+        let dataset = taken.map(|(run, _)| store.dataset(run).expect("what was imported can be read"));
+        store.connection.execute("DELETE FROM runs", []).map_err(RecordError::Sqlite)?;
+        dataset
     }
 }
 

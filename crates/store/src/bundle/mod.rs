@@ -24,5 +24,5 @@ mod read;
 
 pub use error::{BundleError, ExportError, ImportError};
 pub use export::export;
-pub use import::{Imported, Staged, stage, stage_bytes};
+pub use import::{Imported, Passage, Staged, stage};
 pub use read::{Contents, check_bytes, read, verify};
