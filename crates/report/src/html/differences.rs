@@ -4,6 +4,7 @@ use crate::{
     Analysis,
     text::{block, line, listing, xml},
 };
+use fstone_model::{StepKind, Trial, study::Cell};
 use std::collections::BTreeMap;
 
 /// A list of words longer than this is shown by what rows do not share.
@@ -24,6 +25,8 @@ pub(super) struct Difference {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) mkfs: String,
+    /// What mkfs was really given, with what is added to the study's options.
+    pub(super) mkfs_given: String,
     pub(super) mount: String,
     /// More than one when trials of the row differed.
     pub(super) in_force: Vec<String>,
@@ -45,6 +48,7 @@ pub(super) fn differences(analysis: &Analysis<'_>) -> Differences {
             name: line(&cell.filesystem.name),
             kind: line(&cell.filesystem.kind),
             mkfs: line(&cell.filesystem.mkfs.join(" ")),
+            mkfs_given: line(&mkfs_given(cell, first)),
             mount: line(&cell.filesystem.mount),
             in_force,
             facts: first.effective.superblock.iter().map(|(name, value)| (line(name), line(value))).collect(),
@@ -72,6 +76,14 @@ pub(super) fn differences(analysis: &Analysis<'_>) -> Differences {
         }
     }
     Differences { rows, common }
+}
+
+/// The words behind mkfs in the command that a trial ran, without the device, which is another one in each trial.
+fn mkfs_given(cell: &Cell, trial: &Trial) -> String {
+    let is_mkfs = |name: &str| cell.steps.iter().any(|step| step.name == name && step.action.kind() == StepKind::Mkfs);
+    let command = trial.steps.iter().find(|result| is_mkfs(&result.step)).and_then(|result| result.commands.first());
+    let words = command.into_iter().flat_map(|command| command.argv.iter().skip(1));
+    words.filter(|word| !word.starts_with("/dev/")).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Filesystems whose superblocks tell the same facts.
@@ -171,6 +183,11 @@ impl Difference {
         breakable(&self.mkfs)
     }
 
+    /// What mkfs was given, as HTML.
+    pub(super) fn mkfs_given_html(&self) -> String {
+        breakable(&self.mkfs_given)
+    }
+
     /// The mount options asked for, as HTML.
     pub(super) fn mount_html(&self) -> String {
         breakable(&self.mount)
@@ -197,6 +214,7 @@ mod tests {
             name: name.into(),
             kind: "ext4".into(),
             mkfs: String::new(),
+            mkfs_given: String::new(),
             mount: String::new(),
             in_force: Vec::new(),
             facts: vec![("features".into(), features.into()), ("block size".into(), size.into())],

@@ -43,6 +43,23 @@ fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     page.split(start.as_str()).skip(1).map(|rest| rest.split('"').next().expect("it ends")).collect()
 }
 
+/// What an adapter adds to a study's options stands beside them.
+#[test]
+fn the_page_shows_what_mkfs_was_given() {
+    let mut dataset = fixture::small_file(3);
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.cell == 0) {
+        for step in trial.steps.iter_mut().filter(|step| step.step == "mkfs") {
+            let added = ["-E".to_owned(), "lazy_itable_init=0,lazy_journal_init=0".to_owned()];
+            step.commands[0].argv.splice(1..1, added);
+        }
+    }
+    let page = html(&dataset, &ALL).replace("<wbr>", "");
+    let asked = dataset.run.plan.cells[0].filesystem.mkfs.join(" ");
+    let given = format!("-E lazy_itable_init=0,lazy_journal_init=0 {asked}");
+    let row = format!("<td>{asked}</td><td>{}</td>", given.trim());
+    assert!(page.contains("mkfs, as run") && page.contains(&row), "{row}");
+}
+
 #[test]
 fn pages_are_sound_and_self_contained() {
     for (name, dataset) in figures::datasets() {
