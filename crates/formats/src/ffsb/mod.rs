@@ -30,6 +30,7 @@ mod workload;
 pub use convert::convert;
 pub use print::{header, print};
 pub use profile::{Ageing, CALLS, Dialect, Filesystem, Group, Op, Profile, ReadSettings, Stats, WriteSettings};
+pub use resolve::Options;
 pub use workload::Placement;
 
 use crate::{
@@ -41,13 +42,6 @@ use lines::{Shape, lines};
 
 /// The largest profile read, bytes; real ones have a few hundred lines.
 pub const MAXIMUM_SIZE: usize = 256 << 10;
-
-/// What the command line or the study adds to a profile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Seconds to run: required by 4.x profiles, and in place of `time` for the others.
-    pub seconds: Option<u64>,
-}
 
 /// Reads a profile.
 ///

@@ -1,11 +1,10 @@
 //! From sections that are spelled out to a [`Profile`], with every rule of FFSB checked.
 
 use super::{
-    Dialect, Options,
     findings::Findings,
     inherit,
     keyword::Part,
-    profile::{Ageing, Filesystem, Group, Profile},
+    profile::{Ageing, Dialect, Filesystem, Group, Profile},
     resolver::{MAXIMUM_BLOCK, MAXIMUM_SECONDS, Resolver},
     sections::{Section, Value},
 };
@@ -15,6 +14,13 @@ use std::{collections::HashMap, time::Duration};
 
 /// FFSB's default for `create_blocksize` and `age_blocksize`.
 const DEFAULT_BLOCK: u64 = 4096;
+
+/// What the command line or the study adds to a profile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Seconds to run: required by 4.x profiles, and in place of `time` for the others.
+    pub seconds: Option<u64>,
+}
 
 /// The profile; whether it is any good is in the findings.
 pub(super) fn resolve(
