@@ -425,10 +425,11 @@ impl<'a, 'm> Making<'a, 'm> {
         self.gauge = None;
         if let Some(whom) = self.mounted {
             match self.ask(whom, last, FLUSH, &encode(&last), FLUSH_LIMIT) {
-                Ok(body) => match decode(&body) {
-                    Ok(StepEnd::Outcome(outcome)) => return Err(Halt::Outcome(outcome)),
-                    _ => {}
-                },
+                Ok(body) => {
+                    if let Ok(StepEnd::Outcome(outcome)) = decode(&body) {
+                        return Err(Halt::Outcome(outcome));
+                    }
+                }
                 Err(Halt::Outcome(Outcome::Hung(_))) => {
                     let limit = format_duration(FLUSH_LIMIT);
                     self.record.warn(format!("what it wrote was not durable {limit} after its end; it was given up"));

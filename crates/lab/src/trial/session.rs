@@ -132,7 +132,6 @@ impl Session {
         let started = Instant::now();
         let ended = watch.over(|| self.step(step, progress, &mut report));
         let duration = started.elapsed();
-        drop(watch);
         self.gauge = gauge;
         if ended.is_ok() && !stop.is_requested() {
             self.after(step);

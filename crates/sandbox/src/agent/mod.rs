@@ -114,7 +114,7 @@ pub fn main(handler: &mut dyn Handler) -> ! {
     if !is_guest() {
         let served = channel::inherited(CHILD_CHANNEL)
             .map_err(|error| format!("this is started by fstone itself, with a channel to it: {error}"))
-            .and_then(|line| converse(handler, line, Hello::of_child(), Settings::default()));
+            .and_then(|line| converse(handler, line, Hello::of_child(), &Settings::default()));
         if let Err(problem) = &served {
             complain(problem);
         }
@@ -135,11 +135,11 @@ fn serve(handler: &mut dyn Handler) -> Result<(), String> {
     complaints.extend(setup::randomness());
     complaints.extend(load(&settings));
     let line = channel::open(&settings.channel).map_err(|error| format!("{}: {error}", settings.channel))?;
-    converse(handler, line, setup::hello(complaints), settings)
+    converse(handler, line, setup::hello(complaints), &settings)
 }
 
 /// Says hello and does jobs until the host wants no more.
-fn converse(handler: &mut dyn Handler, line: Line, hello: Hello, settings: Settings) -> Result<(), String> {
+fn converse(handler: &mut dyn Handler, line: Line, hello: Hello, settings: &Settings) -> Result<(), String> {
     let incoming = line.try_clone().map_err(|error| error.to_string())?;
 
     let writer = Arc::new(Mutex::new(FrameWriter::new(line)));
@@ -153,7 +153,7 @@ fn converse(handler: &mut dyn Handler, line: Line, hello: Hello, settings: Setti
 
     while let Ok((id, kind, body)) = jobs.recv() {
         job.store(u64::from(id), Ordering::Release);
-        let context = Context { writer: Some(&writer), settings: &settings, job: id };
+        let context = Context { writer: Some(&writer), settings, job: id };
         let result = catch_unwind(AssertUnwindSafe(|| handler.run(&kind, &body, &context)));
         drop(body);
         job.store(IDLE, Ordering::Release);

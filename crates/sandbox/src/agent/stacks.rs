@@ -53,7 +53,7 @@ fn processes() -> Vec<PathBuf> {
 
 /// Whether process 1 is another for this process than for the /proc it sees.
 fn in_namespace() -> bool {
-    fs::read_link("/proc/self").is_ok_and(|seen| seen != PathBuf::from(std::process::id().to_string()))
+    fs::read_link("/proc/self").is_ok_and(|seen| seen != Path::new(&std::process::id().to_string()))
 }
 
 fn tasks_of(process: &Path) -> Vec<(bool, String)> {
