@@ -43,9 +43,11 @@ impl Store {
         create_file(path, owner).map_err(create)?;
 
         let sqlite = |cause| OpenError::sqlite(path, cause);
-        let mut connection =
-            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-                .map_err(sqlite)?;
+        let mut connection = Connection::open_with_flags(
+            plain_name(path),
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+        .map_err(sqlite)?;
         configure(&connection).map_err(sqlite)?;
         match schema::migrate(&mut connection).map_err(sqlite)? {
             Kind::Store(version) if version == VERSION => {}
@@ -83,7 +85,7 @@ impl Store {
             let kind = schema::kind(&connection)?;
             Ok((connection, kind))
         };
-        let (connection, kind) = match open(path, OpenFlags::empty()) {
+        let (connection, kind) = match open(&plain_name(path), OpenFlags::empty()) {
             // Even to read, WAL needs its -shm file. Where it cannot be made and there is no log to read, the file
             // cannot change either, and SQLite may take it as it is.
             Err(error) if cannot_make_shm(&error) && !beside(path, "-wal").exists() => {
@@ -176,12 +178,17 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// The name for SQLite of the file that the system has under this one. SQLite gives `:memory:` and names that begin with
+/// `file:` a meaning of their own; an absolute name has none.
+pub(crate) fn plain_name(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| Path::new(".").join(path))
+}
+
 /// `file:PATH?immutable=1` with everything that has a meaning in a URI escaped.
 fn immutable_uri(path: &Path) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut uri = String::from("file://");
-    for byte in absolute.as_os_str().as_bytes() {
+    for byte in plain_name(path).as_os_str().as_bytes() {
         match byte {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(char::from(*byte)),
             other => uri.push_str(&format!("%{other:02X}")),

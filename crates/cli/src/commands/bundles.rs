@@ -48,7 +48,18 @@ pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandR
     let contents = staged.contents().clone();
     let mut store = context.open_store()?;
     let file = arguments.file.display();
-    let text = match staged.import(&mut store, super::now_unix_ns()).or_exit(Exit::LabFailed)? {
+    let imported = match staged.import(&mut store, super::now_unix_ns()) {
+        Err(error @ bundle::ImportError::Differs { .. }) => {
+            let message = format!(
+                "failed to {error}. Nothing was imported. Ask its maker for the digest of the bundle, which is {} here; if \
+                 they agree, import it into another store with --store",
+                contents.digest
+            );
+            return Err(Failure::new(Exit::CannotHere, message));
+        }
+        other => other.or_exit(Exit::LabFailed)?,
+    };
+    let text = match imported {
         Imported::New(run) => format!(
             "{file} is run {run} here: {}, {} trials of {}, digest {}.\n",
             text::line(&contents.title),
@@ -56,11 +67,16 @@ pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandR
             text::line(&contents.host),
             contents.digest
         ),
+        Imported::More { run, added } => format!(
+            "{file} is run {run}, of which an earlier state was here: {added} trials were added, and it has {} now.\n",
+            contents.trials
+        ),
         Imported::Known { run, trials } if trials == contents.trials => {
             format!("{file} is run {run}, which is here already; nothing was imported.\n")
         }
         Imported::Known { run, trials } => format!(
-            "{file} is run {run}, which is here already with {trials} trials; the bundle has {}. Nothing was imported.\n",
+            "{file} is an earlier state of run {run}, which is here already with {trials} trials; the bundle's {} are among \
+             them. Nothing was imported.\n",
             contents.trials
         ),
     };

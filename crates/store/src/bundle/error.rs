@@ -69,4 +69,21 @@ pub enum ImportError {
     /// The store did not take it.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The store could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The store has another run under the same identity.
+    #[error("import the bundle: run {run} here has the same identity and other content: {why}")]
+    Differs {
+        /// Its number.
+        run: u64,
+        /// What differs.
+        why: String,
+    },
+}
+
+impl From<rusqlite::Error> for ImportError {
+    fn from(cause: rusqlite::Error) -> Self {
+        Self::Record(RecordError::Sqlite(cause))
+    }
 }

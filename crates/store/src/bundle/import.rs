@@ -1,27 +1,31 @@
 //! Taking a bundle into a store.
 
 use super::error::ImportError;
+use super::known::{Likeness, Summary};
 use super::read::{Contents, LIMITS, Part, SMALL, visit, visit_archive};
 use crate::{RecordError, Store};
 use fstone_model::{Dataset, Trial};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Trials that are held in memory at once.
 const BATCH: usize = 32;
 
-/// The tables of a run, those that others refer to first. `attempts` are not part of a bundle, and a baseline is its
-/// store's own.
-const TABLES: [&str; 10] =
-    ["cells", "levels", "trials", "superblocks", "warnings", "steps", "figures", "commands", "loads", "operations"];
+/// The tables of a run's plan, those that others refer to first. A baseline is its store's own.
+const PLAN_TABLES: [&str; 2] = ["cells", "levels"];
+
+/// The tables of a run's trials, likewise. `attempts` are not part of a bundle.
+const TRIAL_TABLES: [&str; 8] =
+    ["trials", "superblocks", "warnings", "steps", "figures", "commands", "loads", "operations"];
 
 /// A bundle that was read to its end, found whole, and laid out as it will be in the store: in a database of its own that
 /// has no name and is gone when this is dropped, also when the process is killed.
 #[derive(Debug)]
 pub struct Staged {
     store: Store,
+    run: u64,
     contents: Contents,
 }
 
@@ -30,7 +34,14 @@ pub struct Staged {
 pub enum Imported {
     /// The run is in the store, under this number.
     New(u64),
-    /// It was there before, and nothing was changed.
+    /// An earlier state of the run had been imported before. It has the bundle's trials now.
+    More {
+        /// Its number.
+        run: u64,
+        /// How many trials were added.
+        added: u64,
+    },
+    /// The store has all that is in the bundle, and nothing was changed.
     Known {
         /// Its number.
         run: u64,
@@ -50,8 +61,8 @@ pub fn stage(path: &Path) -> Result<Staged, ImportError> {
 impl Staged {
     fn lay_out(visit: impl FnOnce(&mut Lay<'_>) -> Result<Contents, ImportError>) -> Result<Self, ImportError> {
         let mut store = Store::nameless().map_err(RecordError::Sqlite)?;
-        let (_, contents) = lay_out(&mut store, visit)?;
-        Ok(Self { store, contents })
+        let (run, contents) = lay_out(&mut store, visit)?;
+        Ok(Self { store, run, contents })
     }
 
     /// What is in it.
@@ -61,16 +72,69 @@ impl Staged {
     }
 
     /// Takes the run into a store, in one transaction: all of it is there afterwards, or nothing. It is marked as imported
-    /// at this time. A run that the store has already, by its identity, is left as it is.
+    /// at this time. Of a run that was imported before it ended, only the trials that are missing are added.
     ///
-    /// The transaction only copies rows, so a run that records into the store meanwhile waits for no more than that.
+    /// While the transaction lasts, a run that records into the store waits. It lasts as long as copying the rows takes,
+    /// and, for a run that the store knows, reading both copies to compare them.
     ///
     /// # Errors
-    /// [`ImportError`]; the store is as it was then.
+    /// [`ImportError`]; the store is as it was then. Among others when the store has a run of this identity with other
+    /// content.
     pub fn import(mut self, store: &mut Store, now_unix_ns: u64) -> Result<Imported, ImportError> {
         let now = crate::encode::integer("the time", now_unix_ns)?;
-        let imported = copy(&mut self.store.connection, store.path(), now);
-        imported.map_err(|cause| ImportError::Record(RecordError::Sqlite(cause)))
+        let identity: String =
+            self.store.connection.query_row("SELECT identity FROM main.runs", [], |row| row.get(0))?;
+        let path = crate::open::plain_name(store.path());
+        // A name is bytes here, as it is for the system.
+        let name = ToSqlOutput::Borrowed(ValueRef::Text(path.as_os_str().as_bytes()));
+        self.store.connection.execute("ATTACH DATABASE ? AS store", [name])?;
+        self.store.connection.pragma_update(Some("store"), "synchronous", "FULL")?;
+        let known = |connection: &Connection| -> rusqlite::Result<Vec<(i64, bool)>> {
+            let mut statement = connection
+                .prepare("SELECT run, imported_unix_ns IS NOT NULL FROM store.runs WHERE identity = ? ORDER BY run")?;
+            statement.query_map([&identity], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        if known(&self.store.connection)?.is_empty() {
+            let transaction = self.store.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // Another import may have been faster.
+            if known(&transaction)?.is_empty() {
+                let run = copy(&transaction, now)?;
+                transaction.commit()?;
+                return Ok(Imported::New(run));
+            }
+        }
+        let bundle = Summary::of(self.store.dataset(self.run)?)?;
+        let transaction = self.store.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut refused = None;
+        for (run, imported) in known(&transaction)? {
+            let number = run.cast_unsigned();
+            // By the store's own connection: nobody else writes until this transaction ends.
+            let here = Summary::of(store.dataset(number)?)?;
+            match bundle.beside(&here) {
+                Likeness::Within => return Ok(Imported::Known { run: number, trials: here.trials() }),
+                Likeness::Beyond if imported => {
+                    let added = add(&transaction, run, now)?;
+                    transaction.commit()?;
+                    return Ok(Imported::More { run: number, added });
+                }
+                Likeness::Beyond => {
+                    let why = "the run was recorded here, and the bundle has more of it".to_owned();
+                    refused.get_or_insert(ImportError::Differs { run: number, why });
+                }
+                Likeness::Other(why) => {
+                    refused.get_or_insert(ImportError::Differs { run: number, why });
+                }
+            }
+        }
+        match refused {
+            Some(error) => Err(error),
+            // The run was deleted between the two looks.
+            None => {
+                let run = copy(&transaction, now)?;
+                transaction.commit()?;
+                Ok(Imported::New(run))
+            }
+        }
     }
 }
 
@@ -129,35 +193,42 @@ impl Passage {
     }
 }
 
-/// Copies the one run of a database into the store at `path`, with a number of the store's.
-fn copy(connection: &mut Connection, path: &Path, now: i64) -> rusqlite::Result<Imported> {
-    // A name is bytes here, as it is for the system.
-    let name = ToSqlOutput::Borrowed(ValueRef::Text(path.as_os_str().as_bytes()));
-    connection.execute("ATTACH DATABASE ? AS store", [name])?;
-    connection.pragma_update(Some("store"), "synchronous", "FULL")?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let known = transaction
-        .query_row(
-            "SELECT run, (SELECT count(*) FROM store.trials WHERE trials.run = runs.run) FROM store.runs
-             WHERE identity = (SELECT identity FROM main.runs) ORDER BY run LIMIT 1",
-            [],
-            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)),
-        )
-        .optional()?;
-    if let Some((run, trials)) = known {
-        return Ok(Imported::Known { run: run.cast_unsigned(), trials: trials.cast_unsigned() });
-    }
+/// Copies the one run of a database into the attached store, with a number of the store's.
+fn copy(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<u64> {
     transaction.execute("UPDATE main.runs SET imported_unix_ns = ?", [now])?;
-    let columns = columns(&transaction, "runs")?;
+    let columns = columns(transaction, "runs")?;
     transaction.execute(&format!("INSERT INTO store.runs ({columns}) SELECT {columns} FROM main.runs"), [])?;
     let run = transaction.last_insert_rowid();
-    for table in TABLES {
-        let columns = self::columns(&transaction, table)?;
+    copy_tables(transaction, &PLAN_TABLES, run)?;
+    copy_tables(transaction, &TRIAL_TABLES, run)?;
+    Ok(run.cast_unsigned())
+}
+
+/// Adds to a run of the attached store the trials that only this database has, and its end. Returns how many they are.
+fn add(transaction: &Transaction<'_>, run: i64, now: i64) -> rusqlite::Result<u64> {
+    transaction.execute(
+        "DELETE FROM main.trials WHERE (cell, repetition) IN (SELECT cell, repetition FROM store.trials WHERE run = ?)",
+        [run],
+    )?;
+    let added = transaction.query_row("SELECT count(*) FROM main.trials", [], |row| row.get::<_, i64>(0))?;
+    copy_tables(transaction, &TRIAL_TABLES, run)?;
+    transaction.execute(
+        "UPDATE store.runs SET imported_unix_ns = ?2,
+             finished_unix_ns = nullif(max(ifnull(finished_unix_ns, -1),
+                                           ifnull((SELECT finished_unix_ns FROM main.runs), -1)), -1)
+         WHERE run = ?1",
+        params![run, now],
+    )?;
+    Ok(added.cast_unsigned())
+}
+
+fn copy_tables(transaction: &Transaction<'_>, tables: &[&str], run: i64) -> rusqlite::Result<()> {
+    for table in tables {
+        let columns = columns(transaction, table)?;
         let sql = format!("INSERT INTO store.{table} (run, {columns}) SELECT ?, {columns} FROM main.{table}");
         transaction.execute(&sql, params![run])?;
     }
-    transaction.commit()?;
-    Ok(Imported::New(run.cast_unsigned()))
+    Ok(())
 }
 
 /// The columns of a table but for the run's number. Both databases have the same schema.

@@ -20,6 +20,7 @@ mod error;
 mod export;
 mod files;
 mod import;
+mod known;
 mod read;
 
 pub use error::{BundleError, ExportError, ImportError};

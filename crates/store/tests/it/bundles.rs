@@ -70,6 +70,85 @@ fn a_run_goes_through_a_bundle_unchanged() {
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("part")), "{left:?}");
 }
 
+/// The first trials of [`recorded`]'s run, as they were while it went on.
+fn begun(path: &Path, trials: u32, finished: bool) -> (Store, u64) {
+    let mut store = Store::open(path).expect("a store");
+    let number = store.begin_run(&run()).expect("recorded");
+    for position in 0..trials {
+        store.record_trial(number, &trial(id(position % 4, position / 4), position)).expect("recorded");
+    }
+    if finished {
+        store.finish_run(number, 1_790_000_000_000_000_000).expect("recorded");
+    }
+    (store, number)
+}
+
+#[test]
+fn an_earlier_state_of_a_run_takes_the_trials_it_lacks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let (early, number) = begun(&at("a.db"), 1, false);
+    bundle::export(&early, number, &at("early.fstone")).expect("exported");
+    let (late, number) = begun(&at("b.db"), 4, true);
+    bundle::export(&late, number, &at("late.fstone")).expect("exported");
+
+    let mut store = Store::open(&at("c.db")).expect("a store");
+    assert_eq!(import(&mut store, &at("early.fstone")), Imported::New(1));
+    assert_eq!(import(&mut store, &at("late.fstone")), Imported::More { run: 1, added: 3 });
+    assert_eq!(store.dataset(1).expect("read"), late.dataset(number).expect("read"));
+    assert_eq!(import(&mut store, &at("late.fstone")), Imported::Known { run: 1, trials: 4 });
+    assert_eq!(import(&mut store, &at("early.fstone")), Imported::Known { run: 1, trials: 4 });
+
+    // What was recorded here is nobody else's to go on with.
+    let mut early = early;
+    let error = bundle::stage(&at("late.fstone")).and_then(|staged| staged.import(&mut early, 9)).expect_err("more");
+    assert!(error.to_string().contains("recorded here"), "{error}");
+    assert_eq!(early.runs().expect("read")[0].trials, 1);
+}
+
+#[test]
+fn an_identity_is_no_content() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let (genuine, number) = begun(&at("a.db"), 2, true);
+    bundle::export(&genuine, number, &at("genuine.fstone")).expect("exported");
+    let mut forger = Store::open(&at("b.db")).expect("a store");
+    let forged = forger.begin_run(&run()).expect("recorded");
+    let mut other = trial(id(0, 0), 0);
+    other.duration_ns += 1;
+    forger.record_trial(forged, &other).expect("recorded");
+    bundle::export(&forger, forged, &at("forged.fstone")).expect("exported");
+
+    let mut store = Store::open(&at("c.db")).expect("a store");
+    assert_eq!(import(&mut store, &at("forged.fstone")), Imported::New(1));
+    let error = bundle::stage(&at("genuine.fstone")).and_then(|staged| staged.import(&mut store, 9));
+    let error = error.expect_err("other content");
+    assert!(matches!(error, bundle::ImportError::Differs { run: 1, .. }), "{error}");
+    assert!(error.to_string().contains("repetition 0 of cell 0 differs"), "{error}");
+    assert_eq!(store.runs().expect("read").len(), 1);
+}
+
+/// SQLite has meanings of its own for such names.
+#[test]
+fn a_store_may_have_any_name() {
+    let (directory, store, number) = recorded();
+    let bundle = directory.path().join("run.fstone");
+    bundle::export(&store, number, &bundle).expect("exported");
+    let here = std::env::current_dir().expect("it is there");
+    for name in [":memory:", "file:zz.db?mode=memory"] {
+        let path = Path::new(name);
+        let mut other = Store::open(path).expect("a store");
+        let imported = bundle::stage(&bundle).and_then(|staged| staged.import(&mut other, 9));
+        drop(other);
+        let runs = Store::open_read_only(path).map(|store| store.runs().expect("read").len());
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(here.join(format!("{name}{suffix}")));
+        }
+        assert_eq!(imported.expect("imported"), Imported::New(1), "{name}");
+        assert_eq!(runs.expect("opened"), 1, "{name}");
+    }
+}
+
 #[test]
 fn figures_that_are_no_numbers_go_through_too() {
     let directory = tempfile::tempdir().expect("a directory");
