@@ -8,13 +8,21 @@ use fstone_formats::{
     study::{self, Overrides},
     sysbench::{self, Command},
 };
-use fstone_model::{LoadReport, study::FilesystemType};
+use fstone_model::{LoadReport, mkfs::MkfsOptions, study::FilesystemType};
+
+/// What the studies that inputs are made from ask mkfs for.
+const OPTIONS: MkfsOptions = MkfsOptions {
+    flags: &[],
+    values: &["-E", "-G", "-I", "-O"],
+    settings: &[("-d", &["agcount"])],
+    whole_words: false,
+};
 
 /// Filesystems that studies here may name: some whose mkfs takes a tree, and one whose does not.
 const TYPES: [FilesystemType; 3] = [
-    FilesystemType { name: "ext3", holds_trees: true },
-    FilesystemType { name: "ext4", holds_trees: true },
-    FilesystemType { name: "xfs", holds_trees: false },
+    FilesystemType { name: "ext3", holds_trees: true, mkfs: &OPTIONS },
+    FilesystemType { name: "ext4", holds_trees: true, mkfs: &OPTIONS },
+    FilesystemType { name: "xfs", holds_trees: false, mkfs: &OPTIONS },
 ];
 
 /// Rendering shows the whole text once per finding; beyond this it is the renderer that is tested, slowly.

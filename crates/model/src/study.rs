@@ -4,7 +4,7 @@
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
 use crate::check::checked;
-use crate::{StepKind, Workload, result::TrialId, units};
+use crate::{StepKind, Workload, mkfs::MkfsOptions, result::TrialId, units};
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 
@@ -129,6 +129,8 @@ pub struct FilesystemType {
     pub name: &'static str,
     /// Whether its mkfs can put a tree into the filesystem it makes.
     pub holds_trees: bool,
+    /// The options of its mkfs that a study may use.
+    pub mkfs: &'static MkfsOptions,
 }
 
 /// What a filesystem is made on.

@@ -91,3 +91,20 @@ fn a_study_reaches_no_file_but_those_beside_it() {
         assert!(code == 2 || said.contains("never lets be written") || said.contains("may not"), "{options}: {said}");
     }
 }
+
+#[test]
+fn no_option_of_a_study_runs_a_program() {
+    let bench = Bench::new();
+    for (kind, options) in [
+        ("squashfs", "-p 'x f 644 0 0 id'"),
+        ("squashfs", "-comp zstd -pf pseudo"),
+        ("ext4", "-d tree"),
+        ("btrfs", "--rootdir tree"),
+        ("xfs", "-p prototype"),
+        ("erofs", "--no-such-option=1"),
+    ] {
+        bench.tiny_study(&format!("\"fs\" = {{ type = \"{kind}\", mkfs = \"{options}\" }}"));
+        let (code, _, err) = bench.run(&["run", "./tiny.toml", "--dry-run"]);
+        assert!(code == 2 && err.contains("is not known to be a safe option"), "{options}: {code}: {err}");
+    }
+}

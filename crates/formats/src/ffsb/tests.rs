@@ -12,6 +12,7 @@ use fstone_model::workload::{
 use fstone_model::{
     Histogram, LoadReport,
     load::{CallReport, OperationReport},
+    mkfs::MkfsOptions,
     study::FilesystemType,
 };
 use proptest::prelude::*;
@@ -316,7 +317,7 @@ append_weight=7
         let study = "title = \"One\"\nrepeats = 1\ndevice = { loop = { size = \"1 GiB\" } }\n[factor.filesystem]\n\
                      ext4 = { type = \"ext4\" }\n[[step]]\nload = { ffsb = \"p.ffsb\" }\nshow = [\"transactions per second\"]\n";
         let load = |_: &str| Ok(profile.to_owned());
-        let types = [FilesystemType { name: "ext4", holds_trees: true }];
+        let types = [FilesystemType { name: "ext4", holds_trees: true, mkfs: &MkfsOptions::NONE }];
         study::compile(&Source::new("study.toml", study), &load, &types, &Overrides::default())
             .unwrap_or_else(|wrong| panic!("{wrong}"))
     };

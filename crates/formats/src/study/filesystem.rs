@@ -36,7 +36,8 @@ pub(super) fn filesystem(
     }
     if let Some(mkfs) = &surface.mkfs {
         let Words(words) = &mkfs.value;
-        check_mkfs(&At { span: mkfs.span, value: words }, report);
+        let known = types.iter().find(|known| known.name == spec.kind);
+        check_mkfs(&At { span: mkfs.span, value: words }, known, report);
         spec.mkfs.clone_from(words);
     }
     if let Some(mount) = &surface.mount {
@@ -81,9 +82,11 @@ fn check_tree(path: &At<&String>, kind: &str, types: &[FilesystemType], report: 
     }
 }
 
-/// mkfs gets the device from fstone. A device among its options would be formatted, or written to, all the same.
-fn check_mkfs(words: &At<&Vec<String>>, report: &mut Report) {
-    if let Some(word) = words.value.iter().find(|word| word.contains("/dev/")) {
+/// mkfs gets the device from fstone. A device among its options would be formatted, or written to, all the same; and
+/// some options run commands.
+fn check_mkfs(words: &At<&Vec<String>>, known: Option<&FilesystemType>, report: &mut Report) {
+    let device = words.value.iter().find(|word| word.contains("/dev/"));
+    if let Some(word) = device {
         report.push(
             Diagnostic::error(words.span, format!("`{word}` names a device"))
                 .label("options of mkfs may not name a device")
@@ -95,6 +98,25 @@ fn check_mkfs(words: &At<&Vec<String>>, report: &mut Report) {
             Diagnostic::error(words.span, format!("`{first}` is not an option"))
                 .label("expected options, the first of which starts with `-`")
                 .note("fstone knows the program by the type, and adds the device itself"),
+        );
+        return;
+    }
+    let Some(known) = known.filter(|_| device.is_none()) else { return };
+    if let Some(word) = known.mkfs.unsafe_word(words.value) {
+        let listed = known.mkfs.flags.iter().chain(known.mkfs.values).copied();
+        let mut listed: Vec<&str> = listed.chain(known.mkfs.settings.iter().map(|(option, _)| *option)).collect();
+        listed.sort_unstable();
+        report.push(
+            Diagnostic::error(
+                words.span,
+                format!("`{word}` is not known to be a safe option of {}'s mkfs", known.name),
+            )
+            .label("options that run programs or name files are refused, and so are unknown ones")
+            .note(if listed.is_empty() {
+                "it takes no options".to_owned()
+            } else {
+                format!("there are {}", listed.join(", "))
+            }),
         );
     }
 }

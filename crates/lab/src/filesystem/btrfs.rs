@@ -1,7 +1,7 @@
 //! Btrfs: btrfs-progs.
 
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
-use fstone_model::study::FsckMode;
+use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 /// Btrfs.
 #[derive(Debug)]
@@ -40,6 +40,52 @@ impl Filesystem for Btrfs {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.btrfs", &["-q", "-f"], options, device)
+    }
+
+    /// Not `-r`, which reads a directory into it.
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &[
+                "-f",
+                "-K",
+                "-M",
+                "-q",
+                "-v",
+                "--force",
+                "--mixed",
+                "--nodiscard",
+                "--quiet",
+                "--shrink",
+                "--verbose",
+            ],
+            values: &[
+                "-A",
+                "-b",
+                "-d",
+                "-l",
+                "-L",
+                "-m",
+                "-n",
+                "-O",
+                "-R",
+                "-s",
+                "-U",
+                "--byte-count",
+                "--checksum",
+                "--csum",
+                "--data",
+                "--features",
+                "--label",
+                "--leafsize",
+                "--metadata",
+                "--nodesize",
+                "--runtime-features",
+                "--sectorsize",
+                "--uuid",
+            ],
+            settings: &[],
+            whole_words: false,
+        }
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {

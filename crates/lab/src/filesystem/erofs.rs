@@ -1,7 +1,7 @@
 //! EROFS: erofs-utils. Read-only: it holds what its mkfs put into it.
 
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, parse};
-use fstone_model::study::FsckMode;
+use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 /// EROFS.
 #[derive(Debug)]
@@ -28,6 +28,34 @@ impl Filesystem for Erofs {
     /// Without a tree it is made of the directory that mkfs runs in, which is empty.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         made_of(options, device, ".")
+    }
+
+    /// Not those that name files and devices, such as `--blobdev` and `--compress-hints`.
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["--all-root", "--ignore-mtime", "--preserve-mtime", "--quiet"],
+            values: &[
+                "-C",
+                "-d",
+                "-E",
+                "-L",
+                "-T",
+                "-U",
+                "-x",
+                "-z",
+                "--chunksize",
+                "--exclude-path",
+                "--exclude-regex",
+                "--force-gid",
+                "--force-uid",
+                "--gid-offset",
+                "--max-extent-bytes",
+                "--uid-offset",
+                "--workers",
+            ],
+            settings: &[],
+            whole_words: false,
+        }
     }
 
     fn mkfs_is_exclusive(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
+    mkfs::MkfsOptions,
     study::FsckMode,
 };
 
@@ -29,6 +30,27 @@ impl Filesystem for Exfat {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.exfat", &[], options, device)
+    }
+
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["-f", "-q", "-v", "--full-format", "--pack-bitmap", "--quiet", "--verbose"],
+            values: &[
+                "-b",
+                "-c",
+                "-L",
+                "-n",
+                "-s",
+                "-U",
+                "--boundary-align",
+                "--cluster-size",
+                "--sector-size",
+                "--volume-guid",
+                "--volume-label",
+            ],
+            settings: &[],
+            whole_words: false,
+        }
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

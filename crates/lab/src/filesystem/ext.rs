@@ -3,6 +3,7 @@
 use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
+    mkfs::MkfsOptions,
     study::FsckMode,
 };
 
@@ -74,6 +75,18 @@ impl Filesystem for Ext {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command(self.tools[0], &["-q", "-F"], &without_laziness(options), device)
+    }
+
+    /// Not `-d` and `-l` (read files), `-J device=` and `-z` (write to another).
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["-c", "-D", "-F", "-j", "-K", "-n", "-q", "-v"],
+            values: &[
+                "-b", "-C", "-e", "-E", "-g", "-G", "-i", "-I", "-L", "-m", "-N", "-o", "-O", "-r", "-t", "-T", "-U",
+            ],
+            settings: &[("-J", &["size", "location", "fast_commit_size"])],
+            whole_words: false,
+        }
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {

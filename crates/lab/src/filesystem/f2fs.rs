@@ -3,6 +3,7 @@
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
+    mkfs::MkfsOptions,
     study::FsckMode,
 };
 
@@ -33,6 +34,16 @@ impl Filesystem for F2fs {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.f2fs", &["-q", "-f"], options, device)
+    }
+
+    /// Not `-c`, which writes to other devices.
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["-f", "-i", "-m", "-q", "-r"],
+            values: &["-a", "-C", "-d", "-e", "-E", "-l", "-o", "-O", "-R", "-s", "-t", "-T", "-U", "-w", "-z"],
+            settings: &[],
+            whole_words: false,
+        }
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

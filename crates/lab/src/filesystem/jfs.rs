@@ -3,6 +3,7 @@
 use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
+    mkfs::MkfsOptions,
     study::FsckMode,
 };
 
@@ -29,6 +30,11 @@ impl Filesystem for Jfs {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.jfs", &["-q"], options, device)
+    }
+
+    /// Not `-j` and `-J`, which write to another device.
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions { flags: &["-c", "-O", "-q"], values: &["-L", "-s"], settings: &[], whole_words: false }
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

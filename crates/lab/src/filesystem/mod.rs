@@ -24,6 +24,7 @@ pub use kernel::kernel_has;
 use crate::command::{CommandLine, CommandOutput};
 use fstone_model::{
     metric::Figure,
+    mkfs::MkfsOptions,
     study::{FilesystemSpec, FilesystemType, FsckMode},
 };
 
@@ -71,6 +72,9 @@ pub trait Filesystem: Sync {
     /// The command that makes it on a device. `options` are the study's own and come after those that every study
     /// needs (quiet, no questions). It never asks: there is nobody at its standard input.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine;
+
+    /// The options of its mkfs that a study may use: those that run no program and name no file, device or directory.
+    fn mkfs_options(&self) -> &'static MkfsOptions;
 
     /// Whether its mkfs opens the device exclusively, and so fails where somebody has begun to use it since it was looked
     /// at. Where it does not, the lab holds the device meanwhile.
@@ -163,6 +167,7 @@ pub fn types() -> impl Iterator<Item = FilesystemType> {
     all().iter().map(|filesystem| FilesystemType {
         name: filesystem.kind(),
         holds_trees: filesystem.mkfs_of_tree(&[], "", "").is_some(),
+        mkfs: filesystem.mkfs_options(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! NILFS2: nilfs-tools. It has no check of its own.
 
 use super::{CommandLine, Filesystem, mkfs_command, parse};
-use fstone_model::study::FsckMode;
+use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 /// NILFS2.
 #[derive(Debug)]
@@ -36,6 +36,15 @@ impl Filesystem for Nilfs2 {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.nilfs2", &["-q", "-f"], options, device)
+    }
+
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["-c", "-f", "-K", "-n", "-q", "-v"],
+            values: &["-b", "-B", "-L", "-m", "-O"],
+            settings: &[],
+            whole_words: false,
+        }
     }
 
     fn mkfs_is_exclusive(&self) -> bool {

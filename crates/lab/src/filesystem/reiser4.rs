@@ -1,7 +1,7 @@
 //! Reiser4, which only says why it cannot be measured.
 
 use super::{CommandLine, Filesystem, mkfs_command};
-use fstone_model::study::FsckMode;
+use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 /// Reiser4.
 #[derive(Debug)]
@@ -30,6 +30,10 @@ impl Filesystem for Reiser4 {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.reiser4", &["-f", "-y"], options, device)
+    }
+
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions::NONE
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -3,6 +3,7 @@
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
+    mkfs::MkfsOptions,
     study::FsckMode,
 };
 
@@ -31,6 +32,32 @@ impl Filesystem for Reiserfs {
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         // Twice -f: no question even where it would ask one.
         mkfs_command("mkfs.reiserfs", &["-q", "-f", "-f"], options, device)
+    }
+
+    /// Not `-B` (reads a file) and `-j` (writes to another device).
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["-d", "-f", "-q", "--quiet"],
+            values: &[
+                "-b",
+                "-h",
+                "-l",
+                "-o",
+                "-s",
+                "-t",
+                "-u",
+                "--block-size",
+                "--format",
+                "--hash",
+                "--journal-offset",
+                "--journal-size",
+                "--label",
+                "--transaction-max-size",
+                "--uuid",
+            ],
+            settings: &[],
+            whole_words: false,
+        }
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -1,7 +1,7 @@
 //! SquashFS: squashfs-tools. Read-only: it holds what mksquashfs put into it. It has no check of its own.
 
 use super::{CommandLine, Filesystem};
-use fstone_model::study::FsckMode;
+use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 /// SquashFS.
 #[derive(Debug)]
@@ -28,6 +28,73 @@ impl Filesystem for Squashfs {
     /// Without a tree it is made of the directory that mksquashfs runs in, which is empty.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         made_of(options, device, ".")
+    }
+
+    /// Not `-p` and `-pf`, which run commands, nor those that name files, such as `-sort` and `-recovery-path`.
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &[
+                "-all-root",
+                "-always-use-fragments",
+                "-exports",
+                "-exit-on-error",
+                "-keep-as-directory",
+                "-no-duplicates",
+                "-no-exports",
+                "-no-fragments",
+                "-no-hardlinks",
+                "-no-progress",
+                "-no-recovery",
+                "-no-sparse",
+                "-no-tailends",
+                "-no-xattrs",
+                "-noD",
+                "-noDataCompression",
+                "-noF",
+                "-noFragmentCompression",
+                "-noI",
+                "-noId",
+                "-noIdTableCompression",
+                "-noInodeCompression",
+                "-noX",
+                "-noXattrCompression",
+                "-noappend",
+                "-nopad",
+                "-not-reproducible",
+                "-one-file-system",
+                "-quiet",
+                "-reproducible",
+                "-root-owned",
+                "-tailends",
+                "-xattrs",
+                "-Xhc",
+            ],
+            values: &[
+                "-all-time",
+                "-b",
+                "-comp",
+                "-force-gid",
+                "-force-uid",
+                "-fstime",
+                "-limit",
+                "-mem",
+                "-mkfs-time",
+                "-processors",
+                "-root-gid",
+                "-root-mode",
+                "-root-time",
+                "-root-uid",
+                "-throttle",
+                "-Xalgorithm",
+                "-Xbcj",
+                "-Xcompression-level",
+                "-Xdict-size",
+                "-Xstrategy",
+                "-Xwindow-size",
+            ],
+            settings: &[],
+            whole_words: true,
+        }
     }
 
     fn mkfs_is_exclusive(&self) -> bool {

@@ -53,6 +53,54 @@ fn command_lines_name_the_device_once_and_only_declared_tools() {
     }
 }
 
+/// Options that run commands, read files or write elsewhere, each in the forms its mkfs knows.
+#[test]
+fn options_that_run_programs_or_name_files_are_no_adapters() {
+    for (kind, lines) in [
+        ("ext4", &["-d|tree", "-dtree", "-l|file", "-z|undo", "-J|device=sdb", "-Jsize=4,device=sdb", "-F|sdb"][..]),
+        ("xfs", &["-p|file", "-pfile", "-c|options=file", "-d|name=sdb", "-d|file", "-l|logdev=sdb", "-r|rtdev=sdb"]),
+        ("btrfs", &["-r|tree", "-rtree", "-Kr|tree", "--rootdir|tree", "--rootdir=tree", "--rootd=tree", "-K|sdb"]),
+        ("f2fs", &["-c|sdb", "-csdb"]),
+        ("nilfs2", &["sdb"]),
+        ("jfs", &["-j|sdb", "-J|device=sdb", "-Jjournal_dev"]),
+        ("reiserfs", &["-j|sdb", "--journal-device=sdb", "-B|file", "--badblocks=file"]),
+        ("vfat", &["-l|file", "-m|file", "-C|file"]),
+        ("exfat", &["sdb"]),
+        (
+            "erofs",
+            &["--blobdev=sdb", "--compress-hints=file", "--file-contexts=file", "--tar=f", "--sort=file", "tree"],
+        ),
+        (
+            "squashfs",
+            &[
+                "-p|x f 644 0 0 id",
+                "-pd|x d 755 0 0",
+                "-pf|file",
+                "-action|exclude@true",
+                "-action-file|file",
+                "-sort|file",
+                "-ef|file",
+                "-e|x",
+                "-root-becomes|x",
+                "-recover|file",
+                "-recovery-path|x",
+                "-tar",
+                "-cpiostyle",
+                "-info|x",
+                "-comp|-p|x f 644 0 0 id",
+                "-bad",
+                "-Xhc=1",
+            ],
+        ),
+    ] {
+        let filesystem = find(kind).expect("known");
+        for line in lines {
+            let words: Vec<String> = line.split('|').map(str::to_owned).collect();
+            assert!(filesystem.mkfs_options().unsafe_word(&words).is_some(), "{kind}: {line}");
+        }
+    }
+}
+
 /// The example in ARCHITECTURE.md is the adapter as it is.
 #[test]
 fn the_documented_adapter_is_a_real_one() {

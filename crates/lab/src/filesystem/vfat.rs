@@ -3,6 +3,7 @@
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
+    mkfs::MkfsOptions,
     study::FsckMode,
 };
 
@@ -35,6 +36,32 @@ impl Filesystem for Vfat {
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         // -I: a whole device, not a partition.
         mkfs_command("mkfs.vfat", &["-I"], options, device)
+    }
+
+    /// Not `-l` and `-m` (read files) and `-C` (makes one).
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["-a", "-A", "-c", "-I", "-v", "--invariant"],
+            values: &[
+                "-b",
+                "-D",
+                "-f",
+                "-F",
+                "-h",
+                "-i",
+                "-M",
+                "-n",
+                "-r",
+                "-R",
+                "-s",
+                "-S",
+                "--codepage",
+                "--offset",
+                "--variant",
+            ],
+            settings: &[],
+            whole_words: false,
+        }
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

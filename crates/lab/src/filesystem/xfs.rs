@@ -1,7 +1,7 @@
 //! XFS: xfsprogs.
 
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command};
-use fstone_model::study::FsckMode;
+use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 /// XFS.
 #[derive(Debug)]
@@ -31,6 +31,42 @@ impl Filesystem for Xfs {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.xfs", &["-q", "-f"], options, device)
+    }
+
+    /// Not `-c` and `-p` (read files), nor `name=`, `logdev=` and `rtdev=` (write to others).
+    fn mkfs_options(&self) -> &'static MkfsOptions {
+        &MkfsOptions {
+            flags: &["-f", "-K", "-q"],
+            values: &["-b", "-i", "-L", "-m", "-n", "-s"],
+            settings: &[
+                (
+                    "-d",
+                    &[
+                        "agcount",
+                        "agsize",
+                        "size",
+                        "sunit",
+                        "swidth",
+                        "su",
+                        "sw",
+                        "noalign",
+                        "sectsize",
+                        "rtinherit",
+                        "projinherit",
+                        "extszinherit",
+                        "cowextsize",
+                        "daxinherit",
+                        "concurrency",
+                    ],
+                ),
+                (
+                    "-l",
+                    &["agnum", "internal", "size", "version", "sunit", "su", "sectsize", "lazy-count", "concurrency"],
+                ),
+                ("-r", &["extsize", "size", "noalign", "rgcount", "rgsize", "concurrency"]),
+            ],
+            whole_words: false,
+        }
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

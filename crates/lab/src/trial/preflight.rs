@@ -78,7 +78,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             Obstacle::skipped("mount", "making and mounting filesystems needs root").with_cure("run it with sudo"),
         );
     }
-    names_another_device(cell)
+    reaches_further(cell, filesystem)
         .or_else(|| missing_tool(filesystem, machine))
         .or_else(|| too_small(cell, filesystem))
         .or_else(|| {
@@ -93,8 +93,8 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
 }
 
 /// mkfs and mount get the scratch device from us; a study's options that name any other path (an external journal or
-/// log, a second device of a btrfs) would have something written that nobody allowed.
-fn names_another_device(cell: &Cell) -> Option<Obstacle> {
+/// log, a second device of a btrfs) would have something written that nobody allowed. Options of mkfs that the adapter does not list may run programs.
+fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle> {
     let refused = |step: &str, option: &str| Obstacle {
         step: step.to_owned(),
         words: format!(
@@ -108,11 +108,21 @@ fn names_another_device(cell: &Cell) -> Option<Obstacle> {
     if let Some(word) = of_mkfs {
         return Some(refused("mkfs", word));
     }
+    if let Some(word) = filesystem.mkfs_options().unsafe_word(&cell.filesystem.mkfs) {
+        return Some(Obstacle {
+            step: "mkfs".to_owned(),
+            words: format!("{word:?} is no option of {} that fstone knows to be safe", filesystem.tools()[0]),
+            cure: Some("leave it out; options that run programs or name files are never used".to_owned()),
+            refused: true,
+        });
+    }
     MountOptions::parse(&cell.filesystem.mount).filesystem.iter().find_map(|option| match option {
         MountOption::Value(name, value) => {
             let elsewhere = value.contains('/') || tagged(value);
-            let device =
-                matches!(name.as_str(), "device" | "logdev" | "rtdev" | "journal_path" | "journal_dev" | "source");
+            let device = matches!(
+                name.as_str(),
+                "device" | "jdev" | "logdev" | "rtdev" | "journal_path" | "journal_dev" | "source"
+            );
             // A subvolume's path is inside the filesystem.
             (device || elsewhere && name != "subvol").then(|| refused("mount", &format!("{name}={value}")))
         }
@@ -151,11 +161,12 @@ mod tests {
 
     #[test]
     fn options_that_lead_to_another_device_are_refused() {
-        let refused = |mkfs: &[&str], mount: &str| {
-            let mut cell = testing::cell(0, "ext4", mount, &[]);
+        let refused_by = |kind: &str, mkfs: &[&str], mount: &str| {
+            let mut cell = testing::cell(0, kind, mount, &[]);
             cell.filesystem.mkfs = mkfs.iter().map(|word| (*word).to_owned()).collect();
             preflight(&cell, &Machine::fake()).is_some_and(|obstacle| obstacle.refused)
         };
+        let refused = |mkfs: &[&str], mount: &str| refused_by("ext4", mkfs, mount);
         for mkfs in [
             &["/dev/sdb"][..],
             &["-f", "-d", "single", "../../dev/sdb"],
@@ -168,18 +179,33 @@ mod tests {
         ] {
             assert!(refused(mkfs, ""), "{mkfs:?}");
         }
-        for mount in
-            ["logdev=/dev/sdb", "noatime,device=/dev/sdb", "journal_path=/dev/sdb", "journal_dev=0x811", "source=x"]
-        {
+        for mount in [
+            "logdev=/dev/sdb",
+            "noatime,device=/dev/sdb",
+            "journal_path=/dev/sdb",
+            "journal_dev=0x811",
+            "source=x",
+            "jdev=x",
+        ] {
             assert!(refused(&[], mount), "{mount}");
         }
-        for (mkfs, mount) in [
-            (&["-I", "256", "-O", "uninit_bg,flex_bg", "-G", "64"][..], "data=writeback,nomballoc,nodelalloc"),
-            (&["-l", "lazy-count=1,size=64m", "-d", "agcount=16"], "logbufs=8,noatime"),
-            (&["-m", "single"], "subvol=/a,compress=zstd:3"),
+        for (kind, mkfs, mount) in [
+            ("ext4", &["-I", "256", "-O", "uninit_bg,flex_bg", "-G", "64"][..], "data=writeback,nomballoc,nodelalloc"),
+            ("xfs", &["-l", "lazy-count=1,size=64m", "-d", "agcount=16"], "logbufs=8,noatime"),
+            ("btrfs", &["-m", "single"], "subvol=/a,compress=zstd:3"),
         ] {
-            assert!(!refused(mkfs, mount), "{mkfs:?} {mount}");
+            assert!(!refused_by(kind, mkfs, mount), "{mkfs:?} {mount}");
         }
+    }
+
+    #[test]
+    fn options_that_run_programs_are_refused() {
+        let mut cell = testing::cell(0, "squashfs", "ro", &[]);
+        cell.filesystem.mkfs = vec!["-p".to_owned(), "x f 644 0 0 id".to_owned()];
+        let obstacle = preflight(&cell, &Machine::fake()).expect("it would run id");
+        assert!(obstacle.refused && obstacle.words.contains("\"-p\" is no option of mksquashfs"), "{}", obstacle.words);
+        cell.filesystem.mkfs = vec!["-comp".to_owned(), "zstd".to_owned()];
+        assert_eq!(preflight(&cell, &Machine::fake()).filter(|obstacle| obstacle.refused), None);
     }
 
     #[test]
