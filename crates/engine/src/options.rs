@@ -56,9 +56,11 @@ pub enum Ownership {
     Marked,
     /// The user's, who said that what is in the way of the fileset may go. The directory carries the mark from then on.
     Overwrite,
-    /// The load's own, made for it alone; or the load's format has a rule of its own, as FFSB and sysbench have. No mark is
-    /// looked for or left.
+    /// The load's own, made for it alone. No mark is looked for or left.
     Own,
+    /// As the load's format has it, which has a rule of its own, as FFSB and sysbench have. No mark is looked for or left,
+    /// directories may be anywhere, and links are followed. All others stay below the load's directory.
+    AsWritten,
 }
 
 /// How a load is run.

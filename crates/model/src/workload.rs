@@ -79,6 +79,15 @@ impl Fileset {
             && prefixes(self).iter().any(|one| prefixes(other).iter().any(|other| meet(one, other)))
     }
 
+    /// Whether it is below the load's directory, and what it makes is below its own: the rule for all but the drop-ins.
+    #[must_use]
+    pub fn stays_below(&self) -> bool {
+        let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
+        let names = [&self.naming.file_prefix, &self.naming.directory_prefix];
+        (self.directory.is_empty() || self.directory.split('/').all(plain))
+            && !names.iter().any(|name| name.contains('/'))
+    }
+
     /// Where [`Operation::Metadata`] works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
     /// `fs1/meta`), or in it when the fileset's is the load's directory itself.
     #[must_use]

@@ -36,7 +36,7 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
     let workload = profile.workload(Placement::AsWritten);
     terminal::print(&ffsb::header(&profile));
     // As FFSB: what is in its directories by its names goes. Locations are absolute, or relative to where we are, as FFSB takes them.
-    let report = load::run(&workload, Path::new("."), arguments.seed, true, Ownership::Own)?;
+    let report = load::run(&workload, Path::new("."), arguments.seed, true, Ownership::AsWritten)?;
     terminal::print(&ffsb::print(&profile, &report));
     Ok(load::exit_of(&report))
 }

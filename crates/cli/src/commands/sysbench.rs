@@ -32,7 +32,7 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
     let seed = *fileio.seed.get_or_insert_with(fresh_seed);
     let lines = IntervalLines { fileio: &fileio };
     // As sysbench: its files are its own, whoever made them.
-    let ownership = Ownership::Own;
+    let ownership = Ownership::AsWritten;
     let options = RunOptions { seed, cancel: &cancel, observer: &lines, measure_null: false, ownership };
     match fileio.command {
         Command::Prepare => {

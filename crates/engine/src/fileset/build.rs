@@ -1,15 +1,16 @@
 //! Making and checking the real files of a fileset.
 
+use super::beneath::{Elsewhere, leads_elsewhere, open_below};
 use super::claim::{Refusal, claim};
 use super::{Files, Layout, PathBuffer, Sizes};
 use crate::data::{Depot, Destination};
 use crate::error::{LoadError, cure};
 use crate::io::kernel;
-use crate::options::{Progress, RunOptions};
+use crate::options::{Ownership, Progress, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -91,23 +92,32 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
     if !site.real {
         return builder.pretend(files);
     }
-    builder.create_directory(&builder.root)?;
-    files.directory = Some(builder.open_directory(&builder.root)?);
+    if site.options.ownership != Ownership::AsWritten && !files.spec.stays_below() {
+        let what = format!("has fileset {:?} in {:?}, out of the load's directory", builder.name, files.spec.directory);
+        return Err(LoadError::Unsupported { what });
+    }
+    files.directory = Some(builder.open_directory(&files.spec.directory)?);
+    let mut metadata = None;
     if site.metadata {
-        let path = site.directory.join(files.spec.metadata_directory());
-        builder.create_directory(&path)?;
+        let name = files.spec.metadata_directory();
+        let path = site.directory.join(&name);
+        metadata = Some(builder.open_directory(&name)?);
         builder.claim(&path, files)?;
         remove_ours(&path, &files.layout).map_err(|(path, error)| builder.failed("unlink", path, &error))?;
-        files.metadata = Some(builder.open_directory(&path)?);
     }
+    files.metadata = metadata;
     let existing = files.spec.existing;
     // Files that are only read may be anybody's.
     if existing != Existing::Require || site.changes {
         builder.claim(&builder.root, files)?;
     }
     match existing {
+        Existing::Require if site.changes => {
+            builder.stays_below(files, true)?;
+            builder.require(files)
+        }
         Existing::Require => builder.require(files),
-        Existing::Reuse if builder.adopt(files)? => Ok(()),
+        Existing::Reuse if builder.stays_below(files, false)? && builder.adopt(files)? => Ok(()),
         Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
     }
 }
@@ -158,14 +168,36 @@ impl Builder<'_> {
         LoadError::Setup { fileset: self.name.clone(), call, path, errno, cure: cure(errno) }
     }
 
-    fn create_directory(&self, path: &Path) -> Result<(), LoadError> {
-        std::fs::create_dir_all(path).map_err(|error| self.failed("mkdir", path.to_owned(), &error))
+    /// Opens a directory of the fileset, and makes what is missing of it.
+    fn open_directory(&self, name: &str) -> Result<OwnedFd, LoadError> {
+        let path = self.site.directory.join(name);
+        let (base, below) = match self.site.options.ownership {
+            Ownership::AsWritten => (&*path, ""),
+            _ => (self.site.directory, name),
+        };
+        std::fs::create_dir_all(base).map_err(|error| self.failed("mkdir", base.to_owned(), &error))?;
+        open_below(base, below).map_err(|errno| self.failed("open", path, &errno.into()))
     }
 
-    fn open_directory(&self, path: &Path) -> Result<OwnedFd, LoadError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::open(path, flags, Mode::empty())
-            .map_err(|errno| self.failed("open", path.to_owned(), &errno.into()))
+    /// Whether what is there may be written: no name of the fileset's leads elsewhere. A file with other names is an
+    /// error only where it is `required`: otherwise it makes room for a new one.
+    fn stays_below(&self, files: &Files, required: bool) -> Result<bool, LoadError> {
+        if self.site.options.ownership == Ownership::AsWritten {
+            return Ok(true);
+        }
+        let found = leads_elsewhere(&self.root, &files.layout)
+            .map_err(|error| self.failed("read", self.root.clone(), &error))?;
+        let refused = |path, problem: &str| {
+            Err(LoadError::NotPrepared { fileset: self.name.clone(), path, problem: problem.to_owned() })
+        };
+        match found {
+            None => Ok(true),
+            Some((path, Elsewhere::Link)) => refused(path, "is a symbolic link, and would be written through"),
+            Some((path, Elsewhere::OtherNames)) if required => {
+                refused(path, "has other names (hard links), under which it would be changed as well")
+            }
+            Some((_, Elsewhere::OtherNames)) => Ok(false),
+        }
     }
 
     fn sizes(&self) -> Random {
@@ -256,7 +288,7 @@ impl Builder<'_> {
         path: &PathBuffer,
         source: &mut crate::data::Source<'_>,
     ) -> Result<(), LoadError> {
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW;
         let fd =
             kernel::open(files.directory(), path.as_c(), flags).map_err(|errno| self.refused("open", path, errno))?;
         let block = match files.spec.build_block_bytes {

@@ -3,6 +3,7 @@
 //! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its [`path`];
 //! [`size`] draws sizes; [`build`] makes and checks the real files, in a directory that a `claim` was laid to.
 
+mod beneath;
 pub(crate) mod build;
 mod claim;
 mod growing;

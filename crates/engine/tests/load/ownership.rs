@@ -71,3 +71,53 @@ fn directories_beside_are_asked_for_too() {
     assert!(refused.to_string().contains("dir3"), "{refused}");
     assert!(directory.path().join("meta/dir3").is_dir());
 }
+
+/// A directory that came from somebody else, mark and all, has links in it. Nothing is written through them.
+#[test]
+fn no_link_leads_a_load_out_of_its_directory() {
+    let place = on_disk();
+    let victim = place.path().join("victim");
+    let away = place.path().join("away");
+    std::fs::create_dir(&away).expect("writable");
+    let mut load = stats();
+    load.phases[0].groups[0].actions = mix(&[(1, action(Operation::Write(whole())))]);
+    for existing in [Existing::Reuse, Existing::Require] {
+        for ownership in [Ownership::Own, Ownership::Marked] {
+            load.filesets[0].existing = existing;
+            let directory = on_disk();
+            run_as(&stats(), directory.path(), Ownership::Marked).expect("it is empty");
+            let file = directory.path().join("file3");
+            let replaced = |link: &dyn Fn() -> std::io::Result<()>| {
+                std::fs::write(&victim, vec![7; 4096]).expect("writable");
+                std::fs::remove_file(&file).expect("it is there");
+                link().expect("linked");
+            };
+            replaced(&|| std::os::unix::fs::symlink(&victim, &file));
+            let refused = run_as(&load, directory.path(), ownership).expect_err("it is a link");
+            assert!(refused.to_string().contains("is a symbolic link"), "{refused}");
+            assert_eq!(std::fs::read(&victim).expect("it is there"), vec![7; 4096]);
+
+            replaced(&|| std::fs::hard_link(&victim, &file));
+            let outcome = run_as(&load, directory.path(), ownership);
+            assert_eq!(outcome.is_ok(), existing == Existing::Reuse, "{outcome:?}");
+            assert_eq!(std::fs::read(&victim).expect("it is there"), vec![7; 4096]);
+        }
+        for outside in [away.to_str().expect("plain"), "data/../../away", "..", "/"] {
+            let mut outside =
+                Workload { filesets: vec![Fileset { directory: outside.into(), ..fileset(3, 4096) }], ..stats() };
+            outside.filesets[0].existing = existing;
+            let refused = run_as(&outside, place.path(), Ownership::Own).expect_err("it is elsewhere");
+            assert!(refused.to_string().contains("out of the load's directory"), "{refused}");
+            assert_eq!(std::fs::read_dir(&away).expect("it is there").count(), 0);
+        }
+        // The fileset's own directory is a link.
+        let directory = on_disk();
+        std::os::unix::fs::symlink(&away, directory.path().join("data")).expect("linked");
+        let mut below = load.clone();
+        below.filesets[0].directory = "data".into();
+        for ownership in [Ownership::Own, Ownership::Marked, Ownership::Overwrite] {
+            assert!(run_as(&below, directory.path(), ownership).is_err());
+            assert_eq!(std::fs::read_dir(&away).expect("it is there").count(), 0);
+        }
+    }
+}
