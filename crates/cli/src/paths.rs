@@ -43,6 +43,11 @@ pub(crate) fn default_logs() -> PathBuf {
     base("XDG_STATE_HOME", ".local/state")
 }
 
+/// Notes of the runs that this user began.
+pub(crate) fn default_begun() -> PathBuf {
+    default_logs().join("begun")
+}
+
 /// What can be made again.
 pub(crate) fn default_cache() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache")

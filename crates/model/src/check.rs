@@ -5,7 +5,7 @@
 //! by those who make them, and have to agree with themselves when they come in.
 
 use crate::result::TrialId;
-use crate::{Dataset, LoadReport, Plan, Trial, dataset::Run};
+use crate::{Dataset, LoadReport, Plan, Step, Trial, dataset::Run, study::StepAction};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -52,9 +52,26 @@ impl Check for Plan {
                 && cell.levels.iter().zip(&self.factors).all(|(level, factor)| (*level as usize) < factor.levels.len());
             require(known, || format!("cell {position} does not have a level for each factor"))?;
             distinct("step", cell.steps.iter().map(|step| step.name.as_str()))?;
+            cell.steps.iter().try_for_each(stays_below)?;
         }
         let baseline = self.baseline.is_none_or(|cell| (cell as usize) < self.cells.len());
         require(baseline, || "its baseline is none of its cells".to_owned())
+    }
+}
+
+/// What a study file may not say a stored plan may not either: a step writes nothing outside its filesystem.
+fn stays_below(step: &Step) -> Result<(), Invalid> {
+    match &step.action {
+        StepAction::Load(load) => load.filesets.iter().try_for_each(|fileset| {
+            require(fileset.stays_below(), || {
+                format!("fileset {:?} of step {:?} is not below the load's directory", fileset.name, step.name)
+            })
+        }),
+        StepAction::CopyIn { target, .. } => {
+            let below = !target.starts_with('/') && !target.split('/').any(|part| part == "..");
+            require(below, || format!("step {:?} copies to {target:?}, which is not below its filesystem", step.name))
+        }
+        _ => Ok(()),
     }
 }
 

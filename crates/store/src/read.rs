@@ -7,6 +7,7 @@ use fstone_model::metric::Figure;
 use fstone_model::outcome::{Outcome, Reason};
 use fstone_model::result::{CommandRecord, Effective, StepResult, Trial, TrialId};
 use rusqlite::{Connection, OptionalExtension, Row};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// One run, as a list shows it.
@@ -103,6 +104,21 @@ impl Store {
     /// [`ReadError`].
     pub fn dataset(&self, run: u64) -> Result<Dataset, ReadError> {
         self.read(run, Loads::Read)
+    }
+
+    /// The SHA-256 of a run's identity and plan, as they are in the store: another plan, or that of another run, has another.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn plan_digest(&self, run: u64) -> Result<String, ReadError> {
+        let text: Option<String> = self
+            .connection
+            .query_row("SELECT identity || char(10) || plan FROM runs WHERE run = ?", [run.cast_signed()], |row| {
+                row.get(0)
+            })
+            .optional()?;
+        let hexadecimal = |text: String| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        text.map(hexadecimal).ok_or(ReadError::NoSuchRun { run })
     }
 
     /// [`Store::dataset`] without the load engine's reports (`load` is `None` in every step): what a table, a comparison

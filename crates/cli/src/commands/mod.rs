@@ -11,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod load;
+mod reaches;
 pub(crate) mod report;
 pub(crate) mod rerun;
 pub(crate) mod run;

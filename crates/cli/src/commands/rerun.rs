@@ -7,6 +7,7 @@
 use super::{
     Context,
     compare::{open, without_loads},
+    reaches::{listed, named_place},
     run::{self, carry_out},
     sacrifice,
 };
@@ -22,15 +23,10 @@ use fstone_analysis::{
     Analysis,
     runs::{CompareOptions, RunComparison, mismatches},
 };
-use fstone_model::{
-    Dataset, Plan,
-    study::{DeviceSpec, KernelSpec, StepAction},
-    text, units,
-};
+use fstone_model::{Dataset, Plan, text, units};
 use fstone_report::compare;
 use fstone_store::bundle;
 use std::{
-    collections::HashSet,
     io::{BufRead, Read, stdin},
     time::Duration,
 };
@@ -122,49 +118,13 @@ fn options(recorded: &Dataset, arguments: &RerunArguments) -> Result<RunArgument
 
 /// A block device or directory that the bundle names is another machine's.
 fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
-    let named = plan.cells.iter().find_map(|cell| match &cell.device {
-        DeviceSpec::Block { path }
-        | DeviceSpec::Directory { path: Some(path) }
-        | DeviceSpec::Loop { directory: Some(path), .. } => Some(path),
-        _ => None,
-    });
-    match named.filter(|_| arguments.device.is_none()) {
+    match named_place(plan).filter(|_| arguments.device.is_none()) {
         Some(path) => Err(Failure::new(
             Exit::CannotHere,
             format!("the bundle's study works on {path:?} of its own machine; say where to work here with --device"),
         )),
         None => Ok(()),
     }
-}
-
-/// What a study would run and read of this machine, with all rights of whoever repeats it, each once: commands, kernels
-/// that are files, trees that an mkfs takes in, and paths that are copied.
-fn reaches(plan: &Plan) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for cell in &plan.cells {
-        let kernel = match &cell.kernel {
-            KernelSpec::Uml(which) | KernelSpec::Qemu(which) if which.contains('/') => Some(which),
-            _ => None,
-        };
-        found.extend(kernel.map(|path| format!("boots the kernel {path}")));
-        found.extend(cell.filesystem.tree.as_ref().map(|path| format!("reads the directory {path}")));
-        found.extend(cell.steps.iter().filter_map(|step| match &step.action {
-            StepAction::Command { argv, .. } => Some(format!("runs {}", argv.join(" "))),
-            StepAction::CopyIn { source, .. } => Some(format!("reads {source}")),
-            StepAction::Load(load) => load.callout.as_ref().map(|callout| format!("runs {callout}")),
-            _ => None,
-        }));
-    }
-    let mut seen = HashSet::new();
-    found.retain(|one| seen.insert(one.clone()));
-    found
-}
-
-/// The same for a person, when there is something.
-fn listed(plan: &Plan) -> Option<String> {
-    let reaches: Vec<String> = reaches(plan).iter().map(|one| format!("  {}", text::line(one))).collect();
-    (!reaches.is_empty())
-        .then(|| format!("The bundle's study runs programs or reads files of this machine:\n{}", reaches.join("\n")))
 }
 
 /// Refuses what a bundle would run and read, unless the user permits it: on the command line, or asked at the terminal.

@@ -1,6 +1,6 @@
 //! `fstone run`: study → plan → trials → store → report.
 
-use super::{Context, cancel_on_signals, fresh_identity, fresh_seed, now_unix_ns, repeats, report, sacrifice};
+use super::{Context, cancel_on_signals, fresh_identity, fresh_seed, now_unix_ns, reaches, repeats, report, sacrifice};
 use crate::{
     args::RunArguments,
     documents,
@@ -196,6 +196,7 @@ pub(super) fn carry_out(
         plan,
     };
     let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
+    reaches::note_begun(&store, id, &run.plan)?;
     let begun = Dataset { run: Run { id, ..run }, trials: Vec::new() };
     trials(context, arguments, &mut store, &begun, expected, None, &cancel)
 }
@@ -215,6 +216,7 @@ fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandRe
         ));
     };
     let dataset = store.dataset(last.id).or_exit(Exit::LabFailed)?;
+    reaches::refuse_foreign(context, &store, last.id, &dataset.run.plan)?;
     let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan)?);
     // Figures of two machines in one table would compare the machines.
     let changed: Vec<String> = [
@@ -288,6 +290,7 @@ fn trials(
     let interrupted = matches!(end, RunEnd::Cancelled);
     if !interrupted {
         store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
+        reaches::forget_begun(store, id);
     }
     let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
     let page = show(context, arguments, store, &dataset)?;

@@ -1,6 +1,8 @@
 //! Runs that come from elsewhere: recognised, marked, never resumed, and asked about before they reach this machine.
 
 use crate::support::{Bench, interrupt, is_root};
+use fstone_model::{Plan, Step, study::StepAction};
+use fstone_store::Store;
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -65,6 +67,65 @@ fn an_imported_run_is_never_resumed() {
     other.succeed(&["import", "run.fstone"]);
     let (code, _, err) = other.run(&["run", "./tiny.toml", "--resume"]);
     assert!(code == 2 && err.contains("no unfinished run"), "{code}: {err}");
+}
+
+/// A store that was handed over, or a plan that was changed in one's own, may say anything.
+#[test]
+fn a_plan_that_this_user_did_not_begin_runs_nothing() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
+    let recorded = Store::open_read_only(&bench.store()).expect("whole").dataset(1).expect("readable");
+    let witness = bench.path("it-ran");
+    let begin = |change: &dyn Fn(&mut Plan)| {
+        let mut run = recorded.run.clone();
+        run.finished_unix_ns = None;
+        change(&mut run.plan);
+        Store::open(&bench.store()).expect("it is there").begin_run(&run)
+    };
+    begin(&|plan| {
+        let argv = vec![format!("touch {}", witness.display())];
+        let action = StepAction::Command { argv, shell: true, success: vec![0] };
+        let step = Step { name: "told".into(), action, ..plan.cells[0].steps[0].clone() };
+        plan.cells[0].steps.insert(0, step);
+    })
+    .expect("recorded");
+    let (code, _, err) = bench.run(&["run", "./tiny.toml", "--resume", "--changed-machine"]);
+    assert!(code == 3 && err.contains("was not begun by this user") && err.contains("runs touch "), "{code}: {err}");
+    assert!(!witness.exists());
+    // And what no study file may say no store can hold.
+    let refused = begin(&|plan| {
+        for step in &mut plan.cells[0].steps {
+            if let StepAction::Load(load) = &mut step.action {
+                std::sync::Arc::make_mut(load).filesets[0].directory = bench.path("victim").display().to_string();
+            }
+        }
+    });
+    let refused = format!("{:?}", refused.expect_err("it is elsewhere"));
+    assert!(refused.contains("not below the load's directory"), "{refused}");
+}
+
+#[test]
+fn a_run_with_commands_that_this_user_began_is_resumed() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    let study = fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    let command = "[[step]]\ncommand = [\"true\"]\nshow = [\"time\"]\n[[step]]\nfsck";
+    bench.write("tiny.toml", &study.replace("[[step]]\nfsck", command));
+    let state = bench.path("state");
+    let start = |arguments: &[&str]| bench.command(arguments).env("XDG_STATE_HOME", &state).spawn().expect("started");
+    let mut child = start(&["run", "./tiny.toml", "--device", "directory", "--repeats", "3"]);
+    let begun = || bench.run(&["list", "runs"]).1.contains("1 ");
+    while !begun() && child.try_wait().expect("a child").is_none() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    interrupt(&child);
+    assert_eq!(child.wait().expect("it ended").code(), Some(130));
+    let notes = state.join("fstone/begun");
+    assert_eq!(fs::read_dir(&notes).expect("noted").count(), 1);
+    let output = start(&["run", "./tiny.toml", "--resume"]).wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read_dir(&notes).expect("noted").count(), 0, "a run that has ended is forgotten");
 }
 
 #[test]

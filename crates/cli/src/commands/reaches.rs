@@ -1,0 +1,107 @@
+//! What a plan would run, read and write of this machine, with all rights of whoever carries it out.
+
+use super::Context;
+use crate::{
+    exit::Exit,
+    paths,
+    terminal::{self, Failure, OrExit},
+};
+use fstone_model::{
+    Plan,
+    study::{DeviceSpec, KernelSpec, StepAction},
+    text,
+};
+use fstone_store::{Owner, Store, create_file};
+use std::{collections::HashSet, path::PathBuf};
+
+/// What a study would run and read of this machine, with all rights of whoever repeats it, each once: commands, kernels
+/// that are files, trees that an mkfs takes in, and paths that are copied.
+fn reaches(plan: &Plan) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for cell in &plan.cells {
+        let kernel = match &cell.kernel {
+            KernelSpec::Uml(which) | KernelSpec::Qemu(which) if which.contains('/') => Some(which),
+            _ => None,
+        };
+        found.extend(kernel.map(|path| format!("boots the kernel {path}")));
+        found.extend(cell.filesystem.tree.as_ref().map(|path| format!("reads the directory {path}")));
+        found.extend(cell.steps.iter().filter_map(|step| match &step.action {
+            StepAction::Command { argv, .. } => Some(format!("runs {}", argv.join(" "))),
+            StepAction::CopyIn { source, .. } => Some(format!("reads {source}")),
+            StepAction::Load(load) => load.callout.as_ref().map(|callout| format!("runs {callout}")),
+            _ => None,
+        }));
+    }
+    let mut seen = HashSet::new();
+    found.retain(|one| seen.insert(one.clone()));
+    found
+}
+
+/// The same for a person, when there is something.
+pub(super) fn listed(plan: &Plan) -> Option<String> {
+    let reaches: Vec<String> = reaches(plan).iter().map(|one| format!("  {}", text::line(one))).collect();
+    (!reaches.is_empty())
+        .then(|| format!("The bundle's study runs programs or reads files of this machine:\n{}", reaches.join("\n")))
+}
+
+/// A device or directory that a plan names itself.
+pub(super) fn named_place(plan: &Plan) -> Option<&str> {
+    plan.cells.iter().find_map(|cell| match &cell.device {
+        DeviceSpec::Block { path }
+        | DeviceSpec::Directory { path: Some(path) }
+        | DeviceSpec::Loop { directory: Some(path), .. } => Some(path.as_str()),
+        _ => None,
+    })
+}
+
+fn all(plan: &Plan) -> Vec<String> {
+    let mut all = reaches(plan);
+    all.extend(named_place(plan).map(|path| format!("works on {path}")));
+    all
+}
+
+/// Where it is noted that this user began a run: by the digest of its identity and plan, outside the store, so that a
+/// store that comes from somebody else cannot bring the note with it.
+fn note(store: &Store, run: u64) -> Result<PathBuf, Failure> {
+    Ok(paths::default_begun().join(store.plan_digest(run).or_exit(Exit::LabFailed)?))
+}
+
+/// Notes that this user began a run, where its plan reaches what only its user may permit.
+pub(super) fn note_begun(store: &Store, run: u64, plan: &Plan) -> Result<(), Failure> {
+    if all(plan).is_empty() {
+        return Ok(());
+    }
+    let note = note(store, run)?;
+    let made = paths::create_directory(&paths::default_begun()).and_then(|()| create_file(&note, Owner::caller()));
+    if let Err(error) = made {
+        terminal::tell(&format!("{}: {error}; this run cannot be resumed", note.display()));
+    }
+    Ok(())
+}
+
+/// A run that has ended is not resumed.
+pub(super) fn forget_begun(store: &Store, run: u64) {
+    // A note that stays permits what its user began once, and nothing else.
+    if let Ok(note) = note(store, run) {
+        let _ = std::fs::remove_file(note);
+    }
+}
+
+/// Refuses to go on with a run that this user did not begin, when its plan runs programs or reads or writes this
+/// machine's files.
+pub(super) fn refuse_foreign(context: &Context, store: &Store, run: u64, plan: &Plan) -> Result<(), Failure> {
+    let reached = all(plan);
+    if reached.is_empty() || note(store, run)?.is_file() {
+        return Ok(());
+    }
+    let listed: Vec<String> = reached.iter().map(|one| format!("  {}", text::line(one))).collect();
+    Err(Failure::new(
+        Exit::CannotHere,
+        format!(
+            "run {run} of {} was not begun by this user on this machine, or its plan was changed since, and it\n{}\n\
+             start a new run of the study instead, or `fstone rerun` a bundle of it",
+            context.store.display(),
+            listed.join("\n")
+        ),
+    ))
+}
