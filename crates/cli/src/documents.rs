@@ -1,7 +1,8 @@
 //! Where a report, a comparison or any other document goes: to standard output, or to what `--output` names.
 //!
 //! A regular file is replaced as a whole, so that a reader sees the old content or the new. Everything else is written
-//! into and never replaced: devices, pipes, what a symbolic link leads to. Disks are refused.
+//! into and never replaced: devices, pipes, what a symbolic link leads to. What is open already, as `/dev/stderr` and
+//! `/dev/fd/3` are, is never cut: the document goes where the next write would. Disks are refused.
 
 use crate::{
     exit::Exit,
@@ -9,9 +10,11 @@ use crate::{
     terminal::{self, Failure, OrExit},
 };
 use fstone_store::{Owner, create_file};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
+    os::fd::RawFd,
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
     path::{Path, PathBuf},
 };
@@ -59,6 +62,8 @@ fn replace(path: &Path, content: &[u8], before: Option<&Metadata>) -> io::Result
     let result = before
         .map_or(Ok(()), |before| resemble(&file, before))
         .and_then(|()| file.write_all(content))
+        // Some filesystems tell only now that there was no room. The old file is still there.
+        .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     if result.is_err() {
         // The first error is the one to tell.
@@ -90,11 +95,45 @@ fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error).or_exit(Exit::LabFailed),
     }
-    let into = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path);
+    let into = match descriptor(path) {
+        Some(open) => inherited(open, path),
+        None => OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path),
+    };
     let mut into = into.or_exit(Exit::LabFailed)?;
     // It may have become a disk meanwhile.
-    refuse_disk(&into.metadata().or_exit(Exit::LabFailed)?)?;
-    into.write_all(content).or_exit(Exit::LabFailed)
+    let found = into.metadata().or_exit(Exit::LabFailed)?;
+    refuse_disk(&found)?;
+    into.write_all(content).or_exit(Exit::LabFailed)?;
+    if found.is_file() { into.sync_all().or_exit(Exit::LabFailed) } else { Ok(()) }
+}
+
+/// Longest chain of links that is followed: the kernel's own limit.
+const LINKS: usize = 40;
+
+/// The descriptor of this process that a name leads to, if it leads to one.
+fn descriptor(path: &Path) -> Option<RawFd> {
+    let own = fs::canonicalize("/proc/self/fd").ok()?;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = fs::canonicalize(parent).ok()?;
+        let name = path.file_name()?;
+        if parent == own {
+            return name.to_str()?.parse().ok();
+        }
+        path = parent.join(fs::read_link(parent.join(name)).ok()?);
+    }
+    None
+}
+
+/// The file that is open under a number, with the place in it that its other users have. `path` leads to it.
+fn inherited(open: RawFd, path: &Path) -> io::Result<File> {
+    let process = pidfd_open(getpid(), PidfdFlags::empty());
+    match process.and_then(|process| pidfd_getfd(process, open, PidfdGetfdFlags::empty())) {
+        Ok(same) => Ok(same.into()),
+        // A container may forbid that. The end is where most of them stand.
+        Err(_) => OpenOptions::new().append(true).open(path),
+    }
 }
 
 fn refuse_disk(found: &Metadata) -> Result<(), Failure> {

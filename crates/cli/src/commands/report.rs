@@ -11,7 +11,11 @@ use crate::{
 use anyhow::Context as _;
 use fstone_model::Dataset;
 use fstone_store::Store;
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandResult {
     let mut dataset = find(context, arguments.run)?;
@@ -76,29 +80,58 @@ pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failu
     store.dataset(id).or_exit(Exit::LabFailed)
 }
 
-/// The file name of a run's page.
-pub(crate) fn page_name(study: &str, run: u64) -> String {
-    format!("{study}-{run}.html")
+/// Characters of a run's identity in the name of its page: 32 bits of a random UUID.
+const IDENTITY_CHARACTERS: usize = 8;
+
+/// The file name of a run's page. Several stores may put their pages into one directory, and each has a run 1.
+pub(crate) fn page_name(study: &str, run: u64, identity: &str) -> String {
+    let identity: String = identity.chars().filter(char::is_ascii_alphanumeric).take(IDENTITY_CHARACTERS).collect();
+    format!("{study}-{run}-{identity}.html")
 }
 
 /// How many runs an index shows: each is read and analysed for it.
 const INDEX_RUNS: usize = 50;
 
-/// Writes `index.html`, which leads to the pages of this store's runs that are in a directory.
-pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<PathBuf, Failure> {
+/// Writes `index.html`, which leads to the pages of this store's runs that are in a directory. A page of that name which is
+/// not fstone's stays as it is.
+pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<(), Failure> {
+    let index = directory.join("index.html");
+    if !is_free_or_index(&index).or_exit(Exit::LabFailed)? {
+        terminal::tell(&format!(
+            "{} is not a page of fstone's and was left as it is: there is no index of the reports.",
+            index.display()
+        ));
+        return Ok(());
+    }
     let mut runs = store.runs().or_exit(Exit::LabFailed)?;
     runs.sort_by_key(|run| std::cmp::Reverse(run.id));
     let mut entries = Vec::new();
     for run in runs {
-        let page = page_name(&run.study, run.id);
+        let page = page_name(&run.study, run.id, &run.identity);
         if entries.len() < INDEX_RUNS && directory.join(&page).is_file() {
             let dataset = store.figures(run.id).or_exit(Exit::LabFailed)?;
             entries.push(fstone_report::html::IndexEntry::of(&dataset, &page));
         }
     }
-    let index = directory.join("index.html");
-    documents::write(&index, fstone_report::html::index(&entries))?;
-    Ok(index)
+    documents::write(&index, fstone_report::html::index(&entries))
+}
+
+/// Bytes at the start of a page in which its title is.
+const HEAD_BYTES: u64 = 4096;
+
+/// Whether nothing is there, or an index that fstone made.
+fn is_free_or_index(path: &Path) -> io::Result<bool> {
+    match path.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+        // A pipe would keep its reader waiting.
+        Ok(found) if !found.is_file() => Ok(false),
+        Ok(_) => {
+            let mut head = Vec::new();
+            File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+            Ok(fstone_report::html::is_index(&String::from_utf8_lossy(&head)))
+        }
+    }
 }
 
 #[cfg(feature = "parquet")]

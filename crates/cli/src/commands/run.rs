@@ -337,7 +337,8 @@ fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Da
     }
     let directory =
         arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
-    let page = directory.join(report::page_name(&dataset.run.plan.study, dataset.run.id));
+    let run = &dataset.run;
+    let page = directory.join(report::page_name(&run.plan.study, run.id, &run.identified()));
     documents::write(&page, fstone_report::html(dataset, &options))?;
     report::write_index(store, &directory)?;
     Ok(page)

@@ -1,7 +1,7 @@
 //! `--output`: regular files are replaced, everything else is written into.
 
 use super::command_study;
-use crate::support::{Bench, is_root};
+use crate::support::{Bench, is_root, tool};
 use std::{
     fs,
     os::unix::fs::{FileTypeExt, MetadataExt, symlink},
@@ -92,4 +92,78 @@ fn a_bundle_goes_into_a_new_file_only() {
     }
     assert_eq!(fs::metadata("/dev/null").expect("there").rdev(), rustix::fs::makedev(1, 3));
     assert!(!bench.path("target").exists());
+}
+
+#[test]
+fn what_is_open_already_is_not_cut() {
+    let (bench, commands) = bench_with_documents();
+    let command = &commands[3];
+    let printed = bench.succeed(command);
+    for (name, redirection) in [("/dev/stderr", "2>all"), ("/dev/fd/3", "3>all"), ("link", "3>all")] {
+        if name == "link" {
+            symlink("/proc/self/fd/3", bench.path("link")).expect("made");
+        }
+        let number = &redirection[..1];
+        let typed = bench.typed(command).join(" ");
+        let line = format!("(echo before >&{number}; {typed} -o {name}; echo after >&{number}) {redirection}");
+        assert!(bench.shell(&line).status().is_ok_and(|status| status.success()), "{name}");
+        let all = fs::read_to_string(bench.path("all")).expect("written");
+        assert_eq!(all, format!("before\n{printed}after\n"), "{name}");
+    }
+}
+
+/// A full disk behind a network, or one whose blocks are given late, is told of by fsync(2) and not by write(2).
+#[test]
+fn a_document_that_does_not_reach_the_disk_leaves_the_old_one() {
+    if !tool("strace") {
+        eprintln!("skipped: strace is not installed");
+        return;
+    }
+    let (bench, commands) = bench_with_documents();
+    bench.write("report.csv", "old");
+    let typed = bench.typed(&commands[3]).join(" ");
+    let line = format!("strace -f -o trace -e inject=fsync:error=ENOSPC {typed} -o report.csv");
+    let output = bench.shell(&line).output().expect("it runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(6) && err.contains("No space left"), "{:?} {err}", output.status);
+    assert_eq!(fs::read_to_string(bench.path("report.csv")).expect("there"), "old");
+}
+
+fn pages(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).expect("readable").map(|entry| entry.expect("readable").file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_index_that_is_not_fstones_stays() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    fs::create_dir(bench.path("site")).expect("ours");
+    bench.write("site/index.html", "<title>My site</title>");
+    let (code, _, err) = bench.run(&["run", "./one.toml", "--output", "site"]);
+    assert!(code == 0 && err.contains("site/index.html is not a page of fstone's"), "{code} {err}");
+    assert_eq!(fs::read_to_string(bench.path("site/index.html")).expect("there"), "<title>My site</title>");
+    assert_eq!(pages(&bench.path("site")).len(), 2, "the run's page is there");
+
+    fs::remove_file(bench.path("site/index.html")).expect("ours");
+    for runs in [2, 3] {
+        bench.succeed(&["run", "./one.toml", "--output", "site"]);
+        let index = fs::read_to_string(bench.path("site/index.html")).expect("made");
+        assert_eq!(index.matches("href=\"one-").count(), runs, "its own is replaced");
+    }
+}
+
+#[test]
+fn pages_of_two_stores_share_a_directory() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    for store in ["a.db", "b.db"] {
+        let store = bench.path(store).display().to_string();
+        let (code, _, err) = bench.run_with(&["run", "./one.toml", "--output", "pages"], &[("FSTONE_STORE", &store)]);
+        assert_eq!(code, 0, "{err}");
+    }
+    let found = pages(&bench.path("pages"));
+    assert_eq!(found.iter().filter(|name| name.starts_with("one-1-")).count(), 2, "{found:?}");
 }

@@ -110,6 +110,12 @@ pub fn index(entries: &[IndexEntry]) -> String {
     Page { css: css(), runs: entries.len(), studies }.render().expect("writing to a string does not fail")
 }
 
+/// Whether the start of a page is that of an index that fstone made, of whichever version.
+#[must_use]
+pub fn is_index(head: &str) -> bool {
+    head.contains("<title>Runs · fstone</title>")
+}
+
 /// A relative address, whatever it was: one with a scheme could be a script.
 fn safe(href: &str) -> String {
     let href = line(href);
@@ -119,7 +125,14 @@ fn safe(href: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::safe;
+    use super::{index, is_index, safe};
+
+    #[test]
+    fn an_index_is_known_by_its_title() {
+        let page = index(&[]);
+        assert!(is_index(page.split_once("<style>").expect("it has one").0));
+        assert!(!is_index("<!doctype html><title>My benchmarks with fstone</title>"));
+    }
 
     #[test]
     fn addresses_stay_relative() {

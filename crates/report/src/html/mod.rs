@@ -22,6 +22,6 @@ mod table;
 mod trials;
 
 pub use board::{BoardRun, Live, board, message};
-pub use index::{IndexEntry, index};
+pub use index::{IndexEntry, index, is_index};
 pub use page::html;
 pub(crate) use shared::css;
