@@ -110,7 +110,10 @@ impl Executor for AgentExecutor<'_> {
             Err(Halt::Lab(error)) if left.is_empty() => return Err(error),
             Err(Halt::Lab(error)) => return Err(ExecutorError::AndUndo { error: Box::new(error), undo: left }),
         };
-        record.add_overhead(duration_ns, settling);
+        // Steps in virtual time cannot be taken off a trial's real one, and what it took here is no figure of theirs.
+        if !matches!(job.cell.kernel, KernelSpec::Exact(_)) {
+            record.add_overhead(duration_ns, settling);
+        }
         let trial = Box::new(Trial {
             id: job.id,
             position: job.position,
