@@ -72,11 +72,12 @@ impl<'a> Means<'a> {
         let largest = figures.iter().flatten().fold(0.0, |largest: f64, v| largest.max(v.abs()));
         let still = model.residuals.iter().all(|residual| residual.abs() <= ROUNDING * largest);
         let exact = still && model.freedom >= MIN_EXACT_FREEDOM;
-        let squares: f64 = model.of_rows.iter().map(|(squares, _)| squares).sum();
-        let pooled = squares / model.freedom;
+        // What rounding leaves is no scatter, and too few figures that are equal by chance must not be judged by it.
+        let scatter = |squares: f64| if still { 0.0 } else { squares };
+        let pooled = model.of_rows.iter().map(|(squares, _)| scatter(*squares)).sum::<f64>() / model.freedom;
         let moderated = |&(squares, freedom): &(f64, f64)| {
             let freedom = shared + freedom;
-            ((shared * pooled + squares) / freedom, freedom)
+            ((shared * pooled + scatter(squares)) / freedom, freedom)
         };
         let variances = model.of_rows.iter().map(moderated).collect();
         Self { samples, scale, level, model, variances, exact, largest }
@@ -319,6 +320,18 @@ mod tests {
         let last = means.know(&means.model.mean(3));
         close(last.estimate.exp(), 260.561_698_077);
         close(last.error, 0.047_812_719_726);
+    }
+
+    /// Two rows of two equal figures each: on logarithms their residuals are rounding, of 1e-16, and not zero.
+    #[test]
+    fn rounding_is_no_scatter() {
+        let rows = samples(&[&[6.0, 6.0], &[3.0, 3.0]]);
+        let blocks = vec![vec![0, 1], vec![0, 1]];
+        for scale in [Scale::Ratios, Scale::Differences] {
+            let means = Means::fit_sharing(4.0, &rows, scale, Level::FIXED, Some(&blocks));
+            let pairs = means.pairs();
+            assert!(pairs[0].adjusted_p > 0.5, "{scale:?}: {:?}", pairs[0]);
+        }
     }
 
     /// The method of Games & Howell on R's `PlantGrowth`, by scipy's studentized_range.
