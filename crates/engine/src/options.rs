@@ -6,9 +6,10 @@ use std::time::Duration;
 
 /// Is told what the load does. Called from one thread, never from those that perform operations.
 pub trait Observer: Sync {
-    /// The measured interval begins: all threads stand ready and have not yet done anything.
+    /// The measured interval begins: all threads of the first measured phase stand ready and have not yet done anything.
     fn measured_begin(&self) {}
-    /// The measured interval has ended, the final sync included.
+    /// The measured interval has ended, with the last measured phase and the final sync. What stood between measured phases
+    /// is within it.
     fn measured_end(&self) {}
     /// About once per point of the series, and while filesets are built.
     fn progress(&self, _progress: &Progress) {}

@@ -194,10 +194,13 @@ impl<'a> Running<'a> {
     fn measured_phase(&mut self, number: usize, phase: &Phase, last: bool) -> Result<(), LoadError> {
         let syncs = self.workload.final_sync != FinalSync::None;
         let durable = if syncs { self.durable()? } else { Durable::default() };
-        let begin = || self.options.observer.measured_begin();
+        // One interval for who looks on, from the first measured phase to the last.
+        let first = self.measured.phases_ns.is_empty();
         let before = std::cell::Cell::new(usage());
         let begin_all = || {
-            begin();
+            if first {
+                self.options.observer.measured_begin();
+            }
             before.set(usage());
         };
         let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all);
@@ -219,7 +222,9 @@ impl<'a> Running<'a> {
             self.report.warnings.extend(durable.warnings);
         }
         let after = usage();
-        self.options.observer.measured_end();
+        if last || halted || self.cancelled() {
+            self.options.observer.measured_end();
+        }
         if let Some(error) = sync_error {
             self.collector.error("final sync", error.call, &error.path.to_string_lossy(), error.errno);
         }
