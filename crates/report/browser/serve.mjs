@@ -3,7 +3,9 @@
 import { axe, called, launch } from "./common.mjs";
 import { resolve } from "node:path";
 
-const [url, screenshots] = called("serve.mjs URL");
+const [address, screenshots] = called("serve.mjs ADDRESS");
+// The address has a token in it; every page after the first goes without.
+const url = `${new URL(address).origin}/`;
 const problems = [];
 const check = (what, holds) => { if (!holds) { problems.push(what); console.log(`FAILED ${what}`); } };
 
@@ -29,7 +31,8 @@ const look = async (name) => {
 };
 
 try {
-  await page.goto(url);
+  await page.goto(address);
+  check(`the token stays in ${page.url()}`, page.url() === url);
   const runs = await page.locator("tbody tr").count();
   check(`${runs} runs`, runs >= 3);
   await look("board");
@@ -63,16 +66,18 @@ try {
 } catch (error) {
   check(error.message.split("\n")[0], false);
 }
+const cookies = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
 await browser.close();
 
 // What a browser cannot be made to send.
 const { request } = await import("node:http");
 const status = (options) => new Promise((done) => {
-  const sent = request({ host: "127.0.0.1", port: new URL(url).port, path: "/", ...options }, (answer) => { answer.resume(); done(answer.statusCode); });
+  const sent = request({ host: "127.0.0.1", port: new URL(url).port, path: "/", ...options, headers: { Cookie: cookies, ...options.headers } }, (answer) => { answer.resume(); done(answer.statusCode); });
   sent.on("error", () => done(0));
   sent.end();
 });
 check("another name is refused", (await status({ headers: { Host: "evil.example" } })) === 403);
+check("who has no token is refused", (await status({ headers: { Cookie: "" } })) === 403);
 check("writing is refused", (await status({ method: "POST" })) === 405);
 check("there is no other page", (await status({ path: "/../../etc/passwd" })) === 404);
 console.log(problems.length === 0 ? "served pages: ok" : `served pages: ${problems.length} problems`);
