@@ -3,6 +3,7 @@
 use crate::{
     command::CommandOutput,
     filesystem::{Verdict, mkfs_of, mkfs_refused},
+    meters::{MARK_BEGIN, MARK_END},
     place::{
         device::{ScratchDevice, filesystem_uuid},
         mount::{MountEntry, MountError, MountRequest},
@@ -251,13 +252,25 @@ impl Session {
     }
 }
 
-/// The figures of two intervals that are one step: times, counts and bytes add up; of shares and peaks the greater is told.
+/// The figures of two intervals that are one step: times, counts and bytes add up, shares count for as long as they were,
+/// and of peaks the greater is told. The disk's marks are moments: the first begin and the last end.
 fn joined(mut first: Vec<Figure>, second: &[Figure]) -> Vec<Figure> {
+    let time = |figures: &[Figure]| {
+        figures.iter().find(|figure| figure.metric == catalog::TIME.name).map_or(0.0, |figure| figure.value)
+    };
+    let (before, after) = (time(&first), time(second));
     for figure in &mut first {
         let Some(other) = second.iter().find(|other| other.metric == figure.metric) else { continue };
-        let adds_up = matches!(figure.unit, Unit::Seconds | Unit::Count | Unit::Bytes)
-            && figure.metric != catalog::PEAK_DIRTY_BYTES.name;
-        figure.value = if adds_up { figure.value + other.value } else { figure.value.max(other.value) };
+        figure.value = match (figure.metric.as_str(), figure.unit) {
+            (MARK_BEGIN, _) => figure.value,
+            (MARK_END, _) => other.value,
+            (metric, _) if metric == catalog::PEAK_DIRTY_BYTES.name => figure.value.max(other.value),
+            (_, Unit::Seconds | Unit::Count | Unit::Bytes) => figure.value + other.value,
+            (_, Unit::Percent) if before + after > 0.0 => {
+                (figure.value * before + other.value * after) / (before + after)
+            }
+            _ => figure.value.max(other.value),
+        };
     }
     let new = second.iter().filter(|figure| !first.iter().any(|known| known.metric == figure.metric));
     let new: Vec<Figure> = new.cloned().collect();
@@ -276,6 +289,25 @@ fn last_words(output: &CommandOutput) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_intervals_become_the_figures_of_one_step() {
+        let mark = |name: &str, value| Figure { metric: name.to_owned(), ..catalog::DEVICE_READS.figure(value) };
+        let interval = |time, cpu, reads, peak, begin| {
+            vec![
+                catalog::TIME.figure(time),
+                catalog::CPU.figure(cpu),
+                catalog::DEVICE_READS.figure(reads),
+                catalog::PEAK_DIRTY_BYTES.figure(peak),
+                mark(MARK_BEGIN, begin),
+                mark(MARK_END, begin + 1.0),
+            ]
+        };
+        let figures = joined(interval(0.6, 5.0, 3.0, 10.0, 4.0), &interval(0.2, 45.0, 2.0, 7.0, 6.0));
+        let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+        assert!((values[0] - 0.8).abs() < 1e-12 && (values[1] - 15.0).abs() < 1e-9, "{values:?}");
+        assert_eq!(values[2..], [5.0, 10.0, 4.0, 7.0]);
+    }
 
     #[test]
     fn the_last_words_of_a_check() {
