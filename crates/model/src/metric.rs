@@ -99,8 +99,7 @@ pub mod catalog {
 
     const EVERY: &[StepKind] = &StepKind::ALL;
     const LOAD: &[StepKind] = &[StepKind::Load];
-    const COMMANDS: &[StepKind] = &[StepKind::Command, StepKind::CopyIn];
-    const STATUS: &[StepKind] = &[StepKind::Command, StepKind::CopyIn, StepKind::Fsck];
+    const PROGRAMS: &[StepKind] = &[StepKind::Mkfs, StepKind::Command, StepKind::CopyIn, StepKind::Fsck];
     const FSCK: &[StepKind] = &[StepKind::Fsck];
     const FRAGMENTATION: &[StepKind] = &[StepKind::Fragmentation];
     const TRIAL: &[StepKind] = &[];
@@ -156,11 +155,11 @@ pub mod catalog {
         FSCK_BLOCKS_TOTAL = "blocks total", Count, Neither, FSCK, "blocks there are, as the filesystem's own check counts them";
         EXTENTS_PER_FILE = "extents per file", Ratio, Lower, FRAGMENTATION, "mean number of extents of a non-empty file (FIEMAP)";
         FRAGMENTED_FILES = "fragmented files", Percent, Lower, FRAGMENTATION, "share of non-empty files in more than one extent (FIEMAP)";
-        EXIT_STATUS = "exit status", Count, Neither, STATUS, "exit status of the command";
+        EXIT_STATUS = "exit status", Count, Neither, PROGRAMS, "exit status of the command";
         BOOT_TIME = "boot time", Seconds, Lower, TRIAL, "from the decision to start a guest until the agent in it is ready";
         TRIAL_OVERHEAD = "trial overhead", Seconds, Lower, TRIAL, "time of the whole trial that none of its steps took: setting up and giving back the device, boot and power-off";
         SETTLING_TIME = "settling time", Seconds, Lower, TRIAL, "time after the trial until its image was freed and what held it was at rest";
-        MAXIMUM_RESIDENT_BYTES = "maximum resident bytes", Bytes, Lower, COMMANDS, "largest resident set of the command's processes";
+        MAXIMUM_RESIDENT_BYTES = "maximum resident bytes", Bytes, Lower, PROGRAMS, "largest resident set of the command's processes";
     }
 
     /// The metric of this name.

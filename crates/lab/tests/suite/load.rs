@@ -108,9 +108,11 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     let file = work.path().join("file");
     std::fs::write(&file, "copied").expect("written");
     let copy = StepAction::CopyIn { source: file.display().to_string(), target: "file".into() };
+    let mut synced = small_files(50, Some(Duration::from_millis(200)));
+    synced.phases.iter_mut().flat_map(|phase| &mut phase.groups).for_each(|group| group.fsync.at_end = true);
     let steps = vec![
         step("copy-in", copy),
-        step("load", StepAction::Load(Arc::new(small_files(50, Some(Duration::from_millis(200)))))),
+        step("load", StepAction::Load(Arc::new(synced))),
         shell("command", "head -c 1000000 /dev/urandom > data"),
         step("sync", StepAction::Sync),
         step("drop-caches", StepAction::DropCaches),
