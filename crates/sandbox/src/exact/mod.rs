@@ -13,6 +13,7 @@ mod simulate;
 use crate::agent::settings::EXACT;
 use crate::guest::{BootError, Console, ConsoleSummary, Ending, Evidence, Waiting, path_word};
 use crate::process::{Launch, ProcessEnd, Writable};
+use crate::uml::HOST_AS_ROOT;
 use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
 use fstone_drive::Model;
 use simulate::{Limits, Simulation, Stop};
@@ -223,13 +224,9 @@ impl ExactSpec {
             format!("mem={}K", self.memory_bytes >> 10),
             "time-travel=ext:calendar".to_owned(),
             "virtio_uml.device=disk:2".to_owned(),
-            "root=/dev/root".to_owned(),
-            "rootfstype=hostfs".to_owned(),
-            "rootflags=/".to_owned(),
-            "ro".to_owned(),
-            "quiet".to_owned(),
-            "noreboot".to_owned(),
-            "random.trust_cpu=on".to_owned(),
+        ];
+        words.extend(HOST_AS_ROOT.map(str::to_owned));
+        words.extend([
             "con=null".to_owned(),
             "con0=null,fd:1".to_owned(),
             "ssl=null".to_owned(),
@@ -241,7 +238,7 @@ impl ExactSpec {
             format!("{EXACT}=1"),
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
             "TMPDIR=/run/tmp".to_owned(),
-        ];
+        ]);
         if !self.charge.is_zero() {
             words.push(format!("syscall_charge={}", self.charge.as_nanos()));
         }

@@ -7,6 +7,8 @@
 mod command;
 mod shim;
 
+pub(crate) use command::HOST_AS_ROOT;
+
 use crate::agent::settings::Settings;
 use crate::guest::{BootError, Console, Guest, Started, Watch};
 use crate::kernel::{LOADER, LOADER_LINK};
