@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Ffsb(FfsbArguments),
     /// Take a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
     Sysbench(SysbenchArguments),
-    /// Print an FFSB profile as the equivalent native workload
+    /// Print a load of another format (an FFSB profile) as the equivalent workload file
     Convert(ConvertArguments),
     /// Kernels for guests: fetch or name one, list them; nothing is installed
     Kernel(KernelArguments),
@@ -370,10 +370,10 @@ pub(crate) struct SysbenchArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArguments {
-    /// The FFSB profile
-    #[arg(value_name = "PROFILE")]
-    pub(crate) profile: PathBuf,
-    /// Seconds to run (4.x profiles)
+    /// A load in any format that is known by its extension; without one, an FFSB profile
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Seconds to run, where the format has it apart (FFSB 4.x profiles)
     #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
 }

@@ -68,7 +68,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Load(arguments) => commands::load::load(context, &arguments),
         Command::Ffsb(arguments) => commands::ffsb::ffsb(context, &arguments),
         Command::Sysbench(arguments) => commands::sysbench::sysbench(context, &arguments),
-        Command::Convert(arguments) => commands::ffsb::convert(context, &arguments),
+        Command::Convert(arguments) => commands::convert::convert(context, &arguments),
         Command::Kernel(arguments) => commands::kernel::kernel(context, &arguments.action),
         Command::Device(arguments) => commands::device::device(context, &arguments),
         Command::Clean(arguments) => commands::clean::clean(context, &arguments),

@@ -3,19 +3,17 @@
 //! - [`diagnostic`]: what every reader here gives back when a file is wrong: all errors at once, each with line,
 //!   column, the offending text and what was expected.
 //! - [`study`]: the study file (TOML) → [`fstone_model::Plan`].
-//! - [`native`]: the workload file (TOML) ↔ [`fstone_model::Workload`].
-//! - [`ffsb`]: FFSB profiles → [`fstone_model::Workload`].
-//! - [`sysbench`]: `sysbench fileio` options → [`fstone_model::Workload`].
+//! - [`loads`]: every format that loads are written in → [`fstone_model::Workload`]: [`ffsb`] profiles, [`sysbench`]
+//!   fileio options, and the workload file, [`native`], which is also printed.
 //!
 //! This crate must not do I/O, run anything or ask the machine what it can do: files that a file names are handed in
 //! by the caller's loader, and whether a filesystem can be made here is the lab's to say.
 
 mod decode;
 pub mod diagnostic;
-pub mod ffsb;
-pub mod native;
+pub mod loads;
 pub mod study;
-pub mod sysbench;
 
 pub use decode::KeyReference;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Source, Span};
+pub use loads::{ffsb, native, sysbench};

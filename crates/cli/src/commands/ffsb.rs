@@ -1,8 +1,8 @@
-//! `fstone ffsb` and `fstone convert`: FFSB profiles, unchanged.
+//! `fstone ffsb`: FFSB profiles, unchanged.
 
 use super::{Context, load};
 use crate::{
-    args::{ConvertArguments, FfsbArguments},
+    args::FfsbArguments,
     exit::Exit,
     studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
@@ -39,10 +39,4 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
     let report = load::run(&workload, Path::new("."), arguments.seed, true, Ownership::AsWritten)?;
     terminal::print(&ffsb::print(&profile, &report));
     Ok(load::exit_of(&report))
-}
-
-pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
-    let profile = read(&arguments.profile, arguments.seconds)?;
-    terminal::print_document(&ffsb::convert(&profile));
-    Ok(Exit::Success)
 }

@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow};
 use fstone_engine::{LoadError, Ownership, RunOptions};
 use fstone_formats::{
     Source,
-    ffsb::{self, Placement},
+    loads::{self, Document, Reader},
     native,
 };
 use fstone_model::{LoadReport, Workload, units};
@@ -75,11 +75,20 @@ fn read(path: &Path) -> Result<Workload, Failure> {
     let name = path.display().to_string();
     let text = read_bounded(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
-    if path.extension().is_some_and(|extension| extension == "ffsb") {
-        let profile = ffsb::parse(&source, &ffsb::Options::default()).or_exit(Exit::BadInput)?;
-        return Ok(profile.workload(Placement::UnderDirectory));
+    let format = loads::by_extension(source.name()).unwrap_or(&native::Native);
+    let Reader::File { read, .. } = format.reader() else { unreachable!("only files have extensions") };
+    let load = read(&mut Document { source: &source, seconds: None, loader: &mut beside(path) });
+    let load = load.or_exit(Exit::BadInput)?;
+    if let Some(warnings) = &load.warnings {
+        terminal::tell(&format!("{warnings}\n"));
     }
-    native::parse(&source).or_exit(Exit::BadInput)
+    Ok(load.workload)
+}
+
+/// Reads files by their paths relative to the directory that this one is in.
+pub(crate) fn beside(path: &Path) -> impl FnMut(&str) -> Result<String, String> {
+    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+    move |name| read_bounded(&directory.join(name)).map_err(|error| error.to_string())
 }
 
 /// Runs a workload with live figures on standard error, and stops it cleanly on Ctrl-C.

@@ -4,6 +4,7 @@ pub(crate) mod bundles;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
+pub(crate) mod convert;
 pub(crate) mod device;
 pub(crate) mod ffsb;
 pub(crate) mod generated;

@@ -68,7 +68,9 @@ pub(crate) trait Keys {
     /// What the table is.
     const ABOUT: &'static str;
     /// Exactly one of these has to be there; empty for no such rule.
-    const ONE_OF: &'static [&'static str];
+    fn one_of() -> Vec<&'static str> {
+        Vec::new()
+    }
     /// Its keys, in the order they are documented.
     fn keys() -> Vec<Key>;
 }
@@ -124,7 +126,9 @@ macro_rules! table {
 
         impl $crate::decode::Keys for $name {
             const ABOUT: &'static str = concat!($($about),+);
-            const ONE_OF: &'static [&'static str] = &[$($($choice),*)?];
+            $(fn one_of() -> Vec<&'static str> {
+                vec![$($choice),*]
+            })?
 
             fn keys() -> Vec<$crate::decode::Key> {
                 [
@@ -173,8 +177,6 @@ pub(crate) struct Nothing;
 
 impl Keys for Nothing {
     const ABOUT: &'static str = "Nothing to choose.";
-    const ONE_OF: &'static [&'static str] = &[];
-
     fn keys() -> Vec<Key> {
         Vec::new()
     }
@@ -215,7 +217,7 @@ pub(crate) fn open<'n, T: Keys + Decode>(node: &'n Node<'_>, report: &mut Report
         wrong_type(node, &T::expected(), report);
         return None;
     };
-    check_keys(table, node.span().into(), &T::keys(), T::ONE_OF, report);
+    check_keys(table, node.span().into(), &T::keys(), &T::one_of(), report);
     Some(table)
 }
 
@@ -402,8 +404,9 @@ pub(crate) fn object_schema<T: Keys>() -> Value {
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    if !T::ONE_OF.is_empty() {
-        schema["oneOf"] = T::ONE_OF.iter().map(|name| json!({ "required": [name] })).collect();
+    let one_of = T::one_of();
+    if !one_of.is_empty() {
+        schema["oneOf"] = one_of.iter().map(|name| json!({ "required": [name] })).collect();
     }
     schema
 }

@@ -1,13 +1,15 @@
 //! Loads of a study: read once, then given the numbers of each cell.
 
-use super::{set::SetNumber, surface::LoadSurface};
+use super::{
+    set::SetNumber,
+    surface::{LoadField, LoadSurface},
+};
 use crate::{
-    Source,
-    decode::{Field, Text, Words},
+    Diagnostics, Source,
+    decode::{Field, Text},
     diagnostic::{Diagnostic, Report, Span},
-    ffsb,
+    loads::{self, Document, FileReader},
     native::{self, ApplyError, Parameter},
-    sysbench,
 };
 use fstone_model::{
     Workload,
@@ -26,15 +28,15 @@ pub(super) type Loader<'l> = dyn Fn(&str) -> Result<String, String> + 'l;
 pub(super) struct Files<'l> {
     loader: &'l Loader<'l>,
     read: Vec<(String, String)>,
-    /// Loads made of them, by reader and name; `None` when the file makes none, which has been reported.
-    loads: HashMap<(Reader, String), Option<Arc<Workload>>>,
+    /// Loads made of them, by the key they were named under and name; `None` when the file makes none, which has been reported.
+    loads: HashMap<(&'static str, String), Option<Base>>,
 }
 
-/// What a file that a study names is read as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Reader {
-    Ffsb,
-    Native,
+/// A load as it was read, and whether its total size stays when the number of its files changes.
+#[derive(Debug, Clone)]
+struct Base {
+    workload: Arc<Workload>,
+    keeps_total: bool,
 }
 
 impl<'l> Files<'l> {
@@ -48,22 +50,30 @@ impl<'l> Files<'l> {
     }
 
     /// The load that a file holds, made once however many steps name it.
-    fn load(&mut self, reader: Reader, field: &Field<Text>, report: &mut Report) -> Option<Arc<Workload>> {
-        let key = (reader, field.value.0.clone());
+    fn load(&mut self, key: &'static str, read: FileReader, field: &Field<Text>, report: &mut Report) -> Option<Base> {
+        let key = (key, field.value.0.clone());
         if let Some(load) = self.loads.get(&key) {
             return load.clone();
         }
         let source = self.source(field, report)?;
-        let read = match reader {
-            Reader::Ffsb => ffsb::parse(&source, &ffsb::Options::default()).map(|mut profile| {
-                profile.warnings.take().into_iter().for_each(|warnings| report.append(warnings));
-                profile.workload(ffsb::Placement::UnderDirectory)
-            }),
-            Reader::Native => native::parse(&source),
-        };
-        let load = read.map_err(|diagnostics| report.append(diagnostics)).ok().map(Arc::new);
+        let mut beside = |name: &str| self.beside(name);
+        let loaded = read(&mut Document { source: &source, seconds: None, loader: &mut beside });
+        let load = taken(loaded, report);
         self.loads.insert(key, load.clone());
         load
+    }
+
+    /// A file beside the study, read once.
+    fn beside(&mut self, name: &str) -> Result<String, String> {
+        if !stays_beside(name) {
+            return Err("it is not beside the study: expected a relative path without `..`".into());
+        }
+        if let Some((_, text)) = self.read.iter().find(|(known, _)| known == name) {
+            return Ok(text.clone());
+        }
+        let text = (self.loader)(name)?;
+        self.read.push((name.to_owned(), text.clone()));
+        Ok(text)
     }
 
     /// A file named at a place; `None` after having reported why it cannot be had.
@@ -77,14 +87,8 @@ impl<'l> Files<'l> {
             );
             return None;
         }
-        if let Some((name, text)) = self.read.iter().find(|(known, _)| known == name) {
-            return Some(Source::new(name, text));
-        }
-        match (self.loader)(name) {
-            Ok(text) => {
-                self.read.push((name.clone(), text.clone()));
-                Some(Source::new(name, text))
-            }
+        match self.beside(name) {
+            Ok(text) => Some(Source::new(name, text)),
             Err(why) => {
                 report.push(Diagnostic::error(field.span, format!("`{name}` cannot be read")).label(why));
                 None
@@ -125,11 +129,13 @@ pub(super) struct Number {
 /// The load of a step; `None` after having reported why there is none.
 pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
     let own = surface.numbers.0.iter().map(|(parameter, field)| (*parameter, field.value, field.span)).collect();
-    let base = base(surface, files, report)?;
-    let total_bytes = surface.sysbench.as_ref().and_then(|_| match base.filesets.as_slice() {
-        [Fileset { amount: Amount::Files(files), size: SizeDistribution::Fixed(bytes), .. }] => Some(files * bytes),
+    let Base { workload: base, keeps_total } = base(surface, files, report)?;
+    let total_bytes = match base.filesets.as_slice() {
+        [Fileset { amount: Amount::Files(files), size: SizeDistribution::Fixed(bytes), .. }] if keeps_total => {
+            Some(files * bytes)
+        }
         _ => None,
-    });
+    };
     let load = Load { base, own, total_bytes };
     // The numbers of the step itself have to fit the load, whatever the cells say.
     for (parameter, value, span) in &load.own {
@@ -140,23 +146,25 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
     Some(load)
 }
 
-fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Arc<Workload>> {
-    if let Some(field) = &surface.ffsb {
-        return files.load(Reader::Ffsb, field, report);
+fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Base> {
+    match surface.load.as_ref()? {
+        LoadField::File { key, read, path } => files.load(key, *read, path, report),
+        LoadField::Words { read, words } => taken(read(&words.value.0), report),
     }
-    if let Some(field) = &surface.workload {
-        return files.load(Reader::Native, field, report);
+}
+
+/// The load, its warnings reported; or what is wrong with it.
+fn taken(loaded: Result<loads::Load, Diagnostics>, report: &mut Report) -> Option<Base> {
+    match loaded {
+        Ok(load) => {
+            load.warnings.into_iter().for_each(|warnings| report.append(warnings));
+            Some(Base { workload: Arc::new(load.workload), keeps_total: load.keeps_total })
+        }
+        Err(diagnostics) => {
+            report.append(diagnostics);
+            None
+        }
     }
-    let Words(words) = &surface.sysbench.as_ref()?.value;
-    let read = if words.iter().any(|word| word == "prepare" || word == "run") {
-        sysbench::parse(words).map(|fileio| (fileio.workload(), fileio.warnings))
-    } else {
-        let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
-        sysbench::parse(&run).map(|fileio| (fileio.prepared_workload(), fileio.warnings))
-    };
-    let (workload, warnings) = read.map_err(|diagnostics| report.append(diagnostics)).ok()?;
-    warnings.into_iter().for_each(|warnings| report.append(warnings));
-    Some(Arc::new(workload))
 }
 
 /// Loads with the numbers of cells, each made once: most cells differ in a filesystem and have the same loads.

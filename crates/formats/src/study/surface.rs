@@ -2,10 +2,11 @@
 
 use crate::{
     decode::{
-        At, Count, Decode, Entries, Flag, Given, Listed, Node, Nothing, OneOrMany, Share, Size, Text, Time, Word,
-        Words, table, wrong_type,
+        At, Count, Decode, Entries, Field, Flag, Given, Key, Keys, Listed, Node, Nothing, OneOrMany, Share, Shared,
+        Size, Text, Time, Word, Words, expected_table, field, object_schema, open, table, wrong_type,
     },
     diagnostic::{Diagnostic, Report},
+    loads::{self, FileReader, LoadFormat, Reader, WordsReader},
     study::level::{Numbers, PlainFactors},
 };
 use fstone_model::study::{FsckMode, Order};
@@ -235,18 +236,67 @@ table! {
     }
 }
 
-table! {
-    /// A load, and numbers of it that are set here whatever the file says.
-    pub(crate) struct LoadSurface {
-        /// An FFSB profile, by its path relative to the study.
-        "ffsb" => ffsb: Text;
-        /// Options of `sysbench fileio`, as on its command line: with `prepare` files are made, with `run` they are used, with neither first the one and then the other.
-        "sysbench" => sysbench: Words;
-        /// A workload file, by its path relative to the study.
-        "workload" => workload: Text;
-        .. numbers: Numbers;
+/// A load in one of the formats there are, and numbers of it that are set here whatever the file says.
+#[derive(Debug, Clone)]
+pub(crate) struct LoadSurface {
+    /// The load: its format, and what is written there. `None` when there is none that can be read.
+    pub(crate) load: Option<LoadField>,
+    /// The numbers.
+    pub(crate) numbers: Numbers,
+}
+
+/// A load as a study names it.
+#[derive(Debug, Clone)]
+pub(crate) enum LoadField {
+    /// By the path of a file, under this key.
+    File { key: &'static str, read: FileReader, path: Field<Text> },
+    /// As words.
+    Words { read: WordsReader, words: Field<Words> },
+}
+
+impl Keys for LoadSurface {
+    const ABOUT: &'static str = "A load, and numbers of it that are set here whatever the file says.";
+
+    fn one_of() -> Vec<&'static str> {
+        loads::ALL.iter().map(|format| format.key()).collect()
     }
-    one of ["ffsb", "sysbench", "workload"]
+
+    fn keys() -> Vec<Key> {
+        let key = |format: &&dyn LoadFormat| Key {
+            name: format.key(),
+            doc: format.about(),
+            required: false,
+            schema: match format.reader() {
+                Reader::File { .. } => Text::schema,
+                Reader::Words { .. } => Words::schema,
+            },
+        };
+        loads::ALL.iter().map(key).chain(Numbers::keys()).collect()
+    }
+}
+
+impl Decode for LoadSurface {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        let table = open::<Self>(node, report)?;
+        let read = |format: &&dyn LoadFormat| {
+            let key = format.key();
+            match format.reader() {
+                Reader::File { read, .. } => field(table, key, report).map(|path| LoadField::File { key, read, path }),
+                Reader::Words { read } => field(table, key, report).map(|words| LoadField::Words { read, words }),
+            }
+        };
+        // All are read, so that everything that is wrong is reported.
+        let loads: Vec<LoadField> = loads::ALL.iter().filter_map(read).collect();
+        Some(Self { load: loads.into_iter().next(), numbers: Numbers::decode(table, report) })
+    }
+
+    fn schema() -> Value {
+        object_schema::<Self>()
+    }
+
+    fn expected() -> String {
+        expected_table::<Self>()
+    }
 }
 
 /// `command`: argv, or a table.

@@ -1,0 +1,31 @@
+//! `fstone convert`: the load of any format as a workload file.
+
+use super::{Context, load::beside};
+use crate::{
+    args::ConvertArguments,
+    exit::Exit,
+    studies::read_bounded,
+    terminal::{self, CommandResult, OrExit},
+};
+use anyhow::Context as _;
+use fstone_formats::{
+    Source,
+    ffsb::Ffsb,
+    loads::{self, Document},
+};
+
+pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
+    let path = &arguments.file;
+    let name = path.display().to_string();
+    let text = read_bounded(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
+    let source = Source::new(name, text);
+    // Profiles of FFSB have had any name.
+    let format = loads::by_extension(source.name()).unwrap_or(&Ffsb);
+    let mut document = Document { source: &source, seconds: arguments.seconds, loader: &mut beside(path) };
+    let (text, warnings) = format.convert(&mut document).or_exit(Exit::BadInput)?;
+    if let Some(warnings) = warnings {
+        terminal::tell(&format!("{warnings}\n"));
+    }
+    terminal::print_document(&text);
+    Ok(Exit::Success)
+}

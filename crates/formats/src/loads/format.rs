@@ -1,0 +1,78 @@
+//! What every load format provides.
+
+use super::native;
+use crate::{Diagnostics, Source};
+use fstone_model::Workload;
+
+/// Reads a file by the path that another file gives; says why it cannot.
+pub type Loader<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
+
+/// A format that loads are written in.
+pub trait LoadFormat: Sync {
+    /// Its key in a study's `load` table: `ffsb` for `load = { ffsb = "small.ffsb" }`.
+    fn key(&self) -> &'static str;
+
+    /// What that key holds, for the reference and the schema of the study file.
+    fn about(&self) -> &'static str;
+
+    /// How it is read.
+    fn reader(&self) -> Reader;
+
+    /// The workload file that means the same, with comments where the original may be misunderstood; and warnings.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document.
+    fn convert(&self, document: &mut Document<'_, '_>) -> Result<(String, Option<Diagnostics>), Diagnostics> {
+        let load = match self.reader() {
+            Reader::File { read, .. } => read(document)?,
+            Reader::Words { read } => {
+                read(&document.source.text().split_whitespace().map(str::to_owned).collect::<Vec<_>>())?
+            }
+        };
+        Ok((native::print(&load.workload), load.warnings))
+    }
+}
+
+/// Reads a file.
+pub type FileReader = fn(&mut Document<'_, '_>) -> Result<Load, Diagnostics>;
+
+/// Reads the words of a command line.
+pub type WordsReader = fn(&[String]) -> Result<Load, Diagnostics>;
+
+/// How a format is read.
+#[derive(Clone, Copy)]
+pub enum Reader {
+    /// From a file with one of these extensions.
+    File {
+        /// Extensions that only this format's files have, without the dot.
+        extensions: &'static [&'static str],
+        /// Reads one.
+        read: FileReader,
+    },
+    /// From the words of a command line.
+    Words {
+        /// Reads them.
+        read: WordsReader,
+    },
+}
+
+/// A file to be read.
+pub struct Document<'d, 'l> {
+    /// Its text.
+    pub source: &'d Source,
+    /// How long to run, whatever the file says.
+    pub seconds: Option<u64>,
+    /// Reads further files that it names.
+    pub loader: &'d mut Loader<'l>,
+}
+
+/// A load that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// The load, below one directory.
+    pub workload: Workload,
+    /// What its author should know.
+    pub warnings: Option<Diagnostics>,
+    /// Whether the total size is what the format gives, and stays when the number of files changes (sysbench).
+    pub keeps_total: bool,
+}

@@ -1,0 +1,52 @@
+//! The formats that loads are written in, each a folder here with its own way of reading text into a
+//! [`fstone_model::Workload`].
+//!
+//! [`ALL`] lists them. A study's `load` table, `fstone load` and `fstone convert` take what is listed there, so a
+//! further format is a folder that implements [`LoadFormat`], and its line in the list.
+
+pub mod ffsb;
+mod format;
+pub mod native;
+pub mod sysbench;
+
+pub use format::{Document, FileReader, Load, LoadFormat, Loader, Reader, WordsReader};
+
+/// Every format, in the order that documentation lists them.
+pub const ALL: &[&dyn LoadFormat] = &[&ffsb::Ffsb, &sysbench::Sysbench, &native::Native];
+
+/// The format of a file by its name's extension, if one of them has it.
+#[must_use]
+pub fn by_extension(file_name: &str) -> Option<&'static dyn LoadFormat> {
+    let (_, extension) = file_name.rsplit_once('.')?;
+    ALL.iter().copied().find(|format| match format.reader() {
+        Reader::File { extensions, .. } => extensions.contains(&extension),
+        Reader::Words { .. } => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_apart_by_key_and_extension() {
+        let mut keys: Vec<&str> = ALL.iter().map(|format| format.key()).collect();
+        let mut extensions: Vec<&str> = ALL
+            .iter()
+            .filter_map(|format| match format.reader() {
+                Reader::File { extensions, .. } => Some(extensions),
+                Reader::Words { .. } => None,
+            })
+            .flatten()
+            .copied()
+            .collect();
+        for names in [&mut keys, &mut extensions] {
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all, "{names:?}");
+        }
+        assert_eq!(by_extension("a/b.ffsb").map(LoadFormat::key), Some("ffsb"));
+        assert!(by_extension("ffsb").is_none() && by_extension("a.txt").is_none());
+    }
+}
