@@ -22,7 +22,7 @@ pub use modules::{LoadError, Modules};
 pub use stacks::blocked as blocked_tasks;
 
 use crate::frames::{FrameReader, FrameWriter, Heartbeat, Hello, JobStatus, Message, ReadError};
-use crate::guest::HEARTBEAT_PERIOD;
+use crate::guest::{END_OF_STACKS, HEARTBEAT_PERIOD};
 use channel::Line;
 use rustix::thread::{Timespec, clock_nanosleep_relative};
 use rustix::time::ClockId;
@@ -258,7 +258,7 @@ fn listen(mut reader: FrameReader<Line>, writer: &Writer, jobs: &mpsc::Sender<(u
                 }
             }
             Ok((_, Message::Dump)) if is_guest() => setup::show_blocked_tasks(),
-            Ok((_, Message::Dump)) => child::say(&stacks::describe()),
+            Ok((_, Message::Dump)) => child::say(&format!("{}{END_OF_STACKS}\n", stacks::describe())),
             Ok((_, Message::Bye)) | Err(ReadError::Closed) => return,
             Ok(_) => {}
             Err(error) => {

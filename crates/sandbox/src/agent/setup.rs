@@ -3,6 +3,7 @@
 
 use super::tsc;
 use crate::frames::{Hello, TscFacts};
+use crate::guest::END_OF_STACKS;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -80,10 +81,12 @@ pub(crate) fn randomness() -> Vec<String> {
     added.err().map(|error| format!("cannot fill the pool of randomness: {error}")).into_iter().collect()
 }
 
-/// Prints the stacks of blocked tasks on the console.
+/// Prints the stacks of blocked tasks on the console, and after them [`END_OF_STACKS`].
 pub(crate) fn show_blocked_tasks() {
     let _ = fs::write("/proc/sys/kernel/printk", "8");
     let _ = fs::write("/proc/sysrq-trigger", "w");
+    // Through the kernel's own log, so that it comes after the list.
+    let _ = fs::write("/dev/kmsg", format!("<1>{END_OF_STACKS}\n"));
     let _ = fs::write("/proc/sys/kernel/printk", "4");
 }
 

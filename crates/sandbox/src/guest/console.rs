@@ -27,6 +27,9 @@ const INCIDENT_LINES: usize = 80;
 /// Most incidents kept, beside the panic; the first ones explain the later ones.
 const MAX_INCIDENTS: usize = 8;
 
+/// What an agent prints after a list of stacks: without it, a list that comes slowly looks like one that is complete.
+pub(crate) const END_OF_STACKS: &str = "fstone: end of the list of blocked tasks";
+
 /// What a line on the console announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IncidentKind {
@@ -95,6 +98,8 @@ pub struct ConsoleSummary {
     pub further_incidents: u64,
     /// The last non-empty lines.
     pub last_lines: VecDeque<String>,
+    /// Whether a list of blocked tasks has come to its end.
+    pub stacks_ended: bool,
     /// Why the log is incomplete, when the host could not write it.
     pub log_error: Option<String>,
 }
@@ -108,6 +113,10 @@ impl ConsoleSummary {
 
     fn line(&mut self, line: &str) {
         if line.trim().is_empty() {
+            return;
+        }
+        if line.contains(END_OF_STACKS) {
+            self.stacks_ended = true;
             return;
         }
         if self.last_lines.len() == 12 {
