@@ -7,7 +7,7 @@ use fstone_formats::{
 };
 use fstone_model::{
     Plan,
-    study::{FilesystemType, StepAction},
+    study::{FilesystemType, StepAction, TRIAL_STEP},
     workload::Amount,
 };
 use proptest::prelude::*;
@@ -62,6 +62,19 @@ threads = [1, 2]
 load = { ffsb = "load.ffsb" }
 show = "time"
 "#;
+
+/// The lab records what is no step of the study under names of its own. A step of that name would be there twice, and the
+/// trial lost when it is stored.
+#[test]
+fn names_of_the_labs_own_records_are_reserved() {
+    let named = |name: &str| compile(&RIGHT.replace("[[step]]", &format!("[[step]]\nname = \"{name}\"")), &Overrides::default());
+    for name in [TRIAL_STEP, "guest"] {
+        let told = named(name).expect_err(name).to_string();
+        assert!(told.contains(&format!("no step may be named `{name}`")), "{told}");
+    }
+    let kept = named("guests").expect("another name");
+    assert!(kept.cells[0].steps.iter().any(|step| step.name == "guests"));
+}
 
 #[test]
 fn wrong_command_lines_are_told_what_is_wrong() {
