@@ -395,6 +395,12 @@ impl Plan {
 pub const FILESYSTEM_FACTOR: &str = "filesystem";
 
 impl StepAction {
+    /// Whether it is a load that opens its files with O_DIRECT.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        matches!(self, Self::Load(workload) if workload.io.direct)
+    }
+
     /// Whether the step makes sense on a filesystem that is not ours to make, unmount or check.
     #[must_use]
     pub const fn works_in_a_directory(&self) -> bool {

@@ -164,6 +164,7 @@ fn lab_options(context: &Context, arguments: &RunArguments) -> Result<LabOptions
         allow_destroy: arguments.allow_destroy.clone(),
         measure_null: true,
         patience: LabOptions::PATIENCE,
+        closing_limit: LabOptions::CLOSING_LIMIT,
         agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
         guests: Some(executors::guests(context, arguments)?),
     })

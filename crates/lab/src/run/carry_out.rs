@@ -204,6 +204,7 @@ pub fn run_trials(
 ) -> Result<RunEnd, LabError> {
     let started = Instant::now();
     let mut made = 0;
+    let direct = plan.cells.iter().flat_map(|cell| &cell.steps).any(|step| step.action.is_direct());
     loop {
         if cancel.load(Ordering::Acquire) {
             return Ok(RunEnd::Cancelled);
@@ -222,7 +223,7 @@ pub fn run_trials(
         let recording = |cause| LabError::Recorder { id, cause };
         recorder.trial_started(id, position).map_err(recording)?;
         let seed = trial_seed(plan, id.repetition);
-        let end = executor.run(&Job { cell, id, position, seed, sink });
+        let end = executor.run(&Job { cell, id, position, seed, direct, sink });
         let label = || cell.label.clone();
         let (mut trial, stuck) = match end.map_err(|cause| LabError::Trial { id, label: label(), cause })? {
             TrialEnd::Finished(trial) => (trial, None),

@@ -3,7 +3,7 @@
 
 use super::{
     Executor, ExecutorError, Job, LabOptions, TrialEnd, preflight,
-    record::{DEVICE, Halt, Record, nanoseconds, outcome_of_stop, skipped},
+    record::{DEVICE, Halt, Record, blame_host, nanoseconds, outcome_of_stop, skipped},
     refuse_full,
     watch::{Gauge, Watch},
 };
@@ -38,8 +38,6 @@ use std::{
 
 /// How often that patience an agent may take to look at its device, and to load a filesystem's modules.
 const OPENING: u32 = 4;
-/// How long writing out what a finished trial left in memory may take. It is on nobody's clock.
-const FLUSH_LIMIT: Duration = Duration::from_secs(1800);
 /// How long a killed agent's mounts and processes may take to be gone, for the kernel may have to write first.
 const DYING: Duration = Duration::from_secs(120);
 
@@ -235,7 +233,9 @@ impl<'a, 'm> Making<'a, 'm> {
             result.duration_ns = nanoseconds(started.elapsed());
         }
         self.record.steps.push(result);
-        ended.map_err(|halt| self.blame_host(step, halt))
+        let disk = self.guest.as_ref().and_then(GuestSeat::disk);
+        let host_error = disk.and_then(|disk| disk.counters().host_error);
+        ended.map_err(|halt| blame_host(step, halt, host_error.as_deref()))
     }
 
     pub(crate) fn verdict(&self, step: &Step, whom: Whom, end: StepEnd) -> Result<(), Halt> {
@@ -350,8 +350,11 @@ impl<'a, 'm> Making<'a, 'm> {
                         work_directory: self.host.work.path(),
                         allow_destroy: &self.host.options.allow_destroy,
                         needed_bytes: filesystem.minimum_bytes(),
+                        direct: job.direct,
                     };
-                    self.provided = Some(provide(&wanted, &mut self.host.undo, self.host.machine)?);
+                    let provided = provide(&wanted, &mut self.host.undo, self.host.machine)?;
+                    self.record.warnings.extend(provided.warning());
+                    self.provided = Some(provided);
                     self.scratch = self.host.undo.scratch_entry();
                 } else {
                     self.set_up_guest()?;
@@ -427,14 +430,14 @@ impl<'a, 'm> Making<'a, 'm> {
     fn finish(&mut self, last: &str) -> Result<(), Halt> {
         self.gauge = None;
         if let Some(whom) = self.mounted {
-            match self.ask(whom, last, FLUSH, &encode(&last), FLUSH_LIMIT) {
+            match self.ask(whom, last, FLUSH, &encode(&last), self.host.options.closing_limit) {
                 Ok(body) => {
                     if let Ok(StepEnd::Outcome(outcome)) = decode(&body) {
                         return Err(Halt::Outcome(outcome));
                     }
                 }
                 Err(Halt::Outcome(Outcome::Hung(_))) => {
-                    let limit = format_duration(FLUSH_LIMIT);
+                    let limit = format_duration(self.host.options.closing_limit);
                     self.record.warn(format!("what it wrote was not durable {limit} after its end; it was given up"));
                 }
                 Err(halt) => return Err(halt),
@@ -457,7 +460,7 @@ impl<'a, 'm> Making<'a, 'm> {
         // One that has ended already answers at once.
         let orderly = !stopped && {
             let stop = AtomicBool::new(false);
-            matches!(link.ask(LEAVE, &[], FLUSH_LIMIT, &stop, &mut |_| ()), JobEnd::Done(_))
+            matches!(link.ask(LEAVE, &[], self.host.options.closing_limit, &stop, &mut |_| ()), JobEnd::Done(_))
         };
         if orderly {
             if let Some(tree) = self.tree.take() {
@@ -504,20 +507,6 @@ impl<'a, 'm> Making<'a, 'm> {
         let watch = Watch { stop: &machine.stop, cancel: Some(self.host.cancel), limit: Some(BOOT_LIMIT), gauge: None };
         let ended = watch.over(|| self.boot());
         if machine.stop.is_requested() { Err(Halt::Stopped(BOOT.to_owned())) } else { ended }
-    }
-
-    /// What the host could not give the guest's disk is not the filesystem's fault. What the guest's kernel, or an option,
-    /// did by itself is not the host's.
-    fn blame_host(&self, step: &Step, halt: Halt) -> Halt {
-        let error = self.guest.as_ref().and_then(GuestSeat::disk).and_then(|disk| disk.counters().host_error);
-        match (halt, error) {
-            (Halt::Outcome(Outcome::Failed(_) | Outcome::Hung(_)), Some(error)) => {
-                let words = format!("the host could not read or write the image of the guest's disk: {error}");
-                let cure = "name a work directory with more room, or make the study's device smaller";
-                Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words).with_cure(cure)))
-            }
-            (halt, _) => halt,
-        }
     }
 
     pub(crate) fn is_stopped_by_limit(&self) -> bool {

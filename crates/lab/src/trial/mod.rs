@@ -49,6 +49,9 @@ pub struct Job<'a> {
     pub position: u32,
     /// The seed of its random streams.
     pub seed: u64,
+    /// Whether some row of the plan has a load with O_DIRECT: its loop devices then bypass the host's page cache, if they
+    /// can. All rows get the same kind of device, since they are compared with each other.
+    pub direct: bool,
     /// Is told what happens.
     pub sink: &'a dyn ProgressSink,
 }

@@ -16,6 +16,8 @@ pub struct LabOptions {
     pub agent: PathBuf,
     /// How long an agent is waited for beyond a step's limit, which it keeps itself, before it counts as hung.
     pub patience: Duration,
+    /// How long writing out what a finished trial left in memory may take. It is on nobody's clock.
+    pub closing_limit: Duration,
     /// How guests are made; `None` where there are to be none.
     pub guests: Option<GuestOptions>,
 }
@@ -23,4 +25,6 @@ pub struct LabOptions {
 impl LabOptions {
     /// The usual patience: an agent gives a command that it killed ten seconds to die, and may be short of time itself.
     pub const PATIENCE: Duration = Duration::from_secs(30);
+    /// The usual time for what is still in memory: at 10 MB/s, 18 GB.
+    pub const CLOSING_LIMIT: Duration = Duration::from_secs(1800);
 }

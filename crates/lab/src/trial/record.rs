@@ -75,6 +75,19 @@ pub(crate) fn outcome_of_stop(step: &str, reason: Option<&StopReason>) -> Option
     }
 }
 
+/// The host's part in how a step ended. What the host could not give the disk of a guest is not the filesystem's fault; what
+/// the guest's kernel did by itself (a crash), or an option (a refusal), is not the host's.
+pub(crate) fn blame_host(step: &Step, halt: Halt, host_error: Option<&str>) -> Halt {
+    match (halt, host_error) {
+        (Halt::Outcome(Outcome::Failed(_) | Outcome::Hung(_)), Some(error)) => {
+            let words = format!("the host could not read or write the image of the guest's disk: {error}");
+            let cure = "name a work directory with more room, or make the study's device smaller";
+            Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words).with_cure(cure)))
+        }
+        (halt, _) => halt,
+    }
+}
+
 /// What one step gives.
 #[derive(Default)]
 pub(crate) struct StepReport {
@@ -120,4 +133,34 @@ impl Record {
 /// A duration as the records have it.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use fstone_model::study::StepAction;
+
+    #[test]
+    fn the_host_is_blamed_for_failures_and_hangs_and_for_nothing_else() {
+        let step = testing::step("write", StepAction::Sync);
+        let reason = || Reason::new("write", "as it was");
+        let blamed = |outcome: Outcome, error: Option<&str>| match blame_host(&step, Halt::Outcome(outcome), error) {
+            Halt::Outcome(outcome) => outcome,
+            _ => panic!("an outcome stays one"),
+        };
+        let no_space = Some("No space left on device");
+        for outcome in [Outcome::Failed(reason()), Outcome::Hung(reason())] {
+            assert_eq!(blamed(outcome.clone(), None), outcome);
+            let Outcome::Failed(told) = blamed(outcome, no_space) else { panic!("the host failed it") };
+            assert!(told.words.contains("the host could not") && told.words.contains("No space left"), "{told:?}");
+            assert!(told.cure.is_some() && told.step == "write");
+        }
+        for outcome in
+            [Outcome::Completed, Outcome::Refused(reason()), Outcome::Crashed(reason()), Outcome::Skipped(reason())]
+        {
+            assert_eq!(blamed(outcome.clone(), no_space), outcome);
+        }
+        assert!(matches!(blame_host(&step, Halt::Stopped("write".into()), no_space), Halt::Stopped(_)));
+    }
 }

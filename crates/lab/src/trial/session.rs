@@ -3,6 +3,7 @@
 use super::{
     measure::measured,
     record::{Halt, StepReport, failed, outcome_of_stop, skipped},
+    steps::Warmth,
     watch::{Gauge, Watch},
 };
 use crate::{
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) warnings: Vec<String>,
     /// The UUID of what mkfs made, where the host wants to recognise it later.
     pub(crate) uuid: Option<String>,
+    /// Which programs are in memory.
+    pub(crate) warmth: Warmth,
     /// The directory that was made for the load.
     tree: Option<FileId>,
     gauge: Option<Gauge>,
@@ -68,6 +71,7 @@ impl Session {
             effective: Effective::default(),
             warnings: Vec::new(),
             uuid: None,
+            warmth: Warmth::default(),
             tree: None,
             gauge: None,
         };

@@ -247,6 +247,29 @@ fn a_step_that_hangs_in_the_kernel_ends_with_the_stack_it_hangs_in() {
     assert!(words(&outcome).contains("jbd2") || words(&outcome).contains("sync"), "{outcome:?}");
 }
 
+/// What is written after the last step is on nobody's clock, not even on that of the step before.
+#[test]
+fn a_trial_that_is_done_stays_so_however_long_its_closing_sync_takes() {
+    let Some(mut lab) = Lab::new(&["mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
+    // Eight megabytes at two a second, once the step is over.
+    lab.guests().speed.bytes_per_second = Some(2 << 20);
+    let write = || limited(shell("write", "head -c 8388608 /dev/zero > file"), 3);
+    let trials = lab.run(&plan(vec![lab.cell("ext2", vec![write()])], 1));
+    let given_up = |trial: &Trial| trial.warnings.iter().any(|warning| warning.contains("was not durable 3 s after its end"));
+    assert!(trials[0].outcome.is_completed() && !given_up(&trials[0]), "{:#?}", trials[0]);
+    assert!(trials[0].duration_ns > 3_000_000_000, "it was really written: {:#?}", trials[0]);
+
+    // The disk answers no more, and the limit of the closing sync itself passes.
+    lab.guests().speed.bytes_per_second = None;
+    lab.options.closing_limit = Duration::from_secs(3);
+    let trigger = Trigger::From(4);
+    lab.guests().faults = vec![Fault { operation: Some(Operation::Write), trigger, effect: Effect::Stall }];
+    let scattered = || limited(shell("write", "for i in 1 2 3 4 5 6 7 8; do mkdir $i; echo $i > $i/a; done"), 100);
+    let trials = lab.run(&plan(vec![lab.cell("ext2", vec![scattered()])], 1));
+    assert_eq!(trials[0].outcome, Outcome::Completed, "{:#?}", trials[0]);
+    assert!(given_up(&trials[0]), "{:#?}", trials[0].warnings);
+}
+
 #[test]
 fn a_guest_killed_from_outside_fails() {
     let Some(lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };

@@ -1,6 +1,8 @@
 //! Tests of the lab as a whole: with every border faked, and, where this process is root, on real loop devices.
 
 mod clean;
+mod cold;
+mod direct;
 mod errors;
 mod faults;
 mod guests;

@@ -23,6 +23,7 @@ pub(crate) fn options(work: &Path) -> LabOptions {
         measure_null: false,
         agent: agent(),
         patience: LabOptions::PATIENCE,
+        closing_limit: LabOptions::CLOSING_LIMIT,
         guests: None,
     }
 }

@@ -87,6 +87,8 @@ pub struct Wanted<'a> {
     pub allow_destroy: &'a [PathBuf],
     /// The least size that will do.
     pub needed_bytes: u64,
+    /// Whether loads open files with O_DIRECT: then a loop device should not read from the host's page cache either.
+    pub direct: bool,
 }
 
 /// A device that is there for a trial, with what keeps it there. It is the agent that looks at it and formats it.
@@ -96,6 +98,8 @@ pub struct Provided {
     number: (u32, u32),
     purpose: Purpose,
     image: Option<OpenImage>,
+    /// Whether direct I/O to it is served from the host's page cache all the same.
+    cached: bool,
 }
 
 /// An image and its loop device. They have no name and no owner but these descriptors: when they are closed, be it by a
@@ -111,7 +115,7 @@ struct OpenImage {
 impl Provided {
     /// A file that a guest's disk serves.
     pub(crate) const fn file(path: PathBuf, id: FileId) -> Self {
-        Self { path, number: id.device, purpose: Purpose::OwnFile(id), image: None }
+        Self { path, number: id.device, purpose: Purpose::OwnFile(id), image: None, cached: false }
     }
 
     /// Its path.
@@ -129,6 +133,15 @@ impl Provided {
     /// Path and number, as the journal has those of a device that somebody named.
     pub(crate) fn named(&self) -> (&Path, (u32, u32)) {
         (&self.path, self.number)
+    }
+
+    /// What is to be said of the figures of loads with O_DIRECT.
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.cached.then(|| {
+            "the filesystem that holds the image cannot do direct I/O: loads with O_DIRECT may read from the host's page \
+             cache, and their figures say nothing about the disk below"
+                .to_owned()
+        })
     }
 
     /// Empties the image, though its filesystem may be mounted: that is given up. What it still has in memory then goes
@@ -188,8 +201,17 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
     let mut provided = match wanted.spec {
         DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory } => {
             let directory = directory.as_ref().map_or_else(|| wanted.work_directory.to_owned(), PathBuf::from);
-            let settings = LoopSettings { sector_bytes: *sector_bytes, direct_io: *direct_io };
-            provide_loop(&directory, *size_bytes, settings, undo, machine)?
+            let image = nameless_image(&directory, *size_bytes, undo)?;
+            let settings = LoopSettings { sector_bytes: *sector_bytes, direct_io: *direct_io || wanted.direct };
+            match provide_loop(image, settings, machine) {
+                // Only what the study demands has to be had.
+                Err((image, DeviceError::Unsuitable { .. })) if !*direct_io && wanted.direct => {
+                    let settings = LoopSettings { direct_io: false, ..settings };
+                    let provided = provide_loop(image, settings, machine).map_err(|(_, error)| error)?;
+                    Provided { cached: true, ..provided }
+                }
+                other => other.map_err(|(_, error)| error)?,
+            }
         }
         DeviceSpec::Zram { size_bytes } => provide_zram(*size_bytes, undo, machine)?,
         DeviceSpec::Block { path } => {
@@ -198,7 +220,7 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
             let device = ScratchDevice::claim(path, purpose, wanted.needed_bytes, &*machine.devices, &*machine.runner)?;
             undo.record(Entry::Scratch { path: device.path().to_owned(), device: device.number(), uuid: None })?;
             let (path, number, purpose) = (device.path().to_owned(), device.number(), device.purpose().clone());
-            Provided { path, number, purpose, image: None }
+            Provided { path, number, purpose, image: None, cached: false }
         }
         DeviceSpec::Directory { .. } => unreachable!("a directory is no device; the executor does not ask for one"),
     };
@@ -304,33 +326,38 @@ fn size(file: &File, size_bytes: u64, directory: &Path) -> Result<(), DeviceErro
     })
 }
 
+/// Attaches an image; gives it back when that fails.
 fn provide_loop(
-    directory: &Path,
-    size_bytes: u64,
+    image: (FileId, File),
     settings: LoopSettings,
-    undo: &mut Undo<'_>,
     machine: &Machine,
-) -> Result<Provided, DeviceError> {
-    let (id, file) = nameless_image(directory, size_bytes, undo)?;
+) -> Result<Provided, ((FileId, File), DeviceError)> {
+    let (id, file) = image;
     let mut snatches = 0;
     let (index, handle) = loop {
-        let free = machine.devices.free_loop();
-        let index = free.map_err(|cause| DeviceError::System { what: "finding a free loop device".into(), cause })?;
+        let index = match machine.devices.free_loop() {
+            Ok(index) => index,
+            Err(cause) => {
+                return Err(((id, file), DeviceError::System { what: "finding a free loop device".into(), cause }));
+            }
+        };
         match machine.devices.attach_loop(index, &file, settings) {
             Ok(handle) => break (index, handle),
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) && snatches < SNATCHES => snatches += 1,
             Err(error) => {
-                return Err(match error.kind() {
+                let error = match error.kind() {
                     io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => {
                         DeviceError::Unsuitable { words: format!("loop device: {error}") }
                     }
                     _ => DeviceError::System { what: format!("attaching /dev/loop{index}"), cause: error },
-                });
+                };
+                return Err(((id, file), error));
             }
         }
     };
     let image = OpenImage { file, id, device: Some((index, handle)) };
-    Ok(Provided { path: loops::path_of(index), number: (0, 0), purpose: Purpose::OwnImage(id), image: Some(image) })
+    let (path, purpose) = (loops::path_of(index), Purpose::OwnImage(id));
+    Ok(Provided { path, number: (0, 0), purpose, image: Some(image), cached: false })
 }
 
 fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Result<Provided, DeviceError> {
@@ -356,7 +383,7 @@ fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Resu
         io::ErrorKind::OutOfMemory => DeviceError::Unsuitable { words: format!("zram of {size_bytes} bytes: {error}") },
         _ => failed("sizing a zram device")(error),
     })?;
-    Ok(Provided { path: zram::path_of(index), number: (0, 0), purpose: Purpose::OwnZram, image: None })
+    Ok(Provided { path: zram::path_of(index), number: (0, 0), purpose: Purpose::OwnZram, image: None, cached: false })
 }
 
 fn set_queue(

@@ -181,6 +181,7 @@ impl Session {
             dropped.map_err(|error| failed(step, format!("drop-caches: {error}")))
         });
         done?;
+        self.warmth.lost();
         let request = self.mount_request(step)?;
         let (done, second) = self.metered(|session| session.mount_now(step, &request, report));
         done?;
@@ -202,6 +203,7 @@ impl Session {
         flushed?;
         match dropped {
             Ok(()) => {
+                self.warmth.lost();
                 report.figures = figures;
                 Ok(())
             }

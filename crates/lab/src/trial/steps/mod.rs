@@ -1,7 +1,10 @@
 //! The steps of a trial: which function does which.
 
 mod filesystem;
+mod warm;
 mod work;
+
+pub(super) use warm::Warmth;
 
 use super::{
     record::{Halt, StepReport, failed},

@@ -93,6 +93,7 @@ impl Session {
             None => return Err(failed(step, "the command is empty".into())),
         };
         let command = command.in_directory(&place);
+        self.warmth.restore(&command, &*self.machine.runner);
         let (output, figures) = self.metered(|session| session.run(step, &command, report));
         let output = output?;
         report.figures = of_command(figures, &output);
