@@ -21,9 +21,9 @@ test: ## install what is missing, then formatting, lints and all tests (as root:
 	@scripts/test
 
 .PHONY: kill-nine
-kill-nine: ## kill -9 of runs at random moments, KILLS (default 100) times, then clean and resume: nothing lost, nothing left
+kill-nine: ## kill -9 of runs at random moments, KILLS (default 200) times, then resume: nothing lost, nothing left (half an hour)
 	@scripts/prerequisites test
-	@FSTONE_TEST_KILLS=$(or $(KILLS),100) $(CARGO) test --locked --package fstone --test cli -- killed_at --nocapture
+	@FSTONE_TEST_KILLS=$(or $(KILLS),200) $(CARGO) test --locked --package fstone --test cli -- killed_at --nocapture
 
 .PHONY: bench
 bench: ## the load engine beside bare loops, fio and sysbench; results in bench/runs/

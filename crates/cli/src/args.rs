@@ -196,12 +196,18 @@ pub(crate) struct RunArguments {
     /// group, phase or fileset of a load: readers.threads=4. May be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
     pub(crate) set: Vec<(String, String)>,
-    /// Go on with the last unfinished run of this study: finished trials stay, the plan is the one it had
+    /// Go on with this machine's last unfinished run of this study: finished trials stay, the plan is the one it had
     #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set", "executor", "kernel"])]
     pub(crate) resume: bool,
     /// With --resume: go on although the kernel, a tool or fstone is another than before; each trial made so says it
     #[arg(long, requires = "resume")]
     pub(crate) changed_machine: bool,
+    /// While another run is going on on this machine, wait for its end. Without this both run, and each says so in its trials
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) wait: bool,
+    /// Go on when the first trials of all rows fail alike, instead of stopping there
+    #[arg(long)]
+    pub(crate) keep_going: bool,
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,

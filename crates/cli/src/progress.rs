@@ -93,6 +93,19 @@ impl ProgressSink for RunProgress {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::CleanedUp { what } => terminal::tell(&format!("Undone, left over from a killed run: {what}")),
+            Event::NotCleanedUp { error } => {
+                terminal::tell(&format!("Not undone, left over from a killed run: {}", text::line(&error.to_string())));
+            }
+            Event::OtherRun { who } => {
+                let line = format!(
+                    "Another run is going on on this machine ({}): the figures of both suffer. `--wait` waits for its end.",
+                    text::line(who)
+                );
+                match &self.bar {
+                    Some(bar) => bar.above(&line),
+                    None => terminal::tell(&line),
+                }
+            }
             Event::TrialStarted { label, finished, total, remaining, .. } => {
                 {
                     let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

@@ -67,7 +67,9 @@ show = "time"
 /// trial lost when it is stored.
 #[test]
 fn names_of_the_labs_own_records_are_reserved() {
-    let named = |name: &str| compile(&RIGHT.replace("[[step]]", &format!("[[step]]\nname = \"{name}\"")), &Overrides::default());
+    let named = |name: &str| {
+        compile(&RIGHT.replace("[[step]]", &format!("[[step]]\nname = \"{name}\"")), &Overrides::default())
+    };
     for name in [TRIAL_STEP, "guest"] {
         let told = named(name).expect_err(name).to_string();
         assert!(told.contains(&format!("no step may be named `{name}`")), "{told}");

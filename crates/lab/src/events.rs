@@ -1,5 +1,6 @@
 //! What a run tells while it goes on, for a progress bar or a log.
 
+use crate::place::undo::UndoError;
 use fstone_model::{Trial, result::TrialId};
 use std::time::Duration;
 
@@ -19,12 +20,22 @@ pub struct LoadProgress {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Event<'a> {
     /// Something that a killed run had left was undone.
     CleanedUp {
         /// What.
         what: &'a str,
+    },
+    /// Something that a killed run had left could not be undone.
+    NotCleanedUp {
+        /// What, why, and the cure.
+        error: &'a UndoError,
+    },
+    /// Another run is going on on this machine; the figures of both suffer. Told once.
+    OtherRun {
+        /// Its process and command line.
+        who: &'a str,
     },
     /// A trial begins.
     TrialStarted {

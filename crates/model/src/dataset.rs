@@ -24,6 +24,21 @@ pub struct Run {
     pub inventory: Inventory,
 }
 
+/// The process that carries out a run, known by more than a number that the kernel gives away again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its machine: a digest that identifies the machine and says nothing else about it.
+    pub machine: String,
+    /// The machine's name, for people.
+    pub host: String,
+    /// The boot of the machine, by the kernel's random number for it.
+    pub boot: String,
+    /// The number of the process.
+    pub process: u32,
+    /// When the process started, in clock ticks after the boot.
+    pub started_ticks: u64,
+}
+
 /// Longest identity, in bytes: enough for a time and a host's name.
 const IDENTITY_BYTES: usize = 300;
 

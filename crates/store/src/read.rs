@@ -2,7 +2,7 @@
 
 use crate::encode::{decompress, from_json, from_word};
 use crate::{ReadError, Store};
-use fstone_model::dataset::{Dataset, Run};
+use fstone_model::dataset::{Dataset, Holder, Run};
 use fstone_model::metric::Figure;
 use fstone_model::outcome::{Outcome, Reason};
 use fstone_model::result::{CommandRecord, Effective, StepResult, Trial, TrialId};
@@ -33,6 +33,8 @@ pub struct RunSummary {
     pub identity: String,
     /// When it was imported; `None` for a run of this store's own.
     pub imported_unix_ns: Option<u64>,
+    /// The process that carries it out, or did last; `None` for imported runs and those of before schema version 4.
+    pub holder: Option<Holder>,
     /// Trials that have finished.
     pub trials: u64,
     /// Cells times the least number of repeats.
@@ -59,14 +61,14 @@ impl Store {
     /// [`ReadError`].
     pub fn runs(&self) -> Result<Vec<RunSummary>, ReadError> {
         let snapshot = self.snapshot()?;
-        let mut runs = rows(
+        let listed = rows(
             &snapshot,
             "SELECT run, study, title, quick, host, kernel, started_unix_ns, finished_unix_ns, planned_minimum, identity,
-                    imported_unix_ns
+                    imported_unix_ns, holder
              FROM runs WHERE ?1 = 0 ORDER BY run",
             0,
             |row| {
-                Ok(RunSummary {
+                let run = RunSummary {
                     id: unsigned(row, 0)?,
                     study: row.get(1)?,
                     title: row.get(2)?,
@@ -80,9 +82,18 @@ impl Store {
                     trials: 0,
                     planned_minimum: unsigned(row, 8)?,
                     outcomes: Vec::new(),
-                })
+                    holder: None,
+                };
+                Ok((run, row.get::<_, Option<String>>(11)?))
             },
         )?;
+        let mut runs = listed
+            .into_iter()
+            .map(|(run, holder)| {
+                let holder = holder.map(|text| from_json("the holder", &text)).transpose()?;
+                Ok(RunSummary { holder, ..run })
+            })
+            .collect::<Result<Vec<_>, ReadError>>()?;
         let counts = rows(
             &snapshot,
             "SELECT run, outcome, count(*) FROM trials WHERE ?1 = 0 GROUP BY run, outcome ORDER BY count(*) DESC, outcome",

@@ -3,7 +3,7 @@
 use crate::encode::{integer, json};
 use crate::trial::EncodedTrial;
 use crate::{RecordError, Store};
-use fstone_model::dataset::Run;
+use fstone_model::dataset::{Holder, Run};
 use fstone_model::result::TrialId;
 use fstone_model::{Cell, Plan, Trial};
 use rusqlite::{Connection, Params, params};
@@ -15,19 +15,47 @@ impl Store {
     /// # Errors
     /// [`RecordError`]; nothing is recorded then.
     pub fn begin_run(&mut self, run: &Run) -> Result<u64, RecordError> {
+        self.begin(run, None)
+    }
+
+    /// [`Store::begin_run`], with the process that carries the run out.
+    ///
+    /// # Errors
+    /// [`RecordError`]; nothing is recorded then.
+    pub fn begin_run_of(&mut self, run: &Run, holder: &Holder) -> Result<u64, RecordError> {
+        self.begin(run, Some(holder))
+    }
+
+    /// Gives a run to another process, unless it is not `from`'s any more: of two that take over the same run, one
+    /// gets false.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn take_over(&mut self, run: u64, from: Option<&Holder>, to: &Holder) -> Result<bool, RecordError> {
+        let row = integer("run", run)?;
+        let from = from.map(|holder| json("the holder", holder)).transpose()?;
+        let to = json("the holder", to)?;
+        self.write(|connection| {
+            let sql = "UPDATE runs SET holder = ?3 WHERE run = ?1 AND holder IS ?2";
+            Ok(connection.execute(sql, params![row, from, to])? == 1)
+        })
+    }
+
+    fn begin(&mut self, run: &Run, holder: Option<&Holder>) -> Result<u64, RecordError> {
         run.plan.validate().map_err(RecordError::InvalidPlan)?;
         let started = integer("the time of the run's start", run.started_unix_ns)?;
         let finished = run.finished_unix_ns.map(|time| integer("the time of the run's end", time)).transpose()?;
         let (plan, inventory) = (json("the plan", &run.plan)?, json("the inventory", &run.inventory)?);
         let command = json("the command line", &run.command)?;
+        let holder = holder.map(|holder| json("the holder", holder)).transpose()?;
         let minimum = run.plan.cells.len() as u64 * u64::from(run.plan.repeats.min);
         let minimum = integer("the number of planned trials", minimum)?;
         self.write(|connection| {
             insert(
                 connection,
                 "INSERT INTO runs (study, title, quick, host, kernel, started_unix_ns, finished_unix_ns,
-                                   planned_minimum, command, plan, inventory, identity)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                   planned_minimum, command, plan, inventory, identity, holder)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     run.plan.study,
                     run.plan.title,
@@ -40,7 +68,8 @@ impl Store {
                     command,
                     plan,
                     inventory,
-                    run.identified()
+                    run.identified(),
+                    holder
                 ],
             )?;
             let number = connection.last_insert_rowid();

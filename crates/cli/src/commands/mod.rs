@@ -1,6 +1,7 @@
 //! One module per command: what the arguments mean, in calls to the other crates.
 
 pub(crate) mod bundles;
+mod carry_out;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
@@ -12,9 +13,10 @@ pub(crate) mod history;
 pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod load;
-mod reaches;
+pub(crate) mod reaches;
 pub(crate) mod report;
 pub(crate) mod rerun;
+mod resume;
 pub(crate) mod run;
 mod sacrifice;
 pub(crate) mod serve;
@@ -27,6 +29,7 @@ use crate::{
     terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_lab::place::presence::shared_file;
 use fstone_model::study::Repeats;
 use fstone_store::{OpenError, Store};
 use std::{
@@ -42,6 +45,8 @@ pub(crate) struct Context {
     store_is_named: bool,
     pub(crate) work_directory: PathBuf,
     pub(crate) kernels: PathBuf,
+    /// Where the runs of this machine notice each other.
+    pub(crate) presence: PathBuf,
     color: ColorWhen,
 }
 
@@ -62,6 +67,7 @@ impl Context {
                 paths::default_work_directory,
             ),
             kernels: chosen(global.kernels.as_ref(), "FSTONE_KERNELS", paths::default_kernels),
+            presence: chosen(None, "FSTONE_MACHINE_LOCK", shared_file),
             color: global.color,
         }
     }

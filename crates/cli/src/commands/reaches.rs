@@ -67,7 +67,7 @@ fn note(store: &Store, run: u64) -> Result<PathBuf, Failure> {
 }
 
 /// Notes that this user began a run, where its plan reaches what only its user may permit.
-pub(super) fn note_begun(store: &Store, run: u64, plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn note_begun(store: &Store, run: u64, plan: &Plan) -> Result<(), Failure> {
     if all(plan).is_empty() {
         return Ok(());
     }

@@ -1,40 +1,32 @@
 //! `fstone run`: study → plan → trials → store → report.
 
-use super::{Context, cancel_on_signals, fresh_identity, fresh_seed, now_unix_ns, reaches, repeats, report, sacrifice};
+use super::{
+    Context, cancel_on_signals,
+    carry_out::{Work, join, lab_options, take_inventory},
+    fresh_identity, fresh_seed, now_unix_ns, repeats, resume, sacrifice,
+};
 use crate::{
     args::RunArguments,
-    documents,
     executors::{self, Chosen},
     exit::Exit,
-    paths,
-    progress::{Expected, RunProgress},
+    progress::Expected,
     recorder::StoreRecorder,
     sources,
     studies::{self, Study},
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use anyhow::Context as _;
 use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
-use fstone_lab::{
-    inventory::{self, InventoryContext},
-    machine::Machine,
-    run::carry_out::{LabOptions, RunEnd},
-};
-use fstone_model::{Dataset, Inventory, Plan, dataset::Run, study::DeviceSpec};
-use fstone_store::{RunSummary, Store};
+use fstone_lab::inventory;
+use fstone_model::{Plan, dataset::Run, study::DeviceSpec};
 use std::{
     collections::VecDeque,
-    path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
-/// How long the device is read before a run, as `hdparm -t` does.
-const RAW_READ_TIME: Duration = Duration::from_secs(2);
-
 pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult {
     if let (true, Some(study)) = (arguments.resume, &arguments.study) {
-        return resume(context, arguments, study);
+        return resume::resume(context, arguments, study);
     }
     let names: Vec<String> = match &arguments.study {
         Some(name) => vec![name.clone()],
@@ -158,18 +150,6 @@ fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Pl
     Ok(plan.on_directory(&format!("{name}, as it is"), path))
 }
 
-fn lab_options(context: &Context, arguments: &RunArguments) -> Result<LabOptions, Failure> {
-    Ok(LabOptions {
-        work_directory: context.work_directory.clone(),
-        allow_destroy: arguments.allow_destroy.clone(),
-        measure_null: true,
-        patience: LabOptions::PATIENCE,
-        closing_limit: LabOptions::CLOSING_LIMIT,
-        agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
-        guests: Some(executors::guests(context, arguments)?),
-    })
-}
-
 pub(super) fn carry_out(
     context: &Context,
     arguments: &RunArguments,
@@ -177,6 +157,7 @@ pub(super) fn carry_out(
     expected: Expected,
 ) -> CommandResult {
     let cancel = cancel_on_signals()?;
+    let presence = join(context, arguments, &cancel)?;
     sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
     let mut store = context.open_store()?;
 
@@ -196,153 +177,11 @@ pub(super) fn carry_out(
         inventory: take_inventory(context, arguments, &plan)?,
         plan,
     };
-    let id = store.begin_run(&run).or_exit(Exit::LabFailed)?;
-    reaches::note_begun(&store, id, &run.plan)?;
-    let begun = Dataset { run: Run { id, ..run }, trials: Vec::new() };
-    trials(context, arguments, &mut store, &begun, expected, None, &cancel)
-}
-
-/// Goes on with the last run of a study that has no end.
-fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
-    let cancel = cancel_on_signals()?;
-    let mut store = context.open_store()?;
-    let runs = store.runs().or_exit(Exit::LabFailed)?;
-    let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());
-    let unfinished =
-        |run: &&RunSummary| run.study == name && run.finished_unix_ns.is_none() && run.imported_unix_ns.is_none();
-    let Some(last) = runs.iter().filter(unfinished).max_by_key(|run| run.id) else {
-        return Err(Failure::new(
-            Exit::BadInput,
-            format!("there is no unfinished run of {name} in {}", context.store.display()),
-        ));
-    };
-    let dataset = store.dataset(last.id).or_exit(Exit::LabFailed)?;
-    reaches::refuse_foreign(context, &store, last.id, &dataset.run.plan)?;
-    let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan)?);
-    // Figures of two machines in one table would compare the machines.
-    let changed: Vec<String> = [
-        ("kernel", &then.kernel, &now.kernel),
-        ("host", &then.host, &now.host),
-        ("fstone", &then.fstone_commit, &now.fstone_commit),
-    ]
-    .into_iter()
-    .filter(|(_, then, now)| then != now)
-    .map(|(what, then, now)| format!("{what}: {then} then, {now} now"))
-    .chain(
-        then.tools
-            .iter()
-            .filter(|tool| !now.tools.contains(tool))
-            .map(|(tool, version)| format!("{tool}: {version} then")),
-    )
-    .chain(
-        then.settings
-            .iter()
-            .filter(|(name, _)| !inventory::STATES.contains(&name.as_str()))
-            .filter(|setting| !now.settings.contains(setting))
-            .map(|(name, value)| format!("{name}: {value} then")),
-    )
-    .collect();
-    let changed = changed.join("; ");
-    if !changed.is_empty() && !arguments.changed_machine {
-        return Err(Failure::new(
-            Exit::CannotHere,
-            format!(
-                "run {} cannot go on here, the machine has changed ({changed}); start a new run, or add --changed-machine",
-                last.id
-            ),
-        ));
-    }
-    sacrifice::confirm([&dataset.run.plan], &arguments.allow_destroy)?;
-    terminal::tell(&format!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len()));
-    let warning = (!changed.is_empty()).then(|| format!("made on another machine than the run began on: {changed}"));
-    trials(context, arguments, &mut store, &dataset, Expected::default(), warning, &cancel)
-}
-
-/// Carries out what a run still lacks, and shows it.
-fn trials(
-    context: &Context,
-    arguments: &RunArguments,
-    store: &mut Store,
-    begun: &Dataset,
-    expected: Expected,
-    warning: Option<String>,
-    cancel: &AtomicBool,
-) -> CommandResult {
-    let id = begun.run.id;
-    // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
-    if let Some(parent) = context.work_directory.parent() {
-        paths::create_directory(parent)
-            .with_context(|| format!("cannot make {}; name another with --work-directory", parent.display()))
-            .or_exit(Exit::LabFailed)?;
-    }
-    let options = lab_options(context, arguments)?;
-    let progress = RunProgress::new(expected);
-    let mut recorder = StoreRecorder { store, run: id, warning };
-    let end = fstone_lab::run::carry_out::carry_out(
-        &begun.run.plan,
-        &options,
-        &begun.trials,
-        &mut recorder,
-        &progress,
-        cancel,
-    );
-    progress.finish();
-    let end = end.with_context(|| format!("run {id} stopped; finished trials are kept")).or_exit(Exit::LabFailed)?;
-    let interrupted = matches!(end, RunEnd::Cancelled);
-    if !interrupted {
-        store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
-        reaches::forget_begun(store, id);
-    }
-    let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
-    let page = show(context, arguments, store, &dataset)?;
-    if interrupted {
-        terminal::tell(&format!(
-            "Interrupted: everything was undone, {} finished trials are kept as run {id}; `--resume` goes on with it.",
-            dataset.trials.len()
-        ));
-        return Ok(Exit::Interrupted);
-    }
-    terminal::tell(&format!("Run {id} is in {}; the report: {}", context.store.display(), page.display()));
-    let any = dataset.trials.iter().any(|trial| trial.outcome.is_completed());
-    Ok(if any { Exit::Success } else { Exit::NothingCompleted })
-}
-
-/// The machine as it is before the run, its raw read speed included.
-fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
-    let inventory_context = InventoryContext {
-        plan,
-        work_directory: &context.work_directory,
-        fstone_version: env!("CARGO_PKG_VERSION"),
-        fstone_commit: env!("FSTONE_COMMIT"),
-    };
-    let mut inventory = inventory::take(&inventory_context, &*Machine::host().runner);
-    inventory.settings.extend(executors::guest_settings(context, arguments, plan)?);
-    let device = inventory::named_device(plan);
-    match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
-        Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
-        Err(error) => terminal::tell(&format!("No raw read speed: failed to {error}.")),
-    }
-    Ok(inventory)
-}
-
-/// Prints the table and writes the page, and the index of all pages beside it.
-fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Dataset) -> Result<PathBuf, Failure> {
-    let options = fstone_report::Options { published: arguments.published };
-    let overhead = executors::overhead(dataset);
-    terminal::print_document(&fstone_report::terminal(
-        dataset,
-        &fstone_report::TerminalOptions { width: terminal::width(), color: context.colored(), options },
-    ));
-    if let Some(overhead) = overhead {
-        terminal::print(&format!("{overhead}\n"));
-    }
-    let directory =
-        arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
-    let run = &dataset.run;
-    let page = directory.join(report::page_name(&run.plan.study, run.id, &run.identified()));
-    documents::write(&page, fstone_report::html(dataset, &options))?;
-    report::write_index(store, &directory)?;
-    Ok(page)
+    let options = lab_options(context, arguments, presence)?;
+    let work = Work { context, arguments, options: &options, cancel: &cancel };
+    let recorder = StoreRecorder::of_new(&mut store, &run);
+    let (recorded, end) = work.carry_out(&run.plan, &[], recorder, expected);
+    work.conclude(&mut store, recorded, end)
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn an_imported_run_is_never_resumed() {
     fs::copy(bench.path("run.fstone"), other.path("run.fstone")).expect("copied");
     other.succeed(&["import", "run.fstone"]);
     let (code, _, err) = other.run(&["run", "./tiny.toml", "--resume"]);
-    assert!(code == 2 && err.contains("no unfinished run"), "{code}: {err}");
+    assert!(code == 3 && err.contains("was imported") && err.contains("fstone rerun"), "{code}: {err}");
 }
 
 /// A store that was handed over, or a plan that was changed in one's own, may say anything.

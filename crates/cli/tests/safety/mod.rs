@@ -5,6 +5,7 @@ mod documented;
 mod hostile;
 mod killed;
 mod named;
+mod resumed;
 mod together;
 
 use crate::support::is_root;

@@ -16,6 +16,7 @@ fn on_a_terminal(bench: &Bench, arguments: &[&str], typed: &str) -> (String, i32
         .args(["-qec", &words.join(" "), "/dev/null"])
         .env("FSTONE_STORE", bench.store())
         .env("FSTONE_WORK_DIRECTORY", bench.work())
+        .env("FSTONE_MACHINE_LOCK", bench.path("machine.lock"))
         .env_remove("SUDO_UID")
         .current_dir(bench.path("."))
         .stdin(Stdio::piped())

@@ -38,6 +38,71 @@ fn two_runs_and_a_reader_share_a_store() {
     assert_eq!(counts, [3, 3]);
 }
 
+/// Different stores and work directories, one machine: each knows of the other, and one that waits is alone.
+#[test]
+fn two_runs_at_once_warn_of_each_other_and_one_can_wait() {
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let run = |name: &str, more: &[&str]| {
+        let directory = bench.path(name);
+        fs::create_dir(&directory).expect("made");
+        let (store, work) =
+            (directory.join("x.db").display().to_string(), directory.join("work").display().to_string());
+        let common = ["run", "./tiny.toml", "--device", "directory", "--store", &store, "--work-directory", &work];
+        bench.command(&[&common[..], more].concat()).spawn().expect("it starts")
+    };
+    let runs = [run("one", &["--repeats", "3"]), run("two", &["--repeats", "3"])];
+    // It starts while both are going on: reading the raw speed alone takes them two seconds.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let waiting = run("three", &["--repeats", "1", "--wait"]);
+    for run in runs {
+        let output = run.wait_with_output().expect("it ends");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && err.contains("Another run is going on on this machine (process "), "{err}");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("another fstone run was going on"),
+            "the report says so"
+        );
+    }
+    let output = waiting.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && err.contains("Waiting for process "), "{err}");
+    let dataset = |name: &str| {
+        let store = Store::open_read_only(&bench.path(name).join("x.db")).expect("whole");
+        store.dataset(1).expect("readable")
+    };
+    let of_others = |warning: &&String| warning.contains("another fstone run");
+    let [one, two, three] = ["one", "two", "three"].map(dataset);
+    for run in [&one, &two] {
+        assert!(run.trials.iter().any(|trial| trial.warnings.iter().any(|warning| of_others(&warning))), "{run:#?}");
+        assert!(run.run.finished_unix_ns.expect("ended") <= three.run.started_unix_ns);
+    }
+    assert_eq!(three.trials[0].warnings.iter().find(of_others), None);
+}
+
+#[test]
+fn what_fails_alike_in_every_row_ends_the_run_and_says_so() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }");
+    let study = fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    let command = "[[step]]\ncommand = { shell = true, run = \"no-such-program {mount}\" }\n[[step]]\nload";
+    bench.write("tiny.toml", &study.replacen("[[step]]\nload", command, 1));
+    let (code, out, err) = bench.run(&["run", "./tiny.toml", "--executor", "host"]);
+    let said = ["the first trials of all 2 rows failed alike, at command: ", "not found", "--resume", "--keep-going"];
+    assert!(code == 4 && said.iter().all(|words| err.contains(words)), "{code}: {out}{err}");
+    let runs = || Store::open_read_only(&bench.store()).expect("whole").runs().expect("readable");
+    assert_eq!((runs()[0].trials, runs()[0].finished_unix_ns), (2, None));
+    let (code, _, err) = bench.run(&["run", "./tiny.toml", "--resume"]);
+    assert_eq!(code, 4, "{err}");
+    assert!(runs()[0].trials == 4 && runs()[0].finished_unix_ns.is_some(), "{:?}", runs());
+    let (code, _, err) = bench.run(&["run", "./tiny.toml", "--executor", "host", "--keep-going"]);
+    assert!(code == 4 && runs()[1].trials == 4, "{err}");
+    bench.assert_clean();
+}
+
 #[test]
 fn a_run_goes_on_on_another_machine_only_when_told() {
     let bench = Bench::new();

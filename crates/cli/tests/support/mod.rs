@@ -126,6 +126,8 @@ impl Bench {
             .current_dir(self.directory.path())
             .env("FSTONE_STORE", self.store())
             .env("FSTONE_WORK_DIRECTORY", self.work())
+            // Tests run at the same time, and are not to notice each other.
+            .env("FSTONE_MACHINE_LOCK", self.path("machine.lock"))
             .env_remove("SUDO_UID")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -149,7 +151,8 @@ impl Bench {
             .args(["-c", line])
             .current_dir(self.directory.path())
             .env("FSTONE_STORE", self.store())
-            .env("FSTONE_WORK_DIRECTORY", self.work());
+            .env("FSTONE_WORK_DIRECTORY", self.work())
+            .env("FSTONE_MACHINE_LOCK", self.path("machine.lock"));
         command
     }
 
@@ -179,7 +182,8 @@ impl Bench {
             .args(arguments)
             .current_dir(self.directory.path())
             .env("FSTONE_STORE", self.store())
-            .env("FSTONE_WORK_DIRECTORY", self.work());
+            .env("FSTONE_WORK_DIRECTORY", self.work())
+            .env("FSTONE_MACHINE_LOCK", self.path("machine.lock"));
         finish(&mut command)
     }
 

@@ -2,6 +2,8 @@
 
 pub(crate) mod custody;
 pub mod device;
+pub mod holder;
 pub mod mount;
+pub mod presence;
 pub mod undo;
 pub mod work_directory;

@@ -1,6 +1,6 @@
 //! The directory that a run makes its images and mount points in, and that no other run uses at the same time.
 
-use crate::place::{custody, device::file_id};
+use crate::place::{custody, device::file_id, holder};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -101,7 +101,7 @@ impl WorkDirectory {
                 },
                 Err(Errno::WOULDBLOCK) => {
                     let said = content(&lock);
-                    // A child that a killed run was just about to start shares its lock until it has died, too.
+                    // A child that a killed run was about to start keeps the lock until it has died as well.
                     if holder_is_gone(&said) && since.elapsed() < DYING {
                         std::thread::sleep(Duration::from_millis(20));
                         continue;
@@ -118,7 +118,13 @@ impl WorkDirectory {
         let made = made || before.lines().any(|line| line == MADE) || as_made();
         let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let mark = if made { MADE } else { "" };
-        let holder = format!("process {} ({})\n{mark}\n", std::process::id(), crate::command::typed(&command));
+        let holder = format!(
+            "process {} on {} ({})\n{mark}\n{}\n",
+            std::process::id(),
+            holder::host(),
+            crate::command::typed(&command),
+            machine_line()
+        );
         lock.set_len(0)
             .and_then(|()| lock.rewind())
             .and_then(|()| lock.write_all(holder.as_bytes()))
@@ -180,8 +186,16 @@ fn holds_more_than_the_lock(directory: &Path) -> bool {
     })
 }
 
-/// Whether the process that a lock file names has ended.
+/// The lock file's line that tells this machine's processes from another's, where machines share the directory.
+fn machine_line() -> String {
+    format!("machine {}", holder::machine())
+}
+
+/// Whether the process that a lock file names ran on this machine and has ended.
 fn holder_is_gone(said: &str) -> bool {
+    if !said.lines().any(|line| line == machine_line()) {
+        return false;
+    }
     let process = said.strip_prefix("process ").and_then(|rest| rest.split_whitespace().next());
     process.is_some_and(|process| !Path::new("/proc").join(process).exists())
 }
@@ -206,6 +220,15 @@ mod tests {
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(first);
         assert!(!path.exists(), "it was made for the run");
+    }
+
+    #[test]
+    fn another_machines_process_is_not_gone() {
+        let gone = format!("process 0 on there (fstone run)\n\n{}\n", machine_line());
+        assert!(holder_is_gone(&gone));
+        assert!(!holder_is_gone(&gone.replace("machine ", "machine not-")));
+        let running = gone.replace("process 0", &format!("process {}", std::process::id()));
+        assert!(!holder_is_gone(&running));
     }
 
     #[test]

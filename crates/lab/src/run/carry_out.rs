@@ -6,16 +6,23 @@ use crate::{
     machine::Machine,
     place::{
         device::{DeviceLock, Purpose, Refusal, ScratchDevice},
+        presence::Presence,
         undo::{self, JournalError, UndoError},
         work_directory::{WorkDirectory, WorkDirectoryError},
     },
     run::{
+        alike::FirstTrials,
         schedule::{Schedule, ScheduleError, trial_seed},
         steady,
     },
     trial::{AgentExecutor, Executor, ExecutorError, Job, TrialEnd},
 };
-use fstone_model::{Plan, Trial, result::TrialId, study::DeviceSpec};
+use fstone_model::{
+    Plan, Trial,
+    outcome::Reason,
+    result::TrialId,
+    study::{DeviceSpec, KernelSpec},
+};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -41,12 +48,15 @@ pub trait Recorder {
 pub type RecorderError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
     /// Every trial has a result.
     Completed,
     /// It was cancelled; what was finished is recorded, and the rest can be resumed.
     Cancelled,
+    /// The first trials of all rows failed alike, in this way: the same step, the same outcome, the same first words. They
+    /// are recorded, and the rest can be resumed.
+    FailedAlike(Reason),
 }
 
 /// Why a run ended before its time; completes "failed to carry out the study: ". Trials finished until then are
@@ -167,7 +177,7 @@ pub fn carry_out_on(
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
     let mut executor = AgentExecutor::new(machine, &work, options, cancel)?;
-    let ended = run_trials(&mut executor, schedule, plan, recorder, sink, cancel);
+    let ended = run_trials(&mut executor, schedule, &Course { plan, options, finished, sink, cancel }, recorder);
     // What is left was reported with the trial that left it, and is in the journal for `clean`.
     drop(executor.close());
     drop(locks);
@@ -178,9 +188,10 @@ pub fn carry_out_on(
 /// that comes next, which then says so.
 fn clean_up(machine: &Machine, options: &LabOptions, sink: &dyn ProgressSink) {
     for leftover in undo::clean(&options.work_directory, false, machine).unwrap_or_default() {
-        if leftover.error.is_none() {
-            sink.event(&Event::CleanedUp { what: &leftover.what });
-        }
+        sink.event(&match &leftover.error {
+            None => Event::CleanedUp { what: &leftover.what },
+            Some(error) => Event::NotCleanedUp { error },
+        });
     }
 }
 
@@ -190,21 +201,28 @@ impl From<Refusal> for LabError {
     }
 }
 
+/// What the trials of a run have in common.
+struct Course<'a> {
+    plan: &'a Plan,
+    options: &'a LabOptions,
+    finished: &'a [Trial],
+    sink: &'a dyn ProgressSink,
+    cancel: &'a AtomicBool,
+}
+
 /// The schedule's loop, whatever carries the trials out.
-///
-/// # Errors
-/// As [`carry_out`].
-pub fn run_trials(
+fn run_trials(
     executor: &mut dyn Executor,
     mut schedule: Schedule<'_>,
-    plan: &Plan,
+    course: &Course<'_>,
     recorder: &mut dyn Recorder,
-    sink: &dyn ProgressSink,
-    cancel: &AtomicBool,
 ) -> Result<RunEnd, LabError> {
+    let Course { plan, options, sink, cancel, .. } = *course;
     let started = Instant::now();
     let mut made = 0;
     let direct = plan.cells.iter().flat_map(|cell| &cell.steps).any(|step| step.action.is_direct());
+    let mut first = FirstTrials::new(plan, course.finished);
+    let mut others = OtherRuns::new(options.presence.as_deref(), sink);
     loop {
         if cancel.load(Ordering::Acquire) {
             return Ok(RunEnd::Cancelled);
@@ -222,6 +240,7 @@ pub fn run_trials(
         });
         let recording = |cause| LabError::Recorder { id, cause };
         recorder.trial_started(id, position).map_err(recording)?;
+        let at_the_start = others.look();
         let seed = trial_seed(plan, id.repetition);
         let end = executor.run(&Job { cell, id, position, seed, direct, sink });
         let label = || cell.label.clone();
@@ -231,6 +250,12 @@ pub fn run_trials(
             TrialEnd::Stuck(trial, undo) => (trial, Some(undo)),
         };
         steady::mark(&mut trial);
+        // Nothing else bears on virtual time.
+        if let Some(who) = at_the_start.or_else(|| others.look())
+            && !matches!(cell.kernel, KernelSpec::Exact(_))
+        {
+            trial.warnings.push(format!("another fstone run was going on on this machine ({who})"));
+        }
         recorder.trial_finished(&trial).map_err(recording)?;
         sink.event(&Event::TrialFinished(&trial));
         if let Some(undo) = stuck {
@@ -238,6 +263,33 @@ pub fn run_trials(
         }
         schedule.finish(&trial)?;
         made += 1;
+        if let Some(reason) = first.take(&trial)
+            && !options.keep_going
+            && schedule.total() > schedule.finished()
+        {
+            return Ok(RunEnd::FailedAlike(reason));
+        }
+    }
+}
+
+/// Looks for other runs of the machine, and tells of the first that it finds.
+struct OtherRuns<'a> {
+    presence: Option<&'a Presence>,
+    sink: &'a dyn ProgressSink,
+    told: bool,
+}
+
+impl<'a> OtherRuns<'a> {
+    const fn new(presence: Option<&'a Presence>, sink: &'a dyn ProgressSink) -> Self {
+        Self { presence, sink, told: false }
+    }
+
+    fn look(&mut self) -> Option<String> {
+        let who = self.presence.and_then(Presence::other)?;
+        if !std::mem::replace(&mut self.told, true) {
+            self.sink.event(&Event::OtherRun { who: &who });
+        }
+        Some(who)
     }
 }
 
@@ -261,4 +313,100 @@ fn claim_named_devices(plan: &Plan, options: &LabOptions, machine: &Machine) -> 
         }
     }
     Ok(locks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{events::Silent, testing, trial::FakeExecutor};
+    use fstone_model::{Outcome, study::Repeats};
+    use std::sync::Arc;
+
+    #[derive(Default)]
+    struct Memory(Vec<Trial>);
+
+    impl Recorder for Memory {
+        fn trial_started(&mut self, _id: TrialId, _position: u32) -> Result<(), RecorderError> {
+            Ok(())
+        }
+
+        fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
+            self.0.push(trial.clone());
+            Ok(())
+        }
+    }
+
+    fn options() -> LabOptions {
+        LabOptions {
+            work_directory: "/nowhere".into(),
+            allow_destroy: Vec::new(),
+            measure_null: false,
+            agent: "/nowhere".into(),
+            patience: LabOptions::PATIENCE,
+            closing_limit: LabOptions::CLOSING_LIMIT,
+            guests: None,
+            presence: None,
+            keep_going: false,
+        }
+    }
+
+    /// Carries out three repetitions of as many rows as there are outcomes.
+    fn ended(outcomes: &[Outcome], options: &LabOptions, finished: &[Trial]) -> (RunEnd, Vec<Trial>) {
+        let cells = (0..).zip(outcomes).map(|(index, _)| testing::cell(index, "ext4", "", &[])).collect();
+        let plan = testing::plan(cells, Repeats { min: 3, max: 3, until: None });
+        let mut executor =
+            (0..).zip(outcomes).fold(FakeExecutor::new(), |all, (cell, outcome)| all.ending(cell, outcome.clone()));
+        let mut memory = Memory::default();
+        let cancel = AtomicBool::new(false);
+        let course = Course { plan: &plan, options, finished, sink: &Silent, cancel: &cancel };
+        let schedule = Schedule::new(&plan, finished).expect("fits");
+        let end = run_trials(&mut executor, schedule, &course, &mut memory).expect("carried out");
+        (end, memory.0)
+    }
+
+    fn failed(words: &str) -> Outcome {
+        Outcome::Failed(Reason::new("load", words))
+    }
+
+    #[test]
+    fn what_fails_alike_in_every_row_is_not_repeated() {
+        let failures = ["sh: no such program as /mnt/1", "sh: no such program as /mnt/2"].map(failed);
+        let (end, trials) = ended(&failures, &options(), &[]);
+        assert!(matches!(&end, RunEnd::FailedAlike(reason) if reason.step == "load"), "{end:?}");
+        assert_eq!(trials.len(), 2, "the first of each row");
+
+        let (end, rest) = ended(&failures, &options(), &trials);
+        assert_eq!((end, rest.len()), (RunEnd::Completed, 4), "a run that is resumed goes on");
+        let (end, rest) = ended(&failures, &options(), &trials[..1]);
+        assert!(matches!(end, RunEnd::FailedAlike(_)) && rest.len() == 1, "one that was killed in between does not");
+        let (end, trials) = ended(&failures, &LabOptions { keep_going: true, ..options() }, &[]);
+        assert_eq!((end, trials.len()), (RunEnd::Completed, 6));
+    }
+
+    #[test]
+    fn what_differs_between_rows_is_repeated() {
+        let one = || failed("sh: no such program");
+        for outcomes in [
+            vec![one(), one(), Outcome::Completed],
+            vec![Outcome::Completed, one(), one()],
+            vec![one(), failed("tar: no such program")],
+            vec![one(), Outcome::Hung(Reason::new("load", "sh: no such program"))],
+            vec![one()],
+        ] {
+            assert_eq!(ended(&outcomes, &options(), &[]).0, RunEnd::Completed, "{outcomes:?}");
+        }
+        // Refused everywhere: there is nothing to repeat.
+        let refused = Outcome::Refused(Reason::new("mount", "ext4: unknown option"));
+        let (end, trials) = ended(&[refused.clone(), refused], &options(), &[]);
+        assert_eq!((end, trials.len()), (RunEnd::Completed, 2));
+    }
+
+    #[test]
+    fn a_run_alone_carries_no_warning_of_another() {
+        let directory = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let presence = Presence::enter(&directory.path().join("lock")).expect("made");
+        let options = LabOptions { presence: Some(Arc::new(presence)), ..options() };
+        let (_, trials) = ended(&[Outcome::Completed], &options, &[]);
+        assert!(trials.iter().all(|trial| trial.warnings.is_empty()), "{trials:#?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! What a run's user decides about its trials.
 
-use crate::agent::GuestOptions;
-use std::{path::PathBuf, time::Duration};
+use crate::{agent::GuestOptions, place::presence::Presence};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 /// How a run is made.
 #[derive(Debug, Clone)]
@@ -20,6 +20,10 @@ pub struct LabOptions {
     pub closing_limit: Duration,
     /// How guests are made; `None` where there are to be none.
     pub guests: Option<GuestOptions>,
+    /// Where other runs of this machine are noticed; `None` not to look for them.
+    pub presence: Option<Arc<Presence>>,
+    /// Whether to go on when the first trials of all rows fail alike.
+    pub keep_going: bool,
 }
 
 impl LabOptions {

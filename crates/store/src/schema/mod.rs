@@ -10,7 +10,8 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x6673_746f;
 
 /// What takes a file of version n to n + 1.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql"), include_str!("0004.sql")];
 
 /// The version this program writes.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;

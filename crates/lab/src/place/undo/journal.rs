@@ -1,7 +1,7 @@
 //! The journal of a run.
 
 use super::{Entry, UndoError, entry::By};
-use crate::machine::Machine;
+use crate::{machine::Machine, place::holder};
 use fstone_model::text;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -19,9 +19,13 @@ const LIMIT_BYTES: u64 = 4 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    /// The boot during which what follows was made.
+    /// The machine on which what follows was made, and the boot. Journals of earlier versions name no machine.
     Boot {
         id: String,
+        #[serde(default)]
+        machine: String,
+        #[serde(default)]
+        host: String,
     },
     Made {
         id: u64,
@@ -75,6 +79,18 @@ pub enum JournalError {
         path: PathBuf,
         /// The entry.
         what: String,
+    },
+    /// A run on another machine wrote it, in a directory that machines share.
+    #[error(
+        "{}: a run on {host}, another machine, left things behind that only {host} can undo; run `fstone clean` there, or \
+         name another directory with --work-directory",
+        path.display()
+    )]
+    Elsewhere {
+        /// The journal.
+        path: PathBuf,
+        /// The machine's name.
+        host: String,
     },
     /// A line is not ours.
     #[error("{}:{line}: not a line of a journal; is it another program's file?", path.display())]
@@ -146,8 +162,11 @@ impl<'m> Undo<'m> {
         if text.len() as u64 > LIMIT_BYTES {
             return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "longer than any journal becomes")));
         }
-        let (open, next) =
-            replay(&text, &boot_id()).map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
+        let Replayed { open, next, elsewhere } = replay(&text, &holder::boot_id(), holder::machine())
+            .map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
+        if let Some(host) = elsewhere {
+            return Err(JournalError::Elsewhere { path, host });
+        }
         if let Some((_, entry)) = open.iter().find(|(_, entry)| !entry.is_plausible(work_directory)) {
             return Err(JournalError::Implausible { path, what: entry.describe() });
         }
@@ -236,10 +255,15 @@ impl<'m> Undo<'m> {
     }
 
     fn append(&mut self, line: &Line, durable: Durable) -> io::Result<()> {
+        if self.open.is_empty() {
+            // Nothing in it counts any more, and it may be of another boot or machine than what follows.
+            self.file.set_len(0)?;
+        }
         let before = self.file.metadata()?.len();
         let mut text = Vec::new();
         if before == 0 {
-            serde_json::to_writer(&mut text, &Line::Boot { id: boot_id() })?;
+            let (machine, host) = (holder::machine().to_owned(), holder::host());
+            serde_json::to_writer(&mut text, &Line::Boot { id: holder::boot_id(), machine, host })?;
             text.push(b'\n');
         }
         serde_json::to_writer(&mut text, line)?;
@@ -277,15 +301,23 @@ impl Drop for Undo<'_> {
     }
 }
 
-/// A number that differs between any two boots of any machine; empty where the kernel does not tell.
-fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+/// What a journal says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Replayed {
+    /// Entries still open.
+    open: Vec<(u64, Entry)>,
+    /// The next id.
+    next: u64,
+    /// The host of another machine, where the open entries were made there. Its boot is no reboot of this machine, and its
+    /// numbers of files and devices mean others here.
+    elsewhere: Option<String>,
 }
 
-/// Entries still open, and the next id. `Err` is the number of a line that is not ours.
-fn replay(text: &str, this_boot: &str) -> Result<(Vec<(u64, Entry)>, u64), usize> {
+/// `Err` is the number of a line that is not ours.
+fn replay(text: &str, this_boot: &str, this_machine: &str) -> Result<Replayed, usize> {
     let mut open: Vec<(u64, Entry)> = Vec::new();
     let mut same_boot = true;
+    let mut elsewhere = None;
     let mut next = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         // A last line without its end was never acted upon.
@@ -295,13 +327,17 @@ fn replay(text: &str, this_boot: &str) -> Result<(Vec<(u64, Entry)>, u64), usize
                 next = next.max(id + 1);
                 open.push((id, entry));
             }
-            Line::Boot { id } => same_boot = id == this_boot,
+            Line::Boot { id, machine, host } => {
+                same_boot = id == this_boot;
+                elsewhere = (!machine.is_empty() && machine != this_machine).then_some(host);
+            }
             Line::Undone { id } => open.retain(|(made, _)| *made != id),
         }
     }
     // A reboot undid what was in memory only, and gave its numbers to others.
-    open.retain(|(_, entry)| same_boot || entry.outlives_a_boot());
-    Ok((open, next))
+    open.retain(|(_, entry)| same_boot || elsewhere.is_some() || entry.outlives_a_boot());
+    let elsewhere = elsewhere.filter(|_| !open.is_empty());
+    Ok(Replayed { open, next, elsewhere })
 }
 
 #[cfg(test)]
@@ -343,38 +379,82 @@ mod tests {
         Entry::Tree { path: name.into(), id: None }
     }
 
+    fn boot(id: &str, machine: &str) -> Line {
+        Line::Boot { id: id.into(), machine: machine.into(), host: format!("{machine}.example") }
+    }
+
+    fn written(lines: &[Line]) -> String {
+        lines.iter().map(|line| serde_json::to_string(line).expect("serialises") + "\n").collect()
+    }
+
     #[test]
     fn replay_keeps_what_is_open_and_ignores_half_a_line() {
-        let lines: String = [
-            Line::Boot { id: "boot 1".into() },
+        let lines = written(&[
+            boot("boot 1", "here"),
             Line::Made { id: 0, entry: directory("/a") },
             Line::Made { id: 1, entry: directory("/b") },
             Line::Undone { id: 0 },
-        ]
-        .iter()
-        .map(|line| serde_json::to_string(line).expect("serialises") + "\n")
-        .collect();
-        let (open, next) = replay(&lines, "boot 1").expect("ours");
-        assert_eq!((open, next), (vec![(1, directory("/b"))], 2));
+        ]);
+        let expected = Replayed { open: vec![(1, directory("/b"))], next: 2, elsewhere: None };
+        assert_eq!(replay(&lines, "boot 1", "here").expect("ours"), expected);
         let torn = format!("{lines}{{\"made\":{{\"id\":2,\"ent");
-        assert_eq!(replay(&torn, "boot 1").expect("ours").1, 2);
-        assert_eq!(replay("hello\n", "boot 1").expect_err("foreign"), 1);
+        assert_eq!(replay(&torn, "boot 1", "here").expect("ours"), expected);
+        assert_eq!(replay("hello\n", "boot 1", "here").expect_err("foreign"), 1);
     }
 
     #[test]
     fn after_a_reboot_only_what_is_on_a_disk_is_still_there() {
         let image = Entry::Image { path: "/image".into(), id: None };
-        let lines: String = [
-            Line::Boot { id: "boot 1".into() },
+        let lines = written(&[
+            boot("boot 1", "here"),
             Line::Made { id: 0, entry: image.clone() },
             Line::Made { id: 1, entry: Entry::Zram { index: 3, size_bytes: 4096 } },
             Line::Made { id: 2, entry: Entry::ZramToCome { existing: Vec::new() } },
-        ]
-        .iter()
-        .map(|line| serde_json::to_string(line).expect("serialises") + "\n")
-        .collect();
-        assert_eq!(replay(&lines, "boot 1").expect("ours").0.len(), 3);
-        assert_eq!(replay(&lines, "boot 2").expect("ours").0, [(0, image)]);
+        ]);
+        assert_eq!(replay(&lines, "boot 1", "here").expect("ours").open.len(), 3);
+        assert_eq!(replay(&lines, "boot 2", "here").expect("ours").open, [(0, image.clone())]);
+        // Journals of earlier versions.
+        let unnamed = lines.replace(",\"machine\":\"here\",\"host\":\"here.example\"", "");
+        assert_ne!(unnamed, lines);
+        let expected = Replayed { open: vec![(0, image)], next: 3, elsewhere: None };
+        assert_eq!(replay(&unnamed, "boot 2", "here").expect("ours"), expected);
+    }
+
+    #[test]
+    fn what_another_machine_left_is_not_touched() {
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let machine = Machine::fake();
+        let (journal, tree) = (work.path().join(FILE_NAME), work.path().join("fstone-load-1"));
+        std::fs::create_dir(&tree).expect("made");
+        let made = Line::Made { id: 0, entry: directory(&tree.to_string_lossy()) };
+        std::fs::write(&journal, written(&[boot("their boot", "there"), made])).expect("written");
+        let before = std::fs::read(&journal).expect("read");
+        for error in [
+            Undo::begin(work.path(), &machine).map(drop).expect_err("another machine's"),
+            Undo::open(work.path(), &machine).map(drop).expect_err("another machine's"),
+        ] {
+            let words = error.to_string();
+            assert!(words.contains("there.example") && words.contains("--work-directory"), "{words}");
+        }
+        assert!(tree.exists() && std::fs::read(&journal).expect("read") == before);
+
+        // Where it left nothing, its journal is in nobody's way.
+        std::fs::write(&journal, written(&[boot("their boot", "there")])).expect("written");
+        let mut undo = Undo::begin(work.path(), &machine).expect("nothing is left");
+        undo.record(directory(&tree.to_string_lossy())).expect("records");
+        assert_eq!(Undo::open(work.path(), &machine).expect("this machine's").entries().count(), 1);
+    }
+
+    #[test]
+    fn an_old_boots_journal_does_not_pass_its_boot_on() {
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let machine = Machine::fake();
+        let zram = || Entry::Zram { index: 3, size_bytes: 4096 };
+        let lines = [boot("an earlier boot", holder::machine()), Line::Made { id: 0, entry: zram() }];
+        std::fs::write(work.path().join(FILE_NAME), written(&lines)).expect("written");
+        let mut undo = Undo::begin(work.path(), &machine).expect("the reboot undid it");
+        undo.record(zram()).expect("records");
+        assert_eq!(Undo::open(work.path(), &machine).expect("opens").entries().count(), 1);
     }
 
     #[test]

@@ -1,0 +1,190 @@
+//! What new and resumed runs share: options of the lab, the machine's inventory, the trials, and what is shown of them.
+
+use super::{Context, now_unix_ns, reaches, report};
+use crate::{
+    args::RunArguments,
+    documents, executors,
+    exit::Exit,
+    paths,
+    progress::{Expected, RunProgress},
+    recorder::StoreRecorder,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_lab::{
+    inventory::{self, InventoryContext},
+    machine::Machine,
+    place::presence::Presence,
+    run::carry_out::{LabOptions, RunEnd, carry_out},
+};
+use fstone_model::{Dataset, Inventory, Plan, Trial, text};
+use fstone_store::Store;
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+/// How long the device is read before a run, as `hdparm -t` does.
+const RAW_READ_TIME: Duration = Duration::from_secs(2);
+
+pub(super) fn lab_options(
+    context: &Context,
+    arguments: &RunArguments,
+    presence: Option<Arc<Presence>>,
+) -> Result<LabOptions, Failure> {
+    Ok(LabOptions {
+        work_directory: context.work_directory.clone(),
+        allow_destroy: arguments.allow_destroy.clone(),
+        measure_null: true,
+        patience: LabOptions::PATIENCE,
+        closing_limit: LabOptions::CLOSING_LIMIT,
+        agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
+        guests: Some(executors::guests(context, arguments)?),
+        presence,
+        keep_going: arguments.keep_going,
+    })
+}
+
+/// Joins the runs of this machine; with `--wait`, once no other is going on. Before anything is measured.
+pub(super) fn join(
+    context: &Context,
+    arguments: &RunArguments,
+    cancel: &AtomicBool,
+) -> Result<Option<Arc<Presence>>, Failure> {
+    let joined = if arguments.wait {
+        let waiting = |who: &str| terminal::tell(&format!("Waiting for {}.", text::line(who)));
+        match Presence::enter_after_others(&context.presence, cancel, waiting) {
+            Ok(None) => return Err(Failure::new(Exit::Interrupted, "interrupted while waiting; nothing was begun")),
+            Ok(Some(presence)) => Ok(presence),
+            Err(error) => Err(error),
+        }
+    } else {
+        Presence::enter(&context.presence)
+    };
+    match joined {
+        Ok(presence) => Ok(Some(Arc::new(presence))),
+        Err(error) if arguments.wait => {
+            Err(Failure::new(Exit::LabFailed, format!("cannot wait: {}: {error}", context.presence.display())))
+        }
+        Err(error) => {
+            let path = context.presence.display();
+            terminal::tell(&format!("Other runs on this machine will not be noticed: {path}: {error}."));
+            Ok(None)
+        }
+    }
+}
+
+/// A run, new or resumed, that is ready to be carried out.
+pub(super) struct Work<'a> {
+    pub(super) context: &'a Context,
+    pub(super) arguments: &'a RunArguments,
+    pub(super) options: &'a LabOptions,
+    pub(super) cancel: &'a AtomicBool,
+}
+
+impl Work<'_> {
+    /// Carries out what a plan still lacks; the run's number, when there is one, and how it ended.
+    pub(super) fn carry_out(
+        &self,
+        plan: &Plan,
+        finished: &[Trial],
+        mut recorder: StoreRecorder<'_>,
+        expected: Expected,
+    ) -> (Option<u64>, Result<RunEnd, Failure>) {
+        // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
+        if let Some(parent) = self.context.work_directory.parent() {
+            let made = paths::create_directory(parent)
+                .with_context(|| format!("cannot make {}; name another with --work-directory", parent.display()))
+                .or_exit(Exit::LabFailed);
+            if let Err(failure) = made {
+                return (recorder.run(), Err(failure));
+            }
+        }
+        let progress = RunProgress::new(expected);
+        let end = carry_out(plan, self.options, finished, &mut recorder, &progress, self.cancel);
+        progress.finish();
+        let end = match recorder.run() {
+            Some(run) => end.with_context(|| format!("run {run} stopped; finished trials are kept")),
+            None => end.context("the run did not start; nothing was recorded"),
+        };
+        (recorder.run(), end.or_exit(Exit::LabFailed))
+    }
+
+    /// Records how a run ended, and shows it.
+    pub(super) fn conclude(&self, store: &mut Store, run: Option<u64>, end: Result<RunEnd, Failure>) -> CommandResult {
+        let end = end?;
+        let Some(id) = run else {
+            terminal::tell("Interrupted before the first trial; nothing was recorded.");
+            return Ok(Exit::Interrupted);
+        };
+        if end == RunEnd::Completed {
+            store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
+            reaches::forget_begun(store, id);
+        }
+        let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
+        let page = show(self.context, self.arguments, store, &dataset)?;
+        match end {
+            RunEnd::Completed => {}
+            RunEnd::Cancelled => {
+                terminal::tell(&format!(
+                    "Interrupted: everything was undone, {} finished trials are kept as run {id}; `--resume` goes on with it.",
+                    dataset.trials.len()
+                ));
+                return Ok(Exit::Interrupted);
+            }
+            RunEnd::FailedAlike(reason) => {
+                terminal::tell(&format!(
+                    "Stopped: the first trials of all {} rows failed alike, at {}: {}\n\
+                     They are kept as run {id}; `--resume` makes the rest all the same, as `--keep-going` would have done.",
+                    dataset.run.plan.cells.len(),
+                    text::line(&reason.step),
+                    text::line(reason.words.lines().next().unwrap_or_default())
+                ));
+                return Ok(Exit::NothingCompleted);
+            }
+        }
+        let store = self.context.store.display();
+        terminal::tell(&format!("Run {id} is in {store}; the report: {}", page.display()));
+        let any = dataset.trials.iter().any(|trial| trial.outcome.is_completed());
+        Ok(if any { Exit::Success } else { Exit::NothingCompleted })
+    }
+}
+
+/// The machine as it is before the run, its raw read speed included.
+pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
+    let inventory_context = InventoryContext {
+        plan,
+        work_directory: &context.work_directory,
+        fstone_version: env!("CARGO_PKG_VERSION"),
+        fstone_commit: env!("FSTONE_COMMIT"),
+    };
+    let mut inventory = inventory::take(&inventory_context, &*Machine::host().runner);
+    inventory.settings.extend(executors::guest_settings(context, arguments, plan)?);
+    let device = inventory::named_device(plan);
+    match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
+        Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
+        Err(error) => terminal::tell(&format!("No raw read speed: failed to {error}.")),
+    }
+    Ok(inventory)
+}
+
+/// Prints the table and writes the page, and the index of all pages beside it.
+fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Dataset) -> Result<PathBuf, Failure> {
+    let options = fstone_report::Options { published: arguments.published };
+    let overhead = executors::overhead(dataset);
+    terminal::print_document(&fstone_report::terminal(
+        dataset,
+        &fstone_report::TerminalOptions { width: terminal::width(), color: context.colored(), options },
+    ));
+    if let Some(overhead) = overhead {
+        terminal::print(&format!("{overhead}\n"));
+    }
+    let directory =
+        arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
+    let run = &dataset.run;
+    let page = directory.join(report::page_name(&run.plan.study, run.id, &run.identified()));
+    documents::write(&page, fstone_report::html(dataset, &options))?;
+    report::write_index(store, &directory)?;
+    Ok(page)
+}

@@ -1,0 +1,72 @@
+//! Which runs `--resume` goes on with, and which starts leave no run behind.
+
+use crate::support::Bench;
+use fstone_lab::place::{holder::this_process, work_directory::WorkDirectory};
+use fstone_model::{Dataset, dataset::Holder};
+use fstone_store::Store;
+use std::fs;
+
+const EXT4: &str = r#""ext4" = { type = "ext4" }"#;
+
+/// A store whose only run has one of two trials, as a killed run leaves it.
+fn half_done(bench: &Bench) -> Dataset {
+    bench.tiny_study(EXT4);
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
+    let mut dataset = Store::open_read_only(&bench.store()).expect("whole").dataset(1).expect("readable");
+    fs::remove_file(bench.store()).expect("removed");
+    dataset.run.finished_unix_ns = None;
+    dataset.run.plan.repeats.min = 2;
+    dataset.run.plan.repeats.max = 2;
+    dataset
+}
+
+#[test]
+fn only_this_machines_runs_whose_process_has_ended_are_resumed() {
+    let bench = Bench::new();
+    let dataset = half_done(&bench);
+    let here = this_process();
+    let mut store = Store::open(&bench.store()).expect("made");
+    let run = store.begin_run_of(&dataset.run, &here).expect("recorded");
+    store.record_trial(run, &dataset.trials[0]).expect("recorded");
+    let resume = || bench.run(&["run", "./tiny.toml", "--resume"]);
+
+    let (code, _, err) = resume();
+    let said = format!("still going on, in process {}", std::process::id());
+    assert!(code == 3 && err.contains(&said), "{code}: {err}");
+
+    // As it looks to a machine that shares the store. Its boot and processes say nothing here.
+    let elsewhere = Holder { machine: "another".into(), host: "node7".into(), process: 1, ..here.clone() };
+    assert!(store.take_over(run, Some(&here), &elsewhere).expect("recorded"));
+    assert!(!store.take_over(run, Some(&here), &elsewhere).expect("asked"), "it is not this process's any more");
+    let (code, _, err) = resume();
+    assert!(code == 3 && err.contains("another machine, node7") && err.contains("resume it there"), "{code}: {err}");
+    let (code, _, err) = bench.run(&["run", "./tiny.toml", "--resume", "--changed-machine"]);
+    assert_eq!(code, 3, "{err}");
+
+    // A run of this machine goes on though the other machine's is newer.
+    let ended = Holder { started_ticks: here.started_ticks + 1, ..here };
+    let own = fstone_model::dataset::Run { identity: "own".into(), ..dataset.run.clone() };
+    let own = store.begin_run_of(&own, &ended).expect("recorded");
+    store.record_trial(own, &dataset.trials[0]).expect("recorded");
+    let newer = fstone_model::dataset::Run { identity: "newer".into(), ..dataset.run };
+    store.begin_run_of(&newer, &elsewhere).expect("recorded");
+    let (code, _, err) = resume();
+    assert!(code == 0 && err.contains(&format!("going on with run {own}, 1 trials")), "{code}: {err}");
+    let runs = store.runs().expect("readable");
+    let finished: Vec<(u64, bool)> = runs.iter().map(|run| (run.id, run.finished_unix_ns.is_some())).collect();
+    assert_eq!(finished, [(run, false), (own, true), (own + 1, false)]);
+    assert_ne!(runs[1].holder, Some(ended), "the process that went on with it");
+}
+
+#[test]
+fn a_start_that_is_refused_leaves_no_run() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    let held = WorkDirectory::lock(&bench.work()).expect("free");
+    let (code, _, err) = bench.run(&["run", "./tiny.toml", "--device", "directory"]);
+    assert!(code == 5 && err.contains("nothing was recorded") && err.contains("in use by process"), "{code}: {err}");
+    assert!(bench.succeed(&["list", "runs"]).starts_with("No runs yet"));
+    drop(held);
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
+    assert!(bench.succeed(&["list", "runs"]).contains("finished"));
+}
