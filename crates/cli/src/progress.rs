@@ -94,7 +94,7 @@ impl ProgressSink for RunProgress {
         match event {
             Event::CleanedUp { what } => terminal::tell(&format!("Undone, left over from a killed run: {what}")),
             Event::NotCleanedUp { error } => {
-                terminal::tell(&format!("Not undone, left over from a killed run: {}", text::line(&error.to_string())));
+                terminal::tell(&format!("Not undone, left over from a killed run: {}", text::line(error)));
             }
             Event::OtherRun { who } => {
                 let line = format!(

@@ -1,6 +1,5 @@
 //! What a run tells while it goes on, for a progress bar or a log.
 
-use crate::place::undo::UndoError;
 use fstone_model::{Trial, result::TrialId};
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ pub enum Event<'a> {
     /// Something that a killed run had left could not be undone.
     NotCleanedUp {
         /// What, why, and the cure.
-        error: &'a UndoError,
+        error: &'a str,
     },
     /// Another run is going on on this machine; the figures of both suffer. Told once.
     OtherRun {

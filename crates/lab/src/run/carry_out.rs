@@ -188,10 +188,10 @@ pub fn carry_out_on(
 /// that comes next, which then says so.
 fn clean_up(machine: &Machine, options: &LabOptions, sink: &dyn ProgressSink) {
     for leftover in undo::clean(&options.work_directory, false, machine).unwrap_or_default() {
-        sink.event(&match &leftover.error {
-            None => Event::CleanedUp { what: &leftover.what },
-            Some(error) => Event::NotCleanedUp { error },
-        });
+        match &leftover.error {
+            None => sink.event(&Event::CleanedUp { what: &leftover.what }),
+            Some(error) => sink.event(&Event::NotCleanedUp { error: &error.to_string() }),
+        }
     }
 }
 

@@ -255,7 +255,8 @@ fn a_trial_that_is_done_stays_so_however_long_its_closing_sync_takes() {
     lab.guests().speed.bytes_per_second = Some(2 << 20);
     let write = || limited(shell("write", "head -c 8388608 /dev/zero > file"), 3);
     let trials = lab.run(&plan(vec![lab.cell("ext2", vec![write()])], 1));
-    let given_up = |trial: &Trial| trial.warnings.iter().any(|warning| warning.contains("was not durable 3 s after its end"));
+    let given_up =
+        |trial: &Trial| trial.warnings.iter().any(|warning| warning.contains("was not durable 3 s after its end"));
     assert!(trials[0].outcome.is_completed() && !given_up(&trials[0]), "{:#?}", trials[0]);
     assert!(trials[0].duration_ns > 3_000_000_000, "it was really written: {:#?}", trials[0]);
 

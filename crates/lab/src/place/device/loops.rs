@@ -1,7 +1,7 @@
 //! Loop devices, through LOOP_CONFIGURE.
 #![expect(unsafe_code, reason = "the loop driver speaks by ioctl")]
 
-use super::{FileId, LoopSettings, split_number};
+use super::{FileId, split_number};
 use linux_raw_sys::loop_device::{
     LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO, LOOP_CONFIGURE, LOOP_CTL_GET_FREE, LOOP_GET_STATUS64, LOOP_SET_CAPACITY,
     loop_config, loop_info64,
@@ -12,6 +12,27 @@ use std::{
     os::fd::{AsRawFd, RawFd},
     path::PathBuf,
 };
+
+/// How a loop device is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoopSettings {
+    /// Logical sector size.
+    pub sector_bytes: u32,
+    /// Whether it bypasses the page cache of the filesystem below.
+    pub direct_io: bool,
+}
+
+/// What keeps a loop device attached.
+#[derive(Debug)]
+pub struct LoopHandle {
+    _open: Box<dyn std::fmt::Debug + Send + Sync>,
+}
+
+impl LoopHandle {
+    pub(super) fn of(open: impl std::fmt::Debug + Send + Sync + 'static) -> Self {
+        Self { _open: Box::new(open) }
+    }
+}
 
 pub(super) fn path_of(index: u32) -> PathBuf {
     PathBuf::from(format!("/dev/loop{index}"))
