@@ -27,10 +27,8 @@ mod random;
 mod run;
 #[cfg(test)]
 mod tests_support;
-mod verify;
 mod worker;
 
 pub use error::LoadError;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
-pub use run::{Prepared, prepare, run};
-pub use verify::{Damage, Verification, verify};
+pub use run::{Damage, Prepared, Verification, prepare, run, run_verified};

@@ -9,7 +9,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
-use fstone_engine::{LoadError, Ownership, RunOptions};
+use fstone_engine::{LoadError, Ownership, RunOptions, Verification};
 use fstone_formats::{
     Source,
     loads::{self, Document, Reader},
@@ -27,28 +27,28 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
         .or_exit(Exit::BadInput);
     }
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
-    let report = run(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership)?;
+    let (report, found) = if arguments.verify {
+        let run = fstone_engine::run_verified;
+        let (report, found) =
+            observed(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership, run)?;
+        (report, Some(found))
+    } else {
+        (run(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership)?, None)
+    };
     if arguments.json {
         terminal::print_document(&(serde_json::to_string_pretty(&report).or_exit(Exit::LabFailed)? + "\n"));
     } else {
         terminal::print(&fstone_report::load_summary(&workload.name, &report));
     }
     let exit = exit_of(&report);
-    if arguments.verify && !verified(&workload, &arguments.directory)? {
-        return Ok(Exit::NothingCompleted);
+    match found {
+        Some(found) if !told(&found) => Ok(Exit::NothingCompleted),
+        _ => Ok(exit),
     }
-    Ok(exit)
 }
 
-/// Reads the files of a load back and tells what is not as it was written; whether all is.
-fn verified(workload: &Workload, directory: &Path) -> Result<bool, Failure> {
-    let cancel = cancel_on_signals()?;
-    let observer = LiveLoad::new(true);
-    let ownership = Ownership::Marked;
-    let options = RunOptions { seed: 0, cancel: &cancel, observer: &observer, measure_null: false, ownership };
-    let found = fstone_engine::verify(workload, directory, &options);
-    observer.finish();
-    let found = found.map_err(failure)?;
+/// Tells what was read back and is not as it was written; whether all is.
+fn told(found: &Verification) -> bool {
     let bytes = units::format_bytes(found.verified_bytes);
     let mut text = format!("  verified      {} files, {bytes} as they were written\n", found.files);
     for damage in &found.damages {
@@ -63,7 +63,7 @@ fn verified(workload: &Workload, directory: &Path) -> Result<bool, Failure> {
         text.push_str(&format!("  damaged       {} units of 512 bytes in all\n", found.damaged_units));
     }
     terminal::print(&text);
-    Ok(found.is_clean())
+    found.is_clean()
 }
 
 /// A load that met an error did not do what was asked, whatever figures it has.
@@ -99,11 +99,22 @@ pub(crate) fn run(
     live: bool,
     ownership: Ownership,
 ) -> Result<LoadReport, Failure> {
+    observed(workload, directory, seed, live, ownership, fstone_engine::run)
+}
+
+fn observed<T>(
+    workload: &Workload,
+    directory: &Path,
+    seed: Option<u64>,
+    live: bool,
+    ownership: Ownership,
+    run: impl FnOnce(&Workload, &Path, &RunOptions<'_>) -> Result<T, LoadError>,
+) -> Result<T, Failure> {
     let cancel = cancel_on_signals()?;
     let seed = seed.unwrap_or_else(fresh_seed);
     let observer = LiveLoad::new(live);
     let options = RunOptions { seed, cancel: &cancel, observer: &observer, measure_null: true, ownership };
-    let result = fstone_engine::run(workload, directory, &options);
+    let result = run(workload, directory, &options);
     observer.finish();
     result.map_err(failure)
 }

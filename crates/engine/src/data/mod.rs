@@ -7,12 +7,15 @@
 //!   longest compressed extent of today's filesystems (btrfs 128 KiB, bcachefs 256 KiB, f2fs 1 MiB).
 //! - *By block*, nothing: every [`UNIT`] bytes written start with 16 bytes that are never written again.
 
+mod ledger;
 pub(crate) mod memory;
 pub(crate) mod stamp;
 
 use crate::random::{Random, derive, scatter};
 use fstone_model::workload::DataPattern;
+use ledger::Ledger;
 use memory::Aligned;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +42,16 @@ pub(crate) struct Depot {
     duplicates: Vec<u8>,
     seed: u64,
     sources: AtomicU64,
+    /// The generation of the next stamp.
     generation: AtomicU64,
+    /// What was written last, where data is stamped.
+    ledger: Option<Ledger>,
+}
+
+/// The first generation of a load: none that an earlier one wrote, so that a state which that left is not taken for today's.
+fn first_generation() -> u64 {
+    let now = clock_gettime(ClockId::Realtime);
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
 }
 
 impl Depot {
@@ -56,8 +68,14 @@ impl Depot {
             duplicates,
             seed,
             sources: AtomicU64::new(0),
-            generation: AtomicU64::new(1),
+            generation: AtomicU64::new(if pattern.stamped { first_generation() } else { 0 }),
+            ledger: pattern.stamped.then(Ledger::default),
         }
+    }
+
+    /// What was written last; `None` where data is not stamped.
+    pub(crate) fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
     }
 
     fn spare(&self) -> std::sync::MutexGuard<'_, VecDeque<Aligned>> {
@@ -82,6 +100,7 @@ impl Depot {
             random: Random::new(derive(self.seed, &[MARK_STREAM, number])),
             // 2^40 marks per source, and 2^24 sources, before any repeats.
             mark: number << 40,
+            generation: 0,
         }
     }
 
@@ -134,6 +153,7 @@ pub(crate) struct Source<'a> {
     ready: Ready,
     random: Random,
     mark: u64,
+    generation: u64,
 }
 
 impl Source<'_> {
@@ -212,8 +232,21 @@ impl Source<'_> {
     }
 
     fn stamp(&mut self, length: usize, destination: Destination) {
-        let generation = self.depot.generation.fetch_add(1, Ordering::Relaxed);
+        self.generation = self.depot.generation.fetch_add(1, Ordering::Relaxed);
+        let generation = self.generation;
         stamp::write(self.assemble(length), destination.file, destination.offset, generation);
+    }
+
+    /// Notes whether the bytes made ready last were written.
+    #[cold]
+    pub(crate) fn settle(&self, length: usize, destination: Destination, written: bool) {
+        let Some(ledger) = &self.depot.ledger else { return };
+        let Destination { file, offset } = destination;
+        if written {
+            ledger.wrote(file, offset, length as u64, self.generation);
+        } else {
+            ledger.unsure(file, offset, length as u64);
+        }
     }
 }
 

@@ -8,6 +8,19 @@ pub(crate) const UNIT: usize = 512;
 const WORD: usize = 8;
 const HEADER_WORDS: usize = 4;
 
+/// What a unit should hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// A stamp of any generation: it was written by an earlier load.
+    Stamped,
+    /// The same or nothing: a write to it failed.
+    Anything,
+    /// Nothing: it was never written.
+    Nothing,
+    /// This generation.
+    Generation(u64),
+}
+
 /// Why a unit is not what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mismatch {
@@ -17,6 +30,10 @@ pub(crate) enum Mismatch {
     Misplaced,
     /// Its checksum or its bytes are wrong.
     Corrupt,
+    /// It was written to this place, but not last.
+    Outdated,
+    /// There should be nothing.
+    Unwritten,
 }
 
 fn checksum(file: u64, offset: u64, generation: u64) -> u64 {
@@ -48,37 +65,57 @@ pub(crate) fn write(block: &mut [u8], file: u64, offset: u64, generation: u64) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// Checks a block read from `offset`. The error says where in the block the first wrong unit is.
-pub(crate) fn check(block: &[u8], file: u64, offset: u64) -> Result<(), (usize, Mismatch)> {
-    for (number, unit) in block.chunks(UNIT).enumerate() {
-        let start = number * UNIT;
-        check_unit(unit, file, offset + start as u64).map_err(|mismatch| (start, mismatch))?;
+/// Checks a unit, or the part of one before the end of its file.
+pub(crate) fn check(unit: &[u8], file: u64, offset: u64, expected: Expected) -> Result<(), Mismatch> {
+    let empty = unit.iter().all(|byte| *byte == 0);
+    let is = |generation| {
+        let mut written = [0; UNIT];
+        make(&mut written, file, offset, generation);
+        unit == &written[..unit.len()]
+    };
+    match expected {
+        Expected::Nothing if !empty => return Err(Mismatch::Unwritten),
+        Expected::Nothing => return Ok(()),
+        Expected::Anything if empty => return Ok(()),
+        Expected::Generation(generation) if is(generation) => return Ok(()),
+        _ => {}
     }
-    Ok(())
-}
-
-fn check_unit(unit: &[u8], file: u64, offset: u64) -> Result<(), Mismatch> {
     let word = |index: usize| {
         unit.get(index * WORD..(index + 1) * WORD).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight")))
     };
-    // What is cut off before its generation says too little to be checked further.
     let generation = word(2);
-    if generation.is_some() && unit.iter().all(|byte| *byte == 0) {
+    if generation.is_some() && empty {
         return Err(Mismatch::Zeros);
     }
     if word(0).is_some_and(|found| found != offset) || word(1).is_some_and(|found| found != file) {
         return Err(Mismatch::Misplaced);
     }
-    let Some(generation) = generation else { return Ok(()) };
-    let mut expected = [0; UNIT];
-    make(&mut expected, file, offset, generation);
-    if unit == &expected[..unit.len()] { Ok(()) } else { Err(Mismatch::Corrupt) }
+    let known = matches!(expected, Expected::Generation(_));
+    match generation {
+        Some(generation) if is(generation) => {
+            if known {
+                Err(Mismatch::Outdated)
+            } else {
+                Ok(())
+            }
+        }
+        // What is cut off before its generation says too little to be checked further.
+        None if !known => Ok(()),
+        _ => Err(Mismatch::Corrupt),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Checks a block of any generation. The error says where in it the first wrong unit is.
+    fn check(block: &[u8], file: u64, offset: u64) -> Result<(), (usize, Mismatch)> {
+        (0..).step_by(UNIT).zip(block.chunks(UNIT)).try_for_each(|(start, unit)| {
+            super::check(unit, file, offset + start as u64, Expected::Stamped).map_err(|mismatch| (start, mismatch))
+        })
+    }
 
     #[test]
     fn what_was_written_is_right_in_any_cut() {

@@ -295,6 +295,10 @@ impl Builder<'_> {
             0 => DEFAULT_BLOCK_BYTES,
             block => block.min(MAX_BLOCK_BYTES),
         };
+        let name = stamp_name(self.site.index, file);
+        if let Some(ledger) = self.site.depot.ledger() {
+            ledger.created(name);
+        }
         let mut filled = || {
             if !files.spec.fill {
                 return if size == 0 {
@@ -306,7 +310,7 @@ impl Builder<'_> {
             let mut offset = 0;
             while offset < size {
                 let length = block.min(size - offset);
-                let destination = Destination { file: stamp_name(self.site.index, file), offset };
+                let destination = Destination { file: name, offset };
                 let mut data = source.next(length as usize, destination);
                 while !data.is_empty() {
                     let written = kernel::write(fd, data, offset).map_err(|errno| ("write", errno))?;
@@ -316,6 +320,7 @@ impl Builder<'_> {
                     data = &data[written..];
                     offset += written as u64;
                 }
+                source.settle(length as usize, destination, true);
                 if self.site.options.cancel.load(Ordering::Relaxed) {
                     return Err(("write", Errno::CANCELED));
                 }

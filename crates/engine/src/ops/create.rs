@@ -51,6 +51,9 @@ pub(super) fn make<E: Io>(
             return Err(halt);
         }
     };
+    if let Some(ledger) = worker.load.depot.ledger() {
+        ledger.created(stamp_name(fileset as u32, file));
+    }
     let mut written = 0;
     let outcome = fill(worker, &picked, fd, &mut written);
     let outcome = worker.close_after(fd, outcome);

@@ -211,7 +211,9 @@ pub(super) fn mapped_write<E: Io>(
             let destination = worker.destination(picked, offset);
             touch(worker, picked, offset);
             worker.source.prepare(length, destination);
-            worker.call(Call::Write, |worker| map.write(worker.source.block(), offset))?;
+            let written = worker.call(Call::Write, |worker| map.write(worker.source.block(), offset));
+            worker.source.settle(length, destination, written.is_ok());
+            written?;
             if msync {
                 worker.timed_call(Call::Msync, |_| map.msync(offset, length))?;
             }
@@ -449,7 +451,8 @@ fn check_stamps<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64,
     let skip = (offset.next_multiple_of(unit) - offset) as usize;
     let file = worker.destination(picked, 0).file;
     let data = worker.buffer.bytes().get(skip..length).unwrap_or_default();
-    match stamp::check(data, file, offset + skip as u64) {
+    let Some(ledger) = worker.load.depot.ledger() else { return Ok(()) };
+    match ledger.check(data, file, offset + skip as u64) {
         Ok(()) => {}
         Err((_, stamp::Mismatch::Zeros)) if !worker.files(picked.fileset).spec.fill => {}
         Err((at, _)) => {
@@ -471,9 +474,23 @@ pub(super) fn write_all<E: Io>(
     length: usize,
     destination: Destination,
 ) -> Outcome<()> {
-    let offset = destination.offset;
-    touch(worker, picked, offset);
+    touch(worker, picked, destination.offset);
     worker.source.prepare(length, destination);
+    let outcome = write_prepared(worker, picked, fd, length, destination.offset);
+    if worker.load.stamped {
+        worker.source.settle(length, destination, outcome.is_ok());
+    }
+    outcome
+}
+
+#[inline]
+fn write_prepared<E: Io>(
+    worker: &mut Worker<'_, E>,
+    picked: &Picked,
+    fd: Fd,
+    length: usize,
+    offset: u64,
+) -> Outcome<()> {
     let direct = worker.load.io.direct && E::CAPABILITIES.real;
     let carried = if !direct || (offset | length as u64).is_multiple_of(DIRECT_SOMETIMES) {
         length

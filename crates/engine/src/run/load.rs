@@ -2,6 +2,7 @@
 
 use super::null;
 use super::running::Running;
+use super::verify::Verification;
 use crate::error::LoadError;
 use crate::options::RunOptions;
 use crate::plan::check;
@@ -27,6 +28,33 @@ pub struct Prepared {
 /// Only when the engine itself cannot work; what the load's own operations met is in [`LoadReport::errors`], and when
 /// that ended the load early, [`LoadReport::warnings`] says so.
 pub fn run(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> Result<LoadReport, LoadError> {
+    let (running, null_ns) = ended(workload, directory, options)?;
+    Ok(running.report(null_ns))
+}
+
+/// Runs a workload of stamped data and reads all of its files back, to see whether each byte is what was written last.
+///
+/// # Errors
+/// As [`run`], and when the workload does not stamp its data. Damage is no error of this function but its result.
+pub fn run_verified(
+    workload: &Workload,
+    directory: &Path,
+    options: &RunOptions<'_>,
+) -> Result<(LoadReport, Verification), LoadError> {
+    if !workload.data.stamped || workload.io.engine == IoEngineKind::Null {
+        return Err(LoadError::Unsupported { what: "does not stamp its data, so it cannot be verified".into() });
+    }
+    let (running, null_ns) = ended(workload, directory, options)?;
+    let found = running.verify()?;
+    Ok((running.report(null_ns), found))
+}
+
+/// A load that came to its end, and its own cost if that was taken.
+fn ended<'a>(
+    workload: &'a Workload,
+    directory: &'a Path,
+    options: &'a RunOptions<'_>,
+) -> Result<(Running<'a>, Option<f64>), LoadError> {
     check(workload)?;
     let mut running = Running::new(workload, directory, options)?;
     let mut null_ns = None;
@@ -38,7 +66,7 @@ pub fn run(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> R
     if workload.data.stamped && workload.io.engine != IoEngineKind::Null {
         running.look_for_files();
     }
-    Ok(running.report(null_ns))
+    Ok((running, null_ns))
 }
 
 /// Builds the filesets of a workload and makes them durable.

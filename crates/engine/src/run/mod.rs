@@ -1,7 +1,8 @@
 //! Running a workload: filesets, phases with their threads, the final sync, the report.
 //!
 //! Reading order: [`run()`] in `load`; `running` takes a load through its phases; `phase` is one phase with its threads;
-//! `durable` is the sync; `presence` looks whether all files are still there; `null` is the engine's own cost; `report` puts together what all found.
+//! `durable` is the sync; `presence` looks whether all files are still there; `verify` reads them back; `null` is the engine's own cost; `report`
+//! puts together what all found.
 
 mod durable;
 mod load;
@@ -12,5 +13,7 @@ mod presence;
 mod pretend;
 mod report;
 mod running;
+mod verify;
 
-pub use load::{Prepared, prepare, run};
+pub use load::{Prepared, prepare, run, run_verified};
+pub use verify::{Damage, Verification};

@@ -1,5 +1,5 @@
-//! Whether the files that a load of stamped data left are all there, as large as they were made. What is in them,
-//! [`crate::verify`] tells: it knows no more than the stamps, and a file that is gone has none.
+//! Whether the files that a load of stamped data left are all there, as large as they were made. What is in them
+//! `verify` tells, which has to read them all.
 
 use super::running::Running;
 use crate::fileset::{Files, PathBuffer};

@@ -39,7 +39,7 @@ pub(super) struct Running<'a> {
     pub(super) directory: &'a Path,
     pub(super) options: &'a RunOptions<'a>,
     pub(super) clock: Clock,
-    depot: Depot,
+    pub(super) depot: Depot,
     pub(super) files: Vec<Files>,
     pub(super) built: Vec<bool>,
     pub(super) collector: Collector,

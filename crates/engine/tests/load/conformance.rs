@@ -1,11 +1,9 @@
 //! What every I/O engine must do, on disk and in memory.
 
 use crate::support::*;
-use fstone_engine::{Ownership, RunOptions, Unobserved, verify};
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 const REAL: [(IoEngineKind, u32); 4] =
     [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 1), (IoEngineKind::IoUring, 16), (IoEngineKind::Mmap, 1)];
@@ -27,18 +25,6 @@ fn everywhere(check: impl Fn(IoSettings, &Path)) {
             check(io, directory.path());
         }
     }
-}
-
-fn verified(workload: &Workload, directory: &Path) -> fstone_engine::Verification {
-    let cancel = AtomicBool::new(false);
-    let options = RunOptions {
-        seed: 1,
-        cancel: &cancel,
-        observer: &Unobserved,
-        measure_null: false,
-        ownership: Ownership::Marked,
-    };
-    verify(workload, directory, &options).expect("files can be read")
 }
 
 fn with(mut workload: Workload, io: IoSettings) -> Workload {
@@ -74,61 +60,15 @@ fn data_is_read_back_as_it_was_written() {
             files.size = SizeDistribution::Uniform { minimum: 1, maximum: 40_000 };
             let mut load = with(workload(files, threads, operations(600)), io);
             load.data.stamped = true;
-            let report = flawless(&load, directory);
+            let (report, found) = try_run_verified(&load, directory, 1).expect("the engine works");
+            assert!(report.errors.is_empty(), "{:?}", report.errors);
             assert_eq!(report.invocations(), 600);
             assert!(report.audit.verified_bytes > 0);
-            let found = verified(&load, directory);
             assert!(found.is_clean(), "{found:?}");
             let on_disk: u64 = files_below(directory).iter().map(|(_, size)| size).sum();
             assert_eq!(found.verified_bytes, on_disk);
         }
     });
-}
-
-#[test]
-fn damage_is_found() {
-    let directory = on_disk();
-    let mut load = workload(fileset(3, 8192), group(1, mix(&[(1, action(Operation::Read(whole())))])), operations(10));
-    load.data.stamped = true;
-    flawless(&load, directory.path());
-    let victim = directory.path().join("data/file1");
-    let mut data = std::fs::read(&victim).expect("readable");
-    data[5000] ^= 1;
-    std::fs::write(&victim, data).expect("writable");
-    let found = verified(&load, directory.path());
-    assert_eq!((found.damaged_units, found.files), (1, 3));
-    assert_eq!(found.damages[0].path, Path::new("data/file1"));
-    assert_eq!(found.damages[0].offset, 4608);
-    // A load that reads it says so, and ends.
-    load.filesets[0].existing = Existing::Require;
-    let report = crate::support::load(&load, directory.path());
-    assert_eq!(report.errors[0].call, "verify");
-    assert!(report.warnings.iter().any(|warning| warning.contains("ended early")), "{:?}", report.warnings);
-}
-
-/// A file that is gone, and one that was cut short, have no stamps that would say so.
-#[test]
-fn files_that_are_missing_or_short_are_errors_of_a_stamped_load() {
-    struct AtEnd<'a>(&'a Path);
-    impl fstone_engine::Observer for AtEnd<'_> {
-        fn measured_end(&self) {
-            std::fs::remove_file(self.0.join("data/file1")).expect("it was built");
-            std::fs::write(self.0.join("data/file2"), b"").expect("it was built");
-        }
-    }
-    let directory = in_memory();
-    let mut load = workload(fileset(4, 8192), group(1, mix(&[(1, action(Operation::Read(whole())))])), operations(10));
-    load.data.stamped = true;
-    let (cancel, observer) = (AtomicBool::new(false), AtEnd(directory.path()));
-    let ownership = Ownership::Marked;
-    let options = RunOptions { seed: 1, cancel: &cancel, observer: &observer, measure_null: false, ownership };
-    let report = fstone_engine::run(&load, directory.path(), &options).expect("the engine works");
-    let errors: Vec<(&str, &str)> = report
-        .errors
-        .iter()
-        .map(|error| (error.path.as_str(), error.text.split(':').next().unwrap_or_default()))
-        .collect();
-    assert_eq!(errors, [("data/file1", "ENOENT"), ("data/file2", "ENODATA")]);
 }
 
 #[test]

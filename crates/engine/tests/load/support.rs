@@ -1,6 +1,6 @@
 //! Workloads put together, and places to run them.
 
-use fstone_engine::{LoadError, Ownership, RunOptions, Unobserved, run};
+use fstone_engine::{LoadError, Observer, Ownership, RunOptions, Unobserved, Verification, run, run_verified};
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
@@ -113,6 +113,46 @@ pub(crate) fn try_run(workload: &Workload, directory: &Path, seed: u64) -> Resul
         directory,
         &RunOptions { seed, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership: Ownership::Marked },
     )
+}
+
+/// Runs it and reads its files back.
+pub(crate) fn try_run_verified(
+    workload: &Workload,
+    directory: &Path,
+    seed: u64,
+) -> Result<(LoadReport, Verification), LoadError> {
+    let cancel = AtomicBool::new(false);
+    let ownership = Ownership::Marked;
+    let options = RunOptions { seed, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership };
+    run_verified(workload, directory, &options)
+}
+
+/// Does something when all threads of the first measured phase stand ready, and when the measured interval has ended.
+pub(crate) struct Around<'a> {
+    pub(crate) begin: &'a (dyn Fn() + Sync),
+    pub(crate) end: &'a (dyn Fn() + Sync),
+}
+
+impl Observer for Around<'_> {
+    fn measured_begin(&self) {
+        (self.begin)();
+    }
+
+    fn measured_end(&self) {
+        (self.end)();
+    }
+}
+
+/// The same as [`try_run_verified`] with something done on the way.
+pub(crate) fn verified_around(
+    workload: &Workload,
+    directory: &Path,
+    around: &Around<'_>,
+) -> (LoadReport, Verification) {
+    let cancel = AtomicBool::new(false);
+    let ownership = Ownership::Marked;
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: around, measure_null: false, ownership };
+    run_verified(workload, directory, &options).expect("the engine works")
 }
 
 /// Runs it and checks what must hold of every report.

@@ -1,0 +1,107 @@
+//! What a load of stamped data finds out about its files: damage, older states, files that are missing or short.
+
+use crate::support::*;
+use fstone_model::Workload;
+use fstone_model::workload::*;
+use std::path::Path;
+
+fn nothing() {}
+
+/// Reads and overwrites whole files of stamped data.
+fn stamped(files: u64, operation: Operation) -> Workload {
+    let mut load = workload(fileset(files, 8192), group(1, mix(&[(1, action(operation))])), operations(10));
+    load.data.stamped = true;
+    load
+}
+
+fn flip(file: &Path, at: usize) {
+    let mut data = std::fs::read(file).expect("it was built");
+    data[at] ^= 1;
+    std::fs::write(file, data).expect("writable");
+}
+
+#[test]
+fn damage_is_found() {
+    let directory = on_disk();
+    let load = stamped(3, Operation::Read(whole()));
+    let damage = || flip(&directory.path().join("data/file1"), 5000);
+    let around = Around { begin: &nothing, end: &damage };
+    let (_, found) = verified_around(&load, directory.path(), &around);
+    assert_eq!((found.damaged_units, found.files), (1, 3));
+    let damages: Vec<_> = found.damages.iter().map(|one| (one.path.as_path(), one.offset, &*one.problem)).collect();
+    assert_eq!(damages, [(Path::new("data/file1"), 4608, "corrupt data")]);
+    // A load that reads it says so, and ends; what it did not make itself has to be in order all the same.
+    let mut again = load;
+    again.filesets[0].existing = Existing::Require;
+    let report = crate::support::load(&again, directory.path());
+    assert_eq!(report.errors[0].call, "verify");
+    assert!(report.warnings.iter().any(|warning| warning.contains("ended early")), "{:?}", report.warnings);
+}
+
+/// The stamps of an older state are in order: that of an earlier load, which a filesystem shows when it hands out blocks
+/// that nobody cleared, and one of the same load, which is what a lost write leaves.
+#[test]
+fn an_older_state_is_not_taken_for_the_last() {
+    let directory = in_memory();
+    let victim = directory.path().join("data/file0");
+    let load = stamped(1, Operation::Read(whole()));
+    flawless(&load, directory.path());
+    let earlier = std::fs::read(&victim).expect("it was built");
+    let restore = || std::fs::write(&victim, &earlier).expect("writable");
+    // A load that reads it.
+    let (report, found) = verified_around(&load, directory.path(), &Around { begin: &restore, end: &nothing });
+    assert_eq!(report.errors.iter().map(|error| &*error.call).collect::<Vec<_>>(), ["verify"]);
+    assert!(!found.is_clean());
+    // The state before the last write of the load itself, in one block of the file.
+    let built = std::sync::Mutex::new(Vec::new());
+    let keep = || *built.lock().expect("alone") = std::fs::read(&victim).expect("it was built");
+    let lose = || {
+        let mut data = std::fs::read(&victim).expect("it was built");
+        data[1024..2048].copy_from_slice(&built.lock().expect("alone")[1024..2048]);
+        std::fs::write(&victim, data).expect("writable");
+    };
+    let writes = stamped(1, Operation::Write(whole()));
+    let (report, found) = verified_around(&writes, directory.path(), &Around { begin: &keep, end: &lose });
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    let damages: Vec<_> = found.damages.iter().map(|one| (one.offset, &*one.problem)).collect();
+    assert_eq!(damages, [(1024, "an older state of the data"), (1536, "an older state of the data")]);
+    assert_eq!(found.verified_bytes, 8192 - 1024);
+}
+
+/// A file that is gone, and one that was cut short, have no stamps that would say so.
+#[test]
+fn files_that_are_missing_or_short_are_errors_of_a_stamped_load() {
+    let directory = in_memory();
+    let harm = || {
+        std::fs::remove_file(directory.path().join("data/file1")).expect("it was built");
+        let short = std::fs::OpenOptions::new().write(true).open(directory.path().join("data/file2"));
+        short.and_then(|file| file.set_len(512)).expect("it was built");
+    };
+    let load = stamped(4, Operation::Read(whole()));
+    let (report, found) = verified_around(&load, directory.path(), &Around { begin: &nothing, end: &harm });
+    let errors: Vec<(&str, &str)> = report
+        .errors
+        .iter()
+        .map(|error| (error.path.as_str(), error.text.split(':').next().unwrap_or_default()))
+        .collect();
+    assert_eq!(errors, [("data/file1", "ENOENT"), ("data/file2", "ENODATA")]);
+    let damages: Vec<_> = found.damages.iter().map(|one| (one.path.as_path(), one.offset, &*one.problem)).collect();
+    let missing = "ENOENT: No such file or directory";
+    let short = "the file ends here, and had 8192 bytes";
+    assert_eq!(damages, [(Path::new("data/file1"), 0, missing), (Path::new("data/file2"), 512, short)]);
+}
+
+/// Where nothing was written there has to be nothing, and not what another file left there.
+#[test]
+fn holes_are_empty() {
+    let directory = in_memory();
+    let victim = directory.path().join("data/file0");
+    let mut load = stamped(1, Operation::Read(whole()));
+    load.filesets[0].fill = false;
+    let (report, found) = try_run_verified(&load, directory.path(), 1).expect("the engine works");
+    assert!(report.errors.is_empty() && found.is_clean(), "{report:?} {found:?}");
+    let expose = || flip(&victim, 700);
+    let (_, found) = verified_around(&load, directory.path(), &Around { begin: &nothing, end: &expose });
+    let damages: Vec<_> = found.damages.iter().map(|one| (one.offset, &*one.problem)).collect();
+    assert_eq!(damages, [(512, "data where nothing was written")]);
+}
