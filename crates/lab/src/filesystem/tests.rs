@@ -5,6 +5,7 @@ use crate::{
     command::{CommandRunner, SystemRunner},
     stop::Stop,
 };
+use fstone_model::study::FsckMode;
 use std::{sync::Arc, time::Duration};
 
 const LIMIT: Duration = Duration::from_secs(120);

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "io_uring_setup has no safe wrapper among our dependencies")]
 
-use super::existing;
+use super::place::existing;
 use crate::command::{CommandLine, CommandRunner, SystemRunner};
 use crate::filesystem;
 use crate::source_archive;

@@ -1,6 +1,7 @@
 //! The device under the work directory, or a named one, and its queue, from sysfs.
 
-use super::{existing, mount_of, text};
+use super::place::{existing, mount_of};
+use super::text;
 use crate::meters::DeviceNumber;
 use crate::place::mount::{MountEntry, read_mountinfo};
 use fstone_model::inventory::DeviceFacts;

@@ -7,6 +7,7 @@ mod check;
 mod check_text;
 mod device;
 mod machine;
+mod place;
 mod raw_read;
 mod settings;
 mod text;
@@ -18,10 +19,10 @@ pub use settings::STATES;
 pub use tools::tool_version;
 
 use crate::command::CommandRunner;
-use crate::place::mount::MountEntry;
 use fstone_model::study::DeviceSpec;
 use fstone_model::{Inventory, Plan};
-use std::path::{Path, PathBuf};
+use place::{existing, mount_of};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What an inventory is about.
@@ -85,20 +86,11 @@ pub fn named_device(plan: &Plan) -> Option<&Path> {
     })
 }
 
-/// The mount that a path is in: of those whose mount point is the longest part of it, the one made last.
-fn mount_of<'m>(path: &Path, mounts: &'m [MountEntry]) -> Option<&'m MountEntry> {
-    mounts.iter().filter(|mount| path.starts_with(&mount.target)).max_by_key(|mount| mount.target.components().count())
-}
-
-/// The nearest directory above a path, or itself, that is there; links resolved.
-fn existing(path: &Path) -> Option<PathBuf> {
-    std::path::absolute(path).ok()?.ancestors().find_map(|ancestor| ancestor.canonicalize().ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::command::FakeRunner;
+    use crate::place::mount::MountEntry;
 
     fn mount(target: &str, kernel_name: &str) -> MountEntry {
         MountEntry {

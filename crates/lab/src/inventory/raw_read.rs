@@ -5,7 +5,8 @@
 //! opened for reading only. Where that is not allowed, or there is no block device, a file that is written for the
 //! purpose is read instead, again and again.
 
-use super::{device, existing};
+use super::device;
+use super::place::existing;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::OFlags;

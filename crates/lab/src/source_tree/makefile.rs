@@ -4,9 +4,6 @@
 use super::{draw::Draw, shape};
 use std::path::PathBuf;
 
-/// Files at the top besides its `Kbuild`: Makefile, the recursive part, main, configurations.
-pub(super) const TOP_FILES: usize = 3;
-
 /// C files of a directory, with the serial that names their entry point.
 #[derive(Default)]
 pub(super) struct Objects(Vec<(String, u32)>);
@@ -63,7 +60,7 @@ int main(void)
 ";
 
 /// The files at the top that are the same in every tree.
-pub(super) fn top() -> [(PathBuf, Vec<u8>); TOP_FILES] {
+pub(super) fn top() -> [(PathBuf, Vec<u8>); shape::TOP_FILES] {
     [("Makefile", MAKEFILE), ("directory.mk", DIRECTORY_MK), ("main.c", MAIN)]
         .map(|(name, text)| (PathBuf::from(name), text.into()))
 }

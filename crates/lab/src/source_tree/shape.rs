@@ -4,6 +4,9 @@
 use super::draw::Draw;
 use std::{collections::HashSet, path::PathBuf};
 
+/// Files at the top besides its `Kbuild`: Makefile, the recursive part, main, configurations.
+pub(super) const TOP_FILES: usize = 3;
+
 /// Files per directory of the measured tree.
 const FILES_PER_DIRECTORY: f64 = 78_579.0 / 5_096.0;
 
@@ -138,7 +141,7 @@ pub(super) fn layout(files: u64, seed: u64) -> Layout {
     let mut draw = Draw::new(seed, &[1]);
     let mut directories = tree(((files as f64 / FILES_PER_DIRECTORY).round() as usize).max(3), &mut draw);
     // Every directory has a Kbuild; the top has the files of the build besides.
-    let own = (files as usize).saturating_sub(directories.len() + super::makefile::TOP_FILES);
+    let own = (files as usize).saturating_sub(directories.len() + TOP_FILES);
     let weights: Vec<f64> = directories.iter().map(|_| draw.quantile(DIRECTORY_FILES)).collect();
     let total: f64 = weights.iter().sum::<f64>().max(1.0);
     let mut dealt = 0;

@@ -1,0 +1,117 @@
+//! What an adapter is.
+
+use crate::command::{CommandLine, CommandOutput};
+use fstone_model::{metric::Figure, mkfs::MkfsOptions, study::FsckMode};
+
+/// A kind of filesystem.
+pub trait Filesystem: Sync {
+    /// Its name in a study ("ext4").
+    fn kind(&self) -> &'static str;
+
+    /// Its name for mount(2) and in /proc/filesystems.
+    fn kernel_name(&self) -> &'static str {
+        self.kind()
+    }
+
+    /// The Debian package that holds its tools.
+    fn package(&self) -> &'static str;
+
+    /// Every program its command lines name.
+    fn tools(&self) -> &'static [&'static str];
+
+    /// The command that makes one of its tools tell its version and do nothing else.
+    fn version(&self, tool: &str) -> CommandLine {
+        CommandLine::new(tool, ["-V"])
+    }
+
+    /// Whether its tools work in a guest only, because on the host they need root or a block device. All trials in guests
+    /// then use them there, so that their times can be compared.
+    fn tools_need_a_guest(&self) -> bool {
+        false
+    }
+
+    /// Modules that its own asks the kernel's crypto layer for by name. The kernel calls modprobe for them, which a guest
+    /// does not have: there they are loaded first.
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The smallest device its mkfs takes with default options. Options may raise it; mkfs then says so itself.
+    fn minimum_bytes(&self) -> u64;
+
+    /// Why no trial with it can be made anywhere, when so.
+    fn unusable(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The command that makes it on a device. `options` are the study's own and come after those that every study
+    /// needs (quiet, no questions). It never asks: there is nobody at its standard input.
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine;
+
+    /// The options of its mkfs that a study may use: those that run no program and name no file, device or directory.
+    fn mkfs_options(&self) -> &'static MkfsOptions;
+
+    /// Whether its mkfs opens the device exclusively, and so fails where somebody has begun to use it since it was looked
+    /// at. Where it does not, the lab holds the device meanwhile.
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
+    /// The command that makes it with everything below a directory in it; `None` when its mkfs cannot.
+    fn mkfs_of_tree(&self, _options: &[String], _device: &str, _tree: &str) -> Option<CommandLine> {
+        None
+    }
+
+    /// The command that checks it, unmounted; `None` when there is no such tool.
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine>;
+
+    /// What the check's output means.
+    fn verdict(&self, output: &CommandOutput) -> Verdict {
+        Verdict::of_fsck_status(output.status)
+    }
+
+    /// The check's own figures.
+    fn figures(&self, _output: &CommandOutput) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// The command that reads the superblock of the unmounted filesystem.
+    fn superblock(&self, device: &str) -> Option<CommandLine>;
+
+    /// What that command printed, as (name, value). Only what describes the format: nothing that differs between two
+    /// filesystems made alike, such as UUIDs and times.
+    fn parse_superblock(&self, text: &str) -> Vec<(String, String)>;
+}
+
+/// What a check found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing wrong.
+    Clean,
+    /// Something wrong, now repaired.
+    Corrected,
+    /// Something wrong, still there.
+    Errors,
+    /// The check itself could not be made.
+    Unusable,
+}
+
+impl Verdict {
+    /// By the bits that fsck(8) documents: 1 corrected, 2 reboot, 4 uncorrected, 8 operational, 16 usage, 32
+    /// cancelled, 128 shared library (or, by our own convention, ended by a signal).
+    #[must_use]
+    pub const fn of_fsck_status(status: i32) -> Self {
+        match status {
+            0 => Self::Clean,
+            s if s & !0b111 != 0 => Self::Unusable,
+            s if s & 0b100 != 0 => Self::Errors,
+            _ => Self::Corrected,
+        }
+    }
+}
+
+/// Program, our own arguments, the study's, the device.
+pub(super) fn mkfs_command(program: &str, own: &[&str], options: &[String], device: &str) -> CommandLine {
+    let own = own.iter().map(|word| (*word).to_owned());
+    CommandLine::new(program, own.chain(options.iter().cloned()).chain([device.to_owned()]))
+}
