@@ -151,20 +151,22 @@ pub(crate) fn guest_settings(
     Ok(settings)
 }
 
-/// What guests cost beside what was measured, in one line; nothing where there were none.
+/// What trials took beside what was measured, in one line: the median time outside their steps, and after them until the
+/// machine was at rest. Nothing for trials in virtual time.
 pub(crate) fn overhead(dataset: &Dataset) -> Option<String> {
     let median = |metric: &str| {
         let figures = dataset.trials.iter().flat_map(|trial| &trial.steps).filter_map(|step| step.figure(metric));
         let mut values: Vec<f64> = figures.map(|figure| figure.value).collect();
         values.sort_by(f64::total_cmp);
         let middle = Duration::try_from_secs_f64(*values.get(values.len() / 2)?).ok()?;
-        Some((values.len(), Duration::from_millis(u64::try_from(middle.as_millis()).unwrap_or(0))))
+        let rounded = Duration::from_millis(u64::try_from(middle.as_millis()).unwrap_or(0));
+        Some((values.len(), format_duration(rounded)))
     };
-    let (guests, boot) = median(catalog::BOOT_TIME.name)?;
-    let (_, overhead) = median(catalog::TRIAL_OVERHEAD.name)?;
+    let (trials, overhead) = median(catalog::TRIAL_OVERHEAD.name)?;
+    let (_, settling) = median(catalog::SETTLING_TIME.name)?;
+    let boot = median(catalog::BOOT_TIME.name);
+    let boot = boot.map_or_else(String::new, |(guests, time)| format!(", {time} of it to boot one of {guests} guests"));
     Some(format!(
-        "{guests} guests: booted in {} (median); a trial took {} beside its steps, that included.",
-        format_duration(boot),
-        format_duration(overhead)
+        "A trial took {overhead} beside its steps{boot}, and {settling} to settle (medians of {trials} trials)."
     ))
 }
