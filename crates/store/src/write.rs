@@ -6,7 +6,7 @@ use crate::{RecordError, Store};
 use fstone_model::dataset::{Holder, Run};
 use fstone_model::result::TrialId;
 use fstone_model::{Cell, Plan, Trial};
-use rusqlite::{Connection, Params, params};
+use rusqlite::{Connection, OptionalExtension, Params, params};
 
 impl Store {
     /// Records a run's plan and machine, and gives the run its number; `run.id` is not looked at. What is
@@ -33,11 +33,18 @@ impl Store {
     /// [`RecordError`].
     pub fn take_over(&mut self, run: u64, from: Option<&Holder>, to: &Holder) -> Result<bool, RecordError> {
         let row = integer("run", run)?;
-        let from = from.map(|holder| json("the holder", holder)).transpose()?;
         let to = json("the holder", to)?;
         self.write(|connection| {
-            let sql = "UPDATE runs SET holder = ?3 WHERE run = ?1 AND holder IS ?2";
-            Ok(connection.execute(sql, params![row, from, to])? == 1)
+            let sql = "SELECT holder FROM runs WHERE run = ?1";
+            let held = connection.query_row(sql, [row], |row| row.get::<_, Option<String>>(0)).optional()?;
+            // As it is understood, not as it is written: another version may write it otherwise.
+            let held = held.ok_or(RecordError::NoSuchRun { run })?;
+            let held: Option<Holder> = held.and_then(|text| serde_json::from_str(&text).ok());
+            let is_free = held.as_ref() == from;
+            if is_free {
+                connection.execute("UPDATE runs SET holder = ?2 WHERE run = ?1", params![row, to])?;
+            }
+            Ok(is_free)
         })
     }
 

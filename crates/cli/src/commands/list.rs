@@ -8,6 +8,7 @@ use crate::{
     terminal::{self, CommandResult, OrExit},
 };
 use fstone_formats::study::Overrides;
+use fstone_lab::place::holder::{Whereabouts, find};
 use fstone_model::{Plan, text, units};
 use std::fmt::Write as _;
 
@@ -40,7 +41,12 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             let _ = writeln!(text, "Runs in {} (fstone report RUN):", context.store.display());
             let _ = writeln!(text, "  {:>4}  {:<20}  {:<16}  {:<10}  trials", "run", "started (UTC)", "study", "state");
             for run in runs {
-                let state = if run.finished_unix_ns.is_some() { "finished" } else { "unfinished" };
+                let is_running = run.holder.as_ref().is_some_and(|holder| find(holder) == Whereabouts::Running);
+                let state = match run.finished_unix_ns {
+                    Some(_) => "finished",
+                    None if is_running => "going on",
+                    None => "unfinished",
+                };
                 let started = utc(run.started_unix_ns);
                 let _ = writeln!(
                     text,

@@ -33,6 +33,7 @@ fn only_this_machines_runs_whose_process_has_ended_are_resumed() {
     let (code, _, err) = resume();
     let said = format!("still going on, in process {}", std::process::id());
     assert!(code == 3 && err.contains(&said), "{code}: {err}");
+    assert!(bench.succeed(&["list", "runs"]).contains("going on"));
 
     // As it looks to a machine that shares the store. Its boot and processes say nothing here.
     let elsewhere = Holder { machine: "another".into(), host: "node7".into(), process: 1, ..here.clone() };
