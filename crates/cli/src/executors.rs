@@ -4,7 +4,8 @@ use crate::{
     args::{ExecutorChoice, RunArguments},
     commands::{Context, device},
     exit::Exit,
-    is_root, paths,
+    paths,
+    rights::is_root,
     terminal::{self, Failure, OrExit},
 };
 use fstone_lab::{

@@ -10,6 +10,7 @@ mod fault;
 mod paths;
 mod progress;
 mod recorder;
+mod rights;
 mod sources;
 mod studies;
 mod terminal;
@@ -19,11 +20,6 @@ use clap::Parser;
 use exit::Exit;
 use std::process::ExitCode;
 use terminal::CommandResult;
-
-/// Whether this process may make filesystems.
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
 
 fn main() -> ExitCode {
     if fstone_lab::agent::is_agent() {

@@ -1,40 +1,16 @@
 //! What the terminal is, and how errors look on it. What is printed goes through [`output`].
 
 mod bar;
+mod failure;
 mod output;
 
 pub(crate) use bar::Bar;
+pub(crate) use failure::{CommandResult, Failure, OrExit};
 pub(crate) use output::{ask, is_stdout, print, print_document, print_now, tell, write_out};
 
 use crate::{args::ColorWhen, exit::Exit};
-use std::io::{self, IsTerminal, stderr, stdin, stdout};
-
-/// A command that could not do its work.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    pub(crate) error: anyhow::Error,
-}
-
-/// The result of every command.
-pub(crate) type CommandResult = Result<Exit, Failure>;
-
-/// Says which exit code an error means.
-pub(crate) trait OrExit<T> {
-    fn or_exit(self, exit: Exit) -> Result<T, Failure>;
-}
-
-impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
-    fn or_exit(self, exit: Exit) -> Result<T, Failure> {
-        self.map_err(|error| Failure { exit, error: error.into() })
-    }
-}
-
-impl Failure {
-    pub(crate) fn new(exit: Exit, words: impl std::fmt::Display) -> Self {
-        Self { exit, error: anyhow::anyhow!("{words}") }
-    }
-}
+use failure::cannot_print;
+use std::io::{IsTerminal, stderr, stdin, stdout};
 
 /// Whether to colour standard output.
 pub(crate) fn colored(when: ColorWhen) -> bool {
@@ -97,10 +73,6 @@ pub(crate) fn finish(result: CommandResult) -> Exit {
         print_failure(&cannot_print(lost));
     }
     if exit == Exit::Success { status } else { exit }
-}
-
-fn cannot_print(error: io::Error) -> anyhow::Error {
-    anyhow::Error::new(error).context("cannot write to standard output")
 }
 
 /// Prints an error with everything that led to it, one cause a line.

@@ -2,7 +2,7 @@
 
 use crate::{
     exit::Exit,
-    is_root,
+    rights::is_root,
     terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;

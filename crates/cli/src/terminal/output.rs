@@ -5,7 +5,7 @@
 //! the process tells it and has its status. Messages and progress on standard error are for whoever reads them; when
 //! nobody does, nothing happens.
 
-use super::{Failure, cannot_print};
+use super::failure::{Failure, cannot_print};
 use crate::exit::Exit;
 use fstone_model::text;
 use std::{
