@@ -71,8 +71,11 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
     let existing = prop_oneof![Just(Existing::Rebuild), Just(Existing::Reuse), Just(Existing::Require)];
     let naming = prop_oneof![
         Just(Naming::default()),
-        ("[a-z'. \"]{1,8}", "[a-z]{1,4}")
-            .prop_map(|(file, directory)| Naming { file_prefix: format!("f{file}"), directory_prefix: directory })
+        ("[a-z'. \"]{1,8}", "[a-z]{1,4}").prop_map(|(file, directory)| Naming {
+            file_prefix: format!("f{file}"),
+            directory_prefix: directory,
+            exact: false
+        })
     ];
     (
         text(),

@@ -66,6 +66,9 @@ pub struct ThreadReport {
     /// Latency of each.
     #[serde(default)]
     pub latency: Histogram,
+    /// From the phase's begin to the end of its last operation; 0 where that was not recorded.
+    #[serde(default)]
+    pub elapsed_ns: u64,
 }
 
 /// One action of a group.

@@ -73,10 +73,22 @@ impl Fileset {
             let rest = one.strip_prefix(other).or_else(|| other.strip_prefix(one));
             rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        let prefixes =
-            |fileset: &'_ Self| [fileset.naming.file_prefix.clone(), fileset.naming.directory_prefix.clone()];
-        self.directory == other.directory
-            && prefixes(self).iter().any(|one| prefixes(other).iter().any(|other| meet(one, other)))
+        let (one, another) = (&self.naming, &other.naming);
+        let files_meet = match (one.exact, another.exact) {
+            (true, true) => one.file_prefix == another.file_prefix,
+            (true, false) => {
+                one.file_prefix.starts_with(&another.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
+            }
+            (false, true) => {
+                another.file_prefix.starts_with(&one.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
+            }
+            (false, false) => meet(&one.file_prefix, &another.file_prefix),
+        };
+        let mixed =
+            meet(&one.file_prefix, &another.directory_prefix) || meet(&one.directory_prefix, &another.file_prefix);
+        // A fileset without directories of its own makes none by that name.
+        let directories = meet(&one.directory_prefix, &another.directory_prefix) && !(one.exact || another.exact);
+        self.directory == other.directory && (files_meet || mixed || directories)
     }
 
     /// Whether it is below the load's directory, and what it makes is below its own: the rule for all but the drop-ins.
@@ -187,11 +199,14 @@ pub struct Naming {
     pub file_prefix: String,
     /// Directories are called prefix + K.
     pub directory_prefix: String,
+    /// Whether the prefix is the whole name of the fileset's one file (fio's `filename`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
 }
 
 impl Default for Naming {
     fn default() -> Self {
-        Self { file_prefix: "file".into(), directory_prefix: "dir".into() }
+        Self { file_prefix: "file".into(), directory_prefix: "dir".into(), exact: false }
     }
 }
 

@@ -39,7 +39,9 @@ impl<E: Io> Worker<'_, E> {
         }
         let cpu_ns = crate::measure::clock::thread_cpu_ns() - cpu_start;
         self.hand_over(&point);
-        Ended { at: last_end, cpu_ns, report: self.sum.report(&self.group.spec.name) }
+        let mut report = self.sum.report(&self.group.spec.name);
+        report.elapsed_ns = clock.between(start, last_end);
+        Ended { at: last_end, cpu_ns, report }
     }
 
     /// Whether all that the thread does is aimed reads, with nothing to ask in between but the time and whether to stop.

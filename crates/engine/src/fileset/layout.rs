@@ -20,7 +20,7 @@ impl Layout {
             Directories::Tree { width, depth } => u64::from(width.max(1)).saturating_pow(depth).max(1),
         };
         Self {
-            file_prefix: Prefix::new(&spec.naming.file_prefix),
+            file_prefix: Prefix::new(&spec.naming.file_prefix, spec.naming.exact),
             directory_prefix: spec.naming.directory_prefix.clone().into_bytes(),
             directories: spec.directories,
             holders,
@@ -129,19 +129,24 @@ impl Layout {
     /// What its files and directories are called, for the mark of a directory.
     pub(crate) fn claim(&self) -> String {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        format!("files {:?} directories {:?}", text(self.file_prefix.text()), text(&self.directory_prefix))
+        let exactly = if self.file_prefix.is_exact() { "exactly " } else { "" };
+        format!("files {exactly}{:?} directories {:?}", text(self.file_prefix.text()), text(&self.directory_prefix))
     }
 
     /// Whether a directory entry's name is one that this fileset gives: a prefix and a number as fstone writes it, and
     /// behind that ".r" for a renamed file, or ".l" or ".s" and a number for a link.
     pub(crate) fn is_ours(&self, name: &[u8], directory: bool) -> bool {
         let prefix = if directory { &*self.directory_prefix } else { self.file_prefix.text() };
-        name.strip_prefix(prefix).is_some_and(|rest| is_number(rest, !directory))
+        let exact = !directory && self.file_prefix.is_exact();
+        name.strip_prefix(prefix).is_some_and(|rest| if exact { is_tail(rest) } else { is_number(rest, !directory) })
     }
 
     /// The number of the file with this name, or with this second name; `None` for links and what is not ours.
     pub(crate) fn number_of(&self, name: &[u8]) -> Option<u32> {
         let rest = name.strip_prefix(self.file_prefix.text())?;
+        if self.file_prefix.is_exact() {
+            return matches!(rest, b"" | b".r").then_some(0);
+        }
         let digits = rest.strip_suffix(b".r").unwrap_or(rest);
         std::str::from_utf8(digits).ok().filter(|digits| is_number(digits.as_bytes(), false))?.parse().ok()
     }
@@ -152,13 +157,16 @@ fn is_number(text: &[u8], tailed: bool) -> bool {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, tail) = text.split_at(digits);
     let written = digits == 1 || (digits > 1 && number[0] != b'0');
-    written
-        && match tail {
-            [] => true,
-            b".r" => tailed,
-            [b'.', b'l' | b's', number @ ..] => tailed && is_number(number, false),
-            _ => false,
-        }
+    written && (tail.is_empty() || (tailed && is_tail(tail)))
+}
+
+/// What stands behind a file's name: nothing, or what renamed files and links have.
+fn is_tail(tail: &[u8]) -> bool {
+    match tail {
+        [] | b".r" => true,
+        [b'.', b'l' | b's', number @ ..] => is_number(number, false),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -205,6 +213,22 @@ mod tests {
             assert!(leaves.contains(directory), "{path}");
             assert_eq!(name, format!("file{file}"));
         }
+    }
+
+    #[test]
+    fn an_exact_name_is_the_whole_name() {
+        let mut spec = fileset(1);
+        spec.naming.file_prefix = "database.db".into();
+        spec.naming.exact = true;
+        let layout = Layout::new(&spec);
+        assert_eq!(path(&layout, 0), "database.db");
+        for name in ["database.db", "database.db.r", "database.db.l3"] {
+            assert!(layout.is_ours(name.as_bytes(), false), "{name}");
+        }
+        for name in ["database.db0", "database", "database.db.bak", "database.db-wal"] {
+            assert!(!layout.is_ours(name.as_bytes(), false), "{name}");
+        }
+        assert_eq!([&b"database.db"[..], b"database.db1"].map(|name| layout.number_of(name)), [Some(0), None]);
     }
 
     #[test]

@@ -26,20 +26,26 @@ const PAIRS: [[u8; 2]; 100] = {
 #[derive(Debug, Clone)]
 pub(super) struct Prefix {
     text: Vec<u8>,
-    /// The same, when it is short.
+    /// The same, when it is short and a number follows.
     padded: Option<[u8; SHORT]>,
+    /// It is the whole name, and no number follows.
+    exact: bool,
 }
 
 impl Prefix {
-    pub(super) fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str, exact: bool) -> Self {
         let text = before_zero(text.as_bytes()).to_vec();
         let mut padded = [0; SHORT];
         let fits = padded.get_mut(..text.len()).map(|place| place.copy_from_slice(&text));
-        Self { padded: fits.map(|()| padded), text }
+        Self { padded: fits.filter(|()| !exact).map(|()| padded), text, exact }
     }
 
     pub(super) fn text(&self) -> &[u8] {
         &self.text
+    }
+
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact
     }
 }
 
@@ -92,7 +98,8 @@ impl PathBuffer {
     pub(super) fn name(&mut self, prefix: &Prefix, number: u64) -> &mut Self {
         let place = self.bytes[self.end..].first_chunk_mut::<NAME>();
         let (Some(padded), Some(place)) = (&prefix.padded, place) else {
-            return self.text(&prefix.text).number(number);
+            self.text(&prefix.text);
+            return if prefix.exact { self } else { self.number(number) };
         };
         place[..SHORT].copy_from_slice(padded);
         let start = prefix.text.len();
@@ -175,7 +182,7 @@ mod tests {
                 for (text, number, named) in &parts {
                     let number = number >> (number % 64) >> round;
                     if *named {
-                        path.name(&Prefix::new(text), number);
+                        path.name(&Prefix::new(text, false), number);
                     } else {
                         path.text(text.as_bytes()).number(number);
                     }

@@ -334,6 +334,7 @@ impl ThreadSum {
             operations: latency.count(),
             busy_ns: u64::try_from(latency.sum_ns()).unwrap_or(u64::MAX),
             latency,
+            ..ThreadReport::default()
         }
     }
 }

@@ -5,10 +5,10 @@ use crate::data::stamp;
 use crate::error::LoadError;
 use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
-use fstone_model::nature::Data;
+use fstone_model::nature::{Data, Names};
 use fstone_model::workload::{
-    Action, Actions, Amount, Distribution, Extent, FileChoice, Fileset, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS,
-    Pattern,
+    Action, Actions, Amount, Directories, Distribution, Extent, FileChoice, Fileset, IoEngineKind, MAXIMUM_FILES,
+    MAXIMUM_THREADS, Pattern,
 };
 
 /// Memory that a fileset's table takes for each file.
@@ -30,6 +30,9 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
                 "has a fileset in {:?}, which leads out of the load's directory",
                 fileset.directory
             ));
+        }
+        if fileset.naming.exact {
+            check_exact(workload, fileset)?;
         }
         for prefix in [&fileset.naming.file_prefix, &fileset.naming.directory_prefix] {
             if prefix.contains(['/', '\0']) {
@@ -76,6 +79,22 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
         }
     }
     Ok(())
+}
+
+/// Refuses a name for one file where there can be more.
+fn check_exact(workload: &Workload, fileset: &Fileset) -> Result<(), LoadError> {
+    let index = workload.filesets.iter().position(|other| std::ptr::eq(other, fileset)).unwrap_or_default();
+    let one =
+        fileset.amount == Amount::Files(1) && fileset.directories == Directories::Flat { count: 0, root_too: false };
+    let mut actions = workload.phases.iter().flat_map(|phase| &phase.groups).flat_map(|group| group.actions.all());
+    let more = actions.any(|action| {
+        let nature = action.operation.nature();
+        action.works_on(index) && (nature.names == Names::Added || nature.to.is_some_and(|to| to as usize == index))
+    });
+    if one && !more {
+        return Ok(());
+    }
+    refuse(format!("gives fileset {:?} the name of one file, where there can be more", fileset.name))
 }
 
 /// Refuses filesets that the engine could not keep in memory.

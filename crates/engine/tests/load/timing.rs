@@ -145,7 +145,7 @@ fn more_than_the_engine_can_hold_is_refused() {
     let mut same = good.clone();
     same.filesets.push(Fileset { name: "new".into(), ..fileset(1, 4096) });
     refused(&same, "filesets files and new that use the same names; give one a directory");
-    same.filesets[1].naming = Naming { file_prefix: "image".into(), directory_prefix: "folder".into() };
+    same.filesets[1].naming = Naming { file_prefix: "image".into(), directory_prefix: "folder".into(), exact: false };
     flawless(&same, directory.path());
 }
 

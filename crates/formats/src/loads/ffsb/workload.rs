@@ -95,7 +95,7 @@ impl Filesystem {
             amount: self.amount,
             directories: Directories::Flat { count: self.directories, root_too: true },
             size: self.sizes.clone(),
-            naming: Naming { file_prefix: "datafile".into(), directory_prefix: "datadir".into() },
+            naming: Naming { file_prefix: "datafile".into(), directory_prefix: "datadir".into(), exact: false },
             preallocated: 1.0,
             build_block_bytes: self.create_block_bytes,
             existing: if self.reuse { Existing::Reuse } else { Existing::Rebuild },
@@ -111,7 +111,7 @@ impl Filesystem {
             directory: format!("{base}fill"),
             amount: Amount::Files(FILES_TO_AGE),
             directories: Directories::Flat { count: 0, root_too: true },
-            naming: Naming { file_prefix: "fillfile".into(), directory_prefix: "filldir".into() },
+            naming: Naming { file_prefix: "fillfile".into(), directory_prefix: "filldir".into(), exact: false },
             build_block_bytes: ageing.block_bytes,
             existing: Existing::Rebuild,
             ..self.fileset(index, base)

@@ -176,8 +176,11 @@ fn fileset(fileset: &Fileset) -> KeyValues {
         ("size", Some(size_distribution(&fileset.size))),
         (
             "file-prefix",
-            unless(fileset.naming.file_prefix == naming.file_prefix, || quoted(&fileset.naming.file_prefix)),
+            unless(fileset.naming.exact || fileset.naming.file_prefix == naming.file_prefix, || {
+                quoted(&fileset.naming.file_prefix)
+            }),
         ),
+        ("file-name", unless(!fileset.naming.exact, || quoted(&fileset.naming.file_prefix))),
         (
             "directory-prefix",
             unless(fileset.naming.directory_prefix == naming.directory_prefix, || {

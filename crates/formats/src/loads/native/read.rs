@@ -132,7 +132,7 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
             );
         }
     }
-    for field in [&surface.file_prefix, &surface.directory_prefix].into_iter().flatten() {
+    for field in [&surface.file_prefix, &surface.file_name, &surface.directory_prefix].into_iter().flatten() {
         if field.value.0.contains(['/', '\0']) || field.value.0.len() > 200 {
             report.push(
                 Diagnostic::error(field.span, "no file can be called that").label("expected a short name without `/`"),
@@ -146,6 +146,17 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
     } else {
         Amount::Files(or(surface.files.as_ref(), 0, |Count(files)| files))
     };
+    if let Some(field) = &surface.file_name {
+        let problem = match (&surface.file_prefix, &surface.directories, amount) {
+            (Some(_), ..) => Some("there is a `file-prefix`, too"),
+            (_, Some(_), _) => Some("the file is in the fileset's directory itself"),
+            (.., Amount::Files(1)) => None,
+            _ => Some("expected `files = 1`"),
+        };
+        if let Some(problem) = problem {
+            report.push(Diagnostic::error(field.key, "`file-name` names one file").label(problem));
+        }
+    }
     let naming = Naming::default();
     let size = surface.size.as_ref().map_or(SizeDistribution::Fixed(0), |field| size(&field.value, field.span, report));
     if let (Some(field), Amount::Bytes(bytes)) = (&surface.bytes, amount)
@@ -163,8 +174,9 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
         directories: directories(surface.directories.as_ref(), report),
         size,
         naming: Naming {
-            file_prefix: text(surface.file_prefix.as_ref(), &naming.file_prefix),
+            file_prefix: text(surface.file_name.as_ref().or(surface.file_prefix.as_ref()), &naming.file_prefix),
             directory_prefix: text(surface.directory_prefix.as_ref(), &naming.directory_prefix),
+            exact: surface.file_name.is_some(),
         },
         preallocated: or(surface.preallocated.as_ref(), 1.0, |Share(share)| share),
         build_block_bytes: surface.build_block.as_ref().map_or(DEFAULT_BUILD_BLOCK_BYTES, |field| block(field, report)),

@@ -61,6 +61,8 @@ table! {
         "size" => size: SizeSurface, required;
         /// Files are called this and a number. "file" unless given.
         "file-prefix" => file_prefix: Text;
+        /// The whole name of the fileset's one file, in place of a prefix and a number.
+        "file-name" => file_name: Text;
         /// Directories are called this and a number. "dir" unless given.
         "directory-prefix" => directory_prefix: Text;
         /// Share of the files that exist at the start; the rest are names to be created. All unless given.

@@ -62,7 +62,7 @@ impl Fileio {
             amount: Amount::Files(self.files),
             directories: Directories::Flat { count: 0, root_too: true },
             size: SizeDistribution::Fixed(self.file_bytes),
-            naming: Naming { file_prefix: FILE_PREFIX.into(), directory_prefix: "dir".into() },
+            naming: Naming { file_prefix: FILE_PREFIX.into(), ..Naming::default() },
             preallocated: 1.0,
             build_block_bytes: self.block_bytes,
             existing: match (self.command, creates) {
