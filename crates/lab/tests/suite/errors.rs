@@ -27,6 +27,9 @@ use std::{
 const TOOLS: &[&str] =
     &["mkfs.ext4", "e2fsck", "dumpe2fs", "mkfs.btrfs", "btrfs", "mkfs.xfs", "blkid", "losetup", "truncate"];
 const SMALL: u64 = 24 << 20;
+/// ext4 commits its journal every five seconds, and goes read-only when it cannot. On a machine that is busy enough that would
+/// happen in the step before the one that is to meet the error.
+const LATE_COMMIT: &str = "commit=600";
 
 /// A load that needs more than [`SMALL`].
 fn writes() -> Step {
@@ -152,7 +155,7 @@ fn a_device_that_fails_is_told_by_every_step() {
         before.insert(0, filled_up_to_64m());
         before.push(fails_from_here());
         before.extend(steps);
-        cell("ext4", "", "", before)
+        cell("ext4", "", LATE_COMMIT, before)
     };
     let cells = vec![
         after(
@@ -272,7 +275,7 @@ impl Stack {
     /// What its only trial gives. It cannot be erased in the end, and so no other trial may follow on it.
     fn told(&self, steps: Vec<Step>) -> String {
         let work = scratch_directory();
-        let mut cell = cell("ext4", "", "", steps);
+        let mut cell = cell("ext4", "", LATE_COMMIT, steps);
         cell.device = DeviceSpec::Block { path: self.upper.clone() };
         let mut options = options(work.path());
         options.allow_destroy = vec![self.upper.clone().into()];
