@@ -26,4 +26,4 @@ mod read;
 pub use error::{BundleError, ExportError, ImportError};
 pub use export::export;
 pub use import::{Imported, Passage, Staged, stage};
-pub use read::{Contents, check_bytes, read, verify};
+pub use read::{Contents, check_bytes, read, read_parts, verify};

@@ -91,6 +91,19 @@ pub fn check_bytes(bytes: &[u8], compressed: bool) -> Result<Contents, BundleErr
     visit_archive(path, unpacked, SMALL, part)
 }
 
+/// Reads the texts of a bundle's `run.json` and of its trials as [`read`] does, without an archive around them. For
+/// fuzzing: hashing an archive twice is most of the work of a small one.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_parts(run: &str, trials: &[String]) -> Result<Dataset, BundleError> {
+    let path = Path::new("bundle");
+    let run = checked_run(path, parse(path, RUN_NAME, run.as_bytes())?)?;
+    let trial = |(index, trial): (usize, &String)| checked_trial(path, &trial_name(index), trial.as_bytes());
+    let trials = trials.iter().enumerate().map(trial).collect::<Result<_, _>>()?;
+    Dataset::new(run, trials).map_err(|error| malformed(path, &error.to_string()))
+}
+
 /// A part of a bundle, as it comes by: first the run, then its trials. Only when [`visit`] has returned without an error
 /// is it known that they are what the manifest says.
 pub(super) enum Part {
@@ -141,11 +154,7 @@ pub(super) fn visit_archive<E: From<BundleError>>(
     if format.version != VERSION {
         return Err(BundleError::Newer { path: path.to_owned(), found: format.version, known: VERSION }.into());
     }
-    let mut run: Run = entries.json(RUN_NAME)?;
-    run.identity = run.identified();
-    if !run.has_plain_identity() {
-        return Err(malformed(path, &format!("{RUN_NAME}: its identity is not one short line")).into());
-    }
+    let run = checked_run(path, entries.json(RUN_NAME)?)?;
     for (name, content) in study_files(&run.plan) {
         if entries.named(&name)? != content.as_bytes() {
             return Err(malformed(path, &format!("{name} is not the one that {RUN_NAME} has")).into());
@@ -172,8 +181,7 @@ pub(super) fn visit_archive<E: From<BundleError>>(
         if name != trial_name(index) {
             return Err(malformed(path, &format!("{name} is where {} should be", trial_name(index))).into());
         }
-        let trial: TrialFile = entries.parse(&name, &content)?;
-        let trial = trial.into_trial().ok_or_else(|| malformed(path, &format!("{name} contradicts itself")))?;
+        let trial = checked_trial(path, &name, &content)?;
         roll.call(trial.id).map_err(|error| malformed(path, &error.to_string()))?;
         contents.trials += 1;
         part(Part::Trial(Box::new(trial)))?;
@@ -183,6 +191,24 @@ pub(super) fn visit_archive<E: From<BundleError>>(
     }
     contents.bytes = entries.bytes;
     Ok(contents)
+}
+
+fn checked_run(path: &Path, mut run: Run) -> Result<Run, BundleError> {
+    run.identity = run.identified();
+    if run.has_plain_identity() {
+        Ok(run)
+    } else {
+        Err(malformed(path, &format!("{RUN_NAME}: its identity is not one short line")))
+    }
+}
+
+fn checked_trial(path: &Path, name: &str, content: &[u8]) -> Result<Trial, BundleError> {
+    let trial: TrialFile = parse(path, name, content)?;
+    trial.into_trial().ok_or_else(|| malformed(path, &format!("{name} contradicts itself")))
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, name: &str, content: &[u8]) -> Result<T, BundleError> {
+    serde_json::from_slice(content).map_err(|error| malformed(path, &format!("{name}: {error}")))
 }
 
 fn malformed(path: &Path, why: &str) -> BundleError {
@@ -259,15 +285,11 @@ impl<R: Read> Entries<'_, '_, R> {
 
     fn json<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, BundleError> {
         let content = self.named(name)?;
-        self.parse(name, &content)
-    }
-
-    fn parse<T: DeserializeOwned>(&self, name: &str, content: &[u8]) -> Result<T, BundleError> {
-        serde_json::from_slice(content).map_err(|error| malformed(self.path, &format!("{name}: {error}")))
+        parse(self.path, name, &content)
     }
 
     fn check_manifest(&self, content: &[u8]) -> Result<(), BundleError> {
-        let told: Manifest = self.parse(MANIFEST_NAME, content)?;
+        let told: Manifest = parse(self.path, MANIFEST_NAME, content)?;
         let differs = |(found, told)| found != told;
         if let Some((found, _)) = self.manifest.files.iter().zip(&told.files).find(|pair| differs(*pair)) {
             return Err(malformed(self.path, &format!("{} is not what {MANIFEST_NAME} says", found.path)));
