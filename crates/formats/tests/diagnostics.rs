@@ -132,34 +132,48 @@ fn the_command_line_goes_before_the_study() {
     assert_eq!((load.time_limit(), load.threads()), (Some(Duration::from_secs(3)), 2));
 }
 
+/// A load with several groups.
+const PARTS: &str = "name = \"w\"\n[[fileset]]\nname = \"files\"\nfiles = 10\nsize = \"4 KiB\"\n[[phase]]\nname = \"p\"\n\
+                     stop = { time = \"9 s\" }\ngroup = [\n\
+                     { name = \"readers\", sequence = [{ read = { block = \"4 KiB\" } }] },\n\
+                     { name = \"writers\", sequence = [{ write = { block = \"4 KiB\" } }] },\n]\n";
+
+/// A study of that load, with more keys of the load, factors, and tables.
+fn of_parts(load: &str, factors: &str, rest: &str) -> String {
+    format!(
+        "title = \"t\"\ndevice = {{ loop = {{ size = \"1 GiB\" }} }}\n[factor]\n{factors}\n[factor.filesystem]\n\
+         ext4 = {{ type = \"ext4\" }}\n[[step]]\nload = {{ workload = \"w.toml\"{load} }}\nshow = \"time\"\n{rest}"
+    )
+}
+
+fn compile_parts(study: &str, overrides: &Overrides) -> Result<Plan, String> {
+    let load = |_: &str| Ok(PARTS.to_owned());
+    study::compile(&Source::new("study.toml", study), &load, &types(), overrides).map_err(|wrong| wrong.to_string())
+}
+
+/// The threads of both groups in each cell.
+fn threads(plan: &Plan) -> Vec<(u32, u32)> {
+    let threads = |cell: &fstone_model::Cell| {
+        let StepAction::Load(load) = &cell.steps[2].action else { panic!("a load") };
+        (load.phases[0].groups[0].threads, load.phases[0].groups[1].threads)
+    };
+    plan.cells.iter().map(threads).collect()
+}
+
 /// A load with several groups says which is meant: the command line can name one.
 #[test]
 fn the_command_line_sets_numbers_of_a_part_of_a_load() {
-    let workload = "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 10\nsize = \"4 KiB\"\n[[phase]]\nname = \"p\"\n\
-                    stop = { time = \"9 s\" }\ngroup = [\n{ name = \"readers\", sequence = [{ read = { block = \"4 KiB\" } }] },\n\
-                    { name = \"writers\", sequence = [{ write = { block = \"4 KiB\" } }] },\n]\n";
-    let study = "title = \"t\"\ndevice = { loop = { size = \"1 GiB\" } }\n[factor.filesystem]\next4 = { type = \"ext4\" }\n\
-                 [[step]]\nload = { workload = \"w.toml\" }\nshow = \"time\"\n";
     let said = |set: &[(&str, &str)]| {
         let variables = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let overrides = Overrides { variables, ..Overrides::default() };
-        let load = |_: &str| Ok(workload.to_owned());
-        let plan = study::compile(&Source::new("study.toml", study), &load, &types(), &overrides);
-        plan.map_err(|wrong| wrong.to_string()).map(|plan| {
-            let StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
-            (
-                load.phases[0].groups[0].threads,
-                load.phases[0].groups[1].threads,
-                load.time_limit(),
-                load.filesets[0].amount,
-            )
-        })
+        compile_parts(&of_parts("", "", ""), &Overrides { variables, ..Overrides::default() })
     };
-    let set = [("readers.threads", "4"), ("duration", "2 s"), ("f.files", "77")];
-    assert_eq!(said(&set), Ok((4, 1, Some(Duration::from_secs(2)), Amount::Files(77))));
+    let plan = said(&[("readers.threads", "4"), ("duration", "2 s"), ("files.files", "77")]).expect("it is right");
+    assert_eq!(threads(&plan), [(4, 1)]);
+    let StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
+    assert_eq!((load.time_limit(), load.filesets[0].amount), (Some(Duration::from_secs(2)), Amount::Files(77)));
     let ambiguous = said(&[("threads", "4")]).expect_err("there are two groups");
     assert!(ambiguous.contains("the load has readers, writers"), "{ambiguous}");
-    assert!(ambiguous.contains("--set NAME.threads=VALUE"), "{ambiguous}");
+    assert!(ambiguous.contains("--set NAME.threads="), "{ambiguous}");
     for (name, value, words) in [
         ("reader.threads", "4", "did you mean `readers`?"),
         ("readers.thread", "4", "did you mean `threads`?"),
@@ -170,6 +184,42 @@ fn the_command_line_sets_numbers_of_a_part_of_a_load() {
     ] {
         let said = said(&[(name, value)]).expect_err(name);
         assert!(said.contains(words), "{name}: {said}");
+    }
+}
+
+/// So can a step, a factor and the quick form, in the same words.
+#[test]
+fn a_study_sets_numbers_of_a_part_of_a_load() {
+    let quick = "[quick]\nwriters.threads = 9\n[quick.factor]\nreaders.threads = 3\n";
+    let study = of_parts(", writers.threads = 5", "readers.threads = [1, 16]", quick);
+    let plan = compile_parts(&study, &Overrides::default()).expect("it is right");
+    assert_eq!(threads(&plan), [(1, 5), (16, 5)]);
+    assert_eq!((plan.factors[0].name.as_str(), &plan.factors[0].numbers), ("readers.threads", &Some(vec![1, 16])));
+    assert_eq!(plan.cells[1].label, "readers: 16 threads · ext4");
+    let quick = Overrides { quick: true, ..Overrides::default() };
+    assert_eq!(threads(&compile_parts(&study, &quick).expect("it is right")), [(3, 9)]);
+    let only = Overrides { only: vec![("readers.threads".into(), "16".into())], ..Overrides::default() };
+    assert_eq!(threads(&compile_parts(&study, &only).expect("it is right")), [(16, 5)]);
+    // A part may be called like a number.
+    let plan = compile_parts(&of_parts(", files.files = 77", "", ""), &Overrides::default()).expect("it is right");
+    let StepAction::Load(load) = &plan.cells[0].steps[2].action else { panic!("a load") };
+    assert_eq!(load.filesets[0].amount, Amount::Files(77));
+
+    for (load, factors, rest, words) in [
+        (", threads = 4", "", "", "NAME.threads = "),
+        ("", "threads = [1, 2]", "", "NAME.threads = "),
+        (", reader.threads = 4", "", "", "did you mean `readers`?"),
+        ("", "reader.threads = [1, 2]", "", "did you mean `readers`?"),
+        (", readers.thread = 4", "", "", "did you mean `threads`?"),
+        (", readers.threads = \"many\"", "", "", "a string cannot stand here"),
+        (", readers.threads = 4001", "", "", "at most 4000"),
+        (", files.threads = 4", "", "", "no load has a part `files` with `threads`"),
+        (", readers.threads = 4", "readers.threads = [1, 2]", "", "or each sets it itself"),
+        ("", "readers.threads = [1, 2]", "[quick]\nreaders.threads = 4\n", "[quick.factor]: readers.threads"),
+        (", sreaders = { size = 4 }", "", "", "unknown key `sreaders`"),
+    ] {
+        let said = compile_parts(&of_parts(load, factors, rest), &Overrides::default()).expect_err(words);
+        assert!(said.contains(words), "{load}{factors}{rest}: {said}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fstone_formats::{
     Source, ffsb,
-    native::{self, ApplyError, Parameter},
+    native::{self, ApplyError, Parameter, Target},
     sysbench,
 };
 use fstone_model::workload::{
@@ -487,10 +487,13 @@ fn what_a_workload_may_ask_for_is_bounded() {
 fn numbers_of_a_load_are_changed() {
     let mut workload = parse(EXAMPLE);
     assert!(matches!(
-        native::apply(&mut workload, Parameter::Threads, 8),
+        Target::whole(Parameter::Threads).apply(&mut workload, 8),
         Err(ApplyError::Ambiguous { names, .. }) if names == "deliver, read"
     ));
-    assert_eq!(native::apply(&mut workload, Parameter::Operations, 8), Err(ApplyError::Absent(Parameter::Operations)));
+    assert_eq!(
+        Target::whole(Parameter::Operations).apply(&mut workload, 8),
+        Err(ApplyError::Absent(Parameter::Operations))
+    );
     assert_eq!(workload, parse(EXAMPLE), "a refused change changes nothing");
     for (parameter, value) in [
         (Parameter::Files, 64),
@@ -500,14 +503,14 @@ fn numbers_of_a_load_are_changed() {
         (Parameter::Duration, 5_000_000_000),
         (Parameter::QueueDepth, 2),
     ] {
-        assert!(native::has(&workload, parameter), "{parameter}");
-        native::apply(&mut workload, parameter, value).expect("it has that");
+        assert!(Target::whole(parameter).is_in(&workload), "{parameter}");
+        Target::whole(parameter).apply(&mut workload, value).expect("it has that");
     }
     assert_eq!(workload.filesets[0].size, SizeDistribution::Fixed(16384));
     assert_eq!(workload.time_limit(), Some(Duration::from_secs(5)));
     assert_eq!(workload.io.queue_depth, 2);
-    assert!(native::apply(&mut workload, Parameter::TotalSize, 100).is_err(), "100 bytes over 64 files");
-    assert!(native::apply(&mut workload, Parameter::Files, 0).is_err());
+    assert!(Target::whole(Parameter::TotalSize).apply(&mut workload, 100).is_err(), "100 bytes over 64 files");
+    assert!(Target::whole(Parameter::Files).apply(&mut workload, 0).is_err());
 }
 
 #[test]

@@ -73,14 +73,34 @@ pub(crate) trait Keys {
     }
     /// Its keys, in the order they are documented.
     fn keys() -> Vec<Key>;
+
+    /// Whether it takes a key that is not among them: a name of the user's. Whoever takes it checks it.
+    fn takes(_: &Node<'_>) -> bool {
+        false
+    }
+
+    /// The schema of such a key's value.
+    fn others() -> Option<Value> {
+        None
+    }
 }
 
 /// Keys that several tables share.
 pub(crate) trait Shared: Sized {
     /// The keys.
     fn keys() -> Vec<Key>;
-    /// Reads those that are there.
-    fn decode(table: &DeTable<'_>, report: &mut Report) -> Self;
+    /// Reads those that are there; `own` are the other keys that the table knows.
+    fn decode(table: &DeTable<'_>, own: &[&str], report: &mut Report) -> Self;
+
+    /// As [`Keys::takes`].
+    fn takes(_: &Node<'_>) -> bool {
+        false
+    }
+
+    /// As [`Keys::others`].
+    fn others() -> Option<Value> {
+        None
+    }
 }
 
 /// The keys that are there, whether or not their values could be read.
@@ -99,7 +119,7 @@ impl Shared for Given {
         Vec::new()
     }
 
-    fn decode(table: &DeTable<'_>, _: &mut Report) -> Self {
+    fn decode(table: &DeTable<'_>, _: &[&str], _: &mut Report) -> Self {
         Self(table.keys().map(|key| key.get_ref().to_string()).collect())
     }
 }
@@ -146,14 +166,25 @@ macro_rules! table {
                 .flatten()
                 .collect()
             }
+
+            $(
+                fn takes(value: &$crate::decode::Node<'_>) -> bool {
+                    <$keys as $crate::decode::Shared>::takes(value)
+                }
+
+                fn others() -> Option<serde_json::Value> {
+                    <$keys as $crate::decode::Shared>::others()
+                }
+            )?
         }
 
         impl $crate::decode::Decode for $name {
             fn decode(node: &$crate::decode::Node<'_>, report: &mut $crate::diagnostic::Report) -> Option<Self> {
                 let table = $crate::decode::open::<Self>(node, report)?;
+                let _own: &[&str] = &[$($key),*];
                 Some(Self {
                     $( $field: $crate::decode::field(table, $key, report), )*
-                    $( $shared: <$keys as $crate::decode::Shared>::decode(table, report), )?
+                    $( $shared: <$keys as $crate::decode::Shared>::decode(table, _own, report), )?
                 })
             }
 
@@ -217,19 +248,25 @@ pub(crate) fn open<'n, T: Keys + Decode>(node: &'n Node<'_>, report: &mut Report
         wrong_type(node, &T::expected(), report);
         return None;
     };
-    check_keys(table, node.span().into(), &T::keys(), &T::one_of(), report);
+    check_keys(table, node.span().into(), &T::keys(), (T::takes, &T::one_of()), report);
     Some(table)
 }
 
 /// More keys than this are not listed where one is unknown, unless nothing like it is known.
 const LISTED_KEYS: usize = 8;
 
-fn check_keys(table: &DeTable<'_>, span: Span, keys: &[Key], one_of: &[&str], report: &mut Report) {
+fn check_keys(
+    table: &DeTable<'_>,
+    span: Span,
+    keys: &[Key],
+    (takes, one_of): (fn(&Node<'_>) -> bool, &[&str]),
+    report: &mut Report,
+) {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let mut meant = Vec::new();
-    for key in table.keys() {
+    for (key, value) in table {
         let written = key.get_ref().as_ref();
-        if names.contains(&written) {
+        if names.contains(&written) || takes(value) {
             continue;
         }
         let unused = names.iter().copied().filter(|name| !table.contains_key(*name));
@@ -282,6 +319,11 @@ fn check_keys(table: &DeTable<'_>, span: Span, keys: &[Key], one_of: &[&str], re
 /// A table's own place may be many lines long; its first byte is enough to find it.
 fn start_of(span: Span) -> Span {
     Span::new(span.start, (span.start + 1).min(span.end))
+}
+
+/// Checks a table of the user's naming, whose keys these are.
+pub(crate) fn check_names(table: &DeTable<'_>, span: Span, keys: &[Key], report: &mut Report) {
+    check_keys(table, span, keys, (|_| false, &[]), report);
 }
 
 /// One key of a table that was opened.
@@ -399,7 +441,7 @@ pub(crate) fn object_schema<T: Keys>() -> Value {
         "type": "object",
         "description": tidy(T::ABOUT),
         "properties": properties,
-        "additionalProperties": false,
+        "additionalProperties": T::others().unwrap_or(Value::Bool(false)),
     });
     if !required.is_empty() {
         schema["required"] = json!(required);

@@ -54,8 +54,8 @@ impl Combinations {
     /// The combinations that the command line leaves.
     pub(super) fn only(mut self, only: &[(String, String)], report: &mut Report) -> Self {
         for (name, pattern) in only {
-            let Some(factor) = self.factors.iter().find(|factor| factor.name == name) else {
-                let names: Vec<&str> = self.factors.iter().map(|factor| factor.name).collect();
+            let Some(factor) = self.factors.iter().find(|factor| factor.name == *name) else {
+                let names: Vec<&str> = self.factors.iter().map(|factor| factor.name.as_str()).collect();
                 report.push(
                     Diagnostic::whole(format!("--only {name}={pattern}: `{name}` is not a factor of this study"))
                         .did_you_mean(name, names.iter().copied())
@@ -73,7 +73,7 @@ impl Combinations {
             }
         }
         let wanted = |factor: &Factor, level: usize| {
-            let mut patterns = only.iter().filter(|(name, _)| name == factor.name).peekable();
+            let mut patterns = only.iter().filter(|(name, _)| *name == factor.name).peekable();
             patterns.peek().is_none() || patterns.any(|(_, pattern)| is_meant(&factor.levels[level].value, pattern))
         };
         let (factors, some) = (&self.factors, !self.cells.is_empty());

@@ -8,20 +8,17 @@ use super::{
     factor::Factor,
     form::{Form, check_names, find, full_form, quick_form},
     level::Setting,
-    load::{Files, Loader, Made, Number},
+    load::{self, Files, Loader, Made, Number},
     overrides::Overrides,
-    placeholder, published,
-    set::{self, SetNumber},
-    show,
+    placeholder, published, set, show,
     step::{self, Steps, Template},
     surface::StudyFile,
 };
 use crate::{
     decode::{At, Field, Text, document},
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
-    native::{self, ApplyError, Parameter},
+    native::{Parameter, Target},
 };
-use fstone_model::Workload;
 use fstone_model::kernels::KERNEL_FACTOR;
 use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, FilesystemType, KernelSpec, Plan, Repeats};
 
@@ -161,8 +158,7 @@ fn cells(
     report: &mut Report,
 ) -> (Combinations, Vec<Cell>) {
     let set = set::numbers(&overrides.variables, report);
-    let numbers = numbers(form, overrides, &set, report);
-    check_parts(&set, steps, report);
+    let numbers = numbers(form, overrides, set, report);
     check_numbers(&numbers, &combinations.factors, steps, report);
     if overrides.device.is_some() && find(&form.factors, "device").is_some() {
         report.push(Diagnostic::whole("--device cannot be given: the device is a factor of this study"));
@@ -201,15 +197,15 @@ fn cells(
                     Setting::Device(device) => cell.device = device::overridden(device, overrides, report),
                     Setting::Kernel(kernel) => cell.kernel = kernel,
                     Setting::Queue(name, value) => cell.queue.push((name.to_owned(), value)),
-                    Setting::Number(parameter, value) => {
-                        numbers.push(Number { parameter, value, span: Some(*span), prevails: false });
+                    Setting::Number(target, value) => {
+                        numbers.push(Number { target, value, span: Some(*span), prevails: false });
                     }
                 }
             }
             if let Some(tree) = &mut cell.filesystem.tree {
                 *tree = placeholder::fill(tree, |name| form.variable(name).map(str::to_owned));
             }
-            let step = |template: &Template| template.step(&numbers, &set, &form.variables, &mut made, report);
+            let step = |template: &Template| template.step(&numbers, &form.variables, &mut made, report);
             cell.steps = steps.templates.iter().map(step).collect();
             cell
         })
@@ -222,25 +218,26 @@ fn cells(
 }
 
 /// The numbers that go before those of the steps: the form's, and before them the command line's.
-fn numbers(form: &Form<'_>, overrides: &Overrides, set: &[SetNumber], report: &mut Report) -> Vec<Number> {
+fn numbers(form: &Form<'_>, overrides: &Overrides, set: Vec<(Target, u64)>, report: &mut Report) -> Vec<Number> {
     let mut numbers = form.numbers.clone();
-    for SetNumber { parameter, value, .. } in set.iter().filter(|number| number.part.is_none()) {
-        if find(&form.factors, parameter.name()).is_some() {
+    for (target, value) in set {
+        if find(&form.factors, &target.to_string()).is_some() {
             report.push(
-                Diagnostic::whole(format!("--set {parameter}: it is a factor of this study"))
-                    .help(format!("choose among its levels: --only {parameter}=LEVEL")),
+                Diagnostic::whole(format!("--set {target}: it is a factor of this study"))
+                    .help(format!("choose among its levels: --only {target}=LEVEL")),
             );
         }
-        numbers.retain(|number| number.parameter != *parameter);
-        numbers.push(Number { parameter: *parameter, value: *value, span: None, prevails: true });
+        numbers.retain(|number| number.target != target);
+        numbers.push(Number { target, value, span: None, prevails: true });
     }
     if let Some(duration) = overrides.duration {
-        if find(&form.factors, Parameter::Duration.name()).is_some() {
+        let target = Target::whole(Parameter::Duration);
+        if find(&form.factors, &target.to_string()).is_some() {
             report.push(Diagnostic::whole("--duration cannot be given: the duration is a factor of this study"));
         }
-        numbers.retain(|number| number.parameter != Parameter::Duration);
+        numbers.retain(|number| number.target != target);
         let value = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        numbers.push(Number { parameter: Parameter::Duration, value, span: None, prevails: true });
+        numbers.push(Number { target, value, span: None, prevails: true });
     }
     numbers
 }
@@ -251,58 +248,46 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: 
     if !steps.complete {
         return;
     }
-    let names = |template: &Template, number: &Number| {
-        template.texts().iter().any(|text| placeholder::names(&text.value).any(|name| name == number.parameter.name()))
+    let loads = || steps.templates.iter().filter_map(Template::load);
+    let names = |template: &Template, target: &Target| {
+        target.part.is_none()
+            && template
+                .texts()
+                .iter()
+                .any(|text| placeholder::names(&text.value).any(|name| name == target.parameter.name()))
     };
-    let takes = |template: &Template, number: &Number| {
-        template.load().is_some_and(|load| load.takes(number)) || names(template, number)
+    let is_taken = |number: &Number| {
+        loads().any(|load| load.takes(number)) || steps.templates.iter().any(|template| names(template, &number.target))
     };
-    let is_taken = |number: &Number| steps.templates.iter().any(|template| takes(template, number));
     for number in numbers.iter().filter(|number| !is_taken(number)) {
-        let message = format!("nothing has `{}`", number.parameter);
+        if number.target.part.is_some() {
+            report.push(load::no_such_part(&number.target, number.span, loads()));
+            continue;
+        }
+        let message = format!("nothing has `{}`", number.target);
         report.push(match number.span {
             Some(span) => Diagnostic::error(span, message).label("it would change nothing"),
             None => Diagnostic::whole(format!("{message} that the command line could change")),
         });
     }
     for factor in factors {
-        let Some(Setting::Number(parameter, value)) = factor.levels.first().map(|level| level.value.setting.clone())
+        let Some(Setting::Number(target, value)) = factor.levels.first().map(|level| level.value.setting.clone())
         else {
             continue;
         };
-        let number = Number { parameter, value, span: None, prevails: false };
-        if !is_taken(&number) {
-            report.push(
-                Diagnostic::error(
-                    factor.key,
-                    format!("no load has `{parameter}`, or each sets it itself, and no command has `{{{parameter}}}`"),
-                )
-                .label("this factor would change nothing"),
-            );
+        let number = Number { target, value, span: None, prevails: false };
+        if is_taken(&number) {
+            continue;
         }
-    }
-}
-
-/// Every part that is named has to be there, with such a number.
-fn check_parts(numbers: &[SetNumber], steps: &Steps, report: &mut Report) {
-    for SetNumber { part, parameter, value } in numbers.iter().filter(|_| steps.complete) {
-        let Some(part) = part else { continue };
-        let loads = || steps.templates.iter().filter_map(|template| template.load());
-        let results: Vec<Result<(), ApplyError>> =
-            loads().map(|load| native::apply_to(&mut Workload::clone(load.base()), part, *parameter, *value)).collect();
-        if let Some(Err(error)) = results.iter().find(|result| matches!(result, Err(ApplyError::OutOfRange(_)))) {
-            report.push(Diagnostic::whole(format!("--set {part}.{parameter}: {error}")));
-        } else if !results.contains(&Ok(())) {
-            let known: Vec<String> = loads().flat_map(|load| native::parts(load.base(), *parameter)).collect();
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let message = format!("--set {part}.{parameter}: no load has a part `{part}` with `{parameter}`");
-            let diagnostic = Diagnostic::whole(message).did_you_mean(part, known.iter().copied());
-            report.push(if known.is_empty() {
-                diagnostic
-            } else {
-                diagnostic.note(format!("there are {}", known.join(", ")))
-            });
-        }
+        let target = &number.target;
+        report.push(if target.part.is_some() && !loads().any(|load| target.is_in(load.base())) {
+            load::no_such_part(target, Some(factor.key), loads())
+        } else {
+            let or_command =
+                if target.part.is_none() { format!(", and no command has `{{{target}}}`") } else { String::new() };
+            Diagnostic::error(factor.key, format!("no load has `{target}`, or each sets it itself{or_command}"))
+                .label("this factor would change nothing")
+        });
     }
 }
 
@@ -330,7 +315,7 @@ fn baseline(field: &Field<Text>, all: &Combinations, planned: &Combinations, rep
 /// The factor that rows are compared by. The kernel may become one by `--kernel`.
 fn compared_factor(field: &Field<Text>, all: &Combinations, report: &mut Report) -> Option<String> {
     let Text(wanted) = &field.value;
-    let names: Vec<&str> = all.factors.iter().map(|factor| factor.name).chain([KERNEL_FACTOR]).collect();
+    let names: Vec<&str> = all.factors.iter().map(|factor| factor.name.as_str()).chain([KERNEL_FACTOR]).collect();
     if names.contains(&wanted.as_str()) {
         return Some(wanted.clone());
     }
@@ -353,7 +338,7 @@ fn overridden_repeats(of_study: Repeats, overrides: &Overrides, report: &mut Rep
 
 fn model_factor(factor: &Factor) -> study::Factor {
     study::Factor {
-        name: factor.name.to_owned(),
+        name: factor.name.clone(),
         levels: factor.levels.iter().map(|level| level.value.name.clone()).collect(),
         numbers: factor.levels.iter().map(|level| level.value.number).collect(),
     }

@@ -14,8 +14,8 @@ use fstone_model::study::FilesystemType;
 /// A factor.
 #[derive(Debug, Clone)]
 pub(super) struct Factor {
-    /// "filesystem", "threads", …
-    pub(super) name: &'static str,
+    /// "filesystem", "threads", "readers.threads", …
+    pub(super) name: String,
     /// Where it is named.
     pub(super) key: Span,
     /// Its levels; none has another's name.
@@ -31,7 +31,7 @@ pub(super) fn factors(surface: &FactorsSurface, types: &[FilesystemType], report
             At { span: name.span, value: named(&name.value, Setting::Filesystem(filesystem)) }
         });
         let levels = levels.collect();
-        factors.push(Factor { name: "filesystem", key: *key, levels });
+        factors.push(Factor { name: "filesystem".to_owned(), key: *key, levels });
     }
     if let Some(Field { key, value, .. }) = &surface.device {
         let levels = value.0.iter().filter_map(|(name, surface)| {
@@ -39,10 +39,10 @@ pub(super) fn factors(surface: &FactorsSurface, types: &[FilesystemType], report
             Some(At { span: name.span, value: named(&name.value, Setting::Device(device)) })
         });
         let levels = levels.collect();
-        factors.push(Factor { name: "device", key: *key, levels });
+        factors.push(Factor { name: "device".to_owned(), key: *key, levels });
     }
     for (plain, Field { key, value, .. }) in &surface.plain.0 {
-        factors.push(Factor { name: plain.name(), key: *key, levels: value.clone() });
+        factors.push(Factor { name: plain.clone(), key: *key, levels: value.clone() });
     }
     for factor in &factors {
         check(factor, report);
@@ -94,17 +94,17 @@ pub(super) fn restrict(
         for At { span, value: Text(name) } in names {
             match known.iter().find(|level| level.value.name == *name) {
                 Some(level) => factor.levels.push(At { span: *span, value: level.value.clone() }),
-                None => report.push(unknown_level(*span, factor.name, name, &known)),
+                None => report.push(unknown_level(*span, &factor.name, name, &known)),
             }
         }
         check(factor, report);
     }
     for (plain, Field { key, value, .. }) in &surface.plain.0 {
-        let Some(factor) = find(&mut restricted, plain.name(), *key, report) else { continue };
+        let Some(factor) = find(&mut restricted, plain, *key, report) else { continue };
         let known = std::mem::replace(&mut factor.levels, value.clone());
         if !new_values {
             for level in value.iter().filter(|level| !known.iter().any(|known| known.value == level.value)) {
-                report.push(unknown_level(level.span, factor.name, &level.value.written, &known));
+                report.push(unknown_level(level.span, &factor.name, &level.value.written, &known));
             }
         }
         check(factor, report);
@@ -113,7 +113,7 @@ pub(super) fn restrict(
 }
 
 fn find<'f>(factors: &'f mut [Factor], name: &str, key: Span, report: &mut Report) -> Option<&'f mut Factor> {
-    let names: Vec<&str> = factors.iter().map(|factor| factor.name).collect();
+    let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
     let position = names.iter().position(|known| *known == name);
     if position.is_none() {
         report.push(

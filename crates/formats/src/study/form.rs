@@ -10,7 +10,7 @@ use super::{
 use crate::{
     decode::{At, Field},
     diagnostic::{Diagnostic, Report, Span},
-    native::Parameter,
+    native::{Parameter, Target},
 };
 use fstone_model::study::{FilesystemType, Repeats};
 use std::time::Duration;
@@ -89,12 +89,12 @@ pub(super) fn quick_form<'s>(surface: &'s QuickSurface, full: &Form<'s>, place: 
         Some(field) => factor::restrict(&full.factors, &field.value, true, report),
         None => full.factors.clone(),
     };
-    for (parameter, field) in &surface.numbers.0 {
-        if let Some(factor) = find(&factors, parameter.name()) {
+    for (target, field) in &surface.numbers.0 {
+        if let Some(factor) = find(&factors, &target.to_string()) {
             report.push(
-                Diagnostic::error(field.key, format!("`{parameter}` is a factor of this study"))
+                Diagnostic::error(field.key, format!("`{target}` is a factor of this study"))
                     .context(factor.key, "the factor")
-                    .help(format!("give its levels under [quick.factor]: {parameter} = […]")),
+                    .help(format!("give its levels under [quick.factor]: {target} = […]")),
             );
         }
     }
@@ -105,8 +105,8 @@ pub(super) fn quick_form<'s>(surface: &'s QuickSurface, full: &Form<'s>, place: 
                 .help("name its levels under [quick.factor]: device = […]"),
         );
     }
-    let number = |(parameter, field): &(Parameter, Field<u64>)| Number {
-        parameter: *parameter,
+    let number = |(target, field): &(Target, Field<u64>)| Number {
+        target: target.clone(),
         value: field.value,
         span: Some(field.span),
         prevails: true,
@@ -164,7 +164,7 @@ fn quick_variables(surface: &QuickSurface, full: &[(String, String)], report: &m
 
 /// Every name in braces that looks like one of the study's is one, and every variable is used.
 pub(super) fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, report: &mut Report) {
-    let numbers = form.factors.iter().map(|factor| factor.name);
+    let numbers = form.factors.iter().map(|factor| factor.name.as_str());
     let variables = form.variables.iter().map(|(name, _)| name.as_str());
     let known: Vec<&str> = variables.chain(numbers).collect();
     let of_filesystem = |entry: &(At<String>, At<FilesystemSurface>)| {

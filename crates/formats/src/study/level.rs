@@ -1,9 +1,9 @@
 //! Levels that are plain values (numbers of a load, kernels, queue settings), and what a level sets.
 
 use crate::{
-    decode::{At, Decode, Field, Key, Listed, Node, OneOrMany, Shared, Size, Text, Time, Word, field},
-    diagnostic::{Diagnostic, Report},
-    native::{Parameter, Quantity},
+    decode::{At, Decode, Field, Key, Listed, Node, OneOrMany, Shared, Size, Text, Time, Word, check_names, field},
+    diagnostic::{Diagnostic, Report, closest},
+    native::{Parameter, Quantity, Target},
 };
 use fstone_model::{
     study::{DeviceSpec, FilesystemSpec, KernelSpec},
@@ -36,7 +36,7 @@ pub(crate) enum Setting {
     Kernel(KernelSpec),
     /// A file of the device's queue directory in sysfs, and its content.
     Queue(&'static str, String),
-    Number(Parameter, u64),
+    Number(Target, u64),
 }
 
 /// A factor whose levels are plain values.
@@ -132,20 +132,25 @@ impl PlainFactor {
                 number: None,
                 setting: Setting::Queue("write_cache", words.to_owned()),
             }),
-            Self::Load(parameter) => {
-                let level = |number| Level {
-                    name: parameter.level(number),
-                    written: parameter.written(number),
-                    number: Some(number),
-                    setting: Setting::Number(parameter, number),
-                };
-                match parameter.quantity() {
-                    Quantity::Count => levels(table, self.name(), report, |value: Number| level(value.number())),
-                    Quantity::Size => levels(table, self.name(), report, |value: Size| level(value.number())),
-                    Quantity::Time => levels(table, self.name(), report, |value: Time| level(value.number())),
-                }
-            }
+            Self::Load(parameter) => number_levels(table, &Target::whole(parameter), report),
         }
+    }
+}
+
+/// The levels of a factor that is a number of loads.
+fn number_levels(table: &DeTable<'_>, target: &Target, report: &mut Report) -> Option<Field<Vec<At<Level>>>> {
+    let parameter = target.parameter;
+    let level = |number| Level {
+        name: target.level(number),
+        written: parameter.written(number),
+        number: Some(number),
+        setting: Setting::Number(target.clone(), number),
+    };
+    let name = parameter.name();
+    match parameter.quantity() {
+        Quantity::Count => levels(table, name, report, |value: Number| level(value.number())),
+        Quantity::Size => levels(table, name, report, |value: Size| level(value.number())),
+        Quantity::Time => levels(table, name, report, |value: Time| level(value.number())),
     }
 }
 
@@ -175,9 +180,9 @@ fn levels<T: Decode>(
     Some(Field { key, span, value })
 }
 
-/// The plain factors that a table gives levels of.
+/// The plain factors that a table gives levels of, by name: `threads`, or of one part of a load `readers.threads`.
 #[derive(Debug, Clone)]
-pub(crate) struct PlainFactors(pub(crate) Vec<(PlainFactor, Field<Vec<At<Level>>>)>);
+pub(crate) struct PlainFactors(pub(crate) Vec<(String, Field<Vec<At<Level>>>)>);
 
 impl Shared for PlainFactors {
     fn keys() -> Vec<Key> {
@@ -190,14 +195,72 @@ impl Shared for PlainFactors {
         PlainFactor::all().map(key).collect()
     }
 
-    fn decode(table: &DeTable<'_>, report: &mut Report) -> Self {
-        Self(PlainFactor::all().filter_map(|factor| Some((factor, factor.read(table, report)?))).collect())
+    fn decode(table: &DeTable<'_>, own: &[&str], report: &mut Report) -> Self {
+        let of_whole = PlainFactor::all()
+            .filter(|factor| !is_part(table, factor.name()))
+            .filter_map(|factor| Some((factor.name().to_owned(), factor.read(table, report)?)));
+        let mut factors: Vec<_> = of_whole.collect();
+        let keys: Vec<Key> =
+            Self::keys().into_iter().filter(|key| Parameter::ALL.iter().any(|one| one.name() == key.name)).collect();
+        each_of_parts(table, own, &keys, report, |table, target, report| {
+            factors.extend(number_levels(table, target, report).map(|levels| (target.to_string(), levels)));
+        });
+        Self(factors)
+    }
+
+    fn takes(value: &Node<'_>) -> bool {
+        is_of_part(value)
+    }
+
+    fn others() -> Option<Value> {
+        Some(part_schema(&Self::keys()))
     }
 }
 
-/// Numbers of loads, one value each, in the order of [`Parameter::ALL`].
+/// Whether a value is a table of numbers, whose key names a part of a load. One number that is misspelt is enough to tell.
+fn is_of_part(value: &Node<'_>) -> bool {
+    let is_number = |key: &str| closest(key, Parameter::ALL.iter().map(|parameter| parameter.name())).is_some();
+    value.get_ref().as_table().is_some_and(|table| table.keys().any(|key| is_number(key.get_ref())))
+}
+
+/// Whether the key of this name is a part of a load that is called so.
+fn is_part(table: &DeTable<'_>, name: &str) -> bool {
+    table.get(name).is_some_and(is_of_part)
+}
+
+/// Does something for each number that a table has of parts of a load.
+fn each_of_parts(
+    table: &DeTable<'_>,
+    own: &[&str],
+    keys: &[Key],
+    report: &mut Report,
+    mut each: impl FnMut(&DeTable<'_>, &Target, &mut Report),
+) {
+    for (part, value) in table.iter().filter(|(key, value)| !own.contains(&key.get_ref().as_ref()) && is_of_part(value))
+    {
+        let Some(numbers) = value.get_ref().as_table() else { continue };
+        check_names(numbers, value.span().into(), keys, report);
+        for parameter in Parameter::ALL {
+            each(numbers, &Target::of(part.get_ref(), parameter), report);
+        }
+    }
+}
+
+fn part_schema(keys: &[Key]) -> Value {
+    let numbers = keys.iter().filter(|key| Parameter::ALL.iter().any(|parameter| parameter.name() == key.name));
+    let properties: serde_json::Map<String, Value> = numbers.map(|key| (key.name.to_owned(), (key.schema)())).collect();
+    serde_json::json!({
+        "type": "object",
+        "description": "Numbers of the part of a load that has this name: a group of threads, a phase or a fileset.",
+        "properties": properties,
+        "minProperties": 1,
+        "additionalProperties": false,
+    })
+}
+
+/// Numbers of loads and of their parts, one value each.
 #[derive(Debug, Clone)]
-pub(crate) struct Numbers(pub(crate) Vec<(Parameter, Field<u64>)>);
+pub(crate) struct Numbers(pub(crate) Vec<(Target, Field<u64>)>);
 
 impl Shared for Numbers {
     fn keys() -> Vec<Key> {
@@ -214,20 +277,33 @@ impl Shared for Numbers {
         Parameter::ALL.map(key).into()
     }
 
-    fn decode(table: &DeTable<'_>, report: &mut Report) -> Self {
+    fn decode(table: &DeTable<'_>, own: &[&str], report: &mut Report) -> Self {
         fn one<T: Quantified>(table: &DeTable<'_>, name: &str, report: &mut Report) -> Option<Field<u64>> {
             let Field { key, span, value } = field::<T>(table, name, report)?;
             Some(Field { key, span, value: value.number() })
         }
-        let read = |parameter: Parameter| {
-            let read = match parameter.quantity() {
+        let mut numbers = Vec::new();
+        let mut read = |table: &DeTable<'_>, target: &Target, report: &mut Report| {
+            let read = match target.parameter.quantity() {
                 Quantity::Count => one::<Number>,
                 Quantity::Size => one::<Size>,
                 Quantity::Time => one::<Time>,
             };
-            Some((parameter, read(table, parameter.name(), report)?))
+            numbers.extend(read(table, target.parameter.name(), report).map(|field| (target.clone(), field)));
         };
-        Self(Parameter::ALL.into_iter().filter_map(read).collect())
+        for parameter in Parameter::ALL.into_iter().filter(|parameter| !is_part(table, parameter.name())) {
+            read(table, &Target::whole(parameter), report);
+        }
+        each_of_parts(table, own, &Self::keys(), report, read);
+        Self(numbers)
+    }
+
+    fn takes(value: &Node<'_>) -> bool {
+        is_of_part(value)
+    }
+
+    fn others() -> Option<Value> {
+        Some(part_schema(&Self::keys()))
     }
 }
 

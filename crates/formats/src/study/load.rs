@@ -1,15 +1,12 @@
 //! Loads of a study: read once, then given the numbers of each cell.
 
-use super::{
-    set::SetNumber,
-    surface::{LoadField, LoadSurface},
-};
+use super::surface::{LoadField, LoadSurface};
 use crate::{
     Diagnostics, Source,
     decode::{Field, Text},
     diagnostic::{Diagnostic, Report, Span},
     loads::{self, Document, FileReader},
-    native::{self, ApplyError, Parameter},
+    native::{ApplyError, Parameter, Target},
 };
 use fstone_model::{
     Workload,
@@ -110,15 +107,15 @@ pub(super) struct Load {
     /// The load as its file has it.
     base: Arc<Workload>,
     /// Numbers that the step sets itself, and where.
-    own: Vec<(Parameter, u64, Span)>,
+    own: Vec<(Target, u64, Span)>,
     /// The size of all files, when that is what the load keeps while their number changes (sysbench).
     total_bytes: Option<u64>,
 }
 
 /// A number that a cell gives its loads, and where that is said.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Number {
-    pub(super) parameter: Parameter,
+    pub(super) target: Target,
     pub(super) value: u64,
     /// Where it is said in the study; `None` when the command line says it.
     pub(super) span: Option<Span>,
@@ -128,7 +125,7 @@ pub(super) struct Number {
 
 /// The load of a step; `None` after having reported why there is none.
 pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
-    let own = surface.numbers.0.iter().map(|(parameter, field)| (*parameter, field.value, field.span)).collect();
+    let own = surface.numbers.0.iter().map(|(target, field)| (target.clone(), field.value, field.span)).collect();
     let Base { workload: base, keeps_total } = base(surface, files, report)?;
     let total_bytes = match base.filesets.as_slice() {
         [Fileset { amount: Amount::Files(files), size: SizeDistribution::Fixed(bytes), .. }] if keeps_total => {
@@ -138,9 +135,13 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
     };
     let load = Load { base, own, total_bytes };
     // The numbers of the step itself have to fit the load, whatever the cells say.
-    for (parameter, value, span) in &load.own {
-        if let Err(error) = native::apply(&mut Workload::clone(&load.base), *parameter, *value) {
-            report.push(cannot_set(*parameter, Some(*span), &error));
+    for (target, value, span) in &load.own {
+        match target.apply(&mut Workload::clone(&load.base), *value) {
+            Err(ApplyError::Absent(_)) if target.part.is_some() => {
+                report.push(no_such_part(target, Some(*span), std::iter::once(&load)));
+            }
+            Err(error) => report.push(cannot_set(target, Some(*span), &error)),
+            Ok(()) => {}
         }
     }
     Some(load)
@@ -172,7 +173,7 @@ fn taken(loaded: Result<loads::Load, Diagnostics>, report: &mut Report) -> Optio
 pub(super) struct Made(HashMap<Recipe, Arc<Workload>>);
 
 /// The load as its file has it, which outlives what is made of it, and the numbers it is given.
-type Recipe = (*const Workload, Vec<(Parameter, u64)>);
+type Recipe = (*const Workload, Vec<(Target, u64)>);
 
 impl Load {
     /// The load as the step has it, for its names.
@@ -182,51 +183,38 @@ impl Load {
 
     /// Whether a number of a cell changes this load.
     pub(super) fn takes(&self, number: &Number) -> bool {
-        let is_own = self.own.iter().any(|(parameter, ..)| *parameter == number.parameter);
-        (number.prevails || !is_own) && native::has(&self.base, number.parameter)
+        let is_own = self.own.iter().any(|(target, ..)| *target == number.target);
+        (number.prevails || !is_own) && number.target.is_in(&self.base)
     }
 
     /// The load with a cell's numbers; reports those that make no sense.
-    pub(super) fn with(
-        &self,
-        numbers: &[Number],
-        of_parts: &[SetNumber],
-        made: &mut Made,
-        report: &mut Report,
-    ) -> Arc<Workload> {
-        let own = self.own.iter().map(|(parameter, value, span)| Number {
-            parameter: *parameter,
+    pub(super) fn with(&self, numbers: &[Number], made: &mut Made, report: &mut Report) -> Arc<Workload> {
+        let own = self.own.iter().map(|(target, value, span)| Number {
+            target: target.clone(),
             value: *value,
             span: Some(*span),
             prevails: false,
         });
-        let given = || numbers.iter().filter(|number| self.takes(number)).copied();
-        // In the order of the parameters: a total is shared out over the number of files that was set before it.
+        let given = || numbers.iter().filter(|number| self.takes(number)).cloned();
         let mut all: Vec<Number> =
-            own.filter(|own| !given().any(|given| given.parameter == own.parameter)).chain(given()).collect();
-        let says = |parameter: Parameter| all.iter().any(|number| number.parameter == parameter);
+            own.filter(|own| !given().any(|given| given.target == own.target)).chain(given()).collect();
+        let says = |parameter: Parameter| all.iter().any(|number| number.target == Target::whole(parameter));
         if let (Some(value), true, false, false) =
             (self.total_bytes, says(Parameter::Files), says(Parameter::FileSize), says(Parameter::TotalSize))
         {
-            let span = all.iter().find(|number| number.parameter == Parameter::Files).and_then(|number| number.span);
-            all.push(Number { parameter: Parameter::TotalSize, value, span, prevails: false });
+            let span =
+                all.iter().find(|number| number.target.parameter == Parameter::Files).and_then(|number| number.span);
+            all.push(Number { target: Target::whole(Parameter::TotalSize), value, span, prevails: false });
         }
-        all.sort_by_key(|number| number.parameter);
-        let key = (Arc::as_ptr(&self.base), all.iter().map(|number| (number.parameter, number.value)).collect());
+        all.sort_by(|one, other| one.target.cmp(&other.target));
+        let key = (Arc::as_ptr(&self.base), all.iter().map(|number| (number.target.clone(), number.value)).collect());
         if let Some(workload) = made.0.get(&key) {
             return Arc::clone(workload);
         }
         let mut workload = Workload::clone(&self.base);
         for number in all {
-            if let Err(error) = native::apply(&mut workload, number.parameter, number.value) {
-                report.push(cannot_set(number.parameter, number.span, &error));
-            }
-        }
-        for SetNumber { part, parameter, value } in of_parts {
-            let Some(part) = part else { continue };
-            // That some load has the part was checked before; others need not have it.
-            if let Err(error @ ApplyError::OutOfRange(_)) = native::apply_to(&mut workload, part, *parameter, *value) {
-                report.push(Diagnostic::whole(format!("--set {part}.{parameter}: {error}")));
+            if let Err(error) = number.target.apply(&mut workload, number.value) {
+                report.push(cannot_set(&number.target, number.span, &error));
             }
         }
         // A load without numbers of its own stays the one that was read.
@@ -236,16 +224,37 @@ impl Load {
     }
 }
 
-fn cannot_set(parameter: Parameter, span: Option<Span>, error: &ApplyError) -> Diagnostic {
-    let message = format!("cannot set {parameter}: {error}");
+fn cannot_set(target: &Target, span: Option<Span>, error: &ApplyError) -> Diagnostic {
+    let message = format!("cannot set {target}: {error}");
     let diagnostic = match span {
         Some(span) => Diagnostic::error(span, message).label("set here"),
         None => Diagnostic::whole(message),
     };
     match error {
-        ApplyError::Ambiguous { .. } => {
-            diagnostic.help(format!("set it for one of them: --set NAME.{parameter}=VALUE on the command line"))
-        }
+        ApplyError::Ambiguous { .. } => diagnostic.help(format!(
+            "name the one that is meant: NAME.{target} = … here, --set NAME.{target}=… on the command line"
+        )),
         _ => diagnostic,
     }
+}
+
+/// None of these loads has the part that a number belongs to, or the part has no such number.
+pub(super) fn no_such_part<'l>(
+    target: &Target,
+    span: Option<Span>,
+    loads: impl Iterator<Item = &'l Load>,
+) -> Diagnostic {
+    let (part, parameter) = (target.part.as_deref().unwrap_or_default(), target.parameter);
+    let message = format!("no load has a part `{part}` with `{parameter}`");
+    let diagnostic = match span {
+        Some(span) => Diagnostic::error(span, message).label("it would change nothing"),
+        None => Diagnostic::whole(format!("--set {target}: {message}")),
+    };
+    let mut known: Vec<String> = loads.flat_map(|load| target.parts(&load.base)).collect();
+    known.sort();
+    known.dedup();
+    if known.is_empty() {
+        return diagnostic;
+    }
+    diagnostic.did_you_mean(part, known.iter().map(String::as_str)).note(format!("there are {}", known.join(", ")))
 }

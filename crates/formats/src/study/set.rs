@@ -2,18 +2,9 @@
 
 use crate::{
     diagnostic::{Diagnostic, Report},
-    native::{Parameter, Quantity},
+    native::{Parameter, Quantity, Target},
 };
 use fstone_model::units;
-
-/// A number, and of what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SetNumber {
-    /// The group, phase or fileset that it belongs to; `None` when it is the whole load's.
-    pub(super) part: Option<String>,
-    pub(super) parameter: Parameter,
-    pub(super) value: u64,
-}
 
 /// Whether `--set` with this name sets a number of loads; otherwise it names a variable of the study.
 pub(super) fn is_number(name: &str) -> bool {
@@ -21,11 +12,11 @@ pub(super) fn is_number(name: &str) -> bool {
 }
 
 /// The numbers among the values of `--set`; reports what is wrong with them.
-pub(super) fn numbers(set: &[(String, String)], report: &mut Report) -> Vec<SetNumber> {
+pub(super) fn numbers(set: &[(String, String)], report: &mut Report) -> Vec<(Target, u64)> {
     set.iter().filter(|(name, _)| is_number(name)).filter_map(|(name, value)| number(name, value, report)).collect()
 }
 
-fn number(name: &str, written: &str, report: &mut Report) -> Option<SetNumber> {
+fn number(name: &str, written: &str, report: &mut Report) -> Option<(Target, u64)> {
     let (part, wanted) = name.rsplit_once('.').map_or((None, name), |(part, wanted)| (Some(part.to_owned()), wanted));
     let Some(parameter) = parameter(wanted) else {
         let names = Parameter::ALL.map(Parameter::name);
@@ -44,7 +35,7 @@ fn number(name: &str, written: &str, report: &mut Report) -> Option<SetNumber> {
             .and_then(|time| u64::try_from(time.as_nanos()).map_err(|_| format!("{written:?} is too long"))),
     };
     match value {
-        Ok(value) => Some(SetNumber { part, parameter, value }),
+        Ok(value) => Some((Target { parameter, part }, value)),
         Err(why) => {
             report.push(Diagnostic::whole(format!("--set {name}: {why}")));
             None

@@ -4,7 +4,6 @@ use super::{
     MAXIMUM_STEPS,
     load::{self, Files, Load, Made, Number},
     placeholder,
-    set::SetNumber,
     show::{self, Shown},
     source_tree,
     surface::{CommandSurface, CommandTable, StepSurface},
@@ -78,7 +77,6 @@ impl Template {
     pub(super) fn step(
         &self,
         numbers: &[Number],
-        of_parts: &[SetNumber],
         variables: &[(String, String)],
         made: &mut Made,
         report: &mut Report,
@@ -86,12 +84,17 @@ impl Template {
         let fill = |text: &String| {
             placeholder::fill(text, |name| {
                 let variable = variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-                let number = || numbers.iter().rev().find(|number| number.parameter.name() == name);
-                variable.or_else(|| number().map(|number| number.parameter.plain(number.value)))
+                let number = || {
+                    numbers
+                        .iter()
+                        .rev()
+                        .find(|number| number.target.part.is_none() && number.target.parameter.name() == name)
+                };
+                variable.or_else(|| number().map(|number| number.target.parameter.plain(number.value)))
             })
         };
         let action = match (&self.load, &self.action) {
-            (Some(load), _) => StepAction::Load(load.with(numbers, of_parts, made, report)),
+            (Some(load), _) => StepAction::Load(load.with(numbers, made, report)),
             (None, StepAction::Command { argv, shell, success }) => {
                 StepAction::Command { argv: argv.iter().map(fill).collect(), shell: *shell, success: success.clone() }
             }

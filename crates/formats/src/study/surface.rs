@@ -273,6 +273,14 @@ impl Keys for LoadSurface {
         };
         loads::ALL.iter().map(key).chain(Numbers::keys()).collect()
     }
+
+    fn takes(value: &Node<'_>) -> bool {
+        Numbers::takes(value)
+    }
+
+    fn others() -> Option<Value> {
+        Numbers::others()
+    }
 }
 
 impl Decode for LoadSurface {
@@ -287,7 +295,7 @@ impl Decode for LoadSurface {
         };
         // All are read, so that everything that is wrong is reported.
         let loads: Vec<LoadField> = loads::ALL.iter().filter_map(read).collect();
-        Some(Self { load: loads.into_iter().next(), numbers: Numbers::decode(table, report) })
+        Some(Self { load: loads.into_iter().next(), numbers: Numbers::decode(table, &Self::one_of(), report) })
     }
 
     fn schema() -> Value {

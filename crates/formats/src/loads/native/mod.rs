@@ -1,5 +1,5 @@
 //! The workload file: the workload in a readable TOML form ([`parse`], [`print`]); and the numbers of a workload that
-//! a study may change whatever format it came from ([`Parameter`], [`apply`]).
+//! a study may change whatever format it came from ([`Parameter`], [`Target`]).
 //!
 //! `docs/workload-file.md` describes the format. Reading order: `surface` has every table and key there is, `read`
 //! (with `action`) and `print` are the two ways through it.
@@ -10,12 +10,14 @@ mod parameter;
 mod print;
 mod read;
 mod surface;
+mod target;
 mod value;
 
 pub use format::Native;
-pub use parameter::{ApplyError, Parameter, Quantity, apply, apply_to, has, parts};
+pub use parameter::{ApplyError, Parameter, Quantity};
 pub use print::print;
 pub use read::{MAXIMUM_BYTES, parse};
+pub use target::Target;
 
 use crate::decode::{self, Decode, KeyReference, Keys};
 

@@ -190,7 +190,7 @@ pub enum ApplyError {
 ///
 /// # Errors
 /// When the load has no such thing or several, or the value makes no sense. The load is unchanged then.
-pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Result<(), ApplyError> {
+pub(super) fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Result<(), ApplyError> {
     in_bounds(parameter, value)?;
     let small =
         || u32::try_from(value).map_err(|_| ApplyError::OutOfRange(format!("{value} {parameter} are too many")));
@@ -236,7 +236,12 @@ pub fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -> Resul
 ///
 /// # Errors
 /// When the load has no such part, or the value makes no sense. The load is unchanged then.
-pub fn apply_to(workload: &mut Workload, part: &str, parameter: Parameter, value: u64) -> Result<(), ApplyError> {
+pub(super) fn apply_to(
+    workload: &mut Workload,
+    part: &str,
+    parameter: Parameter,
+    value: u64,
+) -> Result<(), ApplyError> {
     in_bounds(parameter, value)?;
     let mut found = false;
     match parameter {
@@ -279,8 +284,7 @@ pub fn apply_to(workload: &mut Workload, part: &str, parameter: Parameter, value
 }
 
 /// Names of the parts of a load for which [`apply_to`] sets this parameter.
-#[must_use]
-pub fn parts(workload: &Workload, parameter: Parameter) -> Vec<String> {
+pub(super) fn parts(workload: &Workload, parameter: Parameter) -> Vec<String> {
     let phases = || workload.phases.iter();
     let names = workload.filesets.iter().map(|fileset| &fileset.name).chain(phases().map(|phase| &phase.name));
     let groups = phases().flat_map(|phase| &phase.groups).map(|group| &group.name);
@@ -321,14 +325,8 @@ fn set_of_fileset(fileset: &mut Fileset, parameter: Parameter, value: u64) -> Re
 }
 
 /// A value that every load takes that has the parameter at all: 2^20 divides evenly over few files.
-const fn any_value(parameter: Parameter) -> u64 {
+pub(super) const fn any_value(parameter: Parameter) -> u64 {
     if matches!(parameter, Parameter::Threads) { 1 } else { 1 << 20 }
-}
-
-/// Whether a load has something this parameter would change.
-#[must_use]
-pub fn has(workload: &Workload, parameter: Parameter) -> bool {
-    !matches!(apply(&mut workload.clone(), parameter, any_value(parameter)), Err(ApplyError::Absent(_)))
 }
 
 fn set_total(fileset: &mut Fileset, total: u64) -> Result<(), ApplyError> {
