@@ -31,9 +31,11 @@ pub(crate) enum Chosen {
 /// Decides by the command line; tells on standard error what a person would not expect.
 pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
     if !arguments.kernel.is_empty() {
-        all_there(context, &arguments.kernel)?;
-        return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| arguments.kernel.clone()))));
+        let plan = plan.under_kernels(|_| arguments.kernel.clone());
+        all_there(context, &plan)?;
+        return Ok(Chosen::Plan(Box::new(plan)));
     }
+    all_there(context, plan)?;
     let default = |flavour| default_kernel(&context.kernels, flavour);
     let all_under = |kernel: KernelSpec| {
         let under = plan.under_kernels(|cell| match cell.kernel {
@@ -70,8 +72,14 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
     }
 }
 
-/// Tells of kernels that are not there, whose rows will be skipped. Without any that is there, nothing can be run.
-fn all_there(context: &Context, kernels: &[KernelSpec]) -> Result<(), Failure> {
+/// Tells of a plan's kernels that are not there, whose rows will be skipped. Without any that is there, nothing can be run.
+fn all_there(context: &Context, plan: &Plan) -> Result<(), Failure> {
+    let mut kernels: Vec<&KernelSpec> = Vec::new();
+    for cell in &plan.cells {
+        if !kernels.contains(&&cell.kernel) {
+            kernels.push(&cell.kernel);
+        }
+    }
     let missing: Vec<String> = kernels.iter().filter_map(|kernel| missing_kernel(kernel, &context.kernels)).collect();
     if missing.len() == kernels.len() {
         return Err(Failure::new(Exit::CannotHere, missing.join("\n")));
@@ -120,7 +128,7 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
 
 /// How guests are made.
 pub(crate) fn guests(context: &Context, arguments: &RunArguments) -> Result<GuestOptions, Failure> {
-    let options = GuestOptions::new(context.kernels.clone(), &paths::default_cache());
+    let options = GuestOptions::new(context.kernels.clone(), &paths::guests_cache());
     let model = arguments.model.as_deref().map(device::find).transpose().or_exit(Exit::BadInput)?;
     Ok(GuestOptions {
         model: model.unwrap_or(options.model),

@@ -3,21 +3,26 @@
 
 use crate::{exit::Exit, paths, terminal::tell};
 use fstone_lab::{machine::Machine, place::undo::clean};
+use fstone_store::Owner;
 use std::{
     backtrace::Backtrace,
     fs::OpenOptions,
     io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, fchown},
     panic::{self, AssertUnwindSafe, PanicHookInfo},
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{SystemTime, UNIX_EPOCH},
 };
 
 /// Whether any thread has panicked, the run's own or one beside it.
 static HAPPENED: AtomicBool = AtomicBool::new(false);
+
+/// Logs that this process has begun.
+static WRITTEN: AtomicU32 = AtomicU32::new(1);
 
 /// From now on a panic is logged, and an abort (a stack or memory at its end) has the status of a fault. An abort can
 /// undo nothing any more; `fstone clean` can.
@@ -80,17 +85,17 @@ fn entry(words: &str, place: &str) -> String {
     )
 }
 
-/// Adds an entry to this process's log.
+/// Writes an entry into a file of its own, which belongs to the user who called `sudo`. Its name can be guessed, and its
+/// directory may be everybody's: what is there already, a link among it, is not touched.
 fn write(directory: &Path, entry: &str) -> io::Result<PathBuf> {
     paths::create_directory(directory)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let path = directory.join(format!("fault-{now}-{}.log", std::process::id()));
-    // A name that is known beforehand, in a directory that may be everybody's: nobody's link is followed.
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let mut file = {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(&path)?
-    };
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let path = directory.join(format!("fault-{now}-{}-{number}.log", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    if let Some(owner) = Owner::caller() {
+        fchown(&file, Some(owner.user), Some(owner.group))?;
+    }
     file.write_all(entry.as_bytes())?;
     Ok(path)
 }

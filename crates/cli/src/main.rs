@@ -2,6 +2,7 @@
 //! `exit` how it ends.
 
 mod args;
+mod caller;
 mod commands;
 mod documents;
 mod executors;

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// The home directory of a user in /etc/passwd.
-fn home_of(uid: u32) -> Option<PathBuf> {
+pub(crate) fn home_of(uid: u32) -> Option<PathBuf> {
     let passwd = fs::read_to_string("/etc/passwd").ok()?;
     passwd.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
@@ -51,6 +51,12 @@ pub(crate) fn default_begun() -> PathBuf {
 /// What can be made again.
 pub(crate) fn default_cache() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache")
+}
+
+/// What guests are started from, and what is kept of those that crashed. Root makes it for root: in a caller's directory, links
+/// would be followed, and the caller could not go on there without `sudo`.
+pub(crate) fn guests_cache() -> PathBuf {
+    if Owner::caller().is_some() { PathBuf::from("/var/cache/fstone") } else { default_cache() }
 }
 
 /// The work directory when none is named.

@@ -1,6 +1,7 @@
 //! The binary as a user meets it: what it prints, what it exits with, and what it leaves on the machine.
 
 mod boundary;
+mod documents;
 mod dropin;
 mod foreign;
 mod guests;
@@ -35,6 +36,15 @@ fn what_cannot_be_run_is_not_planned() {
         let (exit, _, said) = bench.run(&[&["run", "small-file", "--quick", "--dry-run"], arguments].concat());
         assert!(said.contains(words), "{arguments:?}: {said}");
         assert_eq!(exit, status, "{arguments:?}: {said}");
+    }
+    // Nor are kernels that a study names itself; where one is there, the others' rows are skipped.
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    let study = fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    for (kernels, status) in [("\"uml:9.9\"", 3), ("\"host\", \"uml:9.9\"", 0)] {
+        bench.write("tiny.toml", &format!("factor.kernel = [{kernels}]\n{study}"));
+        let (exit, _, said) = bench.run(&["run", "./tiny.toml", "--dry-run"]);
+        assert!(exit == status && said.contains("there is no kernel uml:9.9"), "{kernels}: {exit}: {said}");
+        assert_eq!(said.contains("its rows will be skipped"), status == 0, "{said}");
     }
 }
 

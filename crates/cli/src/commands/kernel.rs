@@ -3,9 +3,10 @@
 use super::Context;
 use crate::{
     args::KernelAction,
+    caller,
     exit::Exit,
     paths,
-    terminal::{self, Bar, CommandResult, OrExit},
+    terminal::{self, Bar, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_model::units::format_duration;
@@ -16,9 +17,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
     let store = Store::new(&context.kernels);
     match action {
         KernelAction::Add { what } => {
-            paths::create_directory(&context.kernels)
-                .with_context(|| format!("cannot make {}", context.kernels.display()))
-                .or_exit(Exit::LabFailed)?;
+            own_directory(context)?;
             for what in what {
                 terminal::tell(&format!("{what}: fetching and unpacking; nothing is installed"));
                 let added = store.add(what).with_context(|| format!("failed to add the kernel {what}"));
@@ -26,9 +25,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
             }
         }
         KernelAction::Build { source, name } => {
-            paths::create_directory(&context.kernels)
-                .with_context(|| format!("cannot make {}", context.kernels.display()))
-                .or_exit(Exit::LabFailed)?;
+            own_directory(context)?;
             let mut told = Told::new();
             let built = store.build(source, name.as_deref(), &mut |progress| told.tell(&progress));
             told.finish();
@@ -49,6 +46,14 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
         }
     }
     Ok(Exit::Success)
+}
+
+/// Makes the directory of kernels. With `sudo`, the caller goes on from here.
+fn own_directory(context: &Context) -> Result<(), Failure> {
+    caller::go_on_as(&context.kernels)?;
+    paths::create_directory(&context.kernels)
+        .with_context(|| format!("cannot make {}", context.kernels.display()))
+        .or_exit(Exit::LabFailed)
 }
 
 /// What is said of a build: one line that changes on a terminal, a line now and then elsewhere.

@@ -3,7 +3,12 @@
 use super::may_use_devices;
 use crate::support::{Bench, is_root};
 use fstone_store::Store;
-use std::{fs, os::unix::fs::MetadataExt, path::Path, process::Command};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    process::Command,
+};
 
 #[test]
 fn two_runs_and_a_reader_share_a_store() {
@@ -187,15 +192,59 @@ fn with_sudo_what_a_run_leaves_belongs_to_the_caller() {
     ];
     let (code, out, err) = bench.run_with(&["run", "./tiny.toml", "--device", "directory"], &environment);
     assert_eq!(code, 0, "{out}{err}");
-    fn walk(path: &Path, seen: &mut usize) {
-        let facts = fs::symlink_metadata(path).expect("there");
-        assert_eq!((facts.uid(), facts.gid()), (12345, 54321), "{}", path.display());
-        *seen += 1;
-        if facts.is_dir() {
-            fs::read_dir(path).expect("readable").flatten().for_each(|entry| walk(&entry.path(), seen));
-        }
-    }
-    let mut seen = 0;
-    walk(&home, &mut seen);
+    let seen = all_belong_to_the_caller(&home);
     assert!(seen > 6 && !cache.exists() && home.join(".cache/fstone").is_dir(), "{seen}");
+}
+
+/// Asserts that everything from this path on belongs to the user who called `sudo`; how many names that are.
+fn all_belong_to_the_caller(path: &Path) -> usize {
+    let facts = fs::symlink_metadata(path).expect("there");
+    assert_eq!((facts.uid(), facts.gid()), (12345, 54321), "{}", path.display());
+    if !facts.is_dir() {
+        return 1;
+    }
+    let entries = fs::read_dir(path).expect("readable").flatten();
+    1 + entries.map(|entry| all_belong_to_the_caller(&entry.path())).sum::<usize>()
+}
+
+/// Kernels are unpacked, and started to ask for their release, by the caller and not by root; logs of faults are given away.
+#[test]
+fn with_sudo_kernels_and_logs_belong_to_the_caller() {
+    if !is_root() {
+        eprintln!("skipped: only root can give files away");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let home = bench.path("home");
+    fs::create_dir(&home).expect("made");
+    std::os::unix::fs::chown(&home, Some(12345), Some(54321)).expect("given away");
+    fs::set_permissions(bench.path("."), fs::Permissions::from_mode(0o755)).expect("ours");
+    let (kernels, who, kernel) = (home.join("share/kernels"), home.join("who"), bench.path("linux.uml"));
+    fs::write(&kernel, format!("#!/bin/sh\nid -G > {}\necho 6.1.99\n", who.display())).expect("written");
+    fs::set_permissions(&kernel, fs::Permissions::from_mode(0o755)).expect("ours");
+    let environment = [
+        ("SUDO_UID", "12345"),
+        ("SUDO_GID", "54321"),
+        ("XDG_STATE_HOME", home.to_str().expect("UTF-8")),
+        ("FSTONE_KERNELS", kernels.to_str().expect("UTF-8")),
+    ];
+    let (code, out, err) = bench.run_with(&["kernel", "add", kernel.to_str().expect("UTF-8")], &environment);
+    assert!(code == 0 && out.contains("uml:6.1.99"), "{code}: {out}{err}");
+    assert_eq!(fs::read_to_string(&who).expect("it was started").trim(), "54321", "the groups of root are dropped");
+    #[cfg(debug_assertions)]
+    {
+        let fault = [&environment[..], &[("FSTONE_REHEARSE_FAULT", "panic load")]].concat();
+        let (code, _, err) = bench.run_with(&["run", "./tiny.toml", "--device", "directory"], &fault);
+        assert!(code == 7 && err.contains("home/fstone/fault-"), "{code}: {err}");
+    }
+    // home, share, kernels, kernels.json, who, and the log in its directory.
+    assert!(all_belong_to_the_caller(&home) >= if cfg!(debug_assertions) { 7 } else { 5 });
+    // What is root's own stays root's.
+    let roots = bench.path("roots");
+    fs::create_dir(&roots).expect("made");
+    let environment = [environment[0], environment[1], ("FSTONE_KERNELS", roots.to_str().expect("UTF-8"))];
+    let (code, _, err) = bench.run_with(&["kernel", "add", kernel.to_str().expect("UTF-8")], &environment);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(fs::metadata(roots.join("kernels.json")).expect("there").uid(), 0);
 }

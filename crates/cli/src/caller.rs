@@ -1,0 +1,47 @@
+//! With `sudo`: work that needs no root is done by the user who called.
+//!
+//! Packages are unpacked, and kernels compiled and started to ask for their release. Nothing of that is root's business,
+//! and everything it makes belongs to the caller without having to be given away.
+
+use crate::{
+    exit::Exit,
+    paths,
+    terminal::{Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_store::Owner;
+use std::{
+    env, fs,
+    os::unix::{fs::MetadataExt, process::CommandExt},
+    path::Path,
+    process::Command,
+};
+
+/// Goes on as the caller when what is made in this directory would be the caller's: this process is replaced then. Where the
+/// directory is root's own, root goes on.
+pub(crate) fn go_on_as(directory: &Path) -> Result<(), Failure> {
+    let Some(owner) = Owner::caller().filter(|owner| owner.user != 0 && belongs_to(directory, *owner)) else {
+        return Ok(());
+    };
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(env::args_os().skip(1))
+        .uid(owner.user)
+        .gid(owner.group)
+        // As whom it goes on, the defaults are others.
+        .env("FSTONE_KERNELS", directory);
+    if let Some(home) = paths::home_of(owner.user) {
+        command.env("HOME", home);
+    }
+    // Only returns when it fails. Supplementary groups of root's are dropped with its user id.
+    Err(command.exec())
+        .context("cannot go on as the user who called sudo; run this without sudo")
+        .or_exit(Exit::CannotHere)
+}
+
+/// Whether a directory, or the nearest one above it that is there, belongs to this user.
+fn belongs_to(directory: &Path, owner: Owner) -> bool {
+    let directory = std::path::absolute(directory).unwrap_or_default();
+    let there = directory.ancestors().find_map(|path| fs::metadata(path).ok());
+    there.is_some_and(|found| found.uid() == owner.user)
+}

@@ -1,0 +1,194 @@
+//! The documentation as its reader tries it: every example is run, and what comes of it is looked at.
+
+use crate::support::{Bench, trials};
+use std::{fs, path::Path};
+
+fn document(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
+        .expect("it is part of the source")
+}
+
+fn examples(text: &str) -> Vec<&str> {
+    text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().expect("split gives one")).collect()
+}
+
+/// A command of the README: the words that make it quick, and what it has to give.
+struct Tried {
+    command: &'static str,
+    quickly: &'static [&'static str],
+    status: &'static [i32],
+    prints: &'static [&'static str],
+    makes: Option<(&'static str, &'static str)>,
+}
+
+const HERE: &[&str] = &["--device", "directory", "--repeats", "2", "--duration", "300ms", "--set", "files=200"];
+
+const README: [Tried; 10] = [
+    Tried { command: "check", quickly: &[], status: &[0], prints: &["ext4", "Filesystems"], makes: None },
+    Tried {
+        command: "list studies",
+        quickly: &[],
+        status: &[0],
+        prints: &["small-file", "large-file", "kernel-tree", "random-io", "many-files"],
+        makes: None,
+    },
+    Tried {
+        command: "run small-file --dry-run",
+        quickly: &["--device", "loop"],
+        status: &[0],
+        prints: &["20 cells, 3 trials each", "mkfs.ext3 -q -F -I 256", "mount -t xfs", "Order\n"],
+        makes: None,
+    },
+    Tried {
+        command: "run small-file --quick",
+        quickly: HERE,
+        status: &[0],
+        prints: &["as it is", "transactions per second"],
+        makes: Some(("data/reports/index.html", "Small-file random create, write and read")),
+    },
+    // A kernel takes minutes: what builds one, and what runs in it, has tests of its own where there is one.
+    Tried {
+        command: "kernel build",
+        quickly: &["--help"],
+        status: &[0],
+        prints: &["Build a kernel whose time can be simulated"],
+        makes: None,
+    },
+    Tried {
+        command: "run small-file --quick --exact",
+        quickly: &["--kernels", "none"],
+        status: &[3],
+        prints: &["there is no kernel whose time can be simulated", "fstone kernel build"],
+        makes: None,
+    },
+    Tried {
+        command: "report --format html --output small-file.html",
+        quickly: &[],
+        status: &[0],
+        prints: &[],
+        makes: Some(("small-file.html", "<title>")),
+    },
+    Tried {
+        command: "run small-file --duration 60s --repeats 5 --device-size 16GiB",
+        quickly: &["--device", "loop", "--dry-run"],
+        status: &[0],
+        prints: &["20 cells, 5 trials each", "16 GiB", "1 min"],
+        makes: None,
+    },
+    Tried {
+        command: "compare 1 2",
+        quickly: &[],
+        // Whether two runs of a moment differ is chance; undecided is neither.
+        status: &[0, 1],
+        prints: &["transactions per second"],
+        makes: None,
+    },
+    Tried {
+        command: "export 2 mine.fstone",
+        quickly: &[],
+        status: &[0],
+        prints: &[],
+        makes: Some(("mine.fstone", "")),
+    },
+];
+
+#[test]
+fn every_command_of_the_readme_does_what_it_says() {
+    let bench = Bench::new();
+    let text = document("README.md");
+    let commands = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("    ")?;
+        let line = line.strip_prefix("sudo ").unwrap_or(line);
+        Some(line.strip_prefix("fstone ")?.split(" #").next().unwrap_or_default().trim())
+    });
+    let commands: Vec<&str> = commands.collect();
+    let known: Vec<&str> = README.iter().map(|tried| tried.command).collect();
+    assert_eq!(commands, known, "the README's commands and those that are tried here");
+    for tried in &README {
+        if tried.command == "compare 1 2" {
+            // The README's own two runs: here they are the quick one, and another.
+            bench.succeed(&[&["run", "small-file", "--quick"], HERE].concat());
+        }
+        let words: Vec<&str> = tried.command.split(' ').chain(tried.quickly.iter().copied()).collect();
+        let (code, out, err) = bench.run(&words);
+        assert!(tried.status.contains(&code), "{words:?}: {code}\n{out}{err}");
+        for words in tried.prints {
+            assert!(out.contains(words) || err.contains(words), "{}: {words:?} in\n{out}{err}", tried.command);
+        }
+        if let Some((path, content)) = tried.makes {
+            let made = fs::read(bench.path(path)).expect("it was made");
+            assert!(String::from_utf8_lossy(&made).contains(content), "{path}");
+        }
+    }
+    // What the last one's remark says of the file.
+    assert!(bench.succeed(&["verify", "mine.fstone"]).contains("small-file"));
+    assert!(bench.succeed(&["import", "mine.fstone"]).contains("run 2, which is here already"));
+    assert!(bench.succeed(&["rerun", "mine.fstone", "--dry-run"]).contains("small-file"));
+    bench.assert_clean();
+}
+
+#[test]
+fn the_studies_of_the_documentation_are_planned_as_they_say() {
+    let bench = Bench::new();
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    fs::copy(studies.join("small-file.ffsb"), bench.path("small-file.ffsb")).expect("copied");
+    let text = document("docs/study-file.md");
+    let plans: [(&[&str], &[&str]); 3] = [
+        (
+            &["9 cells, 3 to 10 trials each", "ext4 nodelalloc · 64 threads", "nodelalloc", "fsck", "32 GiB"],
+            &["6 cells, 3 trials each", "xfs · 16 threads", "5 s", "4 GiB"],
+        ),
+        // Two sweeps of three, that have one cell in common.
+        (
+            &["5 cells, 3 trials each", "16 GiB in all · 128 files", "4 GiB in all · 1 file", "drop_caches", "24 GiB"],
+            &["has no quick form"],
+        ),
+        (&["2 cells, 3 trials each", "mkfs.btrfs", "tree.tar", "tar xf tree.tar"], &["2 cells", "source-v1-5000-1"]),
+    ];
+    let examples = examples(&text);
+    assert_eq!(examples.len(), plans.len());
+    for (example, (whole, quick)) in examples.iter().zip(plans) {
+        bench.write("example.toml", example);
+        for (words, form) in [(whole, None), (quick, Some("--quick"))] {
+            let arguments = ["run", "./example.toml", "--dry-run", "--executor", "host"];
+            let (_, out, err) = bench.run(&[&arguments[..], form.as_slice()].concat());
+            for words in words {
+                assert!(out.contains(words) || err.contains(words), "{words:?} in\n{out}{err}");
+            }
+        }
+    }
+}
+
+/// The loads of the documentation, made small by the study that runs them; what was done is in the ratio that they ask for.
+#[test]
+fn the_loads_of_the_documentation_do_what_they_say() {
+    let bench = Bench::new();
+    let text = document("docs/workload-file.md");
+    let examples = examples(&text);
+    assert_eq!(examples.len(), 2);
+    bench.write("mail.workload", examples[0]);
+    bench.write("database.workload", examples[1]);
+    bench.write(
+        "both.toml",
+        "title = \"Both\"\nrepeats = 1\ndevice = { directory = \".\" }\nfactor.filesystem = { \"ext4\" = { type = \"ext4\" } }\n\
+         [[step]]\nname = \"mail\"\nload = { workload = \"mail.workload\", new.files = 200, new.directories = 4, duration = \"700 ms\" }\n\
+         [[step]]\nname = \"database\"\nload = { workload = \"database.workload\", file-size = \"1 MiB\", duration = \"700 ms\" }\n",
+    );
+    bench.succeed(&["run", "./both.toml"]);
+    let trial = trials(&bench.json()).remove(0);
+    assert_eq!(trial["outcome"], "completed", "{trial}");
+    let figures = trial["figures"].as_array().expect("figures");
+    let rate = |step: &str, operation: &str| {
+        let metric = format!("{operation} operations per second");
+        let figure = figures.iter().find(|figure| figure["step"] == step && figure["metric"] == metric.as_str());
+        figure.unwrap_or_else(|| panic!("{metric} of {step} in {trial}"))["value"].as_f64().expect("a number")
+    };
+    // Each mail is created in `tmp` and moved to `new`; nine reads to one stat, as the weights have it.
+    let (created, moved) = (rate("mail", "create"), rate("mail", "move"));
+    assert!(created > 0.0 && moved > 0.0 && moved <= created, "{created} {moved}");
+    let ratio = rate("mail", "read") / rate("mail", "stat");
+    assert!((4.0..20.0).contains(&ratio), "{ratio}");
+    // Three reads to one write.
+    let ratio = rate("database", "read") / rate("database", "write");
+    assert!((2.0..4.5).contains(&ratio), "{ratio}");
+}
