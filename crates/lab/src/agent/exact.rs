@@ -6,7 +6,7 @@
 
 use super::{
     guest::{BOOT, GUEST_PLACE, with_exact_counts},
-    protocol::{DoneStep, Ground, Opening, TRIAL, TrialReply, WholeTrial, decode, encode},
+    protocol::{DoneStep, Ground, Opening, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode},
 };
 use crate::{
     place::device::Purpose,
@@ -87,6 +87,11 @@ impl Making<'_, '_> {
 
     fn take_all_over(&mut self, steps: Vec<DoneStep>, exact: &ExactReport) -> Result<(), Halt> {
         let plan = self.job.cell.steps.clone();
+        let (told, ended_well) = (steps.len(), steps.last().is_none_or(|last| matches!(last.reply.end, StepEnd::Done)));
+        if told > plan.len() || (ended_well && told < plan.len()) {
+            let words = format!("it told of {told} steps, and the trial has {}", plan.len());
+            return Err(Halt::Outcome(Outcome::Failed(Reason::new(GUEST, words))));
+        }
         for (step, done) in plan.iter().zip(steps) {
             let reply = self.take_over(done.reply, Whom::Guest)?;
             let load = reply.load.as_deref();

@@ -10,8 +10,8 @@ use fstone_model::{
     result::{CommandRecord, Effective},
     study::FilesystemSpec,
 };
-use serde::{Deserialize, Serialize};
-use std::{path::PathBuf, time::Duration};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{collections::HashSet, path::PathBuf, time::Duration};
 
 /// The first job of an agent, [`Opening`]; answered with [`Answer`].
 pub(crate) const OPEN: &str = "open";
@@ -179,15 +179,103 @@ pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).expect("no map with odd keys, no number that JSON has not")
 }
 
-/// The message in these bytes.
-pub(crate) fn decode<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| format!("a message of another fstone: {error}"))
+/// The message in these bytes. What a guest says is held to the rules of its kind here, so that nobody behind this has to
+/// doubt it.
+pub(crate) fn decode<T: Message>(bytes: &[u8]) -> Result<T, String> {
+    let message: T = serde_json::from_slice(bytes).map_err(|error| format!("a message of another fstone: {error}"))?;
+    message.check().map_err(|broken| format!("a message that makes no sense: {broken}"))?;
+    Ok(message)
+}
+
+/// What host and agent say to each other.
+pub(crate) trait Message: DeserializeOwned {
+    /// Says which rule is broken.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Message for Opening {}
+impl Message for Step {}
+impl Message for String {}
+impl Message for WholeTrial {}
+
+impl Message for Answer {
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Ready(opened) => opened.time_of_a_read.map_or(Ok(()), in_range),
+            Self::Not(outcome) => not_completed(outcome),
+            Self::Lab(_) => Ok(()),
+        }
+    }
+}
+
+impl Message for TrialReply {
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Done(steps) => steps.iter().try_for_each(|step| {
+                in_range(Duration::from_nanos(step.started_ns))?;
+                step.reply.check()
+            }),
+            Self::Not(outcome) => not_completed(outcome),
+        }
+    }
+}
+
+impl Message for StepReply {
+    fn check(&self) -> Result<(), String> {
+        in_range(self.duration)?;
+        self.commands.iter().try_for_each(|command| in_range(Duration::from_nanos(command.duration_ns)))?;
+        let mut metrics = HashSet::new();
+        for Figure { metric, .. } in &self.figures {
+            let is_name = (1..=METRIC_BYTES).contains(&metric.len()) && !metric.chars().any(char::is_control);
+            require(is_name, || format!("{metric:?} is no metric's name"))?;
+            require(metrics.insert(metric), || format!("figure {metric:?} is there twice"))?;
+        }
+        let many = self.figures.len().max(self.warnings.len()).max(self.effective.superblock.len());
+        require(many.max(self.commands.len()) <= ITEMS, || format!("it has a list of {many}"))?;
+        let is_uuid = |uuid: &String| uuid.len() <= 36 && uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        require(self.uuid.as_ref().is_none_or(is_uuid), || format!("{:?} is no UUID", self.uuid))?;
+        self.end.check()
+    }
+}
+
+impl Message for StepEnd {
+    fn check(&self) -> Result<(), String> {
+        if let Self::Outcome(outcome) = self { not_completed(outcome) } else { Ok(()) }
+    }
+}
+
+impl Message for Progress {
+    fn check(&self) -> Result<(), String> {
+        in_range(self.elapsed)?;
+        self.expected.map_or(Ok(()), in_range)
+    }
+}
+
+/// Longest name of a metric: those of groups and operations have the names that a study gives them.
+const METRIC_BYTES: usize = 1000;
+
+/// Longest list in a reply. A load of many groups has some thousand figures.
+const ITEMS: usize = 100_000;
+
+fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// What is recorded counts nanoseconds with 63 bits: 292 years.
+fn in_range(time: Duration) -> Result<(), String> {
+    require(i64::try_from(time.as_nanos()).is_ok(), || format!("a time of {} s", time.as_secs()))
+}
+
+fn not_completed(outcome: &Outcome) -> Result<(), String> {
+    require(!outcome.is_completed(), || "it did not end as it should, and is completed".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::{outcome::Reason, study::StepAction};
+    use fstone_model::{metric::catalog, outcome::Reason, study::StepAction};
 
     #[test]
     fn a_step_and_its_reply_arrive_as_they_were_sent() {
@@ -208,5 +296,63 @@ mod tests {
         let back: StepReply = decode(&encode(&reply)).expect("it is one");
         assert!(back.mounted && matches!(back.end, StepEnd::Outcome(Outcome::Refused(_))));
         assert!(decode::<Step>(b"{").expect_err("half").contains("another fstone"));
+    }
+
+    fn reply() -> StepReply {
+        StepReply {
+            duration: Duration::from_millis(3),
+            uuid: Some("1b2f-99A0".into()),
+            commands: Vec::new(),
+            figures: vec![catalog::EXECUTION_TIME.figure(1.0), catalog::CPU.figure(2.0)],
+            load: None,
+            warnings: Vec::new(),
+            effective: Effective::default(),
+            mounted: true,
+            end: StepEnd::Done,
+        }
+    }
+
+    /// A guest may say anything, and nothing of it may end more than its own trial.
+    #[test]
+    fn what_makes_no_sense_is_refused_where_it_arrives() {
+        decode::<StepReply>(&encode(&reply())).expect("it makes sense");
+        let second = |metric: &str| Figure { metric: metric.to_owned(), ..reply().figures.remove(1) };
+        let refusals: [(&dyn Fn(&mut StepReply), &str); 8] = [
+            (&|reply| reply.duration = Duration::MAX, "a time of"),
+            (&|reply| reply.figures[1] = second(&reply.figures[0].metric.clone()), "is there twice"),
+            (&|reply| reply.figures[1] = second("\u{1b}[2J"), "no metric's name"),
+            (&|reply| reply.figures[1] = second(""), "no metric's name"),
+            (&|reply| reply.uuid = Some("../x".into()), "is no UUID"),
+            (&|reply| reply.warnings = vec![String::new(); ITEMS + 1], "a list of"),
+            (&|reply| reply.end = StepEnd::Outcome(Outcome::Completed), "and is completed"),
+            (
+                &|reply| {
+                    let (argv, output_tail) = (Vec::new(), String::new());
+                    reply.commands = vec![CommandRecord { argv, status: None, duration_ns: u64::MAX, output_tail }];
+                },
+                "a time of",
+            ),
+        ];
+        for (change, words) in refusals {
+            let mut reply = reply();
+            change(&mut reply);
+            let refusal = decode::<StepReply>(&encode(&reply)).expect_err(words);
+            assert!(refusal.contains("makes no sense") && refusal.contains(words), "{refusal}");
+            let whole = TrialReply::Done(vec![DoneStep { started_ns: 0, reply }]);
+            assert!(decode::<TrialReply>(&encode(&whole)).is_err(), "{words}");
+        }
+        let late = TrialReply::Done(vec![DoneStep { started_ns: u64::MAX, reply: reply() }]);
+        assert!(decode::<TrialReply>(&encode(&late)).is_err());
+        assert!(decode::<Answer>(&encode(&Answer::Not(Outcome::Completed))).is_err());
+        let opened = Opened { time_of_a_read: Some(Duration::MAX), ..Opened::default() };
+        assert!(decode::<Answer>(&encode(&Answer::Ready(opened))).is_err());
+        assert!(decode::<StepEnd>(&encode(&StepEnd::Outcome(Outcome::Completed))).is_err());
+        let (phase, expected) = (String::new(), Some(Duration::MAX));
+        let progress = Progress { phase, elapsed: Duration::ZERO, expected, operations: 0, bytes: 0 };
+        assert!(decode::<Progress>(&encode(&progress)).is_err());
+        assert!(
+            decode::<StepReply>(br#"{"duration":{"secs":1,"nanos":0},"figures":[{"metric":"m","value":1e999}]}"#)
+                .is_err()
+        );
     }
 }

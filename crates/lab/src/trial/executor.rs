@@ -273,7 +273,9 @@ impl<'a, 'm> Making<'a, 'm> {
         if effective.superblock.is_empty() {
             effective.superblock = std::mem::take(&mut reply.effective.superblock);
         }
-        if let (Some(entry), Some(uuid), Some(provided)) = (self.scratch, &reply.uuid, &self.provided) {
+        // What a guest says leads to no disk of this machine.
+        let uuid = reply.uuid.as_ref().filter(|_| whom == Whom::Host);
+        if let (Some(entry), Some(uuid), Some(provided)) = (self.scratch, uuid, &self.provided) {
             let (path, device) = provided.named();
             let known = Entry::Scratch { path: path.to_owned(), device, uuid: Some(uuid.clone()) };
             self.scratch = Some(self.host.undo.replace(entry, known)?);

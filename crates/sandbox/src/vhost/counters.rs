@@ -67,24 +67,25 @@ impl DiskCounters {
         }
     }
 
-    /// What happened since an earlier look at the same disk.
+    /// What happened since an earlier look at the same disk; nothing where the two looks are the wrong way round, as a guest that
+    /// names its marks wrongly can have it.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
-            reads: self.reads - earlier.reads,
-            read_bytes: self.read_bytes - earlier.read_bytes,
-            writes: self.writes - earlier.writes,
-            write_bytes: self.write_bytes - earlier.write_bytes,
-            flushes: self.flushes - earlier.flushes,
-            discards: self.discards - earlier.discards,
-            discard_bytes: self.discard_bytes - earlier.discard_bytes,
-            read_ns: self.read_ns - earlier.read_ns,
-            write_ns: self.write_ns - earlier.write_ns,
-            flush_ns: self.flush_ns - earlier.flush_ns,
-            injected_errors: self.injected_errors - earlier.injected_errors,
-            stalled: self.stalled - earlier.stalled,
-            host_errors: self.host_errors - earlier.host_errors,
-            guest_errors: self.guest_errors - earlier.guest_errors,
+            reads: self.reads.saturating_sub(earlier.reads),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            writes: self.writes.saturating_sub(earlier.writes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+            flushes: self.flushes.saturating_sub(earlier.flushes),
+            discards: self.discards.saturating_sub(earlier.discards),
+            discard_bytes: self.discard_bytes.saturating_sub(earlier.discard_bytes),
+            read_ns: self.read_ns.saturating_sub(earlier.read_ns),
+            write_ns: self.write_ns.saturating_sub(earlier.write_ns),
+            flush_ns: self.flush_ns.saturating_sub(earlier.flush_ns),
+            injected_errors: self.injected_errors.saturating_sub(earlier.injected_errors),
+            stalled: self.stalled.saturating_sub(earlier.stalled),
+            host_errors: self.host_errors.saturating_sub(earlier.host_errors),
+            guest_errors: self.guest_errors.saturating_sub(earlier.guest_errors),
             host_error: self.host_error.clone(),
             write_through: self.write_through,
         }
