@@ -51,6 +51,10 @@ pub trait Filesystem: Sync {
     /// The options of its mkfs that a study may use: those that run no program and name no file, device or directory.
     fn mkfs_options(&self) -> &'static MkfsOptions;
 
+    /// The mount options with a value that a study may use: none that names a file or a device. Options without a value lead
+    /// nowhere, and are the kernel's to know.
+    fn mount_values(&self) -> &'static [&'static str];
+
     /// Whether its mkfs opens the device exclusively, and so fails where somebody has begun to use it since it was looked
     /// at. Where it does not, the lab holds the device meanwhile.
     fn mkfs_is_exclusive(&self) -> bool {

@@ -88,6 +88,25 @@ impl Filesystem for Btrfs {
         }
     }
 
+    /// Not `device`, which adds another one.
+    fn mount_values(&self) -> &'static [&'static str] {
+        &[
+            "commit",
+            "compress",
+            "compress-force",
+            "discard",
+            "fatal_errors",
+            "fragment",
+            "max_inline",
+            "metadata_ratio",
+            "rescue",
+            "space_cache",
+            "subvol",
+            "subvolid",
+            "thread_pool",
+        ]
+    }
+
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
         Some(mkfs_command("mkfs.btrfs", &["-q", "-f", "--rootdir", tree], options, device))
     }

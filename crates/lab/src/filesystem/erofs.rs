@@ -58,6 +58,11 @@ impl Filesystem for Erofs {
         }
     }
 
+    /// Not `device`, `fsid` and `domain_id`, which read another one.
+    fn mount_values(&self) -> &'static [&'static str] {
+        &["cache_strategy", "dax", "fsoffset"]
+    }
+
     fn mkfs_is_exclusive(&self) -> bool {
         false
     }

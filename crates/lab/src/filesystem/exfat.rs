@@ -53,6 +53,10 @@ impl Filesystem for Exfat {
         }
     }
 
+    fn mount_values(&self) -> &'static [&'static str] {
+        &["allow_utime", "dmask", "errors", "fmask", "gid", "iocharset", "time_offset", "uid", "umask"]
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let flag = match mode {
             FsckMode::ReadOnly => "-n",

@@ -77,7 +77,8 @@ impl Filesystem for Ext {
         mkfs_command(self.tools[0], &["-q", "-F"], &without_laziness(options), device)
     }
 
-    /// Not `-d` and `-l` (read files), `-J device=` and `-z` (write to another).
+    /// Not `-d` and `-l` (read files), `-J device=` and `-z` (write to another); nor `-R`, an old name of `-E` that would undo
+    /// ours.
     fn mkfs_options(&self) -> &'static MkfsOptions {
         &MkfsOptions {
             flags: &["-c", "-D", "-F", "-j", "-K", "-n", "-q", "-v"],
@@ -87,6 +88,36 @@ impl Filesystem for Ext {
             settings: &[("-J", &["size", "location", "fast_commit_size"])],
             whole_words: false,
         }
+    }
+
+    /// Not `journal_dev` and `journal_path`, which write to another device.
+    fn mount_values(&self) -> &'static [&'static str] {
+        &[
+            "auto_da_alloc",
+            "barrier",
+            "commit",
+            "data",
+            "data_err",
+            "dax",
+            "debug_want_extra_isize",
+            "errors",
+            "fc_debug_max_replay",
+            "grpjquota",
+            "init_itable",
+            "inode_readahead_blks",
+            "journal_ioprio",
+            "jqfmt",
+            "max_batch_time",
+            "max_dir_size_kb",
+            "mb_optimize_scan",
+            "min_batch_time",
+            "resgid",
+            "resuid",
+            "sb",
+            "stripe",
+            "test_dummy_encryption",
+            "usrjquota",
+        ]
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {

@@ -46,6 +46,40 @@ impl Filesystem for F2fs {
         }
     }
 
+    fn mount_values(&self) -> &'static [&'static str] {
+        &[
+            "active_logs",
+            "alloc_mode",
+            "background_gc",
+            "checkpoint",
+            "compress_algorithm",
+            "compress_extension",
+            "compress_log_size",
+            "compress_mode",
+            "discard_unit",
+            "errors",
+            "fault_injection",
+            "fault_type",
+            "fsync_mode",
+            "grpjquota",
+            "inline_xattr_size",
+            "io_bits",
+            "jqfmt",
+            "lookup_mode",
+            "memory",
+            "mode",
+            "nocompress_extension",
+            "prjjquota",
+            "reserve_node",
+            "reserve_root",
+            "resgid",
+            "resuid",
+            "test_dummy_encryption",
+            "usrjquota",
+            "whint_mode",
+        ]
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let flag = match mode {
             FsckMode::ReadOnly => "--dry-run",

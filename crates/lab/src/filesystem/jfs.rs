@@ -37,6 +37,10 @@ impl Filesystem for Jfs {
         &MkfsOptions { flags: &["-c", "-O", "-q"], values: &["-L", "-s"], settings: &[], whole_words: false }
     }
 
+    fn mount_values(&self) -> &'static [&'static str] {
+        &["discard", "errors", "gid", "iocharset", "resize", "uid", "umask"]
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         Some(match mode {
             FsckMode::ReadOnly => CommandLine::new("fsck.jfs", ["-f", "-n", device]),

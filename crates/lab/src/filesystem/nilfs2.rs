@@ -47,6 +47,10 @@ impl Filesystem for Nilfs2 {
         }
     }
 
+    fn mount_values(&self) -> &'static [&'static str] {
+        &["barrier", "cp", "errors", "order"]
+    }
+
     fn mkfs_is_exclusive(&self) -> bool {
         false
     }

@@ -36,6 +36,10 @@ impl Filesystem for Reiser4 {
         &MkfsOptions::NONE
     }
 
+    fn mount_values(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let mode = match mode {
             FsckMode::ReadOnly => "--check",

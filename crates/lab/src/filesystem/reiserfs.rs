@@ -37,7 +37,7 @@ impl Filesystem for Reiserfs {
     /// Not `-B` (reads a file) and `-j` (writes to another device).
     fn mkfs_options(&self) -> &'static MkfsOptions {
         &MkfsOptions {
-            flags: &["-d", "-f", "-q", "--quiet"],
+            flags: &["-d", "-f", "-q", "--debug", "--force", "--quiet"],
             values: &[
                 "-b",
                 "-h",
@@ -58,6 +58,23 @@ impl Filesystem for Reiserfs {
             settings: &[],
             whole_words: false,
         }
+    }
+
+    /// Not `jdev`, which writes to another device.
+    fn mount_values(&self) -> &'static [&'static str] {
+        &[
+            "alloc",
+            "barrier",
+            "block-allocator",
+            "commit",
+            "data",
+            "errors",
+            "grpjquota",
+            "hash",
+            "jqfmt",
+            "resize",
+            "usrjquota",
+        ]
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

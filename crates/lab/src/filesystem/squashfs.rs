@@ -97,6 +97,10 @@ impl Filesystem for Squashfs {
         }
     }
 
+    fn mount_values(&self) -> &'static [&'static str] {
+        &["errors", "threads"]
+    }
+
     fn mkfs_is_exclusive(&self) -> bool {
         false
     }

@@ -38,10 +38,11 @@ impl Filesystem for Vfat {
         mkfs_command("mkfs.vfat", &["-I"], options, device)
     }
 
-    /// Not `-l` and `-m` (read files) and `-C` (makes one).
+    /// Not `-l` and `-m` (read files) and `-C` (makes one). The value of `--mbr` may be missing: behind a blank it would be the
+    /// device.
     fn mkfs_options(&self) -> &'static MkfsOptions {
         &MkfsOptions {
-            flags: &["-a", "-A", "-c", "-I", "-v", "--invariant"],
+            flags: &["-a", "-A", "-c", "-I", "-v", "--invariant", "--mbr", "--mbr=a", "--mbr=n", "--mbr=y"],
             values: &[
                 "-b",
                 "-D",
@@ -62,6 +63,28 @@ impl Filesystem for Vfat {
             settings: &[],
             whole_words: false,
         }
+    }
+
+    fn mount_values(&self) -> &'static [&'static str] {
+        &[
+            "allow_utime",
+            "check",
+            "codepage",
+            "conv",
+            "debug",
+            "dmask",
+            "errors",
+            "fat",
+            "fmask",
+            "gid",
+            "iocharset",
+            "nfs",
+            "shortname",
+            "time_offset",
+            "uid",
+            "umask",
+            "utf8",
+        ]
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

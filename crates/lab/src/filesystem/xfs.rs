@@ -69,6 +69,11 @@ impl Filesystem for Xfs {
         }
     }
 
+    /// Not `logdev` and `rtdev`, which write to another device.
+    fn mount_values(&self) -> &'static [&'static str] {
+        &["allocsize", "biosize", "dax", "logbsize", "logbufs", "max_atomic_write", "max_open_zones", "sunit", "swidth"]
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         Some(match mode {
             FsckMode::ReadOnly => CommandLine::new("xfs_repair", ["-n", device]),

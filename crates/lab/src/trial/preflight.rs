@@ -93,7 +93,8 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
 }
 
 /// mkfs and mount get the scratch device from us; a study's options that name any other path (an external journal or
-/// log, a second device of a btrfs) would have something written that nobody allowed. Options of mkfs that the adapter does not list may run programs.
+/// log, a second device of a btrfs) would have something written that nobody allowed. Options that the adapter does not list
+/// may run programs, or name a device in a way that is not known here.
 fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle> {
     let refused = |step: &str, option: &str| Obstacle {
         step: step.to_owned(),
@@ -116,19 +117,41 @@ fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle>
             refused: true,
         });
     }
-    MountOptions::parse(&cell.filesystem.mount).filesystem.iter().find_map(|option| match option {
-        MountOption::Value(name, value) => {
-            let elsewhere = value.contains('/') || tagged(value);
-            let device = matches!(
-                name.as_str(),
-                "device" | "jdev" | "logdev" | "rtdev" | "journal_path" | "journal_dev" | "source"
-            );
-            // A subvolume's path is inside the filesystem.
-            (device || elsewhere && name != "subvol").then(|| refused("mount", &format!("{name}={value}")))
-        }
+    let options = MountOptions::parse(&cell.filesystem.mount);
+    let valued = options.filesystem.iter().filter_map(|option| match option {
+        MountOption::Value(name, value) => Some((name, value)),
+        // Without a value it leads nowhere.
         MountOption::Flag(_) => None,
-    })
+    });
+    let mut obstacles = valued.filter_map(|(name, value)| {
+        let typed = format!("{name}={value}");
+        let known = filesystem.mount_values().contains(&name.as_str()) || OF_SECURITY.contains(&name.as_str());
+        // A subvolume's path is inside the filesystem.
+        if name != "subvol" && (value.contains('/') || tagged(value)) {
+            Some(refused("mount", &typed))
+        } else if !known {
+            Some(Obstacle {
+                step: "mount".to_owned(),
+                words: format!("{typed:?} is no option of {} that fstone knows to be safe", filesystem.kind()),
+                cure: Some("leave it out; an option with a value may name another device".to_owned()),
+                refused: true,
+            })
+        } else if value == "panic" && cell.kernel == KernelSpec::Host {
+            Some(Obstacle {
+                step: "mount".to_owned(),
+                words: format!("{typed:?} would end this machine's kernel at the first error"),
+                cure: Some("use another value, or a guest's kernel".to_owned()),
+                refused: true,
+            })
+        } else {
+            None
+        }
+    });
+    obstacles.next()
 }
+
+/// Mount options that any filesystem has from the security modules; the values are labels.
+const OF_SECURITY: [&str; 4] = ["context", "defcontext", "fscontext", "rootcontext"];
 
 fn missing_tool(filesystem: &dyn Filesystem, machine: &Machine) -> Option<Obstacle> {
     let tool = filesystem.tools().iter().find(|tool| machine.runner.find(tool).is_none())?;
@@ -186,6 +209,8 @@ mod tests {
             "journal_dev=0x811",
             "source=x",
             "jdev=x",
+            "data=writeback,no_such_option=sdb",
+            "errors=panic",
         ] {
             assert!(refused(&[], mount), "{mount}");
         }
@@ -193,6 +218,7 @@ mod tests {
             ("ext4", &["-I", "256", "-O", "uninit_bg,flex_bg", "-G", "64"][..], "data=writeback,nomballoc,nodelalloc"),
             ("xfs", &["-l", "lazy-count=1,size=64m", "-d", "agcount=16"], "logbufs=8,noatime"),
             ("btrfs", &["-m", "single"], "subvol=/a,compress=zstd:3"),
+            ("ext4", &[], "no_such_option,errors=remount-ro,context=\"a:b,c\""),
         ] {
             assert!(!refused_by(kind, mkfs, mount), "{mkfs:?} {mount}");
         }
