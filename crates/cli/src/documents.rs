@@ -9,14 +9,14 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
-use fstone_store::{Owner, create_file};
+use fstone_store::Temporary;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
     os::fd::RawFd,
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// Delivers a document to standard output, or to the path that was named.
@@ -53,23 +53,13 @@ fn create(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Puts a file in place through a temporary one beside it. It belongs to the caller; one that replaces another has that
 /// one's owner and rights.
 fn replace(path: &Path, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}.part", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let Some(mut file) = create_file(&temporary, Owner::caller())? else {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is in the way", temporary.display())));
-    };
-    let result = before
-        .map_or(Ok(()), |before| resemble(&file, before))
-        .and_then(|()| file.write_all(content))
-        // Some filesystems tell only now that there was no room. The old file is still there.
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, path));
-    if result.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&temporary);
+    let temporary = Temporary::beside(path)?;
+    if let Some(before) = before {
+        resemble(temporary.file(), before)?;
     }
-    result
+    let mut file = temporary.file();
+    file.write_all(content)?;
+    temporary.replace(path)
 }
 
 fn resemble(file: &File, before: &Metadata) -> io::Result<()> {

@@ -29,6 +29,7 @@ mod open;
 mod ownership;
 mod read;
 mod schema;
+mod temporary;
 mod trial;
 mod write;
 
@@ -37,3 +38,4 @@ pub use error::{OpenError, ReadError, RecordError, is_error, system_error};
 pub use open::Store;
 pub use ownership::{Owner, create_directories, create_file};
 pub use read::{Attempt, RunSummary};
+pub use temporary::Temporary;

@@ -14,7 +14,7 @@ use fstone_store::Store;
 use std::{
     fs::File,
     io::{self, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandResult {
@@ -85,26 +85,31 @@ const IDENTITY_CHARACTERS: usize = 8;
 
 /// The file name of a run's page. Several stores may put their pages into one directory, and each has a run 1.
 pub(crate) fn page_name(study: &str, run: u64, identity: &str) -> String {
+    format!("{study}{}", page_ending(run, identity))
+}
+
+/// How the name of a run's page ends, which is the same in the page as in an address.
+fn page_ending(run: u64, identity: &str) -> String {
     let identity: String = identity.chars().filter(char::is_ascii_alphanumeric).take(IDENTITY_CHARACTERS).collect();
-    format!("{study}-{run}-{identity}.html")
+    format!("-{run}-{identity}.html")
 }
 
 /// How many runs an index shows: each is read and analysed for it.
 const INDEX_RUNS: usize = 50;
 
 /// Writes `index.html`, which leads to the pages of this store's runs that are in a directory. A page of that name which is
-/// not fstone's stays as it is.
+/// not fstone's stays as it is; where it leads to another store's runs, this store's index is `index-2.html`.
 pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<(), Failure> {
-    let index = directory.join("index.html");
-    if !is_free_or_index(&index).or_exit(Exit::LabFailed)? {
-        terminal::tell(&format!(
-            "{} is not a page of fstone's and was left as it is: there is no index of the reports.",
-            index.display()
-        ));
-        return Ok(());
-    }
     let mut runs = store.runs().or_exit(Exit::LabFailed)?;
     runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+    let endings: Vec<String> = runs.iter().map(|run| page_ending(run.id, &run.identity)).collect();
+    let Some(index) = index_path(directory, &endings).or_exit(Exit::LabFailed)? else {
+        terminal::tell(&format!(
+            "{} is not a page of fstone's and was left as it is: there is no index of the reports.",
+            directory.join("index.html").display()
+        ));
+        return Ok(());
+    };
     let mut entries = Vec::new();
     for run in runs {
         let page = page_name(&run.study, run.id, &run.identity);
@@ -116,23 +121,39 @@ pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<(), Failure
     documents::write(&index, fstone_report::html::index(&entries))
 }
 
-/// Bytes at the start of a page in which its title is.
-const HEAD_BYTES: u64 = 4096;
+/// Stores that may have an index in one directory.
+const INDEXES: u32 = 100;
 
-/// Whether nothing is there, or an index that fstone made.
-fn is_free_or_index(path: &Path) -> io::Result<bool> {
-    match path.metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(error),
-        // A pipe would keep its reader waiting.
-        Ok(found) if !found.is_file() => Ok(false),
-        Ok(_) => {
-            let mut head = Vec::new();
-            File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
-            Ok(fstone_report::html::is_index(&String::from_utf8_lossy(&head)))
+/// Where the index of a store's runs goes whose pages end so; `None` when something is there that is not fstone's.
+fn index_path(directory: &Path, endings: &[String]) -> io::Result<Option<PathBuf>> {
+    let name = |number| if number == 1 { "index.html".to_owned() } else { format!("index-{number}.html") };
+    for path in (1..=INDEXES).map(|number| directory.join(name(number))) {
+        match path.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(path)),
+            Err(error) => return Err(error),
+            // A pipe would keep its reader waiting.
+            Ok(found) if !found.is_file() => return Ok(None),
+            Ok(_) => {}
+        }
+        let mut text = Vec::new();
+        File::open(&path)?.take(INDEX_BYTES).read_to_end(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        let head: String = text.chars().take(HEAD).collect();
+        if !fstone_report::html::is_index(&head) {
+            return Ok(None);
+        }
+        if !text.contains(".html\"") || endings.iter().any(|ending| text.contains(ending.as_str())) {
+            return Ok(Some(path));
         }
     }
+    Ok(Some(directory.join(name(1))))
 }
+
+/// Characters at the start of a page in which its title is.
+const HEAD: usize = 4096;
+
+/// More than the index of [`INDEX_RUNS`] runs has.
+const INDEX_BYTES: u64 = 4 << 20;
 
 #[cfg(feature = "parquet")]
 fn write_parquet(dataset: &Dataset, path: Option<&Path>) -> CommandResult {

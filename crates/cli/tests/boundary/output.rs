@@ -159,11 +159,17 @@ fn an_index_that_is_not_fstones_stays() {
 fn pages_of_two_stores_share_a_directory() {
     let bench = Bench::new();
     command_study(&bench, "one.toml", "work", "true");
-    for store in ["a.db", "b.db"] {
+    for store in ["a.db", "b.db", "a.db"] {
         let store = bench.path(store).display().to_string();
         let (code, _, err) = bench.run_with(&["run", "./one.toml", "--output", "pages"], &[("FSTONE_STORE", &store)]);
         assert_eq!(code, 0, "{err}");
     }
     let found = pages(&bench.path("pages"));
     assert_eq!(found.iter().filter(|name| name.starts_with("one-1-")).count(), 2, "{found:?}");
+    // Each has an index of its own.
+    for (index, runs) in [("index.html", 2), ("index-2.html", 1)] {
+        let index = fs::read_to_string(bench.path("pages").join(index)).expect("made");
+        assert_eq!(index.matches("href=\"one-").count(), runs);
+    }
+    assert_eq!(found.len(), 5, "{found:?}");
 }

@@ -3,15 +3,16 @@
 use super::error::ExportError;
 use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile, VERSION};
 use super::files::{study_files, trial_name};
-use crate::{Owner, Store, create_file};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, renameat_with};
+use crate::temporary::{Temporary, directory_of};
+use crate::{Owner, Store};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use rustix::io::Errno;
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::fchown;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Histograms compress well, and a bundle is written once and sent about.
 const COMPRESSION_LEVEL: i32 = 9;
@@ -27,9 +28,9 @@ pub fn export(store: &Store, run: u64, path: &Path) -> Result<(), ExportError> {
         return Err(ExportError::Exists { path: path.to_owned() });
     }
     let dataset = store.dataset(run)?;
-    let temporary = Temporary::create(path).map_err(failed)?;
+    let unpublished = Unpublished::create(path).map_err(failed)?;
     let time = dataset.run.started_unix_ns / 1_000_000_000;
-    let mut writer = Writer::new(&temporary.file, time).map_err(failed)?;
+    let mut writer = Writer::new(unpublished.file(), time).map_err(failed)?;
 
     writer.json(FORMAT_NAME, &Format { format: FORMAT.to_owned(), version: VERSION }).map_err(failed)?;
     writer.json(RUN_NAME, &dataset.run).map_err(failed)?;
@@ -40,7 +41,7 @@ pub fn export(store: &Store, run: u64, path: &Path) -> Result<(), ExportError> {
         writer.json(&trial_name(index), &TrialFile::new(trial)).map_err(failed)?;
     }
     writer.finish().map_err(failed)?;
-    temporary.publish(path).map_err(|cause| match cause.kind() {
+    unpublished.publish(path).map_err(|cause| match cause.kind() {
         io::ErrorKind::AlreadyExists => ExportError::Exists { path: path.to_owned() },
         _ => failed(cause),
     })
@@ -81,60 +82,48 @@ impl<'f> Writer<'f> {
     }
 }
 
-/// A file that has no name yet, or one beside the name that it is to have; gone unless it is published.
-struct Temporary {
-    file: File,
-    /// `None` where the filesystem has files without names, which go with the process however that ends.
-    path: Option<PathBuf>,
+/// A file that has no name yet, and so goes with the process however that ends; or, where the filesystem has no such files,
+/// one that is named otherwise.
+enum Unpublished {
+    Nameless(File),
+    Beside(Temporary),
 }
 
-impl Temporary {
+impl Unpublished {
     fn create(path: &Path) -> io::Result<Self> {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        match rustix::fs::open(directory, flags, Mode::from_raw_mode(0o644)) {
+        match rustix::fs::open(directory_of(path), flags, Mode::from_raw_mode(0o644)) {
             Ok(file) => {
                 let file = File::from(file);
                 if let Some(owner) = Owner::caller() {
                     fchown(&file, Some(owner.user), Some(owner.group))?;
                 }
-                Ok(Self { file, path: None })
+                Ok(Self::Nameless(file))
             }
             // As the manual has it: a kernel that knows no such files sees a directory that is opened for writing.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => Self::beside(path),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
+                Temporary::beside(path).map(Self::Beside)
+            }
             Err(errno) => Err(errno.into()),
         }
     }
 
-    fn beside(path: &Path) -> io::Result<Self> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let path = PathBuf::from(name);
-        let file = create_file(&path, Owner::caller())?
-            .ok_or_else(|| io::Error::other(format!("{} is in the way", path.display())))?;
-        Ok(Self { file, path: Some(path) })
+    const fn file(&self) -> &File {
+        match self {
+            Self::Nameless(file) => file,
+            Self::Beside(temporary) => temporary.file(),
+        }
     }
 
     /// Gives the file its name. One that is there stays, however it came there.
     fn publish(self, path: &Path) -> io::Result<()> {
-        self.file.sync_all()?;
-        let Some(own) = &self.path else {
-            let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-            return Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?);
-        };
-        match renameat_with(CWD, own, CWD, path, RenameFlags::NOREPLACE) {
-            // The filesystem cannot do that (NFS). A link never replaces anything; the other name goes with `self`.
-            Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(own, path),
-            other => Ok(other?),
-        }
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After a publication there is nothing of this name, and an error on the way out has nobody to hear it.
-        if let Some(path) = &self.path {
-            let _ = fs::remove_file(path);
+        match self {
+            Self::Nameless(file) => {
+                file.sync_all()?;
+                let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+                Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+            }
+            Self::Beside(temporary) => temporary.publish(path),
         }
     }
 }
@@ -142,30 +131,25 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    type Make = fn(&Path) -> io::Result<Temporary>;
+    use std::fs;
 
     #[test]
     fn a_name_that_was_taken_meanwhile_stays_whose_it_is() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("run.fstone");
-        for make in [Temporary::create as Make, Temporary::beside] {
-            let (first, second) = (make(&path).expect("made"), directory.path().join("other.fstone"));
-            fs::write(&path, "somebody's").expect("ours");
-            let error = first.publish(&path).expect_err("it is taken");
-            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{error}");
-            assert_eq!(fs::read_to_string(&path).expect("there"), "somebody's");
-            make(&second).expect("made").publish(&second).expect("free");
-            fs::remove_file(&second).expect("published");
-        }
-        assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 1, "nothing beside it");
-    }
-
-    #[test]
-    fn a_file_on_its_way_has_no_name_where_the_filesystem_can() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let temporary = Temporary::create(&directory.path().join("run.fstone")).expect("made");
+        let unpublished = Unpublished::create(&path).expect("made");
         let names = fs::read_dir(directory.path()).expect("readable").count();
-        assert_eq!(names, usize::from(temporary.path.is_some()));
+        assert_eq!(
+            names,
+            usize::from(matches!(unpublished, Unpublished::Beside(_))),
+            "no name where there need be none"
+        );
+        fs::write(&path, "somebody's").expect("ours");
+        let error = unpublished.publish(&path).expect_err("it is taken");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{error}");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "somebody's");
+        let other = directory.path().join("other.fstone");
+        Unpublished::create(&other).expect("made").publish(&other).expect("free");
+        assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 2, "nothing beside them");
     }
 }
