@@ -85,7 +85,8 @@ impl<E: Io> Worker<'_, E> {
             self.kept(picked)
         } else {
             let directory = self.files(fileset).directory();
-            self.io.open(directory, self.path.as_c(), OFlags::RDONLY).map_err(|errno| Halt::fault(Call::Open, errno))
+            let flags = OFlags::RDONLY | self.load.links();
+            self.io.open(directory, self.path.as_c(), flags).map_err(|errno| Halt::fault(Call::Open, errno))
         };
         let outcome = fd.and_then(|fd| {
             let start = intended.unwrap_or_else(|| clock.now());

@@ -27,7 +27,7 @@ fn list<E: Io>(
     directory: BorrowedFd<'_>,
     each: impl FnMut(&CStr, Option<bool>),
 ) -> Outcome<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | worker.load.links();
     let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
     let mut buffer = listing_buffer(worker);
     let outcome = worker.call(Call::Readdir, |worker| worker.io.list(fd, &mut buffer, each)).map(drop);

@@ -12,7 +12,7 @@ use crate::fileset::Files;
 use crate::fileset::build::{self, Site};
 use crate::io::{Mmap, Null, Psync, Uring};
 use crate::measure::{Clock, Collector};
-use crate::options::{Progress, RunOptions};
+use crate::options::{Ownership, Progress, RunOptions};
 use crate::plan::{Manner, PhasePlan};
 use crate::worker::{Kept, Load};
 use fstone_model::load::ErrorReport;
@@ -290,6 +290,7 @@ impl<'a> Running<'a> {
             files: &self.files,
             io: self.workload.io,
             stamped: self.workload.data.stamped,
+            follows_links: self.options.ownership == Ownership::AsWritten,
             on_error: self.workload.on_error,
             depot: &self.depot,
             collector,

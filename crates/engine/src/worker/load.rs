@@ -7,6 +7,7 @@ use crate::fileset::Files;
 use crate::measure::{Clock, Collector};
 use crate::plan::PhasePlan;
 use fstone_model::workload::{ErrorPolicy, IoSettings};
+use rustix::fs::OFlags;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What all threads of a phase share.
@@ -15,6 +16,8 @@ pub(crate) struct Load<'a> {
     pub(crate) files: &'a [Files],
     pub(crate) io: IoSettings,
     pub(crate) stamped: bool,
+    /// Whether names may be symbolic links, as FFSB and sysbench have it.
+    pub(crate) follows_links: bool,
     pub(crate) on_error: ErrorPolicy,
     pub(crate) depot: &'a Depot,
     pub(crate) collector: &'a Collector,
@@ -40,6 +43,11 @@ pub(crate) struct Load<'a> {
 }
 
 impl Load<'_> {
+    /// What every name is opened with.
+    pub(crate) const fn links(&self) -> OFlags {
+        if self.follows_links { OFlags::empty() } else { OFlags::NOFOLLOW }
+    }
+
     /// Ends the load after an error.
     pub(crate) fn halt(&self) {
         self.halted.store(true, Ordering::Relaxed);

@@ -61,7 +61,7 @@ impl<'a, E: Io> Worker<'a, E> {
         let (ours, all) = (group.limits.counts(), load.phase.limits.counts());
         let place = [THREAD_STREAM, load.phase_number, group.number as u64, thread];
         let states = (0..group.actions.len()).map(|index| ActionState::new(load, group, index, thread)).collect();
-        let mut extra_flags = OFlags::empty();
+        let mut extra_flags = load.links();
         if load.io.direct && E::CAPABILITIES.real {
             extra_flags |= OFlags::DIRECT;
         }

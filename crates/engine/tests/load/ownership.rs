@@ -6,6 +6,7 @@ use fstone_model::Workload;
 use fstone_model::workload::*;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 fn stats() -> Workload {
     let mut files = fileset(10, 4096);
@@ -119,5 +120,57 @@ fn no_link_leads_a_load_out_of_its_directory() {
             assert!(run_as(&below, directory.path(), ownership).is_err());
             assert_eq!(std::fs::read_dir(&away).expect("it is there").count(), 0);
         }
+    }
+}
+
+/// The directory is looked at before the load. Who can write to it may put links there later.
+#[test]
+fn a_link_that_appears_while_a_load_runs_is_not_followed() {
+    let place = on_disk();
+    let (victim, away) = (place.path().join("victim"), place.path().join("away"));
+    std::fs::write(&victim, vec![7; 4096]).expect("writable");
+    std::fs::create_dir(&away).expect("writable");
+    let mut files = fileset(8, 4096);
+    files.directory = String::new();
+    files.directories = Directories::Flat { count: 2, root_too: true };
+    let write = mix(&[(1, action(Operation::Write(whole())))]);
+    let mut load = workload(files, group(2, write), milliseconds(1500));
+    load.on_error = ErrorPolicy::Continue;
+    let directory = on_disk();
+    let report = std::thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            let cancel = AtomicBool::new(false);
+            let ownership = Ownership::Marked;
+            let options =
+                RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership };
+            run(&load, directory.path(), &options).expect("it runs to its end")
+        });
+        while files_below(directory.path()).iter().filter(|(_, size)| *size == 4096).count() < 8 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        let names: Vec<_> = std::fs::read_dir(directory.path()).expect("readable").flatten().collect();
+        for entry in names.iter().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')) {
+            let path = entry.path();
+            if path.is_dir() {
+                // The same names, in a directory elsewhere.
+                for file in std::fs::read_dir(&path).expect("readable").flatten() {
+                    std::fs::write(away.join(file.file_name()), vec![7; 4096]).expect("writable");
+                }
+                std::fs::rename(&path, place.path().join(entry.file_name())).expect("moved");
+                std::os::unix::fs::symlink(&away, &path).expect("linked");
+            } else {
+                std::fs::remove_file(&path).expect("removed");
+                std::os::unix::fs::symlink(&victim, &path).expect("linked");
+            }
+        }
+        running.join().expect("it ends")
+    });
+    assert!(!report.errors.is_empty(), "it met the links");
+    let others = std::fs::read_dir(&away).expect("readable").flatten().map(|entry| entry.path());
+    let victims: Vec<_> = others.chain([victim]).collect();
+    assert!(victims.len() > 1);
+    for path in victims {
+        assert_eq!(std::fs::read(&path).expect("it is there"), vec![7; 4096], "{}", path.display());
     }
 }
