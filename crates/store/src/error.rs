@@ -14,6 +14,14 @@ pub enum OpenError {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// Whether there is such a file cannot be known.
+    #[error("open the store {path}: {cause}")]
+    Access {
+        /// The store's file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
     /// There is no such file, and it was to be read only.
     #[error("open the store {path}: there is none yet; `fstone run` makes it")]
     Missing {
@@ -197,7 +205,7 @@ pub fn is_error(error: &(dyn std::error::Error + 'static)) -> bool {
 pub fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
     if let Some(error) = error.downcast_ref::<OpenError>() {
         return match error {
-            OpenError::Create { cause, .. } => Some(cause.kind()),
+            OpenError::Create { cause, .. } | OpenError::Access { cause, .. } => Some(cause.kind()),
             OpenError::Sqlite { cause, .. } => sqlite(cause),
             _ => None,
         };

@@ -75,8 +75,10 @@ impl Store {
     /// # Errors
     /// [`OpenError`].
     pub fn open_read_only(path: &Path) -> Result<Self, OpenError> {
-        if !path.exists() {
-            return Err(OpenError::Missing { path: path.to_owned() });
+        match path.try_exists() {
+            Ok(true) => {}
+            Ok(false) => return Err(OpenError::Missing { path: path.to_owned() }),
+            Err(cause) => return Err(OpenError::Access { path: path.to_owned(), cause }),
         }
         let open = |path: &Path, flags| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | flags;

@@ -99,10 +99,9 @@ impl Context {
 
     /// Opens the store for reading; `None` when there is none yet.
     pub(crate) fn read_store(&self) -> Result<Option<Store>, Failure> {
-        if !self.store.exists() {
-            return Ok(None);
-        }
         match Store::open_read_only(&self.store) {
+            // A file that nothing is in yet is missing as well: somebody is about to make it.
+            Err(OpenError::Missing { .. }) => Ok(None),
             // Of an older fstone: opened for writing once, it is brought up to date.
             Err(OpenError::Older { .. }) => Store::open(&self.store).map(Some).or_exit(Exit::LabFailed),
             other => other.map(Some).or_exit(Exit::LabFailed),

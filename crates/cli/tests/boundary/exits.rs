@@ -135,6 +135,10 @@ fn a_right_that_is_missing_is_not_a_fault_of_the_store() {
         assert_eq!(code, 3, "{options:?}: {out}{err}");
         assert!(err.contains("Permission denied"), "{options:?}: {err}");
     }
+    // What may not be looked at is not taken for missing.
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).expect("ours");
+    let (code, out, err) = bench.run(&["--store", "locked/x.db", "list", "runs"]);
+    assert!(code == 3 && err.contains("Permission denied"), "{code}: {out}{err}");
     bench.write("secret.toml", "");
     fs::set_permissions(bench.path("secret.toml"), fs::Permissions::from_mode(0o000)).expect("ours");
     for arguments in [&["run", "./secret.toml"][..], &["verify", "secret.toml"], &["ffsb", "secret.toml"]] {

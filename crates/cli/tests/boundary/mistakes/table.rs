@@ -15,6 +15,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("list --store ''", 2, "a value is required for '--store <FILE>' but none was supplied"),
     ("--work-directory '' list", 2, "a value is required for '--work-directory <DIR>' but none was supplied"),
     ("help frob", 2, "unrecognized subcommand 'frob'"),
+    ("list runs --store one.toml/x.db", 5, "failed to open the store one.toml/x.db: Not a directory"),
     ("list study", 2, "invalid value 'study' for '[WHAT]'\n  [possible values: studies, runs]"),
     ("list runs runs", 2, "unexpected argument 'runs' found"),
     ("list --all", 2, "unexpected argument '--all' found"),
