@@ -9,7 +9,7 @@ use crate::{
     terminal::{self, Failure, OrExit},
 };
 use fstone_lab::{
-    agent::{Flavour, GuestOptions, default_kernel, missing_kernel},
+    agent::{Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
     filesystem,
 };
 use fstone_model::{
@@ -31,11 +31,16 @@ pub(crate) enum Chosen {
 /// Decides by the command line; tells on standard error what a person would not expect.
 pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
     if !arguments.kernel.is_empty() {
-        let plan = plan.under_kernels(|_| arguments.kernel.clone());
-        all_there(context, &plan)?;
-        return Ok(Chosen::Plan(Box::new(plan)));
+        all_there(&arguments.kernel, |kernel| missing_kernel(kernel, &context.kernels))?;
+        return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| arguments.kernel.clone()))));
     }
-    all_there(context, plan)?;
+    let mut own: Vec<KernelSpec> = Vec::new();
+    for cell in &plan.cells {
+        if !own.contains(&cell.kernel) {
+            own.push(cell.kernel.clone());
+        }
+    }
+    all_there(&own, |kernel| missing_named_kernel(kernel, &context.kernels))?;
     let default = |flavour| default_kernel(&context.kernels, flavour);
     let all_under = |kernel: KernelSpec| {
         let under = plan.under_kernels(|cell| match cell.kernel {
@@ -72,15 +77,9 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
     }
 }
 
-/// Tells of a plan's kernels that are not there, whose rows will be skipped. Without any that is there, nothing can be run.
-fn all_there(context: &Context, plan: &Plan) -> Result<(), Failure> {
-    let mut kernels: Vec<&KernelSpec> = Vec::new();
-    for cell in &plan.cells {
-        if !kernels.contains(&&cell.kernel) {
-            kernels.push(&cell.kernel);
-        }
-    }
-    let missing: Vec<String> = kernels.iter().filter_map(|kernel| missing_kernel(kernel, &context.kernels)).collect();
+/// Tells of kernels that are not there, whose rows will be skipped. Without any that is there, nothing can be run.
+fn all_there(kernels: &[KernelSpec], missing: impl Fn(&KernelSpec) -> Option<String>) -> Result<(), Failure> {
+    let missing: Vec<String> = kernels.iter().filter_map(missing).collect();
     if missing.len() == kernels.len() {
         return Err(Failure::new(Exit::CannotHere, missing.join("\n")));
     }

@@ -192,6 +192,17 @@ impl KernelSpec {
         }
     }
 
+    /// The file that it is named by, where it is not named by a version.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Host => None,
+            Self::Uml(which) | Self::Qemu(which) | Self::Exact(which) => {
+                Some(which.as_str()).filter(|it| it.contains('/'))
+            }
+        }
+    }
+
     /// What carries trials out under it. Figures of different executors are never compared: a system call, a clock read
     /// and a disk request cost something else in each.
     #[must_use]

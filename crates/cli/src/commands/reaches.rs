@@ -8,7 +8,7 @@ use crate::{
 };
 use fstone_model::{
     Plan,
-    study::{DeviceSpec, KernelSpec, StepAction},
+    study::{DeviceSpec, StepAction},
     text,
 };
 use fstone_store::{Owner, Store, create_file};
@@ -19,11 +19,7 @@ use std::{collections::HashSet, path::PathBuf};
 fn reaches(plan: &Plan) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for cell in &plan.cells {
-        let kernel = match &cell.kernel {
-            KernelSpec::Uml(which) | KernelSpec::Qemu(which) if which.contains('/') => Some(which),
-            _ => None,
-        };
-        found.extend(kernel.map(|path| format!("boots the kernel {path}")));
+        found.extend(cell.kernel.path().map(|path| format!("boots the kernel {path}")));
         found.extend(cell.filesystem.tree.as_ref().map(|path| format!("reads the directory {path}")));
         found.extend(cell.steps.iter().filter_map(|step| match &step.action {
             StepAction::Command { argv, .. } => Some(format!("runs {}", argv.join(" "))),

@@ -136,18 +136,21 @@ fn a_bundle_boots_no_kernel_and_reads_no_tree_unasked() {
     fs::write(&kernel, format!("#!/bin/sh\ntouch {}\n", witness.display())).expect("written");
     fs::set_permissions(&kernel, fs::Permissions::from_mode(0o755)).expect("ours");
     let study = fs::read_to_string(bench.path("tiny.toml")).expect("written");
-    bench.write("tiny.toml", &format!("factor.kernel = [\"uml:{}\"]\n{study}", kernel.display()));
-    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
-    let _ = fs::remove_file(&witness);
-    bench.succeed(&["export", "1", "run.fstone"]);
-    for options in [&[][..], &["--dry-run"]] {
-        let (code, out, err) = bench.run(&[&["rerun", "run.fstone"], options].concat());
-        assert!(!witness.exists(), "the kernel that the bundle names was run: {out}{err}");
-        if options.is_empty() {
-            assert!(
-                code == 3 && err.contains("boots the kernel /") && err.contains("--allow-commands"),
-                "{code}: {err}"
-            );
+    for (number, flavour) in ["uml", "qemu", "exact"].into_iter().enumerate() {
+        bench.write("tiny.toml", &format!("factor.kernel = [\"{flavour}:{}\"]\n{study}", kernel.display()));
+        bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
+        let _ = fs::remove_file(&witness);
+        let bundle = format!("{flavour}.fstone");
+        bench.succeed(&["export", &(number + 1).to_string(), &bundle]);
+        for options in [&[][..], &["--dry-run"]] {
+            let (code, out, err) = bench.run(&[&["rerun", &bundle], options].concat());
+            assert!(!witness.exists(), "{flavour}: the kernel that the bundle names was run: {out}{err}");
+            if options.is_empty() {
+                assert!(
+                    code == 3 && err.contains("boots the kernel /") && err.contains("--allow-commands"),
+                    "{flavour}: {code}: {err}"
+                );
+            }
         }
     }
 }

@@ -44,6 +44,15 @@ pub fn missing_kernel(spec: &KernelSpec, kernels: &Path) -> Option<String> {
     find(spec, kernels).err().map(|error| error.to_string())
 }
 
+/// The same of a kernel that a study names itself. Named by its path it may be anybody's program: whether it is there is looked
+/// at, and it is not started to ask for its release.
+#[must_use]
+pub fn missing_named_kernel(spec: &KernelSpec, kernels: &Path) -> Option<String> {
+    let Some(path) = spec.path() else { return missing_kernel(spec, kernels) };
+    let path = path.strip_suffix(UBD_SUFFIX).unwrap_or(path);
+    (!Path::new(path).exists()).then(|| format!("there is no kernel {path}"))
+}
+
 /// What `--executor uml` and `--executor qemu` mean: the user-mode Linux that is installed, else the newest that was added.
 #[must_use]
 pub fn default_kernel(kernels: &Path, flavour: Flavour) -> Option<KernelSpec> {

@@ -20,7 +20,7 @@ mod served;
 
 pub use fstone_sandbox::kernel::Flavour;
 pub(crate) use guest::{BOOT, BOOT_LIMIT, GuestSeat, is_for_guest, with_exact_counts};
-pub use kernels::{default_kernel, missing_kernel};
+pub use kernels::{default_kernel, missing_kernel, missing_named_kernel};
 pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};
 
