@@ -1,9 +1,10 @@
 //! What is measured, and what is expected of it.
 
 use crate::bare::{self, Names};
+use crate::options::Options;
 use crate::place::{LoopExt4, Place};
 use crate::side::{Measured, Side, Trouble};
-use crate::{Options, inside, ours, peers};
+use crate::{inside, ours, peers};
 use fstone_model::workload::*;
 use std::path::Path;
 use std::time::Duration;

@@ -81,7 +81,7 @@ pub(crate) fn run(workload: &Workload, directory: &Path) -> Result<LoadReport, T
 fn run_once(workload: &Workload, directory: &Path) -> Result<LoadReport, Trouble> {
     let options = RunOptions {
         seed: 1,
-        cancel: &crate::INTERRUPTED,
+        cancel: &crate::signals::INTERRUPTED,
         observer: &Unobserved,
         measure_null: false,
         ownership: Ownership::Own,

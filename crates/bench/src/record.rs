@@ -1,6 +1,6 @@
 //! Results, kept with the machine they are of.
 
-use crate::Options;
+use crate::options::Options;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;

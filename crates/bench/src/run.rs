@@ -1,7 +1,7 @@
 //! Measures: all sides of a figure in turns, so that whatever the machine does meanwhile it does to all of them.
 
-use crate::Options;
 use crate::figures::{Amounts, Figure, Goal, Places, all};
+use crate::options::Options;
 use crate::record::{Record, SideRecord, Verdict};
 use crate::side::Trouble;
 use fstone_stats::compare::blocked_relative_shift;
@@ -67,7 +67,7 @@ fn measure(figure: &Figure, amounts: &Amounts, rounds: usize) -> Result<Record, 
                 continue;
             }
             let measured = (side.measure)();
-            if crate::interrupted() {
+            if crate::signals::interrupted() {
                 return Err(format!("measure {}: interrupted", figure.name));
             }
             match measured {

@@ -1,7 +1,7 @@
 //! Baselines: names for runs that others are compared with.
 
 use crate::encode::integer;
-use crate::write::insert;
+use crate::rows::insert;
 use crate::{ReadError, RecordError, Store};
 use rusqlite::{OptionalExtension, params};
 

@@ -23,18 +23,21 @@
 
 mod baselines;
 pub mod bundle;
+mod cause;
 mod encode;
 mod error;
 mod open;
 mod ownership;
 mod read;
+mod rows;
 mod schema;
 mod temporary;
 mod trial;
 mod write;
 
 pub use baselines::{BASELINE_NAME_BYTES, Baseline};
-pub use error::{OpenError, ReadError, RecordError, is_error, system_error};
+pub use cause::{is_error, system_error};
+pub use error::{OpenError, ReadError, RecordError};
 pub use open::Store;
 pub use ownership::{Owner, create_directories, create_file};
 pub use read::{Attempt, RunSummary};

@@ -2,7 +2,7 @@
 
 use crate::RecordError;
 use crate::encode::{compress, integer, json, word};
-use crate::write::{insert, require_cell};
+use crate::rows::{insert, require_cell};
 use fstone_model::result::StepResult;
 use fstone_model::{LoadReport, Trial};
 use rusqlite::{Connection, params};

@@ -1,12 +1,13 @@
 //! Recording: a run when it begins, each trial when it starts and when it ends, and the run's end.
 
 use crate::encode::{integer, json};
+use crate::rows::{insert, require_cell};
 use crate::trial::EncodedTrial;
 use crate::{RecordError, Store};
 use fstone_model::dataset::{Holder, Run};
 use fstone_model::result::TrialId;
 use fstone_model::{Cell, Plan, Trial};
-use rusqlite::{Connection, OptionalExtension, Params, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 impl Store {
     /// Records a run's plan and machine, and gives the run its number; `run.id` is not looked at. What is
@@ -148,26 +149,6 @@ impl Store {
             0 => Err(RecordError::NoSuchRun { run }),
             _ => Ok(()),
         })
-    }
-}
-
-/// Runs an INSERT whose statement is kept prepared.
-pub(crate) fn insert(connection: &Connection, sql: &str, row: impl Params) -> Result<(), RecordError> {
-    connection.prepare_cached(sql)?.execute(row)?;
-    Ok(())
-}
-
-/// An error that says which of the two is missing, unless both are there.
-pub(crate) fn require_cell(connection: &Connection, run: u64, cell: u32) -> Result<(), RecordError> {
-    let (run_exists, cell_exists) = connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM runs WHERE run = ?1), EXISTS (SELECT 1 FROM cells WHERE run = ?1 AND cell = ?2)",
-        )?
-        .query_row(params![run.cast_signed(), cell], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    match (run_exists, cell_exists) {
-        (true, true) => Ok(()),
-        (true, false) => Err(RecordError::NoSuchCell { run, cell }),
-        (false, _) => Err(RecordError::NoSuchRun { run }),
     }
 }
 

@@ -33,7 +33,7 @@ pub use overrides::{DeviceChoice, Overrides};
 pub use source_tree::{SourceTree, put_source_trees, source_trees};
 pub use step::default_limit;
 
-use crate::decode::{self, Decode, KeyReference, Keys};
+use crate::decode::{self, Decode, KeyReference, Keys, Shared};
 #[expect(unused_imports, reason = "for the links above")]
 use fstone_model::Plan;
 
@@ -71,6 +71,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("sweep", surface::SweepSurface::keys()),
         ("step", surface::StepSurface::keys()),
         ("step.load", surface::LoadSurface::keys()),
+        ("step.load.PART", level::Numbers::keys()),
         ("step.command", surface::CommandTable::keys()),
         ("step.fsck", surface::FsckSurface::keys()),
         ("step.copy-in", surface::CopySurface::keys()),

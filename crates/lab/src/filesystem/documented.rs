@@ -1,5 +1,7 @@
 //! The lists of safe mkfs options, held against what the installed tools say of themselves.
 
+#![cfg(test)]
+
 use super::*;
 use crate::{
     command::{CommandRunner, SystemRunner},

@@ -92,7 +92,6 @@ pub fn mkfs_of(filesystem: &dyn Filesystem, spec: &FilesystemSpec, device: &str)
     }
 }
 
-#[cfg(test)]
 mod documented;
 #[cfg(test)]
 mod tests;
