@@ -44,7 +44,7 @@ const README: [Tried; 10] = [
         quickly: HERE,
         status: &[0],
         prints: &["as it is", "transactions per second"],
-        makes: Some(("data/reports/index.html", "Small-file random create, write and read")),
+        makes: Some(("data/reports/index.html", "Small files: random create, write and read")),
     },
     // A kernel takes minutes: what builds one, and what runs in it, has tests of its own where there is one.
     Tried {
