@@ -263,6 +263,15 @@ fn what_is_in_use_is_refused() {
     drop(held);
     assert!(claim(&disk.path).is_ok());
 
+    // The kernel lets go of it in a moment, as of what a killed run had mounted.
+    let held = OpenOptions::new().read(true).custom_flags(libc_o_excl()).open(&disk.path).expect("exclusive");
+    let letting_go = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        drop(held);
+    });
+    assert!(claim(&disk.path).is_ok(), "it is waited for");
+    letting_go.join().expect("it lets go");
+
     // Swapped to.
     tool(&["mkswap", disk.name()]);
     let on = Command::new("swapon").arg(&disk.path).stderr(Stdio::null()).status().expect("swapon runs");

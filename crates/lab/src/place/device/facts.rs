@@ -7,6 +7,7 @@ use std::{
     fs, io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 /// What stands at a path.
@@ -95,7 +96,24 @@ impl BlockFacts {
     }
 }
 
+/// How long the kernel may take to let go of a device that somebody has just stopped using.
+const RELEASE: Duration = Duration::from_secs(10);
+
+/// Waits for the kernel when nobody can be seen that uses the device: what a killed process had mounted in a namespace of its
+/// own is unmounted, and written, after the process is gone.
 pub(super) fn gather(path: &Path) -> io::Result<BlockFacts> {
+    let since = Instant::now();
+    loop {
+        let facts = look(path)?;
+        let is_seen = !facts.mounted_at.is_empty() || !facts.holders.is_empty() || facts.swap;
+        if facts.exclusive != Err(libc::EBUSY) || is_seen || since.elapsed() > RELEASE {
+            return Ok(facts);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn look(path: &Path) -> io::Result<BlockFacts> {
     let canonical = match fs::canonicalize(path) {
         Ok(canonical) => canonical,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
