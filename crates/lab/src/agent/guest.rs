@@ -316,7 +316,8 @@ impl Making<'_, '_> {
         drop(seat.disk.take().map(Disk::finish));
         let mut ended = ended;
         if let Some(report) = &report {
-            if ended.is_ok() && report.ending != Ending::Bye {
+            // The trial was over before the guest was given up.
+            if ended.is_ok() && !self.given_up && report.ending != Ending::Bye {
                 ended = Err(Halt::Outcome(report.ending.outcome("power-off")));
             }
             for warning in warnings(report, ended.is_ok()) {
@@ -326,6 +327,7 @@ impl Making<'_, '_> {
         let log = report.map(|report| report.console_log).or(seat.stillborn);
         let sick = matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_) | Outcome::Crashed(_))))
             || matches!(&ended, Err(Halt::Outcome(Outcome::Failed(reason))) if reason.step == BOOT)
+            || self.given_up
             || self.is_stopped_by_limit();
         if let (true, Some(log), Some(options)) = (sick, log, self.host.options.guests.as_ref()) {
             let cell = self.job.cell;

@@ -152,6 +152,8 @@ pub(crate) struct Making<'a, 'm> {
     tree: Option<u64>,
     scratch: Option<u64>,
     pub(crate) gauge: Option<Gauge>,
+    /// Whether an agent was given up that could not write, in time, what a finished trial had left in memory.
+    pub(crate) given_up: bool,
 }
 
 impl<'a, 'm> Making<'a, 'm> {
@@ -168,6 +170,7 @@ impl<'a, 'm> Making<'a, 'm> {
             tree: None,
             scratch: None,
             gauge: None,
+            given_up: false,
         }
     }
 
@@ -439,6 +442,7 @@ impl<'a, 'm> Making<'a, 'm> {
                     }
                 }
                 Err(Halt::Outcome(Outcome::Hung(_))) => {
+                    self.given_up = true;
                     let limit = format_duration(self.host.options.closing_limit);
                     self.record.warn(format!("what it wrote was not durable {limit} after its end; it was given up"));
                 }
@@ -454,7 +458,7 @@ impl<'a, 'm> Making<'a, 'm> {
         let ended = self.end_guest(ended);
         let machine = self.host.machine;
         let Some(mut link) = self.link.take() else { return ended };
-        let hung = matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_))));
+        let hung = self.given_up || matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_))));
         let stopped = machine.stop.is_requested();
         if let (true, Some(provided)) = (stopped && !self.an_error_would_panic(), &self.provided) {
             provided.give_up(machine);
