@@ -1,29 +1,27 @@
-//! A trial's guest: makes the image, boots it, and tells how it ended.
+//! A trial's guest: its image and its kernel, how it is booted, and how it ended.
 
 use super::{
-    GuestOptions, Link,
+    BOOT, GuestOptions, Link,
     kept::keep,
-    kernels::{Attachment, find},
+    kernels::find,
     protocol::{Ground, Opening},
 };
 use crate::{
-    filesystem::{self, Filesystem},
-    meters::{MARK_BEGIN, MARK_END},
+    command::CommandRunner,
+    filesystem,
     place::{
         device::{Provided, Purpose, make_image},
-        undo::{Entry, GUEST_NAME},
+        undo::{Entry, GUEST_NAME, Undo},
     },
     trial::{
-        ExecutorError,
-        executor::{Making, Whom},
-        record::{DEVICE, Halt, skipped},
+        error::ExecutorError,
+        record::{DEVICE, Halt, Record, skipped},
+        who::{GUEST_DEVICE, GUEST_PLACE},
     },
 };
 use fstone_model::{
-    Cell, LoadReport, Outcome, Step,
-    metric::{Figure, catalog},
+    Cell, Outcome, Step,
     outcome::Reason,
-    result::DROPS_FLUSHES,
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_duration,
 };
@@ -32,7 +30,7 @@ use fstone_sandbox::{
     kernel::{Flavour, Kernel},
     qemu::{QemuError, QemuSpec},
     uml::{UmlDisk, UmlSpec},
-    vhost::{Disk, DiskCounters, DiskError, DiskSpec, Speed},
+    vhost::{Disk, DiskError, DiskSpec, Speed},
 };
 use std::{
     fs,
@@ -40,17 +38,9 @@ use std::{
     time::Duration,
 };
 
-/// The step that starting a guest counts as.
-pub(crate) const BOOT: &str = "boot";
-/// How long a boot may take in all; the guest's own watch ends earlier.
-pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(600);
-/// Where a guest mounts its disk: in memory.
-pub(crate) const GUEST_PLACE: &str = "/run/fstone/work/mnt";
-
 /// A guest and its disk, for one trial.
 pub(crate) struct GuestSeat {
     pub(super) kernel: Kernel,
-    attachment: Attachment,
     /// Its own: sockets, console, control files.
     pub(super) directory: PathBuf,
     pub(super) image: PathBuf,
@@ -61,15 +51,43 @@ pub(crate) struct GuestSeat {
     pub(super) stillborn: Option<PathBuf>,
 }
 
-impl GuestSeat {
-    /// Where in the guest its disk is.
-    const fn device(&self) -> &'static str {
-        match self.attachment {
-            Attachment::Vhost => "/dev/vda",
-            Attachment::Ubd => "/dev/ubda",
-        }
-    }
+/// The image, and a kernel to boot. The guest itself is started when the first step needs it.
+pub(crate) fn set_up(
+    cell: &Cell,
+    options: &GuestOptions,
+    work: &Path,
+    undo: &mut Undo<'_>,
+) -> Result<(GuestSeat, Provided), Halt> {
+    let kernel = find(&cell.kernel, &options.kernels).map_err(|error| {
+        let cure = match &cell.kernel {
+            KernelSpec::Exact(_) => "fstone kernel build".to_owned(),
+            other => format!("fstone kernel add {}", other.written()),
+        };
+        Halt::Outcome(Outcome::Skipped(Reason::new(BOOT, error.to_string()).with_cure(cure)))
+    })?;
+    let DeviceSpec::Loop { size_bytes, directory, .. } = &cell.device else {
+        return Err(skipped(DEVICE, "a guest's disk is an image: device = { loop = … }".into()));
+    };
+    let place = directory.as_ref().map_or_else(|| work.to_owned(), PathBuf::from);
+    let (image, id) = make_image(&place, *size_bytes, undo)?;
+    let program = match kernel.flavour {
+        Flavour::Uml | Flavour::Exact => kernel.binary.clone(),
+        Flavour::Qemu => fstone_sandbox::qemu::emulator().unwrap_or_else(|| kernel.binary.clone()),
+    };
+    let program = fs::canonicalize(&program).unwrap_or(program);
+    let own = work.join(GUEST_NAME);
+    let entry = undo.record(Entry::Guest { path: own.clone(), program })?;
+    fs::create_dir(&own).map_err(|cause| {
+        // What stands there is not ours.
+        undo.forget(entry);
+        ExecutorError::Work { path: own.clone(), cause }
+    })?;
+    let provided = Provided::file(image.clone(), id);
+    let seat = GuestSeat { kernel, directory: own, image, disk: None, link: None, boot_time: None, stillborn: None };
+    Ok((seat, provided))
+}
 
+impl GuestSeat {
     /// Whether it was started.
     pub(crate) const fn is_up(&self) -> bool {
         self.link.is_some()
@@ -92,180 +110,86 @@ impl GuestSeat {
             _ => Ok(()),
         }
     }
-}
 
-/// Whether a step of a cell with another kernel is made in its guest: all but what the host's tools do on the image.
-pub(crate) fn is_for_guest(cell: &Cell, step: &Step) -> bool {
-    match step.action {
-        StepAction::Mkfs | StepAction::Fsck { .. } => {
-            filesystem::find(&cell.filesystem.kind).is_some_and(Filesystem::tools_need_a_guest)
-        }
-        _ => true,
-    }
-}
-
-impl Making<'_, '_> {
-    /// The image, and a kernel to boot. The guest itself is started when the first step needs it.
-    pub(crate) fn set_up_guest(&mut self) -> Result<(), Halt> {
-        let job = self.job;
-        let options = self.options()?;
-        let found = find(&job.cell.kernel, &options.kernels);
-        let (kernel, attachment) = found.map_err(|error| {
-            let cure = match &job.cell.kernel {
-                KernelSpec::Exact(_) => "fstone kernel build".to_owned(),
-                other => format!("fstone kernel add {}", other.written()),
-            };
-            Halt::Outcome(Outcome::Skipped(Reason::new(BOOT, error.to_string()).with_cure(cure)))
-        })?;
-        let DeviceSpec::Loop { size_bytes, direct_io, directory, .. } = &job.cell.device else {
-            return Err(skipped(DEVICE, "a guest's disk is an image: device = { loop = … }".into()));
-        };
-        if *direct_io {
-            self.record.warn("direct-io: a guest's image is always written through the host's page cache".into());
-        }
-        let work = self.host.work.path();
-        let place = directory.as_ref().map_or_else(|| work.to_owned(), PathBuf::from);
-        let guest_directory = work.join(GUEST_NAME);
-        let (image, id) = make_image(&place, *size_bytes, &mut self.host.undo)?;
-        let program = match kernel.flavour {
-            Flavour::Uml | Flavour::Exact => kernel.binary.clone(),
-            Flavour::Qemu => fstone_sandbox::qemu::emulator().unwrap_or_else(|| kernel.binary.clone()),
-        };
-        let program = fs::canonicalize(&program).unwrap_or(program);
-        self.make_guest_directory(&guest_directory, program)?;
-        self.provided = Some(Provided::file(image.clone(), id));
-        self.guest = Some(GuestSeat {
-            kernel,
-            attachment,
-            directory: guest_directory,
-            image,
-            disk: None,
-            link: None,
-            boot_time: None,
-            stillborn: None,
-        });
-        Ok(())
-    }
-
-    pub(super) fn options(&self) -> Result<&GuestOptions, Halt> {
-        let kernel = || ExecutorError::Kernel { kernel: self.job.cell.kernel.written() };
-        Ok(self.host.options.guests.as_ref().ok_or_else(kernel)?)
-    }
-
-    fn make_guest_directory(&mut self, path: &Path, program: PathBuf) -> Result<(), Halt> {
-        let entry = self.host.undo.record(Entry::Guest { path: path.to_owned(), program })?;
-        fs::create_dir(path).map_err(|cause| {
-            // What stands there is not ours.
-            self.host.undo.forget(entry);
-            ExecutorError::Work { path: path.to_owned(), cause }.into()
-        })
-    }
-
-    /// Starts the guest and has it find its disk.
-    pub(crate) fn boot(&mut self) -> Result<(), Halt> {
-        let options = self.options()?.clone();
-        let mut guest = self.start(&options)?;
-        let mut seat = self.guest.take().expect("asked for with a guest only");
-        if seat.attachment == Attachment::Vhost && !guest.hello().disks.iter().any(|(name, _)| name == "vda") {
-            // A kernel without that driver, as its own complaint says.
-            let complaints = guest.hello().complaints.join("; ");
-            drop(guest.finish());
-            seat.attachment = Attachment::Ubd;
-            self.guest = Some(seat);
-            self.record.warn(format!("this kernel cannot have fstone's own disk ({complaints})"));
-            guest = self.start(&options)?;
-            seat = self.guest.take().expect("put back");
-        }
-        if seat.attachment == Attachment::Ubd {
-            self.record.warn(DROPS_FLUSHES.to_owned());
-        }
-        if !options.speed.is_unlimited() && seat.attachment == Attachment::Vhost {
-            self.record.warn(format!("the disk was slowed down to {}", options.speed));
-        }
-        let opening = Opening {
+    /// What its agent has to know of the trial.
+    pub(crate) fn opening(&self, cell: &Cell, seed: u64, options: &GuestOptions, measure_null: bool) -> Opening {
+        Opening {
             ground: Ground::Device {
-                path: seat.device().into(),
+                path: GUEST_DEVICE.into(),
                 purpose: Purpose::GuestDisk,
                 place: GUEST_PLACE.into(),
             },
-            filesystem: self.job.cell.filesystem.clone(),
+            filesystem: cell.filesystem.clone(),
             mounts: true,
-            queue: self.job.cell.queue.clone(),
-            seed: self.job.seed,
-            time_disk: seat.disk.is_some() && options.speed.deciding_latency().is_some(),
-            measure_null: self.host.options.measure_null,
-        };
-        seat.boot_time = Some(guest.boot_time());
-        seat.link = Some(Link::Channel(Box::new(guest)));
-        self.guest = Some(seat);
-        let opened = self.open(Whom::Guest, BOOT, &opening).map_err(|halt| match halt {
-            // What a guest cannot do is a result, whoever is to blame.
-            Halt::Lab(error) => Halt::Outcome(Outcome::Failed(Reason::new(BOOT, error.to_string()))),
-            halt => halt,
-        })?;
-        self.settle(&options.speed, opened.time_of_a_read);
-        Ok(())
-    }
-
-    /// Makes a disk of known latency exact, by what the guest saw of it so far.
-    fn settle(&mut self, speed: &Speed, time_of_a_read: Option<Duration>) {
-        let disk = self.guest.as_ref().and_then(GuestSeat::disk);
-        let (Some(disk), Some(latency), Some(seen)) = (disk, speed.deciding_latency(), time_of_a_read) else { return };
-        let transport = seen.saturating_sub(latency);
-        disk.take_off(transport);
-        if transport > latency {
-            let (wanted, least) = (format_duration(latency), format_duration(transport));
-            self.record
-                .warn(format!("the disk cannot be as quick as {wanted}: the way there and back alone takes {least}"));
+            queue: cell.queue.clone(),
+            seed,
+            time_disk: self.disk.is_some() && options.speed.deciding_latency().is_some(),
+            measure_null,
         }
     }
 
-    fn start(&mut self, options: &GuestOptions) -> Result<Guest, Halt> {
-        let DeviceSpec::Loop { sector_bytes, .. } = self.job.cell.device else {
+    /// Starts it, with its disk.
+    pub(crate) fn boot(&mut self, cell: &Cell, options: &GuestOptions, runner: &dyn CommandRunner) -> Result<(), Halt> {
+        let guest = self.start(cell, options, runner)?;
+        if !guest.hello().disks.iter().any(|(name, _)| GUEST_DEVICE.strip_prefix("/dev/") == Some(name)) {
+            let complaints = guest.hello().complaints.join("; ");
+            drop(guest.finish());
+            let reason = Reason::new(BOOT, format!("this kernel has no driver for the guest's disk: {complaints}"));
+            let cure = "use a kernel with virtio_blk, such as fstone kernel add uml:6.1";
+            return Err(Halt::Outcome(Outcome::Skipped(reason.with_cure(cure))));
+        }
+        self.boot_time = Some(guest.boot_time());
+        self.link = Some(Link::Channel(Box::new(guest)));
+        Ok(())
+    }
+
+    /// Makes a disk of known latency exact, by what the guest saw of it so far; in words when that cannot be.
+    pub(crate) fn settle(&self, speed: &Speed, time_of_a_read: Option<Duration>) -> Option<String> {
+        let (disk, latency, seen) = (self.disk.as_ref()?, speed.deciding_latency()?, time_of_a_read?);
+        let transport = seen.saturating_sub(latency);
+        disk.take_off(transport);
+        let (wanted, least) = (format_duration(latency), format_duration(transport));
+        (transport > latency)
+            .then(|| format!("the disk cannot be as quick as {wanted}: the way there and back alone takes {least}"))
+    }
+
+    fn start(&mut self, cell: &Cell, options: &GuestOptions, runner: &dyn CommandRunner) -> Result<Guest, Halt> {
+        let DeviceSpec::Loop { sector_bytes, .. } = cell.device else {
             return Err(skipped(DEVICE, "a guest's disk is an image".into()));
         };
-        let programs = self.programs();
-        let adapter = filesystem::find(&self.job.cell.filesystem.kind);
-        let seat = self.guest.as_mut().expect("asked for with a guest only");
-        let disks = match seat.attachment {
-            Attachment::Ubd => vec![UmlDisk::Ubd(seat.image.clone())],
-            Attachment::Vhost => {
-                let spec = DiskSpec {
-                    sector_bytes,
-                    speed: options.speed,
-                    faults: options.faults.clone(),
-                    ..DiskSpec::new(&seat.image)
-                };
-                let disk = Disk::serve(&spec, &seat.directory.join("disk.sock")).map_err(|error| {
-                    let reason = Reason::new(DEVICE, error.to_string());
-                    Halt::Outcome(match error {
-                        DiskError::SectorSize(_) => Outcome::Refused(reason),
-                        _ => Outcome::Failed(reason),
-                    })
-                })?;
-                let socket = disk.socket().to_owned();
-                seat.disk = Some(disk);
-                vec![UmlDisk::VhostUser(socket)]
-            }
+        let spec = DiskSpec {
+            sector_bytes,
+            speed: options.speed,
+            faults: options.faults.clone(),
+            ..DiskSpec::new(&self.image)
         };
-        let booted = match seat.kernel.as_uml() {
+        let disk = Disk::serve(&spec, &self.directory.join("disk.sock")).map_err(|error| {
+            let reason = Reason::new(DEVICE, error.to_string());
+            Halt::Outcome(match error {
+                DiskError::SectorSize(_) => Outcome::Refused(reason),
+                _ => Outcome::Failed(reason),
+            })
+        })?;
+        let socket = disk.socket().to_owned();
+        self.disk = Some(disk);
+        let booted = match self.kernel.as_uml() {
             Some(kernel) => {
-                let mut spec = UmlSpec::new(kernel, &options.agent, &seat.directory);
+                let mut spec = UmlSpec::new(kernel, &options.agent, &self.directory);
                 spec.memory_bytes = options.memory_bytes;
-                spec.disks = disks;
+                spec.disks = vec![UmlDisk::VhostUser(socket)];
                 spec.watch = options.watch.unwrap_or(spec.watch);
                 spec.boot().map_err(QemuError::Boot)
             }
             None => {
-                let mut spec = QemuSpec::new(seat.kernel.clone(), &options.agent, &seat.directory, &options.cache);
+                let mut spec = QemuSpec::new(self.kernel.clone(), &options.agent, &self.directory, &options.cache);
                 spec.memory_bytes = options.memory_bytes;
-                spec.disks = seat.disk.iter().map(|disk| disk.socket().to_owned()).collect();
+                spec.disks = vec![socket];
                 spec.watch = options.watch.unwrap_or(spec.watch);
-                if let Some(filesystem) = adapter {
+                if let Some(filesystem) = filesystem::find(&cell.filesystem.kind) {
                     spec.modules = vec![filesystem.kernel_name().to_owned()];
                     spec.asked_by_name = filesystem.modules_asked_by_name().iter().map(|&name| name.into()).collect();
                 }
-                spec.programs = programs;
+                spec.programs = programs(cell, runner);
                 spec.boot()
             }
         };
@@ -278,7 +202,7 @@ impl Making<'_, '_> {
                 ),
                 QemuError::NoModule { .. } => Outcome::Skipped(Reason::new("mount", error.to_string())),
                 QemuError::Boot(BootError::NotUp { ending, console_log }) => {
-                    seat.stillborn = Some(console_log);
+                    self.stillborn = Some(console_log);
                     ending.outcome(BOOT)
                 }
                 _ => Outcome::Failed(Reason::new(BOOT, words)),
@@ -286,26 +210,19 @@ impl Making<'_, '_> {
         })
     }
 
-    /// What a guest without the host's files has to bring along: the programs that its commands name.
-    fn programs(&self) -> Vec<PathBuf> {
-        let runner = &*self.host.machine.runner;
-        let mut names = words(&self.job.cell.steps);
-        let adapter = filesystem::find(&self.job.cell.filesystem.kind);
-        if let Some(filesystem) = adapter.filter(|filesystem| filesystem.tools_need_a_guest()) {
-            names.extend(filesystem.tools());
-        }
-        let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();
-        programs.sort();
-        programs.dedup();
-        programs
-    }
-
-    /// Has the guest power off, and adds what is only known then. A guest that does not go in peace is a result too.
-    pub(crate) fn end_guest(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
-        let Some(mut seat) = self.guest.take() else { return ended };
-        self.record.boot_time = seat.boot_time;
-        let stopped = self.host.machine.stop.is_requested();
-        let report = seat.link.take().and_then(|mut link| {
+    /// Has it power off, or kills it, and adds what is only known then. A guest that does not go in peace is a result too.
+    /// What is left of one that fell ill, or was given up, is kept in this directory.
+    pub(crate) fn end(
+        mut self,
+        ended: Result<(), Halt>,
+        stopped: bool,
+        given_up: bool,
+        limit_was_up: bool,
+        kept: (&Path, &Cell),
+        record: &mut Record,
+    ) -> Result<(), Halt> {
+        record.boot_time = self.boot_time;
+        let report = self.link.take().and_then(|mut link| {
             if stopped {
                 link.kill();
             } else {
@@ -313,29 +230,40 @@ impl Making<'_, '_> {
             }
             link.report()
         });
-        drop(seat.disk.take().map(Disk::finish));
+        drop(self.disk.take().map(Disk::finish));
         let mut ended = ended;
         if let Some(report) = &report {
             // The trial was over before the guest was given up.
-            if ended.is_ok() && !self.given_up && report.ending != Ending::Bye {
+            if ended.is_ok() && !given_up && report.ending != Ending::Bye {
                 ended = Err(Halt::Outcome(report.ending.outcome("power-off")));
             }
-            for warning in warnings(report, ended.is_ok()) {
-                self.record.warn(warning);
-            }
+            record.warnings.extend(warnings(report, ended.is_ok()));
         }
-        let log = report.map(|report| report.console_log).or(seat.stillborn);
+        let log = report.map(|report| report.console_log).or(self.stillborn);
         let sick = matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_) | Outcome::Crashed(_))))
             || matches!(&ended, Err(Halt::Outcome(Outcome::Failed(reason))) if reason.step == BOOT)
-            || self.given_up
-            || self.is_stopped_by_limit();
-        if let (true, Some(log), Some(options)) = (sick, log, self.host.options.guests.as_ref()) {
-            let cell = self.job.cell;
+            || given_up
+            || limit_was_up;
+        if let (true, Some(log)) = (sick, log) {
+            let (directory, cell) = kept;
             let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
-            self.record.warn(keep(&options.kept, &name, &log, &seat.image));
+            record.warn(keep(directory, &name, &log, &self.image));
         }
         ended
     }
+}
+
+/// What a guest without the host's files has to bring along: the programs that its commands name.
+fn programs(cell: &Cell, runner: &dyn CommandRunner) -> Vec<PathBuf> {
+    let mut names = words(&cell.steps);
+    let adapter = filesystem::find(&cell.filesystem.kind);
+    if let Some(filesystem) = adapter.filter(|filesystem| filesystem.tools_need_a_guest()) {
+        names.extend(filesystem.tools());
+    }
+    let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();
+    programs.sort();
+    programs.dedup();
+    programs
 }
 
 /// Everything in these steps' commands that may be the name of a program, for others run programs too: scripts,
@@ -365,41 +293,6 @@ fn warnings(report: &GuestReport, well: bool) -> Vec<String> {
         warnings.extend(line.map(|line| format!("the guest's kernel said: {line}")));
     }
     warnings
-}
-
-/// The figures with what our disk counted in place of what the guest's kernel did: every request, and flushes for certain.
-/// `at_mark` gives its counts as they were at a mark.
-pub(crate) fn with_exact_counts(
-    mut figures: Vec<Figure>,
-    load: Option<&LoadReport>,
-    at_mark: &dyn Fn(u64) -> Option<DiskCounters>,
-) -> Vec<Figure> {
-    let mark = |name: &str| at_mark(figures.iter().find(|figure| figure.metric == name)?.value as u64);
-    let counted = mark(MARK_END).zip(mark(MARK_BEGIN)).map(|(end, begin)| end.since(&begin));
-    figures.retain(|figure| figure.metric != MARK_BEGIN && figure.metric != MARK_END);
-    let Some(counted) = counted else { return figures };
-    for figure in counted_figures(&counted, load.map(LoadReport::written_bytes)) {
-        match figures.iter_mut().find(|known| known.metric == figure.metric) {
-            Some(known) => *known = figure,
-            None => figures.push(figure),
-        }
-    }
-    figures
-}
-
-fn counted_figures(counted: &DiskCounters, asked_bytes: Option<u64>) -> Vec<Figure> {
-    let mut figures = vec![
-        catalog::DEVICE_READ_BYTES.figure(counted.read_bytes as f64),
-        catalog::DEVICE_WRITTEN_BYTES.figure(counted.write_bytes as f64),
-        catalog::DEVICE_READS.figure(counted.reads as f64),
-        catalog::DEVICE_WRITES.figure(counted.writes as f64),
-        catalog::DEVICE_FLUSHES.figure(counted.flushes as f64),
-        catalog::DEVICE_DISCARDED_BYTES.figure(counted.discard_bytes as f64),
-    ];
-    if let Some(asked) = asked_bytes.filter(|bytes| *bytes > 0) {
-        figures.push(catalog::WRITE_AMPLIFICATION.figure(counted.write_bytes as f64 / asked as f64));
-    }
-    figures
 }
 
 #[cfg(test)]

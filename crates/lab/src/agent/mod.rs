@@ -3,13 +3,14 @@
 //! An agent is this same binary. Every trial has one on the host: a child process with mounts and processes of its own,
 //! which the kernel takes back when it ends, however it ends. A trial under another kernel has a second one, process 1 of
 //! a guest in user-mode Linux or QEMU, booted for this trial alone. Both speak [`protocol`], across a channel of the
-//! sandbox; [`served`] is their end of it, [`link`] the lab's. [`guest`] boots guests, and knows how to tell how one ended.
+//! sandbox; [`served`] is their end of it, [`link`] the lab's. [`guest`] boots guests, and tells how one ended.
 //! On a fake machine the agent is in this process.
 //!
 //! An exact guest ([`exact`]) makes the whole trial as one job, and there is no agent on the host.
 //!
 //! Both ends of the protocol are one and the same binary, so it has no version of its own.
 
+mod counts;
 mod exact;
 mod guest;
 mod kept;
@@ -18,8 +19,10 @@ mod link;
 pub(crate) mod protocol;
 mod served;
 
+pub(crate) use counts::count_exactly;
+pub(crate) use exact::simulate;
 pub use fstone_sandbox::kernel::Flavour;
-pub(crate) use guest::{BOOT, BOOT_LIMIT, GuestSeat, is_for_guest, with_exact_counts};
+pub(crate) use guest::{GuestSeat, set_up as set_up_guest};
 pub use kernels::{default_kernel, missing_kernel, missing_named_kernel};
 pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};
@@ -33,6 +36,9 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+
+/// The step that starting a guest counts as.
+pub(crate) const BOOT: &str = "boot";
 
 /// The drive of exact guests when nobody names one.
 pub const DEFAULT_MODEL: &str = "hdd-7200-2008";

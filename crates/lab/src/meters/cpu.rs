@@ -65,6 +65,22 @@ impl CpuTimes {
         }
     }
 
+    /// The sum of two intervals.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            user: self.user.saturating_add(other.user),
+            nice: self.nice.saturating_add(other.nice),
+            system: self.system.saturating_add(other.system),
+            idle: self.idle.saturating_add(other.idle),
+            iowait: self.iowait.saturating_add(other.iowait),
+            irq: self.irq.saturating_add(other.irq),
+            softirq: self.softirq.saturating_add(other.softirq),
+            steal: self.steal.saturating_add(other.steal),
+            cpus: self.cpus.max(other.cpus),
+        }
+    }
+
     /// All time there was.
     #[must_use]
     pub const fn total(&self) -> u64 {

@@ -122,6 +122,21 @@ impl DeviceCounters {
             flushes: optional(self.flushes, earlier.flushes)?,
         })
     }
+
+    /// The sum of two intervals; what one of them does not know, it does not know either.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let optional = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        Self {
+            reads: self.reads.saturating_add(other.reads),
+            read_bytes: self.read_bytes.saturating_add(other.read_bytes),
+            writes: self.writes.saturating_add(other.writes),
+            written_bytes: self.written_bytes.saturating_add(other.written_bytes),
+            discards: optional(self.discards, other.discards),
+            discarded_bytes: optional(self.discarded_bytes, other.discarded_bytes),
+            flushes: optional(self.flushes, other.flushes),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Meters: what the whole machine did during a step.
 //!
 //! [`Meters::begin`] right before a step, [`Meters::end`] right after it, [`Readings::figures`] for what there is to
-//! tell. A meter never fails: what this machine cannot tell is absent from the readings and from the figures.
+//! tell. Between them the meters can pause. A meter never fails: what this machine cannot tell is absent from the readings and from the figures.
 //!
 //! What is slow to read (every kernel thread) is read outside the interval that what is quick to read (/proc/stat,
 //! the device) spans, so that metering costs the step next to nothing: about 15 µs every 100 ms, for the dirty pages.
@@ -28,20 +28,28 @@ pub(crate) const MARK_BEGIN: &str = "disk mark at the begin";
 /// See [`MARK_BEGIN`].
 pub(crate) const MARK_END: &str = "disk mark at the end";
 
-/// Meters that are running.
+/// Meters of one interval. Whatever happens while they pause is not in it.
 #[derive(Debug)]
 pub struct Meters {
     device: Option<DeviceNumber>,
     dirty: dirty::Sampler,
-    threads: Option<threads::KernelThreads>,
-    process: Option<ProcessTimes>,
-    device_counters: Option<DeviceCounters>,
-    mark: Option<u64>,
-    cpu: Option<CpuTimes>,
-    started: Instant,
+    /// Where the counters were when they last began to run; `None` while they pause.
+    running: Option<Counters>,
+    sum: Readings,
 }
 
-/// What happened between [`Meters::begin`] and [`Meters::end`].
+/// Counters that only ever go up, as of a moment.
+#[derive(Debug)]
+struct Counters {
+    threads: Option<threads::KernelThreads>,
+    process: Option<ProcessTimes>,
+    device: Option<DeviceCounters>,
+    mark: Option<u64>,
+    cpu: Option<CpuTimes>,
+    at: Instant,
+}
+
+/// What happened while [`Meters`] were running.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Readings {
     /// How long it was.
@@ -56,46 +64,88 @@ pub struct Readings {
     pub device: Option<DeviceCounters>,
     /// Largest amount of dirty page cache of the whole machine seen, in bytes.
     pub peak_dirty_bytes: Option<u64>,
-    /// In a guest: the marks that were set on the host's side of the disk when it began and ended.
+    /// In a guest: the marks that were set on the host's side of the disk when it first began and last ended.
     pub marks: Option<(u64, u64)>,
 }
 
 impl Meters {
-    /// Starts metering. `device` is the block device whose requests are counted, such as /dev/loop0.
+    /// Meters that do not run yet. `device` is the block device whose requests are counted, such as /dev/loop0.
     #[must_use]
-    pub fn begin(device: Option<&Path>) -> Self {
-        let dirty = dirty::Sampler::start();
-        let threads = threads::KernelThreads::read();
+    pub fn new(device: Option<&Path>) -> Self {
         let device = device.and_then(DeviceNumber::of);
-        let process = ProcessTimes::now();
-        let device_counters = device.and_then(DeviceCounters::read);
-        let mark = device.and_then(DeviceNumber::mark);
-        let cpu = CpuTimes::read();
-        Self { device, dirty, threads, process, device_counters, mark, cpu, started: Instant::now() }
+        Self { device, dirty: dirty::Sampler::start(), running: None, sum: Readings::default() }
     }
 
-    /// Stops, and tells the difference.
+    /// Meters that run.
     #[must_use]
-    pub fn end(self) -> Readings {
-        let elapsed = self.started.elapsed();
+    pub fn begin(device: Option<&Path>) -> Self {
+        let mut meters = Self::new(device);
+        meters.resume();
+        meters
+    }
+
+    /// Lets them run, if they do not already.
+    pub fn resume(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        // The slow ones first.
+        let threads = threads::KernelThreads::read();
+        let process = ProcessTimes::now();
+        let device = self.device.and_then(DeviceCounters::read);
+        let mark = self.device.and_then(DeviceNumber::mark);
+        let cpu = CpuTimes::read();
+        self.running = Some(Counters { threads, process, device, mark, cpu, at: Instant::now() });
+    }
+
+    /// Holds them, if they run.
+    pub fn pause(&mut self) {
+        let Some(begin) = self.running.take() else { return };
+        let elapsed = begin.at.elapsed();
         let cpu = CpuTimes::read();
         let mark = self.device.and_then(DeviceNumber::mark);
-        let device_counters = self.device.and_then(DeviceCounters::read);
+        let device = self.device.and_then(DeviceCounters::read);
         let process = ProcessTimes::now();
         let threads = threads::KernelThreads::read();
-        Readings {
+        self.sum.add(Readings {
             elapsed,
-            cpu: self.cpu.zip(cpu).map(|(begin, end)| end.since(&begin)),
-            kernel_threads: self.threads.zip(threads).map(|(begin, end)| end.since(&begin)),
-            process: self.process.zip(process).map(|(begin, end)| end.since(&begin)),
-            device: self.device_counters.zip(device_counters).and_then(|(begin, end)| end.since(&begin)),
-            peak_dirty_bytes: self.dirty.stop(),
-            marks: self.mark.zip(mark),
-        }
+            cpu: begin.cpu.zip(cpu).map(|(begin, end)| end.since(&begin)),
+            kernel_threads: begin.threads.zip(threads).map(|(begin, end)| end.since(&begin)),
+            process: begin.process.zip(process).map(|(begin, end)| end.since(&begin)),
+            device: begin.device.zip(device).and_then(|(begin, end)| end.since(&begin)),
+            peak_dirty_bytes: None,
+            marks: begin.mark.zip(mark),
+        });
+    }
+
+    /// Stops, and tells what happened while they ran.
+    #[must_use]
+    pub fn end(mut self) -> Readings {
+        self.pause();
+        Readings { peak_dirty_bytes: self.dirty.stop(), ..self.sum }
+    }
+}
+
+/// What two parts of an interval come to; where only one of them has a reading, that.
+fn both<T>(one: Option<T>, other: Option<T>, sum: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(sum(one, other)),
+        (one, other) => one.or(other),
     }
 }
 
 impl Readings {
+    /// Adds a later part of the same interval.
+    fn add(&mut self, later: Self) {
+        self.elapsed += later.elapsed;
+        self.cpu = both(self.cpu, later.cpu, |one, other| one.plus(&other));
+        self.kernel_threads = both(self.kernel_threads, later.kernel_threads, |one, other| one + other);
+        self.process = both(self.process, later.process, |one, other| one.plus(&other));
+        self.device = both(self.device, later.device, |one, other| one.plus(&other));
+        self.peak_dirty_bytes = both(self.peak_dirty_bytes, later.peak_dirty_bytes, u64::max);
+        self.marks = both(self.marks, later.marks, |(begin, _), (_, end)| (begin, end));
+    }
+
     /// The figures, except those that need to know what the step did ([`catalog::TIME`], write amplification).
     ///
     /// The kernel counts CPU time in ticks, mostly of 10 ms: over a step that is shorter than a tick on every CPU there
@@ -209,6 +259,42 @@ mod tests {
         }
         assert_eq!(readings.write_amplification(1 << 20).expect("asked for some").value, 3.0);
         assert_eq!(readings.write_amplification(0), None);
+    }
+
+    #[test]
+    fn a_pause_is_not_in_the_interval() {
+        let part = |seconds, ticks, writes, marks| Readings {
+            elapsed: Duration::from_secs(seconds),
+            cpu: Some(CpuTimes { user: ticks, idle: 10, cpus: 2, ..CpuTimes::default() }),
+            kernel_threads: Some(Duration::from_secs(seconds)),
+            process: Some(ProcessTimes { user: Duration::from_secs(seconds), system: Duration::ZERO }),
+            device: Some(DeviceCounters { writes, flushes: Some(writes), ..DeviceCounters::default() }),
+            peak_dirty_bytes: None,
+            marks: Some(marks),
+        };
+        let mut sum = Readings::default();
+        sum.add(part(1, 3, 5, (7, 8)));
+        sum.add(part(2, 4, 6, (11, 12)));
+        assert_eq!(
+            sum,
+            Readings {
+                cpu: Some(CpuTimes { user: 7, idle: 20, cpus: 2, ..CpuTimes::default() }),
+                ..part(3, 0, 11, (7, 12))
+            }
+        );
+
+        let mut meters = Meters::begin(None);
+        meters.pause();
+        let while_running = meters.sum.elapsed;
+        std::thread::sleep(Duration::from_millis(20));
+        meters.pause();
+        let read = meters.end();
+        assert_eq!(read.elapsed, while_running, "and pausing twice is pausing once");
+        let mut meters = Meters::begin(None);
+        meters.resume();
+        let started = meters.running.as_ref().expect("it runs").at;
+        assert!(meters.end().elapsed <= started.elapsed());
+        assert_eq!(Meters::new(None).end().elapsed, Duration::ZERO, "they never ran");
     }
 
     #[test]

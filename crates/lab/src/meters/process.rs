@@ -27,6 +27,12 @@ impl ProcessTimes {
         Self { user: self.user.saturating_sub(earlier.user), system: self.system.saturating_sub(earlier.system) }
     }
 
+    /// The sum of two intervals.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self { user: self.user + other.user, system: self.system + other.system }
+    }
+
     /// Both.
     #[must_use]
     pub fn total(&self) -> Duration {

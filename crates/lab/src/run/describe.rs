@@ -1,18 +1,24 @@
 //! What a run would do, without doing any of it: for `--dry-run`.
 
 use crate::{
-    agent::is_for_guest,
-    command::{CommandLine, typed},
     filesystem,
-    place::{mount::MountRequest, undo::IMAGE_NAME},
+    place::undo::IMAGE_NAME,
     run::schedule::block_order,
+    trial::{
+        steps::{Scene, calls},
+        who::{GUEST_DEVICE, GUEST_PLACE, Whom, left_out, parts},
+    },
 };
 use fstone_model::{
     Cell, Plan, Step,
-    study::{DeviceSpec, FsckMode, KernelSpec, StepAction},
+    study::{DeviceSpec, KernelSpec, StepAction},
     units::format_duration,
 };
-use std::{fmt, path::Path, time::Duration};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// What a trial takes besides its loads' own time, measured on small images: attach, mkfs, mount, unmount, fsck.
 const OVERHEAD: Duration = Duration::from_secs(1);
@@ -82,105 +88,73 @@ pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
 }
 
 fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
-    let in_guest = cell.kernel != KernelSpec::Host;
+    let directory = |named: &Option<String>| named.as_ref().map_or_else(|| work_directory.to_owned(), PathBuf::from);
     let device_path = match &cell.device {
-        DeviceSpec::Loop { directory, .. } if in_guest => {
-            let directory = directory.as_ref().map_or_else(|| work_directory.to_owned(), std::path::PathBuf::from);
-            directory.join(IMAGE_NAME).display().to_string()
+        DeviceSpec::Loop { directory: named, .. } if cell.kernel != KernelSpec::Host => {
+            directory(named).join(IMAGE_NAME).display().to_string()
         }
         DeviceSpec::Loop { .. } => "/dev/loopN".to_owned(),
         DeviceSpec::Zram { .. } => "/dev/zramN".to_owned(),
         DeviceSpec::Block { path } => path.clone(),
         DeviceSpec::Directory { .. } => String::new(),
     };
+    let place = match &cell.device {
+        DeviceSpec::Directory { path } => directory(path).join("fstone-load-PID"),
+        _ => work_directory.join("mnt"),
+    };
+    let in_directory = matches!(cell.device, DeviceSpec::Directory { .. });
+    let host = Scene {
+        filesystem: filesystem::find(&cell.filesystem.kind).filter(|_| !in_directory),
+        spec: &cell.filesystem,
+        device: &device_path,
+        named: matches!(cell.device, DeviceSpec::Block { .. }),
+        place: &place,
+        mounted: false,
+    };
+    let guest = Scene { device: GUEST_DEVICE, place: Path::new(GUEST_PLACE), ..host };
+    let mut mounted = None;
+    let steps = cell.steps.iter().map(|step| (step.name.clone(), describe_step(cell, step, host, guest, &mut mounted)));
+    let steps = steps.collect();
+
     let mut device = cell.device.describe();
     for (name, value) in &cell.queue {
         device.push_str(&format!(", {name}={value}"));
     }
-    let place = match &cell.device {
-        DeviceSpec::Directory { path } => {
-            path.as_ref().map_or_else(|| work_directory.to_owned(), std::path::PathBuf::from).join("fstone-load-PID")
-        }
-        _ => work_directory.join("mnt"),
-    };
     let kernel = match &cell.kernel {
         KernelSpec::Host => "the running one".to_owned(),
         KernelSpec::Uml(kernel) => format!("user-mode Linux {kernel}"),
         KernelSpec::Qemu(kernel) => format!("QEMU {kernel}"),
         KernelSpec::Exact(kernel) => format!("user-mode Linux {kernel} in virtual time"),
     };
-    let guest_place = Path::new("/run/fstone/work/mnt");
-    let steps = cell.steps.iter().map(|step| {
-        let what = if in_guest && is_for_guest(cell, step) {
-            format!("in the guest: {}", describe_step(cell, step, "/dev/vda", guest_place))
-        } else {
-            describe_step(cell, step, &device_path, &place)
-        };
-        (step.name.clone(), what)
-    });
-    CellDescription { index: cell.index, label: cell.label.clone(), device, kernel, steps: steps.collect() }
+    CellDescription { index: cell.index, label: cell.label.clone(), device, kernel, steps }
 }
 
-fn describe_step(cell: &Cell, step: &Step, device: &str, place: &Path) -> String {
-    if matches!(cell.device, DeviceSpec::Directory { .. }) && !step.action.works_in_a_directory() {
-        return "left out: a directory is not fstone's to make, mount or check".to_owned();
+/// The very calls that a trial makes, of each agent that has a part in the step.
+fn describe_step(cell: &Cell, step: &Step, host: Scene<'_>, guest: Scene<'_>, mounted: &mut Option<Whom>) -> String {
+    if let Some(why) = left_out(cell, step) {
+        return why.to_owned();
     }
-    let filesystem = filesystem::find(&cell.filesystem.kind);
-    let unknown = || format!("fstone has no adapter for {}", cell.filesystem.kind);
-    let mount = || {
-        let Some(filesystem) = filesystem else { return unknown() };
-        let request = MountRequest {
-            source: device.into(),
-            kernel_name: filesystem.kernel_name().to_owned(),
-            options: cell.filesystem.mount.clone(),
-            target: place.to_owned(),
-        };
-        typed(&request.argv())
-    };
-    let umount = || typed(&["umount".to_owned(), place.display().to_string()]);
-    match &step.action {
-        StepAction::Mkfs => filesystem.map_or_else(unknown, |filesystem| {
-            filesystem::mkfs_of(filesystem, &cell.filesystem, device).map_or_else(
-                || format!("the mkfs of {} cannot put a tree into it", filesystem.kind()),
-                |command| command.typed(),
-            )
-        }),
-        StepAction::Mount => mount(),
-        StepAction::Remount => format!("{}; echo 3 > /proc/sys/vm/drop_caches; {}", umount(), mount()),
-        StepAction::Unmount => umount(),
-        StepAction::Load(workload) => {
-            let time = workload.time_limit().map(|time| format!(", {}", format_duration(time))).unwrap_or_default();
-            let threads = workload.threads();
-            let plural = if threads == 1 { "" } else { "s" };
-            format!("load {}: {threads} thread{plural}{time}", workload.name)
-        }
-        StepAction::Command { argv, shell, .. } => {
-            let argv: Vec<String> = argv
-                .iter()
-                .map(|word| word.replace("{mount}", &place.display().to_string()).replace("{device}", device))
-                .collect();
-            match argv.first() {
-                Some(script) if *shell => CommandLine::new("sh", ["-c", script]).typed(),
-                _ => typed(&argv),
+    if host.filesystem.is_none() && !matches!(cell.device, DeviceSpec::Directory { .. }) {
+        return format!("fstone has no adapter for {}", cell.filesystem.kind);
+    }
+    let mut told = Vec::new();
+    for (whom, part) in parts(cell, step, *mounted) {
+        let (scene, where_) = if whom == Whom::Host { (host, "") } else { (guest, "in the guest: ") };
+        let has_it = *mounted == Some(whom);
+        let what = match calls(&Scene { mounted: has_it, ..scene }, &part) {
+            Ok(calls) => {
+                match (has_it, calls.leave_mounted(has_it)) {
+                    (false, true) => *mounted = Some(whom),
+                    (true, false) => *mounted = None,
+                    _ => {}
+                }
+                calls.typed()
             }
-        }
-        StepAction::Sync => "sync".to_owned(),
-        StepAction::DropCaches => "sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
-        StepAction::Trim => typed(&["fstrim".to_owned(), place.display().to_string()]),
-        StepAction::Fsck { mode } => describe_fsck(cell, filesystem, *mode, device),
-        StepAction::Fragmentation => "count the extents of every file (FIEMAP)".to_owned(),
-        StepAction::CopyIn { source, target } => {
-            typed(&["cp".to_owned(), "-R".to_owned(), source.clone(), place.join(target).display().to_string()])
-        }
+            Err(outcome) => outcome.reason().map(|reason| reason.words.clone()).unwrap_or_default(),
+        };
+        told.push(format!("{where_}{what}"));
     }
-}
-
-fn describe_fsck(cell: &Cell, filesystem: Option<&dyn filesystem::Filesystem>, mode: FsckMode, device: &str) -> String {
-    let Some(filesystem) = filesystem else { return format!("fstone has no adapter for {}", cell.filesystem.kind) };
-    match filesystem.fsck(mode, device) {
-        Some(command) => command.typed(),
-        None => format!("{} has no check", filesystem.kind()),
-    }
+    told.join("; ")
 }
 
 fn estimate(plan: &Plan) -> TimeEstimate {
@@ -237,7 +211,7 @@ impl fmt::Display for Description {
 mod tests {
     use super::*;
     use crate::testing;
-    use fstone_model::study::Repeats;
+    use fstone_model::study::{FsckMode, Repeats};
 
     #[test]
     fn every_step_is_spelled_out() {
@@ -268,12 +242,12 @@ mod tests {
              mount    mount -t ext4 -o data=writeback /dev/loopN /var/tmp/fstone/mnt
              tar      tar cf /dev/zero /var/tmp/fstone/mnt
              build    sh -c 'make defconfig && make -j8'
-             remount  umount /var/tmp/fstone/mnt; echo 3 > /proc/sys/vm/drop_caches; mount -t ext4 -o data=writeback /dev/loopN /var/tmp/fstone/mnt
-             drop     sync; echo 3 > /proc/sys/vm/drop_caches
+             remount  sync -f /var/tmp/fstone/mnt; umount /var/tmp/fstone/mnt; sh -c 'sync; echo 3 > /proc/sys/vm/drop_caches'; mount -t ext4 -o data=writeback /dev/loopN /var/tmp/fstone/mnt
+             drop     sync -f /var/tmp/fstone/mnt; sh -c 'sync; echo 3 > /proc/sys/vm/drop_caches'
              trim     fstrim /var/tmp/fstone/mnt
              extents  count the extents of every file (FIEMAP)
-             copy     cp -R '/usr/src/a b' /var/tmp/fstone/mnt/src
-             fsck     e2fsck -fy /dev/loopN
+             copy     cp -R -P --preserve=timestamps -- '/usr/src/a b' /var/tmp/fstone/mnt/src
+             fsck     sync -f /var/tmp/fstone/mnt; umount /var/tmp/fstone/mnt; e2fsck -fy /dev/loopN
           2  here 1
              on directory (work directory), kernel: the running one
              mkfs   left out: a directory is not fstone's to make, mount or check
@@ -284,6 +258,26 @@ mod tests {
              then at most 3 more, of the cells whose intervals are still too wide
         Time: more than 4 s
         "#);
+    }
+
+    #[test]
+    fn who_makes_a_step_is_told() {
+        let steps = [testing::step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly })];
+        let told = |kernel, kind| {
+            let mut cell = testing::cell(0, kind, "", &steps);
+            cell.kernel = kernel;
+            describe_cell(&cell, Path::new("/w")).steps.into_iter().map(|(_, what)| what).collect::<Vec<_>>()
+        };
+        let guest = "/run/fstone/work/mnt";
+        assert_eq!(
+            told(KernelSpec::Uml("6.1".into()), "ext4")[1..],
+            [
+                format!("in the guest: mount -t ext4 /dev/vda {guest}"),
+                format!("in the guest: sync -f {guest}; umount {guest}; e2fsck -fn /w/fstone-scratch.img"),
+            ]
+        );
+        let exact = told(KernelSpec::Exact("6.1".into()), "ext4");
+        assert!(exact.iter().all(|what| what.starts_with("in the guest: ")), "{exact:?}");
     }
 
     #[test]

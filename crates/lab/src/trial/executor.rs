@@ -2,16 +2,19 @@
 //! what they say. It touches neither the device nor what is mounted: that an agent can be abandoned with all it waits for.
 
 use super::{
-    Executor, ExecutorError, Job, LabOptions, TrialEnd, preflight,
-    record::{DEVICE, Halt, Record, blame_host, nanoseconds, outcome_of_stop, skipped},
-    refuse_full,
-    watch::{Gauge, Watch},
+    agents::{Agents, Gone},
+    error::ExecutorError,
+    job::{Executor, Job, TrialEnd},
+    options::LabOptions,
+    preflight::preflight,
+    record::{DEVICE, Halt, Record, blame_host, failed, nanoseconds, outcome_of_stop, refuse_full, skipped},
+    watch::Gauge,
+    who::{Whom, left_out, parts, whom},
 };
 use crate::{
     agent::{
-        BOOT, BOOT_LIMIT, GuestSeat, Link, is_for_guest,
-        protocol::{Answer, FLUSH, Ground, LEAVE, OPEN, Opened, Opening, STEP, StepEnd, StepReply, decode, encode},
-        with_exact_counts,
+        protocol::{Ground, Opening, StepEnd, StepReply},
+        set_up_guest,
     },
     events::Event,
     filesystem,
@@ -21,34 +24,26 @@ use crate::{
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
         work_directory::WorkDirectory,
     },
-    stop::StopReason,
 };
 use fstone_model::{
     Outcome, Step, StepResult, Trial,
-    outcome::Reason,
-    study::{DeviceSpec, KernelSpec, StepAction},
-    units::{format_bytes, format_duration},
+    study::{DeviceSpec, KernelSpec},
+    units::format_bytes,
 };
-use fstone_sandbox::{child::ChildSpec, guest::JobEnd};
 use std::{
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
-
-/// How often that patience an agent may take to look at its device, and to load a filesystem's modules.
-const OPENING: u32 = 4;
-/// How long a killed agent's mounts and processes may take to be gone, for the kernel may have to write first.
-const DYING: Duration = Duration::from_secs(120);
 
 /// Carries trials out through agents: on the running kernel, or under another one in a guest. What devices and mounts need
 /// is root; a directory or a guest needs nothing.
 pub struct AgentExecutor<'m> {
-    pub(crate) machine: &'m Machine,
-    pub(crate) work: &'m WorkDirectory,
-    pub(crate) undo: Undo<'m>,
-    pub(crate) options: &'m LabOptions,
-    pub(crate) cancel: &'m AtomicBool,
+    machine: &'m Machine,
+    work: &'m WorkDirectory,
+    undo: Undo<'m>,
+    options: &'m LabOptions,
+    cancel: &'m AtomicBool,
 }
 
 impl<'m> AgentExecutor<'m> {
@@ -127,50 +122,34 @@ impl Executor for AgentExecutor<'_> {
     }
 }
 
-/// Which of a trial's agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whom {
-    /// The one on this machine's kernel. There always is one.
-    Host,
-    /// The one in the guest.
-    Guest,
-}
-
 /// A trial in the making.
-pub(crate) struct Making<'a, 'm> {
-    pub(crate) host: &'a mut AgentExecutor<'m>,
-    pub(crate) job: &'a Job<'a>,
+struct Making<'a, 'm> {
+    host: &'a mut AgentExecutor<'m>,
+    job: &'a Job<'a>,
     clock: Instant,
-    pub(crate) record: Record,
-    pub(crate) provided: Option<Provided>,
-    link: Option<Link>,
-    /// The guest that takes the running kernel's place.
-    pub(crate) guest: Option<GuestSeat>,
+    record: Record,
+    provided: Option<Provided>,
+    agents: Agents<'a>,
     /// The agent that has the filesystem mounted.
     mounted: Option<Whom>,
     /// The journal's entries of the load's directory and of a named device.
     tree: Option<u64>,
     scratch: Option<u64>,
-    pub(crate) gauge: Option<Gauge>,
-    /// Whether an agent was given up that could not write, in time, what a finished trial had left in memory.
-    pub(crate) given_up: bool,
 }
 
-impl<'a, 'm> Making<'a, 'm> {
+impl<'a, 'm: 'a> Making<'a, 'm> {
     fn new(host: &'a mut AgentExecutor<'m>, job: &'a Job<'a>, clock: Instant) -> Self {
+        let agents = Agents::new(job, host.machine, host.options, host.cancel);
         Self {
             host,
             job,
             clock,
             record: Record::default(),
             provided: None,
-            link: None,
-            guest: None,
+            agents,
             mounted: None,
             tree: None,
             scratch: None,
-            gauge: None,
-            given_up: false,
         }
     }
 
@@ -181,88 +160,68 @@ impl<'a, 'm> Making<'a, 'm> {
         if matches!(job.cell.kernel, KernelSpec::Exact(_)) {
             return self.simulate();
         }
-        let in_directory = matches!(job.cell.device, DeviceSpec::Directory { .. });
         for (index, step) in job.cell.steps.iter().enumerate() {
-            if in_directory && !step.action.works_in_a_directory() {
-                let name = &step.name;
-                self.record.warn(format!("{name}: left out: a directory is not fstone's to make, mount or check"));
+            if let Some(why) = left_out(job.cell, step) {
+                self.record.warn(format!("{}: {why}", step.name));
                 continue;
             }
-            let whom = self.whom(step);
-            if whom == Whom::Guest {
-                self.boot_once()?;
+            if whom(job.cell, step) == Whom::Guest {
+                self.agents.boot_once(&mut self.record)?;
             }
             job.sink.event(&Event::StepStarted { step: &step.name, number: index + 1, of: job.cell.steps.len() });
-            self.step(step, whom)?;
+            self.step(step)?;
         }
         let last = job.cell.steps.last().map_or(DEVICE, |step| step.name.as_str());
-        self.finish(last)
+        let Some(whom) = self.mounted else { return Ok(()) };
+        self.record.warnings.extend(self.agents.flush(whom, last)?);
+        Ok(())
     }
 
-    /// Has a step done, and writes it down however it goes.
-    fn step(&mut self, step: &Step, whom: Whom) -> Result<(), Halt> {
-        let started = Instant::now();
-        let mut result = StepResult {
-            step: step.name.clone(),
-            started_ns: nanoseconds(self.clock.elapsed()),
-            duration_ns: 0,
-            commands: Vec::new(),
-            figures: Vec::new(),
-            load: None,
-        };
-        // What the guest has mounted, the host must not check.
-        let unmounted = match (self.mounted, whom, &step.action) {
-            (Some(Whom::Guest), Whom::Host, StepAction::Fsck { .. }) => {
-                let unmount = Step { action: StepAction::Unmount, ..step.clone() };
-                self.ask_step(&unmount, Whom::Guest).and_then(|reply| {
-                    result.commands = reply.commands;
-                    self.verdict(step, Whom::Guest, reply.end)
-                })
-            }
-            _ => Ok(()),
-        };
-        let reply = unmounted.and_then(|()| self.ask_step(step, whom));
-        let ended = reply.and_then(|reply| {
-            result.duration_ns = nanoseconds(reply.duration);
-            result.commands.extend(reply.commands);
-            result.figures = match self.guest.as_ref().filter(|_| whom == Whom::Guest).and_then(GuestSeat::disk) {
-                Some(disk) => with_exact_counts(reply.figures, reply.load.as_deref(), &|number| disk.mark(number)),
-                None => reply.figures,
-            };
-            result.load = reply.load;
-            self.verdict(step, whom, reply.end)
+    /// Has a step made, and writes it down however it goes.
+    fn step(&mut self, step: &Step) -> Result<(), Halt> {
+        let started = self.clock.elapsed();
+        let mut result = StepResult { started_ns: nanoseconds(started), ..begun(step) };
+        let parts = parts(self.job.cell, step, self.mounted);
+        let ended = parts.iter().try_for_each(|(whom, part)| {
+            let reply = self.agents.step(*whom, part)?;
+            self.write_down(&mut result, step, *whom, reply)
         });
         if result.duration_ns == 0 {
-            result.duration_ns = nanoseconds(started.elapsed());
+            result.duration_ns = nanoseconds(self.clock.elapsed() - started);
         }
         self.record.steps.push(result);
-        let disk = self.guest.as_ref().and_then(GuestSeat::disk);
-        let host_error = disk.and_then(|disk| disk.counters().host_error);
-        ended.map_err(|halt| blame_host(step, halt, host_error.as_deref()))
+        ended.map_err(|halt| blame_host(step, halt, self.agents.host_error().as_deref()))
     }
 
-    pub(crate) fn verdict(&self, step: &Step, whom: Whom, end: StepEnd) -> Result<(), Halt> {
-        match (end, whom) {
+    /// The whole trial as one job of a guest, whose clock its steps' times are by.
+    fn simulate(&mut self) -> Result<(), Halt> {
+        let done = self.agents.simulate(&mut self.record)?;
+        for (step, done) in self.job.cell.steps.iter().zip(done) {
+            let mut result = StepResult { started_ns: done.started_ns, ..begun(step) };
+            let ended = self.write_down(&mut result, step, Whom::Guest, done.reply);
+            self.record.steps.push(result);
+            ended?;
+        }
+        Ok(())
+    }
+
+    /// What an agent says of its part of a step.
+    fn write_down(&mut self, result: &mut StepResult, step: &Step, whom: Whom, reply: StepReply) -> Result<(), Halt> {
+        let reply = self.take_over(reply, whom)?;
+        result.duration_ns += nanoseconds(reply.duration);
+        result.commands.extend(reply.commands);
+        result.figures = reply.figures;
+        result.load = reply.load;
+        match (reply.end, whom) {
             (StepEnd::Done, _) => Ok(()),
             (StepEnd::Outcome(outcome), _) => Err(Halt::Outcome(outcome)),
             (StepEnd::Lab(words), Whom::Host) => Err(Halt::Lab(ExecutorError::Agent(words))),
-            (StepEnd::Lab(words), Whom::Guest) => Err(super::record::failed(step, words)),
+            (StepEnd::Lab(words), Whom::Guest) => Err(failed(step, words)),
         }
-    }
-
-    /// Asks for a step and takes over what is known after it.
-    fn ask_step(&mut self, step: &Step, whom: Whom) -> Result<StepReply, Halt> {
-        if let (Whom::Guest, Some(seat)) = (whom, &self.guest) {
-            seat.can_do(step)?;
-        }
-        let grace = if whom == Whom::Host { self.host.options.patience } else { Duration::ZERO };
-        let body = self.ask(whom, &step.name, STEP, &encode(step), step.limit + grace)?;
-        let reply = decode(&body).map_err(|words| super::record::failed(step, words))?;
-        self.take_over(reply, whom)
     }
 
     /// What is known after a step.
-    pub(crate) fn take_over(&mut self, mut reply: StepReply, whom: Whom) -> Result<StepReply, Halt> {
+    fn take_over(&mut self, mut reply: StepReply, whom: Whom) -> Result<StepReply, Halt> {
         self.mounted = match (reply.mounted, self.mounted) {
             (true, _) => Some(whom),
             (false, Some(other)) if other == whom => None,
@@ -284,45 +243,6 @@ impl<'a, 'm> Making<'a, 'm> {
             self.scratch = Some(self.host.undo.replace(entry, known)?);
         }
         Ok(reply)
-    }
-
-    /// Has an agent do a job, and watches over it.
-    pub(crate) fn ask(
-        &mut self,
-        whom: Whom,
-        step: &str,
-        kind: &str,
-        body: &[u8],
-        limit: Duration,
-    ) -> Result<Vec<u8>, Halt> {
-        let machine = self.host.machine;
-        let link = match whom {
-            Whom::Host => self.link.as_mut(),
-            Whom::Guest => self.guest.as_mut().and_then(GuestSeat::link),
-        };
-        let Some(link) = link else { return Err(Halt::Lab(ExecutorError::Agent("it is not running".into()))) };
-        let watch =
-            Watch { stop: &machine.stop, cancel: Some(self.host.cancel), limit: None, gauge: self.gauge.as_ref() };
-        let sink = self.job.sink;
-        let stop = machine.stop.flag();
-        let end = watch.over(|| link.ask(kind, body, limit, stop, &mut |progress| sink.event(&Event::Load(progress))));
-        if machine.stop.is_requested() {
-            return Err(Halt::Stopped(step.to_owned()));
-        }
-        match end {
-            JobEnd::Done(body) => Ok(body),
-            JobEnd::Failed(words) => Err(Halt::Outcome(Outcome::Failed(Reason::new(step, words)))),
-            JobEnd::GuestEnded(ending) => Err(Halt::Outcome(ending.outcome(step))),
-            JobEnd::Stopped => Err(Halt::Stopped(step.to_owned())),
-        }
-    }
-
-    /// Which agent makes a step.
-    fn whom(&self, step: &Step) -> Whom {
-        match self.guest.is_some() && is_for_guest(self.job.cell, step) {
-            true => Whom::Guest,
-            false => Whom::Host,
-        }
     }
 
     /// The device, and the agent of this machine, who looks at it in its turn.
@@ -362,7 +282,15 @@ impl<'a, 'm> Making<'a, 'm> {
                     self.provided = Some(provided);
                     self.scratch = self.host.undo.scratch_entry();
                 } else {
-                    self.set_up_guest()?;
+                    let options = self.agents.guest_options()?;
+                    if matches!(device, DeviceSpec::Loop { direct_io: true, .. }) {
+                        let words = "direct-io: a guest's image is always written through the host's page cache";
+                        self.record.warn(words.to_owned());
+                    }
+                    let (guest, provided) =
+                        set_up_guest(job.cell, options, self.host.work.path(), &mut self.host.undo)?;
+                    self.provided = Some(provided);
+                    self.agents.seat(guest);
                 }
                 let provided = self.provided.as_ref().expect("just provided");
                 Ground::Device { path: provided.path().to_owned(), purpose: provided.purpose().clone(), place }
@@ -372,42 +300,22 @@ impl<'a, 'm> Making<'a, 'm> {
             // What the host does takes the host's time.
             return Ok(());
         }
-        self.link = Some(self.start_agent()?);
+        self.agents.start_host()?;
         let opening = Opening {
             ground,
             filesystem: job.cell.filesystem.clone(),
-            mounts: self.guest.is_none() && self.tree.is_none(),
+            mounts: job.cell.kernel == KernelSpec::Host && self.tree.is_none(),
             // The journal has them.
             queue: Vec::new(),
             seed: job.seed,
             time_disk: false,
             measure_null: self.host.options.measure_null,
         };
-        let opened = self.open(Whom::Host, DEVICE, &opening)?;
+        let opened = self.agents.open(Whom::Host, DEVICE, &opening)?;
         if let (Some(entry), Some((path, id))) = (self.tree, opened.tree) {
             self.tree = Some(self.host.undo.replace(entry, Entry::Tree { path, id: Some(id) })?);
         }
         Ok(())
-    }
-
-    /// Tells an agent what its trial is about.
-    pub(crate) fn open(&mut self, whom: Whom, step: &str, opening: &Opening) -> Result<Opened, Halt> {
-        let body = self.ask(whom, step, OPEN, &encode(opening), self.host.options.patience * OPENING)?;
-        match decode(&body) {
-            Ok(Answer::Ready(opened)) => Ok(opened),
-            Ok(Answer::Not(outcome)) => Err(Halt::Outcome(outcome)),
-            Ok(Answer::Lab(words)) => Err(Halt::Lab(ExecutorError::Agent(words))),
-            Err(words) => Err(Halt::Outcome(Outcome::Failed(Reason::new(step, words)))),
-        }
-    }
-
-    fn start_agent(&self) -> Result<Link, Halt> {
-        if !self.host.machine.apart {
-            return Ok(Link::here(self.host.machine));
-        }
-        let started = ChildSpec::new(&self.host.options.agent).start();
-        let guest = started.map_err(|error| ExecutorError::Agent(format!("failed to start it: {error}")))?;
-        Ok(Link::Channel(Box::new(guest)))
     }
 
     /// Room is looked at ahead, against what the image may grow to, and during every step by the watch.
@@ -426,57 +334,25 @@ impl<'a, 'm> Making<'a, 'm> {
                 format_bytes(space.free_bytes)
             ));
         }
-        self.gauge = Some(Gauge::of(directory, Arc::clone(devices)));
+        self.agents.watch_space(Gauge::of(directory, Arc::clone(devices)));
         Ok(())
     }
 
-    /// What a finished trial wrote is made durable, or what kept it from that is told. Taking long is no failing of a
-    /// trial that is over.
-    fn finish(&mut self, last: &str) -> Result<(), Halt> {
-        self.gauge = None;
-        if let Some(whom) = self.mounted {
-            match self.ask(whom, last, FLUSH, &encode(&last), self.host.options.closing_limit) {
-                Ok(body) => {
-                    if let Ok(StepEnd::Outcome(outcome)) = decode(&body) {
-                        return Err(Halt::Outcome(outcome));
-                    }
-                }
-                Err(Halt::Outcome(Outcome::Hung(_))) => {
-                    self.given_up = true;
-                    let limit = format_duration(self.host.options.closing_limit);
-                    self.record.warn(format!("what it wrote was not durable {limit} after its end; it was given up"));
-                }
-                Err(halt) => return Err(halt),
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets the agents go, and adds what is only known then. Whatever they still have, the kernel takes back.
+    /// Lets the agents go, and adds what is only known then.
     fn end_agents(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
-        self.gauge = None;
-        let ended = self.end_guest(ended);
+        let ended = self.agents.end_guest(ended, &mut self.record);
         let machine = self.host.machine;
-        let Some(mut link) = self.link.take() else { return ended };
-        let hung = self.given_up || matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_))));
-        let stopped = machine.stop.is_requested();
-        if let (true, Some(provided)) = (stopped && !self.an_error_would_panic(), &self.provided) {
+        let hung = matches!(&ended, Err(Halt::Outcome(Outcome::Hung(_))));
+        if let (true, Some(provided)) = (machine.stop.is_requested() && !self.an_error_would_panic(), &self.provided) {
             provided.give_up(machine);
         }
-        // One that has ended already answers at once.
-        let orderly = !stopped && {
-            let stop = AtomicBool::new(false);
-            matches!(link.ask(LEAVE, &[], self.host.options.closing_limit, &stop, &mut |_| ()), JobEnd::Done(_))
-        };
-        if orderly {
-            if let Some(tree) = self.tree.take() {
-                self.host.undo.forget(tree);
-            }
-            link.dismiss();
-        } else {
-            link.kill();
+        let gone = self.agents.end_host(hung);
+        if let Gone::Away { orderly: true } | Gone::Hanging { orderly: true } = gone
+            && let Some(tree) = self.tree.take()
+        {
+            self.host.undo.forget(tree);
         }
-        if !link.is_gone_within(if hung { Duration::ZERO } else { DYING }) {
+        if let Gone::Hanging { .. } = gone {
             self.abandon();
         }
         ended
@@ -503,19 +379,16 @@ impl<'a, 'm> Making<'a, 'm> {
         // The loop device goes by itself with its last user.
         self.provided = None;
     }
+}
 
-    /// Starts the guest when the first step needs it.
-    fn boot_once(&mut self) -> Result<(), Halt> {
-        if self.guest.as_ref().is_some_and(GuestSeat::is_up) {
-            return Ok(());
-        }
-        let machine = self.host.machine;
-        let watch = Watch { stop: &machine.stop, cancel: Some(self.host.cancel), limit: Some(BOOT_LIMIT), gauge: None };
-        let ended = watch.over(|| self.boot());
-        if machine.stop.is_requested() { Err(Halt::Stopped(BOOT.to_owned())) } else { ended }
-    }
-
-    pub(crate) fn is_stopped_by_limit(&self) -> bool {
-        matches!(self.host.machine.stop.reason(), Some(StopReason::Limit(_)))
+/// A step that nothing is known of yet.
+fn begun(step: &Step) -> StepResult {
+    StepResult {
+        step: step.name.clone(),
+        started_ns: 0,
+        duration_ns: 0,
+        commands: Vec::new(),
+        figures: Vec::new(),
+        load: None,
     }
 }

@@ -1,6 +1,9 @@
 //! An executor that carries nothing out: for tests of the schedule and of what records its trials.
 
-use super::{Executor, ExecutorError, Job, TrialEnd};
+use super::{
+    error::ExecutorError,
+    job::{Executor, Job, TrialEnd},
+};
 use fstone_model::{
     Outcome, StepResult, Trial,
     metric::catalog,

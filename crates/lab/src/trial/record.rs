@@ -1,8 +1,11 @@
 //! What a trial leaves on paper, and how it can come to a halt.
 
-use super::ExecutorError;
+use super::error::ExecutorError;
 use crate::{
-    place::{device::DeviceError, undo::JournalError},
+    place::{
+        device::{DeviceError, Space},
+        undo::JournalError,
+    },
     stop::StopReason,
 };
 use fstone_model::{
@@ -13,7 +16,7 @@ use fstone_model::{
     study::TRIAL_STEP,
     units::{format_bytes, format_duration},
 };
-use std::time::Duration;
+use std::{io, path::Path, time::Duration};
 
 /// The step that setting up the device counts as.
 pub(crate) const DEVICE: &str = "device";
@@ -56,6 +59,22 @@ pub(crate) fn failed(step: &Step, words: String) -> Halt {
 
 pub(crate) fn skipped(step: &str, words: String) -> Halt {
     Halt::Outcome(Outcome::Skipped(Reason::new(step, words)))
+}
+
+/// What could not be written to a mounted filesystem.
+pub(crate) fn not_durable(step: &str, place: &Path, error: &io::Error) -> Halt {
+    let words = format!("what was written is not durable: syncfs {}: {error}", place.display());
+    Halt::Outcome(Outcome::Failed(Reason::new(step, words)))
+}
+
+/// A directory whose filesystem is full is no place for a trial.
+pub(crate) fn refuse_full(directory: &Path, space: Space) -> Result<(), Halt> {
+    if !space.is_used_up() {
+        return Ok(());
+    }
+    let words = format!("{}: only {} free", directory.display(), format_bytes(space.free_bytes));
+    let reason = Reason::new(DEVICE, words).with_cure("name a work directory with more room");
+    Err(Halt::Outcome(Outcome::Failed(reason)))
 }
 
 /// The outcome of a step that was stopped; `None` when the user wanted that, for then there is none.

@@ -1,9 +1,9 @@
 //! The agent's side of a trial: the place, the device, and the steps that are made with them, wherever the agent is.
 
 use super::{
-    measure::measured,
-    record::{Halt, StepReport, failed, outcome_of_stop, skipped},
-    steps::Warmth,
+    error::ExecutorError,
+    record::{Halt, StepReport, failed, not_durable, outcome_of_stop, refuse_full, skipped},
+    warm::Warmth,
     watch::{Gauge, Watch},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
         undo::remove_tree,
     },
 };
-use fstone_model::{Outcome, Step, metric::Figure, outcome::Reason, result::Effective, study::FilesystemSpec};
+use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
 use fstone_sandbox::agent::{blocked_tasks, is_guest};
 use std::{
     fs, io,
@@ -85,7 +85,7 @@ impl Session {
                 let machine = &session.machine;
                 let (devices, runner) = (&*machine.devices, &*machine.runner);
                 let device = ScratchDevice::claim(&path, purpose, filesystem.minimum_bytes(), devices, runner)
-                    .map_err(|refusal| Halt::Lab(super::ExecutorError::Device(refusal.into())))?;
+                    .map_err(|refusal| Halt::Lab(ExecutorError::Device(refusal.into())))?;
                 for (name, value) in &opening.queue {
                     if let Err(error) = machine.devices.set_queue_setting(device.number(), name, value) {
                         let words = format!("queue setting {name} = {value:?}: {error}");
@@ -112,7 +112,7 @@ impl Session {
             return Err(work(&parent, custody::open(&part)));
         }
         let space = self.machine.devices.space(&parent).map_err(|cause| work(&parent, cause))?;
-        super::refuse_full(&parent, space)?;
+        refuse_full(&parent, space)?;
         let path = parent.join(name);
         // Never one that is there.
         fs::create_dir(&path).map_err(|cause| work(&path, cause))?;
@@ -175,10 +175,7 @@ impl Session {
         if !self.mounted {
             return Ok(());
         }
-        self.machine.mounter.flush(&self.place).map_err(|error| {
-            let words = format!("what was written is not durable: syncfs {}: {error}", self.place.display());
-            Halt::Outcome(Outcome::Failed(Reason::new(step, words)))
-        })
+        self.machine.mounter.flush(&self.place).map_err(|error| not_durable(step, &self.place, &error))
     }
 
     /// Gives the place back: unmounts, or removes what the load made.
@@ -191,11 +188,6 @@ impl Session {
             Some(id) => remove_tree(&self.place, id),
             None => Ok(()),
         }
-    }
-
-    pub(crate) fn metered<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Vec<Figure>) {
-        let device = self.device.as_ref().map(|device| device.path().to_owned());
-        measured(device.as_deref(), || work(self))
     }
 
     pub(crate) fn warn(&mut self, words: String) {
@@ -234,27 +226,8 @@ impl Session {
             Err(error @ RunError::System { .. }) => Err(failed(step, error.to_string())),
         }
     }
-
-    /// The device, its adapter, and the assurance that it may be written now.
-    pub(crate) fn scratch(&self, step: &Step) -> Result<(&'static dyn Filesystem, &ScratchDevice), Halt> {
-        let (Some(filesystem), Some(device)) = (self.filesystem, &self.device) else {
-            return Err(failed(step, "there is no device".into()));
-        };
-        device
-            .recheck(&*self.machine.devices)
-            .map_err(|refusal| Halt::Lab(super::ExecutorError::Device(refusal.into())))?;
-        Ok((filesystem, device))
-    }
-
-    /// For steps that work in the mounted filesystem.
-    pub(crate) fn place(&self, step: &Step) -> Result<&Path, Halt> {
-        if self.filesystem.is_some() && !self.mounted {
-            return Err(failed(step, "nothing is mounted; put a mount step before".into()));
-        }
-        Ok(&self.place)
-    }
 }
 
 fn work(path: &Path, cause: io::Error) -> Halt {
-    Halt::Lab(super::ExecutorError::Work { path: path.to_owned(), cause })
+    Halt::Lab(ExecutorError::Work { path: path.to_owned(), cause })
 }

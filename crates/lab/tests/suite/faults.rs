@@ -2,7 +2,7 @@
 
 use crate::support::{Memory, cell, command, options, plan, scratch_directory, step};
 use fstone_lab::{
-    command::FakeRunner,
+    command::{FakeRunner, typed},
     events::Silent,
     faults::Faults,
     machine::Machine,
@@ -11,13 +11,16 @@ use fstone_lab::{
         mount::{FakeMounter, Mounter},
         undo::clean,
     },
-    run::carry_out::{LabError, RunEnd, carry_out_on},
+    run::{
+        carry_out::{LabError, RunEnd, carry_out_on},
+        describe::describe,
+    },
     stop::Stop,
     trial::FakeLoader,
 };
 use fstone_model::{
     Outcome, Plan,
-    study::{DeviceSpec, FsckMode, StepAction},
+    study::{DeviceSpec, FsckMode, StepAction, TRIAL_STEP},
 };
 use std::{
     path::Path,
@@ -173,9 +176,44 @@ fn exact_commands_of_a_trial() {
             "mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 -I 256 /dev/loop0".to_owned(),
             "dumpe2fs -h /dev/loop0".to_owned(),
             format!("touch {}/a", mount.display()),
+            // Caches were dropped by the remount.
+            "ldd /usr/sbin/e2fsck".to_owned(),
             "e2fsck -fn /dev/loop0".to_owned(),
         ]
     );
+}
+
+#[test]
+fn a_dry_run_tells_what_a_trial_records() {
+    let work = scratch_directory();
+    let fakes = fakes(&Arc::new(Faults::none()));
+    let steps = vec![
+        command("touch", &["touch", "{mount}/a b"]),
+        step("copy", StepAction::CopyIn { source: "/etc/host name".into(), target: "host".into() }),
+        step("sync", StepAction::Sync),
+        step("remount", StepAction::Remount),
+        step("drop", StepAction::DropCaches),
+        step("trim", StepAction::Trim),
+        step("unmount", StepAction::Unmount),
+        step("mount again", StepAction::Mount),
+        step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly }),
+    ];
+    let plan = plan(vec![cell("ext4", "-I 256", "data=writeback", steps)], 1);
+    let options = options(work.path());
+    let described = describe(&plan, &options.work_directory);
+    let mut memory = Memory::default();
+    let end = carry_out_on(&fakes.machine, &plan, &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
+    assert!(matches!(end, Ok(RunEnd::Completed)), "{end:?}");
+    let made: Vec<(String, String)> = memory.trials[0]
+        .steps
+        .iter()
+        .filter(|step| step.step != TRIAL_STEP)
+        .map(|step| {
+            let typed: Vec<String> = step.commands.iter().map(|command| typed(&command.argv)).collect();
+            (step.step.clone(), typed.join("; ").replace("/dev/loop0", "/dev/loopN"))
+        })
+        .collect();
+    assert_eq!(made, described.cells[0].steps);
 }
 
 #[test]

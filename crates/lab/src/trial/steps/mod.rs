@@ -1,38 +1,199 @@
-//! The steps of a trial: which function does which.
+//! The steps of a trial: [`calls`] has what each one does, and here it is done and timed.
 
-mod filesystem;
-mod warm;
-mod work;
+mod calls;
+mod judge;
+mod load;
 
-pub(super) use warm::Warmth;
+use calls::Call;
+pub(crate) use calls::{Scene, calls};
 
 use super::{
-    record::{Halt, StepReport, failed},
+    error::ExecutorError,
+    measure::{of_command, of_interval},
+    record::{Halt, StepReport, failed, nanoseconds, not_durable},
     session::{OnProgress, Session},
 };
-use fstone_model::{Step, study::StepAction};
+use crate::{
+    command::CommandOutput,
+    fragmentation::Fragmentation,
+    meters::Meters,
+    place::{
+        device::{DeviceLock, ScratchDevice, filesystem_uuid},
+        mount::{MountEntry, MountError, MountRequest},
+    },
+};
+use fstone_model::{Outcome, Step, outcome::Reason, result::CommandRecord, study::StepAction};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+/// How long reading a superblock may take.
+const READ_BACK_LIMIT: Duration = Duration::from_secs(60);
+
+/// What a call gave.
+enum Made {
+    /// It is done.
+    Done,
+    /// A command ended, with whatever status.
+    Ended(CommandOutput),
+    /// Extents were counted.
+    Counted(Fragmentation),
+    /// It cannot be done here, which is a warning.
+    Not(String),
+}
 
 impl Session {
+    /// Makes a step. Its figures are of the timed calls alone: the interval pauses while programs and the device are looked after.
     pub(super) fn step(&mut self, step: &Step, progress: OnProgress<'_>, report: &mut StepReport) -> Result<(), Halt> {
-        match &step.action {
-            StepAction::Mkfs => self.mkfs(step, report),
-            StepAction::Mount => self.mount(step, report),
-            StepAction::Unmount => self.unmount(step, report),
-            StepAction::Remount => self.remount(step, report),
-            StepAction::Load(workload) => self.load(step, workload, progress, report),
-            StepAction::Command { argv, shell, success } => self.command(step, argv, *shell, success, report),
-            StepAction::Sync => {
-                let place = self.place(step)?.to_owned();
-                let (done, figures) = self.metered(|session| session.machine.mounter.sync(&place));
-                report.figures = figures;
-                done.map_err(|error| failed(step, format!("sync {}: {error}", place.display())))
-            }
-            StepAction::DropCaches => self.drop_caches(step, report),
-            StepAction::Trim => self.trim(step, report),
-            StepAction::Fsck { mode } => self.fsck(step, *mode, report),
-            StepAction::Fragmentation => self.fragmentation(step, report),
-            StepAction::CopyIn { source, target } => self.copy_in(step, source, target, report),
+        let calls = calls(&self.scene(), step).map_err(Halt::Outcome)?;
+        for call in &calls.before {
+            let _held = self.prepare(call)?;
+            self.make(step, call, report)?;
         }
+        if let Some(words) = calls.nothing {
+            self.warn(format!("{}: {words}", step.name));
+            return Ok(());
+        }
+        if let [Call::Load(workload)] = calls.timed[..] {
+            // Its interval is the engine's to begin and end.
+            return self.load(step, workload, progress, report);
+        }
+        let mut meters = Meters::new(self.device.as_ref().map(ScratchDevice::path));
+        let mut made = Made::Done;
+        for call in &calls.timed {
+            if call.needs_preparing() {
+                meters.pause();
+            }
+            let _held = self.prepare(call)?;
+            meters.resume();
+            made = self.make(step, call, report)?;
+        }
+        let figures = of_interval(&meters.end());
+        match made {
+            Made::Done => report.figures = figures,
+            Made::Ended(output) => {
+                report.figures = of_command(figures, &output);
+                self.judge(step, &output, report)?;
+            }
+            Made::Counted(counted) => {
+                report.figures = figures;
+                self.count(step, &counted, report)?;
+            }
+            Made::Not(words) => self.warn(format!("{}: {words}", step.name)),
+        }
+        Ok(())
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene {
+            filesystem: self.filesystem,
+            spec: &self.spec,
+            device: self.device.as_ref().and_then(|device| device.path().to_str()).unwrap_or_default(),
+            named: self.device.as_ref().is_some_and(ScratchDevice::is_named),
+            place: &self.place,
+            mounted: self.mounted,
+        }
+    }
+
+    /// Brings programs back into memory that were dropped from it with the caches. Then the assurance that the device may
+    /// be written now, and stays so where the call itself does not see to that.
+    fn prepare(&mut self, call: &Call<'_>) -> Result<Option<DeviceLock>, Halt> {
+        if let Call::Tool { command, .. } | Call::Run(command) = call {
+            self.warmth.restore(command, &*self.machine.runner);
+        }
+        let Some(device) = self.device.as_ref().filter(|_| call.opens_device()) else { return Ok(None) };
+        let devices = &*self.machine.devices;
+        let unsafe_now = |refusal: crate::place::device::Refusal| Halt::Lab(ExecutorError::Device(refusal.into()));
+        device.recheck(devices).map_err(unsafe_now)?;
+        match call {
+            Call::Tool { hold: true, .. } => devices.hold(device.path(), device.number()).map(Some).map_err(unsafe_now),
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes a call and keeps a record of it.
+    fn make(&mut self, step: &Step, call: &Call<'_>, report: &mut StepReport) -> Result<Made, Halt> {
+        if let Call::Tool { command, .. } | Call::Run(command) = call {
+            return self.run(step, command, report).map(Made::Ended);
+        }
+        let started = Instant::now();
+        let made = self.call_kernel(step, call);
+        let duration_ns = nanoseconds(started.elapsed());
+        let output_tail = match &made {
+            Ok(Made::Not(words)) => words.clone(),
+            Err(Halt::Outcome(outcome)) => outcome.reason().map(|reason| reason.words.clone()).unwrap_or_default(),
+            _ => String::new(),
+        };
+        let record = |argv| CommandRecord { argv, status: None, duration_ns, output_tail };
+        report.commands.extend(call.argv().map(record));
+        if let Ok(Made::Done) = made {
+            self.mounted = call.leaves_mounted().unwrap_or(self.mounted);
+            if *call == Call::DropCaches {
+                self.warmth.lost();
+            }
+        }
+        made
+    }
+
+    fn call_kernel(&self, step: &Step, call: &Call<'_>) -> Result<Made, Halt> {
+        let mounter = &*self.machine.mounter;
+        let failed = |words: String| failed(step, words);
+        let done = match call {
+            Call::Discard { device } => return self.discard(step, device),
+            Call::Mount(request) => mounter.mount(request).map_err(|error| self.not_mounted(step, request, &error)),
+            Call::Flush(place) => mounter.flush(place).map_err(|error| not_durable(&step.name, place, &error)),
+            Call::Unmount(place) => mounter.unmount(place).map_err(|error| failed(error.to_string())),
+            Call::DropCaches => match mounter.drop_caches() {
+                Err(error) if !self.machine.privileged => {
+                    return Ok(Made::Not(format!("caches were not dropped, which needs root: {error}")));
+                }
+                done => done.map_err(|error| failed(format!("drop-caches: {error}"))),
+            },
+            Call::Sync(place) => {
+                mounter.sync(place).map_err(|error| failed(format!("sync {}: {error}", place.display())))
+            }
+            Call::Trim(place) => mounter.trim(place).map_err(|error| match error.raw_os_error() {
+                Some(libc::EOPNOTSUPP | libc::ENOTTY) => {
+                    let words = format!("this filesystem on this device cannot be trimmed: {error}");
+                    Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words)))
+                }
+                _ => failed(format!("FITRIM {}: {error}", place.display())),
+            }),
+            Call::MakeDirectory(path) => {
+                fs::create_dir_all(path).map_err(|error| failed(format!("mkdir {}: {error}", path.display())))
+            }
+            Call::CountExtents(place) => {
+                let counted = crate::fragmentation::count(place, &self.machine.stop);
+                return counted.map(Made::Counted).map_err(|error| failed(error.to_string()));
+            }
+            Call::Tool { .. } | Call::Run(_) | Call::Load(_) => Ok(()),
+        };
+        done.map(|()| Made::Done)
+    }
+
+    fn discard(&self, step: &Step, device: &str) -> Result<Made, Halt> {
+        let Some(scratch) = &self.device else { return Err(failed(step, "there is no device".into())) };
+        match self.machine.devices.discard(scratch.path(), scratch.number()) {
+            Ok(true) => Ok(Made::Done),
+            Ok(false) => Ok(Made::Not("the device cannot discard".to_owned())),
+            Err(error) => Err(failed(step, format!("discarding {device}: {error}"))),
+        }
+    }
+
+    fn not_mounted(&self, step: &Step, request: &MountRequest, error: &MountError) -> Halt {
+        let reason = Reason::new(&step.name, error.to_string());
+        let chosen = !(self.spec.mount.is_empty() && self.spec.mkfs.is_empty());
+        Halt::Outcome(match error {
+            MountError::UnknownFilesystem { .. } => Outcome::Skipped(reason),
+            // Without an option of the study there is none to refuse: something is wrong with the machine.
+            MountError::Refused { .. } if chosen => Outcome::Refused(reason),
+            MountError::Refused { .. } => Outcome::Failed(reason),
+            MountError::Failed { .. } => {
+                let words = format!("{} on {}: {}", request.source.display(), request.target.display(), reason.words);
+                Outcome::Failed(Reason { words, ..reason })
+            }
+        })
     }
 
     /// What is read back after a step, outside its time.
@@ -44,5 +205,30 @@ impl Session {
             }
             _ => {}
         }
+    }
+
+    fn read_superblock(&mut self) {
+        let (Some(filesystem), Some(device)) = (self.filesystem, self.device.clone()) else { return };
+        let runner = &*self.machine.runner;
+        if device.is_named() {
+            // So that after a kill it can be told from a filesystem that somebody else made there later.
+            self.uuid = filesystem_uuid(device.path(), runner);
+        }
+        let Some(command) = filesystem.superblock(&device.argument()) else { return };
+        match runner.run(&command, READ_BACK_LIMIT) {
+            Ok(output) if output.status == 0 => {
+                self.effective.superblock = filesystem.parse_superblock(&output.stdout);
+            }
+            Ok(output) => self.warn(format!("the superblock could not be read back: {}", output.words())),
+            Err(error) => self.warn(format!("the superblock could not be read back: {error}")),
+        }
+    }
+
+    /// The place's mount options, as the kernel shows them.
+    pub(in crate::trial) fn options_in_force(&self) -> Option<String> {
+        let mounts = self.machine.mounter.mounts().ok()?;
+        let below = mounts.iter().filter(|mount| self.place.starts_with(&mount.target));
+        // Of mounts on the same directory the last one made covers the others.
+        below.max_by_key(|mount| (mount.target.components().count(), mount.id)).map(MountEntry::options)
     }
 }

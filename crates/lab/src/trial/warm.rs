@@ -1,4 +1,5 @@
-//! Dropping caches is about data, not about programs: those that a step runs are read back into memory before its time begins.
+//! Dropping caches is about data, not about programs: those that a step runs are read back into memory before its time
+//! begins.
 //!
 //! `drop_caches` evicts every clean page of the machine, so the next `git status` would be timed with the reading of git and its
 //! libraries from a disk that is not the one under test.

@@ -1,0 +1,42 @@
+//! A trial to carry out, who does that, and how it ends.
+
+use super::error::ExecutorError;
+use crate::{events::ProgressSink, place::undo::UndoError};
+use fstone_model::{Cell, Trial, result::TrialId};
+
+/// A trial to carry out.
+pub struct Job<'a> {
+    /// Its cell.
+    pub cell: &'a Cell,
+    /// Which trial.
+    pub id: TrialId,
+    /// Its place in the order in which trials really run.
+    pub position: u32,
+    /// The seed of its random streams.
+    pub seed: u64,
+    /// Whether some row of the plan has a load with O_DIRECT: its loop devices then bypass the host's page cache, if they
+    /// can. All rows get the same kind of device, since they are compared with each other.
+    pub direct: bool,
+    /// Is told what happens.
+    pub sink: &'a dyn ProgressSink,
+}
+
+/// How carrying out a trial ended.
+#[derive(Debug)]
+pub enum TrialEnd {
+    /// It has a result.
+    Finished(Box<Trial>),
+    /// It was given up because the run is to end; it has none.
+    Cancelled,
+    /// It has a result, but something it made could not be undone, so no other trial can follow.
+    Stuck(Box<Trial>, Vec<UndoError>),
+}
+
+/// Carries out trials.
+pub trait Executor {
+    /// Carries out one trial, from the device to its release.
+    ///
+    /// # Errors
+    /// When the lab failed; then the run cannot go on.
+    fn run(&mut self, job: &Job<'_>) -> Result<TrialEnd, ExecutorError>;
+}

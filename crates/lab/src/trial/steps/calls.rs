@@ -1,0 +1,295 @@
+//! What a step does, as calls that can be looked at before any of them is made.
+//!
+//! A session makes them one by one; `--dry-run` prints them. Both get them from [`calls`], so they cannot differ.
+
+use crate::{
+    command::{CommandLine, typed},
+    filesystem::{self, Filesystem},
+    place::mount::MountRequest,
+};
+use fstone_model::{
+    Outcome, Step, Workload,
+    outcome::Reason,
+    study::{FilesystemSpec, StepAction},
+    units::format_duration,
+};
+use std::path::{Component, Path, PathBuf};
+
+/// One thing that a step does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Call<'s> {
+    /// Gives all blocks of the device back, where it can do that.
+    Discard { device: String },
+    /// Runs a tool of the filesystem on the device. `hold` when the tool does not open the device exclusively itself.
+    Tool { command: CommandLine, hold: bool },
+    /// Mounts the device.
+    Mount(MountRequest),
+    /// Makes everything written to the mounted filesystem durable.
+    Flush(PathBuf),
+    /// Unmounts it.
+    Unmount(PathBuf),
+    /// Makes everything written anywhere durable and drops the kernel's caches.
+    DropCaches,
+    /// Makes everything written anywhere durable, and tells what could not be written to this filesystem.
+    Sync(PathBuf),
+    /// Discards the filesystem's free space.
+    Trim(PathBuf),
+    /// Makes a directory with its parents.
+    MakeDirectory(PathBuf),
+    /// Runs a command.
+    Run(CommandLine),
+    /// Runs a load.
+    Load(&'s Workload),
+    /// Counts the extents of every file.
+    CountExtents(PathBuf),
+}
+
+impl Call<'_> {
+    /// The command that a person would type for it; none for what only fstone does.
+    pub(crate) fn argv(&self) -> Option<Vec<String>> {
+        let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
+        let at = |place: &Path| place.display().to_string();
+        match self {
+            Self::Discard { device } => words(&["blkdiscard", device]),
+            Self::Tool { command, .. } | Self::Run(command) => Some(command.argv()),
+            Self::Mount(request) => Some(request.argv()),
+            Self::Flush(place) => words(&["sync", "-f", &at(place)]),
+            Self::Unmount(place) => words(&["umount", &at(place)]),
+            Self::DropCaches => words(&["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"]),
+            Self::Sync(place) => words(&["sh", "-c", &format!("sync; sync -f {}", typed(&[at(place)]))]),
+            Self::Trim(place) => words(&["fstrim", &at(place)]),
+            Self::MakeDirectory(path) => words(&["mkdir", "-p", &at(path)]),
+            Self::Load(_) | Self::CountExtents(_) => None,
+        }
+    }
+
+    /// As one line for people.
+    fn typed(&self) -> String {
+        match self {
+            Self::Load(workload) => {
+                let time = workload.time_limit().map(|time| format!(", {}", format_duration(time))).unwrap_or_default();
+                let threads = workload.threads();
+                let plural = if threads == 1 { "" } else { "s" };
+                format!("load {}: {threads} thread{plural}{time}", workload.name)
+            }
+            Self::CountExtents(_) => "count the extents of every file (FIEMAP)".to_owned(),
+            _ => typed(&self.argv().unwrap_or_default()),
+        }
+    }
+
+    /// Whether the filesystem is mounted when it is done; `None` when that stays as it is.
+    pub(crate) const fn leaves_mounted(&self) -> Option<bool> {
+        match self {
+            Self::Mount(_) => Some(true),
+            Self::Unmount(_) => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether something has to be looked after right before it, which is not its time.
+    pub(crate) const fn needs_preparing(&self) -> bool {
+        self.opens_device() || matches!(self, Self::Run(_))
+    }
+
+    /// Whether it opens the device itself, which is looked at again before.
+    pub(crate) const fn opens_device(&self) -> bool {
+        matches!(self, Self::Discard { .. } | Self::Tool { .. } | Self::Mount(_))
+    }
+}
+
+/// The calls of one step, in order.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Calls<'s> {
+    /// What has to be done before and is not the step's time.
+    pub(crate) before: Vec<Call<'s>>,
+    /// What the step's time is of.
+    pub(crate) timed: Vec<Call<'s>>,
+    /// Why there is nothing to do, when that is so.
+    pub(crate) nothing: Option<String>,
+}
+
+impl Calls<'_> {
+    /// All of them in one line for people.
+    pub(crate) fn typed(&self) -> String {
+        let all = self.before.iter().chain(&self.timed).map(Call::typed);
+        all.chain(self.nothing.clone()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether the filesystem is mounted after them.
+    pub(crate) fn leave_mounted(&self, mounted: bool) -> bool {
+        self.before.iter().chain(&self.timed).filter_map(Call::leaves_mounted).next_back().unwrap_or(mounted)
+    }
+}
+
+/// With what a step works.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    /// None on a directory, which is not fstone's to make, mount or check.
+    pub(crate) filesystem: Option<&'static dyn Filesystem>,
+    pub(crate) spec: &'a FilesystemSpec,
+    /// The device, as tools are given it; empty where there is none.
+    pub(crate) device: &'a str,
+    /// Whether a person named the device.
+    pub(crate) named: bool,
+    /// The mount point, or the directory that stands for it.
+    pub(crate) place: &'a Path,
+    pub(crate) mounted: bool,
+}
+
+/// What a step does here, or why it cannot be made.
+pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, Outcome> {
+    let failed = |words: String| Outcome::Failed(Reason::new(&step.name, words));
+    let filesystem = || scene.filesystem.ok_or_else(|| failed("there is no device".to_owned()));
+    let timed = |timed: Vec<Call<'s>>| Calls { timed, ..Calls::default() };
+    let place = || match scene.filesystem.is_some() && !scene.mounted {
+        true => Err(failed("nothing is mounted; put a mount step before".to_owned())),
+        false => Ok(scene.place.to_owned()),
+    };
+    Ok(match &step.action {
+        StepAction::Mkfs => mkfs(scene, step, filesystem()?)?,
+        StepAction::Mount if scene.mounted => return Err(failed("it is mounted already".to_owned())),
+        StepAction::Mount => timed(vec![Call::Mount(mount_request(scene, filesystem()?))]),
+        StepAction::Unmount | StepAction::Remount if !scene.mounted => {
+            return Err(failed("it is not mounted".to_owned()));
+        }
+        StepAction::Unmount => timed(unmount(scene)),
+        StepAction::Remount => {
+            let mount = Call::Mount(mount_request(scene, filesystem()?));
+            timed(unmount(scene).into_iter().chain([Call::DropCaches, mount]).collect())
+        }
+        StepAction::Load(workload) => {
+            place()?;
+            timed(vec![Call::Load(workload)])
+        }
+        StepAction::Command { argv, shell, .. } => timed(vec![Call::Run(
+            command(argv, *shell, scene.device, &place()?).ok_or_else(|| failed("the command is empty".to_owned()))?,
+        )]),
+        StepAction::Sync => timed(vec![Call::Sync(place()?)]),
+        StepAction::DropCaches => {
+            let flush = scene.mounted.then(|| Call::Flush(scene.place.to_owned()));
+            timed(flush.into_iter().chain([Call::DropCaches]).collect())
+        }
+        StepAction::Trim => timed(vec![Call::Trim(place()?)]),
+        StepAction::Fsck { mode } => {
+            let filesystem = filesystem()?;
+            let before = if scene.mounted { unmount(scene) } else { Vec::new() };
+            match filesystem.fsck(*mode, scene.device) {
+                Some(command) => Calls { before, timed: vec![Call::Tool { command, hold: false }], nothing: None },
+                None => {
+                    let nothing = Some(format!("{} has no check", filesystem.kind()));
+                    Calls { before, timed: Vec::new(), nothing }
+                }
+            }
+        }
+        StepAction::Fragmentation => timed(vec![Call::CountExtents(place()?)]),
+        StepAction::CopyIn { source, target } => copy_in(step, source, target, &place()?)?,
+    })
+}
+
+fn mkfs<'s>(scene: &Scene<'_>, step: &Step, filesystem: &dyn Filesystem) -> Result<Calls<'s>, Outcome> {
+    if scene.mounted {
+        let words = "it is mounted; put an unmount step before";
+        return Err(Outcome::Failed(Reason::new(&step.name, words)));
+    }
+    let Some(command) = filesystem::mkfs_of(filesystem, scene.spec, scene.device) else {
+        let words = format!("the mkfs of {} cannot put a tree into the filesystem it makes", filesystem.kind());
+        return Err(Outcome::Refused(Reason::new(&step.name, words)));
+    };
+    // A disk of the user's begins every trial with all its blocks given back: an SSD that the last filesystem has filled
+    // is slower.
+    let discard = scene.named.then(|| Call::Discard { device: scene.device.to_owned() });
+    // In an empty directory, so that no word of a study's options can be the name of a file.
+    let command = command.in_directory(scene.place);
+    let tool = Call::Tool { command, hold: !filesystem.mkfs_is_exclusive() };
+    Ok(Calls { before: discard.into_iter().collect(), timed: vec![tool], nothing: None })
+}
+
+fn mount_request(scene: &Scene<'_>, filesystem: &dyn Filesystem) -> MountRequest {
+    MountRequest {
+        source: scene.device.into(),
+        kernel_name: filesystem.kernel_name().to_owned(),
+        options: scene.spec.mount.clone(),
+        target: scene.place.to_owned(),
+    }
+}
+
+/// An unmount throws away without a word what it cannot write, so that is written before and its errors are told. Any
+/// unmount writes what is in memory, so it is part of its time.
+fn unmount<'s>(scene: &Scene<'_>) -> Vec<Call<'s>> {
+    vec![Call::Flush(scene.place.to_owned()), Call::Unmount(scene.place.to_owned())]
+}
+
+fn command(argv: &[String], shell: bool, device: &str, place: &Path) -> Option<CommandLine> {
+    let place_word = place.display().to_string();
+    let argv: Vec<String> =
+        argv.iter().map(|word| word.replace("{mount}", &place_word).replace("{device}", device)).collect();
+    let (program, args) = argv.split_first()?;
+    let command = match shell {
+        true => CommandLine::new("sh", ["-c", program.as_str()]),
+        false => CommandLine::new(program, args.iter().cloned()),
+    };
+    Some(command.in_directory(place))
+}
+
+fn copy_in<'s>(step: &Step, source: &str, target: &str, place: &Path) -> Result<Calls<'s>, Outcome> {
+    let relative = Path::new(target);
+    let inside = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !inside || relative.as_os_str().is_empty() {
+        let words = format!("{target:?} has to be a path inside the mounted filesystem");
+        return Err(Outcome::Refused(Reason::new(&step.name, words)));
+    }
+    let target = place.join(relative);
+    let parent = target.parent().filter(|parent| *parent != place).map(|parent| Call::MakeDirectory(parent.to_owned()));
+    let words = ["-R", "-P", "--preserve=timestamps", "--", source, &target.display().to_string()];
+    let command = CommandLine::new("cp", words).in_directory(place);
+    Ok(Calls { before: parent.into_iter().collect(), timed: vec![Call::Run(command)], nothing: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use fstone_model::study::FsckMode;
+
+    fn scene<'a>(spec: &'a FilesystemSpec, mounted: bool) -> Scene<'a> {
+        let filesystem = filesystem::find(&spec.kind);
+        Scene { filesystem, spec, device: "/dev/loop7", named: false, place: Path::new("/mnt"), mounted }
+    }
+
+    #[test]
+    fn what_is_before_is_not_timed() {
+        let spec = testing::cell(0, "ext4", "", &[]).filesystem;
+        let named = Scene { named: true, ..scene(&spec, false) };
+        let mkfs = testing::step("mkfs", StepAction::Mkfs);
+        let made = calls(&named, &mkfs).expect("it can be made");
+        assert_eq!(made.before, [Call::Discard { device: "/dev/loop7".to_owned() }]);
+        assert!(matches!(&made.timed[..], [Call::Tool { hold: false, .. }]), "{made:?}");
+
+        let fsck = testing::step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly });
+        let checked = calls(&scene(&spec, true), &fsck).expect("it can be made");
+        assert_eq!(checked.typed(), "sync -f /mnt; umount /mnt; e2fsck -fn /dev/loop7");
+        assert_eq!((checked.before.len(), checked.timed.len(), checked.leave_mounted(true)), (2, 1, false));
+
+        let copy = testing::step("copy", StepAction::CopyIn { source: "/a b".into(), target: "c/d".into() });
+        let copied = calls(&scene(&spec, true), &copy).expect("it can be made");
+        assert_eq!(copied.before, [Call::MakeDirectory("/mnt/c".into())]);
+        assert_eq!(copied.typed(), "mkdir -p /mnt/c; cp -R -P --preserve=timestamps -- '/a b' /mnt/c/d");
+    }
+
+    #[test]
+    fn what_cannot_be_made_says_why() {
+        let spec = testing::cell(0, "ext4", "", &[]).filesystem;
+        let words = |mounted, action| {
+            let step = testing::step("step", action);
+            let outcome = calls(&scene(&spec, mounted), &step).expect_err("it cannot be made");
+            outcome.reason().expect("it has one").words.clone()
+        };
+        assert_eq!(words(true, StepAction::Mkfs), "it is mounted; put an unmount step before");
+        assert_eq!(words(true, StepAction::Mount), "it is mounted already");
+        assert_eq!(words(false, StepAction::Unmount), "it is not mounted");
+        assert_eq!(words(false, StepAction::Remount), "it is not mounted");
+        assert_eq!(words(false, StepAction::Trim), "nothing is mounted; put a mount step before");
+        let outside = StepAction::CopyIn { source: "/a".into(), target: "../b".into() };
+        assert_eq!(words(true, outside), "\"../b\" has to be a path inside the mounted filesystem");
+    }
+}

@@ -1,0 +1,69 @@
+//! A load as a step.
+
+use crate::{
+    meters::Meters,
+    trial::{
+        load::{LoadFailure, LoadRequest, error_words, load_figures},
+        record::{Halt, StepReport, failed},
+        session::{OnProgress, Session},
+    },
+};
+use fstone_model::{Step, Workload, metric::catalog, workload::ErrorPolicy};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+impl Session {
+    pub(super) fn load(
+        &mut self,
+        step: &Step,
+        workload: &Workload,
+        progress: OnProgress<'_>,
+        report: &mut StepReport,
+    ) -> Result<(), Halt> {
+        let directory = self.place.clone();
+        let machine = self.machine.clone();
+        let device = self.device.as_ref().map(|device| device.path().to_owned());
+        let (running, readings) = (Mutex::new(None), Mutex::new(None));
+        let slot = |slot: &Mutex<Option<Meters>>, value| {
+            std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), value)
+        };
+        let started = Instant::now();
+        let result = machine.loader.load(&LoadRequest {
+            workload,
+            directory: &directory,
+            seed: self.seed,
+            measure_null: self.measure_null,
+            stop: machine.stop.flag(),
+            begin: &|| drop(slot(&running, Some(Meters::begin(device.as_deref())))),
+            end: &|| {
+                if let Some(meters) = slot(&running, None) {
+                    *readings.lock().unwrap_or_else(PoisonError::into_inner) = Some(meters.end());
+                }
+            },
+            progress,
+        });
+        report.figures.push(catalog::TIME.figure(started.elapsed().as_secs_f64()));
+        let loaded = match result {
+            Ok(loaded) => loaded,
+            Err(LoadFailure::Interrupted) => return Err(Halt::Stopped(step.name.clone())),
+            Err(LoadFailure::Failed(words)) => return Err(failed(step, words)),
+        };
+        let readings = readings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        report.figures.extend(load_figures(&loaded, readings.as_ref()));
+        for warning in &loaded.warnings {
+            self.warn(format!("{}: {warning}", step.name));
+        }
+        let errors: Vec<String> = loaded.errors.iter().map(error_words).collect();
+        report.load = Some(Box::new(loaded));
+        if errors.is_empty() {
+            return Ok(());
+        }
+        if workload.on_error == ErrorPolicy::Continue {
+            self.warn(format!("{}: operations failed: {}", step.name, errors.join("; ")));
+            return Ok(());
+        }
+        Err(failed(step, errors.join("; ")))
+    }
+}

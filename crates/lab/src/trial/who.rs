@@ -1,0 +1,76 @@
+//! Which agent makes which step.
+
+use crate::filesystem::{self, Filesystem};
+use fstone_model::{
+    Cell, Step,
+    study::{DeviceSpec, KernelSpec, StepAction},
+};
+
+/// Where a guest finds its disk.
+pub(crate) const GUEST_DEVICE: &str = "/dev/vda";
+/// Where a guest mounts its disk: in memory.
+pub(crate) const GUEST_PLACE: &str = "/run/fstone/work/mnt";
+
+/// Which of a trial's agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// The one on this machine's kernel.
+    Host,
+    /// The one in the guest.
+    Guest,
+}
+
+/// Why a step is left out of a cell's trials; `None` when it is not.
+pub(crate) fn left_out(cell: &Cell, step: &Step) -> Option<&'static str> {
+    let in_directory = matches!(cell.device, DeviceSpec::Directory { .. });
+    (in_directory && !step.action.works_in_a_directory())
+        .then_some("left out: a directory is not fstone's to make, mount or check")
+}
+
+/// Who makes a step, given who has the filesystem mounted: what one kernel has mounted, the other's tools must not check.
+pub(crate) fn parts(cell: &Cell, step: &Step, mounted: Option<Whom>) -> Vec<(Whom, Step)> {
+    let whom = whom(cell, step);
+    let other = mounted.filter(|other| *other != whom && matches!(step.action, StepAction::Fsck { .. }));
+    let unmount = other.map(|other| (other, Step { action: StepAction::Unmount, ..step.clone() }));
+    unmount.into_iter().chain([(whom, step.clone())]).collect()
+}
+
+/// In a cell with another kernel its guest makes all but what the host's tools do on the image. A guest in virtual time
+/// makes everything, because what the host does takes the host's time.
+pub(crate) fn whom(cell: &Cell, step: &Step) -> Whom {
+    let adapter = || filesystem::find(&cell.filesystem.kind);
+    match (&cell.kernel, &step.action) {
+        (KernelSpec::Host, _) => Whom::Host,
+        (KernelSpec::Exact(_), _) => Whom::Guest,
+        (_, StepAction::Mkfs | StepAction::Fsck { .. }) if !adapter().is_some_and(Filesystem::tools_need_a_guest) => {
+            Whom::Host
+        }
+        _ => Whom::Guest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use fstone_model::study::FsckMode;
+
+    #[test]
+    fn the_hosts_tools_check_what_nobody_has_mounted() {
+        let mut cell = testing::cell(0, "ext4", "", &[]);
+        let check = testing::step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly });
+        let who = |cell: &Cell, mounted| {
+            let parts = parts(cell, &check, mounted);
+            parts.into_iter().map(|(whom, step)| (whom, step.action == StepAction::Unmount)).collect::<Vec<_>>()
+        };
+        assert_eq!(who(&cell, Some(Whom::Host)), [(Whom::Host, false)]);
+        cell.kernel = KernelSpec::Uml("6.1".into());
+        assert_eq!(who(&cell, Some(Whom::Guest)), [(Whom::Guest, true), (Whom::Host, false)]);
+        assert_eq!(who(&cell, None), [(Whom::Host, false)]);
+        cell.filesystem.kind = "btrfs".into();
+        assert_eq!(who(&cell, Some(Whom::Guest)), [(Whom::Guest, false)]);
+        cell.filesystem.kind = "ext4".into();
+        cell.kernel = KernelSpec::Exact("6.1".into());
+        assert_eq!(who(&cell, Some(Whom::Guest)), [(Whom::Guest, false)]);
+    }
+}
