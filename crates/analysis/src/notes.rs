@@ -7,7 +7,7 @@ use crate::{
     table::{ColumnView, Row},
     text,
 };
-use fstone_model::{Trial, result::DROPS_FLUSHES};
+use fstone_model::Trial;
 use std::collections::HashMap;
 
 /// Why trials did not complete, in the words of whoever refused. One per distinct reason.
@@ -145,11 +145,7 @@ pub(super) fn footnotes(rows: &mut [Row<'_>]) -> Vec<Footnote> {
 }
 
 fn reason(trial: &Trial) -> Option<(&'static str, String, String, Option<String>)> {
-    let Some(reason) = trial.outcome.reason() else {
-        // It completed, and the table has to say beside its figures that they mean less than they seem to.
-        let dropped = trial.warnings.iter().any(|warning| warning == DROPS_FLUSHES);
-        return dropped.then(|| ("untrustworthy", String::new(), DROPS_FLUSHES.to_owned(), None));
-    };
+    let reason = trial.outcome.reason()?;
     let cure = reason.cure.as_deref().map(text::line);
     Some((trial.outcome.word(), text::line(&reason.step), text::block(&reason.words), cure))
 }
@@ -174,8 +170,7 @@ pub(super) fn warnings(
                 .filter(|(step, warning)| !trial.warnings.contains(&format!("{}: {warning}", step.step)))
                 .map(|(_, warning)| warning);
             let mut said = Vec::new();
-            let of_trial = trial.warnings.iter().filter(|warning| *warning != DROPS_FLUSHES);
-            for warning in of_trial.chain(of_loads) {
+            for warning in trial.warnings.iter().chain(of_loads) {
                 let at = *known.entry(without_numbers(warning)).or_insert_with(|| {
                     warnings.push(Warning { text: text::line(warning), rows: Vec::new(), trials: 0 });
                     warnings.len() - 1

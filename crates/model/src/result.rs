@@ -47,10 +47,6 @@ impl Trial {
     }
 }
 
-/// The warning of a trial whose disk did not make anything durable; reports mark its row.
-pub const DROPS_FLUSHES: &str = "the disk is user-mode Linux' own (ubd), which drops flushes: a figure with an fsync or \
-                                 sync in it is not to be trusted";
-
 /// The options in force, as opposed to those asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effective {

@@ -67,16 +67,15 @@ fn every_row_ends_with_a_flush_of_its_device() {
 }
 
 #[test]
-fn kernels_are_rows_of_one_table_and_ubd_is_marked_in_it() {
+fn kernels_are_rows_of_one_table() {
     if !has_uml() {
         return;
     }
     let bench = Bench::of_nobody();
     study(&bench, "\"ext4\" = { type = \"ext4\" }");
-    let kernels = ["--kernel", "uml:6.1", "--kernel", "uml:6.1+ubd", "--kernel", "uml:2.4"];
+    let kernels = ["--kernel", "uml:6.1", "--kernel", "uml:2.4"];
     let (code, out, err) = bench.run(&[&["run", "./tiny.toml"], &kernels[..]].concat());
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("uml:6.1+ubd [1]") && out.contains("[1] untrustworthy: the disk is user-mode"), "{out}");
     assert!(out.contains("skipped at boot: there is no kernel uml:2.4"), "{out}");
     assert!(out.contains("cure: fstone kernel add uml:2.4"), "{out}");
 }

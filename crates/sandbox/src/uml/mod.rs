@@ -1,8 +1,8 @@
 //! User-mode Linux: a real kernel as an ordinary process of an ordinary user, up in about a second.
 //!
 //! The guest's root is the host's, read-only through hostfs, so the agent is the running binary itself and every
-//! tool of the host is there. Disks come over vhost-user from [`crate::vhost`]; the built-in `ubd` is offered too,
-//! but it drops flushes: no fsync reaches the image, in any version from 5.10 to 6.12.
+//! tool of the host is there. Disks come over vhost-user from [`crate::vhost`]; the built-in `ubd` drops
+//! flushes (no fsync reaches the image, in any version from 5.10 to 6.12) and is there for tests.
 
 mod command;
 mod shim;
