@@ -155,7 +155,7 @@ pub(crate) struct RunArguments {
     /// Size of the loop image
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) device_size: Option<u64>,
-    /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device to format
+    /// `loop`, `memory` (a loop image in memory), `zram`, `directory`, `directory:PATH`, or the path of a block device to format
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
     /// Permit fstone to format this block device; needed beside --device PATH

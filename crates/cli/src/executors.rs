@@ -11,6 +11,7 @@ use crate::{
 use fstone_lab::{
     agent::{Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
     filesystem,
+    inventory::too_little_memory,
 };
 use fstone_model::{
     Cell, Dataset, Plan,
@@ -123,6 +124,28 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
     Chosen::Plan(Box::new(
         plan.under_kernels(|cell| vec![if is_asked_about(&cell) { uml.clone() } else { cell.kernel.clone() }]),
     ))
+}
+
+/// Moves images from memory to the work directory where memory cannot hold them, or where a guest's disk serves them. All or
+/// none: rows of different devices could not be compared.
+pub(crate) fn place_images(plan: &mut Plan) {
+    let largest = plan.cells.iter().filter_map(|cell| match cell.device {
+        DeviceSpec::Loop { in_memory: true, size_bytes, .. } => Some(size_bytes),
+        _ => None,
+    });
+    let Some(largest) = largest.max() else { return };
+    let why = if plan.cells.iter().any(|cell| cell.kernel != KernelSpec::Host) {
+        Some("a guest's disk is a file".to_owned())
+    } else {
+        too_little_memory(largest)
+    };
+    let Some(why) = why else { return };
+    terminal::tell(&format!("Images are made in the work directory, not in memory: {why}."));
+    for cell in &mut plan.cells {
+        if let DeviceSpec::Loop { in_memory, .. } = &mut cell.device {
+            *in_memory = false;
+        }
+    }
 }
 
 /// How guests are made.

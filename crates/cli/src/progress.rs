@@ -106,6 +106,16 @@ impl ProgressSink for RunProgress {
                     None => terminal::tell(&line),
                 }
             }
+            Event::WarmUpStarted { label, finished, total } => {
+                *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Current { label: format!("warm-up: {}", first_line(label)), ..Current::default() };
+                if let Some(bar) = &self.bar {
+                    bar.set(*finished, *total);
+                    self.show("");
+                } else {
+                    terminal::tell(&format!("warm-up, trial {} of {total}: {}", finished + 1, first_line(label)));
+                }
+            }
             Event::TrialStarted { label, finished, total, remaining, .. } => {
                 {
                     let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

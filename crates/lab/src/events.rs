@@ -36,6 +36,15 @@ pub enum Event<'a> {
         /// Its process and command line.
         who: &'a str,
     },
+    /// A trial begins that only warms up: it is not recorded, and no end of it is told.
+    WarmUpStarted {
+        /// Its cell's label.
+        label: &'a str,
+        /// Trials of the warm-up before it.
+        finished: u32,
+        /// Trials of the warm-up in all.
+        total: u32,
+    },
     /// A trial begins.
     TrialStarted {
         /// Which.

@@ -7,7 +7,7 @@ use fstone_model::{
 use std::time::Duration;
 
 pub(crate) fn loop_device(size_bytes: u64) -> DeviceSpec {
-    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None }
+    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false }
 }
 
 pub(crate) fn step(name: &str, action: StepAction) -> Step {
@@ -44,6 +44,7 @@ pub(crate) fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
         source: String::new(),
         attachments: Vec::new(),
         quick: false,
+        warm_up: 0,
         repeats,
         order: Order::Blocks,
         seed: 1,

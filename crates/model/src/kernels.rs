@@ -150,6 +150,7 @@ mod tests {
             source: String::new(),
             attachments: Vec::new(),
             quick: false,
+            warm_up: 0,
             repeats: Repeats { min: 1, max: 1, until: None },
             order: Order::Blocks,
             seed: 1,

@@ -24,6 +24,9 @@ pub struct Plan {
     pub attachments: Vec<(String, String)>,
     /// Whether `[quick]` was applied.
     pub quick: bool,
+    /// Blocks that are run first and not recorded, so that caches, clocks and memory are in the state in which they stay.
+    #[serde(default)]
+    pub warm_up: u32,
     /// How often each cell is tried.
     pub repeats: Repeats,
     /// In which order trials run.
@@ -137,7 +140,7 @@ pub struct FilesystemType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceSpec {
-    /// A sparse image file in the work directory behind a loop device.
+    /// A sparse image file behind a loop device.
     Loop {
         /// Its size.
         size_bytes: u64,
@@ -147,6 +150,9 @@ pub enum DeviceSpec {
         sector_bytes: u32,
         /// Where the image is, when not in the work directory.
         directory: Option<String>,
+        /// Whether the image is in memory instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        in_memory: bool,
     },
     /// A compressed-RAM disk.
     Zram {
@@ -432,8 +438,11 @@ impl DeviceSpec {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Loop { size_bytes, direct_io, sector_bytes, .. } => {
+            Self::Loop { size_bytes, direct_io, sector_bytes, in_memory, .. } => {
                 let mut text = format!("loop {}", units::format_bytes(*size_bytes));
+                if *in_memory {
+                    text.push_str(" in memory");
+                }
                 if *direct_io {
                     text.push_str(", direct I/O");
                 }

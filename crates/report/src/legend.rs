@@ -2,8 +2,10 @@
 
 use crate::{
     Analysis,
+    analysis::MAX_COMPARED_ROWS,
     text::{counted, line, listing},
 };
+use fstone_model::{Cell, study::DeviceSpec};
 use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT};
 
 /// The lines under the main table, in order; plain text.
@@ -14,8 +16,34 @@ pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
     }
     lines.extend(marks(analysis));
     lines.extend(ratios(analysis));
+    lines.extend(memory(analysis));
     lines.extend(executors(analysis));
     lines
+}
+
+/// A filesystem in memory is no slower than memory, whatever it does.
+pub(crate) fn memory(analysis: &Analysis<'_>) -> Option<String> {
+    let cells = &analysis.dataset.run.plan.cells;
+    let in_memory =
+        |cell: &&Cell| matches!(cell.device, DeviceSpec::Loop { in_memory: true, .. } | DeviceSpec::Zram { .. });
+    let device = &cells.iter().find(in_memory)?.device;
+    Some(format!(
+        "Filesystems are in memory ({}): figures compare with each other, not with a disk's.",
+        device.describe()
+    ))
+}
+
+/// When intervals may be read as a test: rows of different panels are not compared, and neither are too many.
+pub(crate) fn overlap(analysis: &Analysis<'_>) -> Option<&'static str> {
+    if analysis.structure.panels.iter().any(|panel| panel.rows.len() > MAX_COMPARED_ROWS) {
+        return None;
+    }
+    let several = analysis.structure.panels.len() > 1;
+    Some(if several {
+        "where two of one block of rows do not overlap, the rows differ"
+    } else {
+        "where two do not overlap, the rows differ"
+    })
 }
 
 /// What may not be compared with what: a system call costs forty times as much in one executor as in another.
@@ -48,12 +76,21 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
         Some(count) => format!("Mean of {}", counted(count, "trial")),
         None => "Mean of n trials".to_owned(),
     };
+    let after = match analysis.dataset.run.plan.warm_up {
+        0 => String::new(),
+        blocks => format!(
+            ", after {} that {} not counted,",
+            counted(blocks as usize, "warm-up block"),
+            if blocks == 1 { "is" } else { "are" }
+        ),
+    };
     Some(match (analysis.common_count(), intervals) {
         (Some(1), _) => "Single trials: nothing is known of how much they vary.".to_owned(),
         (_, true) => format!(
-            "{count} ± the longer arm of its {CONFIDENCE_TEXT} interval; where two do not overlap, the rows differ."
+            "{count}{after} ± the longer arm of its {CONFIDENCE_TEXT} interval{}.",
+            overlap(analysis).map(|words| format!("; {words}")).unwrap_or_default()
         ),
-        (_, false) => format!("{count}."),
+        (_, false) => format!("{count}{after}."),
     })
 }
 

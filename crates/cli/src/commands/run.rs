@@ -138,7 +138,10 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         return on_directory(context, &plan, path.as_deref());
     }
     match executors::choose(context, arguments, &plan)? {
-        Chosen::Plan(plan) => Ok(*plan),
+        Chosen::Plan(mut plan) => {
+            executors::place_images(&mut plan);
+            Ok(*plan)
+        }
         Chosen::Directory => on_directory(context, &plan, None),
     }
 }

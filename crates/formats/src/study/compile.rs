@@ -131,6 +131,7 @@ fn plan(
         source: report.source().text().to_owned(),
         attachments: Vec::new(),
         quick: overrides.quick,
+        warm_up: form.warm_up,
         repeats: overridden_repeats(form.repeats, overrides, report),
         order: surface.order.as_ref().map(|field| field.value.0).unwrap_or_default(),
         seed: overrides

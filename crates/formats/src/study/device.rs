@@ -38,6 +38,7 @@ pub(super) fn device(surface: &DeviceSurface, report: &mut Report) -> Option<Dev
             direct_io: value.direct_io.as_ref().is_some_and(|field| field.value.0),
             sector_bytes,
             directory: value.directory.as_ref().map(|field| absolute(field, report)),
+            in_memory: value.memory.as_ref().is_some_and(|field| field.value.0),
         });
     }
     if let Some(Field { value, .. }) = &surface.zram {
@@ -92,10 +93,9 @@ pub(super) fn overridden(device: DeviceSpec, overrides: &Overrides, report: &mut
         })
     };
     let device = match (&overrides.device, device) {
-        (None, device) | (Some(DeviceChoice::Loop), device @ DeviceSpec::Loop { .. }) => device,
-        (Some(DeviceChoice::Loop), _) => {
-            DeviceSpec::Loop { size_bytes: sized(), direct_io: false, sector_bytes: 512, directory: None }
-        }
+        (None, device) => device,
+        (Some(DeviceChoice::Loop), device) => image(device, sized(), false),
+        (Some(DeviceChoice::Memory), device) => image(device, sized(), true),
         (Some(DeviceChoice::Zram), _) => DeviceSpec::Zram { size_bytes: sized() },
         (Some(DeviceChoice::Block(path)), _) => DeviceSpec::Block { path: path.clone() },
         (Some(DeviceChoice::Directory(path)), _) => DeviceSpec::Directory { path: path.clone() },
@@ -105,14 +105,22 @@ pub(super) fn overridden(device: DeviceSpec, overrides: &Overrides, report: &mut
             report.push(Diagnostic::whole("--device-size has to be a multiple of 4 KiB, from 1 MiB to 1 EiB"));
             DeviceSpec::Zram { size_bytes: MINIMUM_BYTES }
         }
-        (Some(size_bytes), DeviceSpec::Loop { direct_io, sector_bytes, directory, .. }) => {
-            DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory }
-        }
+        (Some(size_bytes), device @ DeviceSpec::Loop { in_memory, .. }) => image(device, size_bytes, in_memory),
         (Some(size_bytes), DeviceSpec::Zram { .. }) => DeviceSpec::Zram { size_bytes },
         (Some(_), device) => {
             report.push(Diagnostic::whole(format!("--device-size cannot change the size of {}", device.describe())));
             device
         }
         (None, device) => device,
+    }
+}
+
+/// An image of this size; whatever else the study says of its image stays.
+fn image(device: DeviceSpec, size_bytes: u64, in_memory: bool) -> DeviceSpec {
+    match device {
+        DeviceSpec::Loop { direct_io, sector_bytes, directory, .. } => {
+            DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory, in_memory }
+        }
+        _ => DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory },
     }
 }

@@ -5,10 +5,10 @@ use super::{
     load::Number,
     placeholder, set,
     step::{Steps, Template},
-    surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface},
+    surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface, WarmUp},
 };
 use crate::{
-    decode::{At, Field},
+    decode::{At, Count, Field},
     diagnostic::{Diagnostic, Report, Span},
     native::{Parameter, Target},
 };
@@ -27,6 +27,7 @@ pub(super) struct Form<'s> {
     pub(super) numbers: Vec<Number>,
     /// What commands have in braces, and its value.
     pub(super) variables: Vec<(String, String)>,
+    pub(super) warm_up: u32,
     pub(super) repeats: Repeats,
     pub(super) expected_duration: Option<Duration>,
     /// Where a wrong number of combinations is shown.
@@ -78,6 +79,7 @@ pub(super) fn full_form<'s>(surface: &'s StudyFile, types: &[FilesystemType], re
         device: surface.device.as_ref(),
         numbers: Vec::new(),
         variables: variables(surface, report),
+        warm_up: surface.warm_up.as_ref().map_or(0, |field| warm_up(field.value)),
         repeats: surface.repeats.as_ref().map_or(DEFAULT_REPEATS, |field| repeats(field, report)),
         expected_duration: surface.expected_duration.as_ref().map(|field| field.value.0),
         place: surface.factor.as_ref().map_or(Span::new(0, 0), |field| field.key),
@@ -117,6 +119,7 @@ pub(super) fn quick_form<'s>(surface: &'s QuickSurface, full: &Form<'s>, place: 
         device: surface.device.as_ref().or(full.device),
         numbers: surface.numbers.0.iter().map(number).collect(),
         variables: quick_variables(surface, &full.variables, report),
+        warm_up: surface.warm_up.as_ref().map_or(full.warm_up, |field| warm_up(field.value)),
         repeats: surface.repeats.as_ref().map_or(full.repeats, |field| repeats(field, report)),
         expected_duration: surface.expected_duration.as_ref().map(|field| field.value.0).or(full.expected_duration),
         place,
@@ -190,6 +193,10 @@ pub(super) fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, r
 
 pub(super) fn find<'f>(factors: &'f [Factor], name: &str) -> Option<&'f Factor> {
     factors.iter().find(|factor| factor.name == name)
+}
+
+fn warm_up(Count(blocks): WarmUp) -> u32 {
+    u32::try_from(blocks).expect("at most ten")
 }
 
 fn repeats(field: &Field<RepeatsSurface>, report: &mut Report) -> Repeats {

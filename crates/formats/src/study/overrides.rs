@@ -41,8 +41,10 @@ impl Overrides {
 /// A kind of device chosen on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A loop image, of the study's size unless [`Overrides::device_size`] says another.
+    /// A loop image on disk, of the study's size unless [`Overrides::device_size`] says another.
     Loop,
+    /// A loop image in memory, likewise.
+    Memory,
     /// A compressed-RAM disk, likewise.
     Zram,
     /// The block device at this path.
@@ -54,17 +56,18 @@ pub enum DeviceChoice {
 impl FromStr for DeviceChoice {
     type Err = String;
 
-    /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device.
+    /// `loop`, `memory`, `zram`, `directory`, `directory:PATH`, or the path of a block device.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "loop" => Ok(Self::Loop),
+            "memory" => Ok(Self::Memory),
             "zram" => Ok(Self::Zram),
             "directory" => Ok(Self::Directory(None)),
             _ => match text.strip_prefix("directory:") {
                 Some(path) if !path.is_empty() => Ok(Self::Directory(Some(path.to_owned()))),
                 None if text.starts_with("/dev/") => Ok(Self::Block(text.to_owned())),
                 _ => Err(format!(
-                    "{text:?} is not a device: use loop, zram, directory, directory:PATH or a path below /dev"
+                    "{text:?} is not a device: use loop, memory, zram, directory, directory:PATH or a path below /dev"
                 )),
             },
         }

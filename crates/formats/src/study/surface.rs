@@ -16,6 +16,9 @@ use toml::de::DeValue;
 /// A number of repeats. A thousand of the shortest trials take a day.
 pub(crate) type Trials = Count<1, 1000>;
 
+/// A number of blocks before those that count.
+pub(crate) type WarmUp = Count<0, 10>;
+
 table! {
     /// A study: which filesystems are compared, under which load, how often and in which order.
     pub(crate) struct StudyFile {
@@ -25,6 +28,8 @@ table! {
         "about" => about: Text;
         /// How often each cell is tried: a number, or { min, max, until }. 3 unless given.
         "repeats" => repeats: RepeatsSurface;
+        /// How many blocks (each cell once) run first and are not recorded. 0 unless given.
+        "warm-up" => warm_up: WarmUp;
         /// In which order trials run: "blocks" (each block holds every cell once, shuffled; the default) or "as-written".
         "order" => order: Listed<Order>;
         /// The seed of the order and of every random stream. Unless it is given here or by `--seed`, each run draws one, prints it and keeps it.
@@ -127,6 +132,8 @@ table! {
         "sector-size" => sector_size: Size;
         /// Where the image is made; the work directory unless given.
         "directory" => directory: Text;
+        /// Whether the image is in memory, if twice its size is free. False unless given.
+        "memory" => memory: Flag;
     }
 }
 
@@ -362,6 +369,8 @@ table! {
     pub(crate) struct QuickSurface {
         /// How often each cell is tried.
         "repeats" => repeats: RepeatsSurface;
+        /// How many blocks run first and are not recorded.
+        "warm-up" => warm_up: WarmUp;
         /// How long the whole run is expected to take.
         "expected-duration" => expected_duration: Time;
         /// What filesystems are made on.

@@ -7,6 +7,7 @@ mod check;
 mod check_text;
 mod device;
 mod machine;
+mod memory;
 mod place;
 mod raw_read;
 mod settings;
@@ -14,6 +15,7 @@ mod text;
 mod tools;
 
 pub use check::{Ability, Check, FilesystemCheck, ProgramCheck, check};
+pub use memory::too_little_memory;
 pub use raw_read::{RawRead, RawReadError, raw_read};
 pub use settings::STATES;
 pub use tools::tool_version;

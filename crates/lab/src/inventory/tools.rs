@@ -113,6 +113,7 @@ pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]])
         source: String::new(),
         attachments: Vec::new(),
         quick: false,
+        warm_up: 0,
         repeats: Repeats { min: 1, max: 1, until: None },
         order: Order::Blocks,
         seed: 0,
@@ -161,7 +162,8 @@ mod tests {
 
     #[test]
     fn a_plan_s_tools_are_listed_once_and_strangers_are_not_run() {
-        let device = DeviceSpec::Loop { size_bytes: 0, direct_io: false, sector_bytes: 512, directory: None };
+        let device =
+            DeviceSpec::Loop { size_bytes: 0, direct_io: false, sector_bytes: 512, directory: None, in_memory: false };
         let commands: [&[&str]; 4] = [&["tar", "-xf", "x"], &["make", "-j8"], &["./wipe", "everything"], &["svn"]];
         let plan = plan_of(&["btrfs", "btrfs"], &device, &commands);
         let runner = FakeRunner::new().without("svn");

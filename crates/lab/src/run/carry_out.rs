@@ -98,6 +98,17 @@ pub enum LabError {
         /// What is left.
         undo: Vec<UndoError>,
     },
+    /// The device or mount point of a trial of the warm-up could not be given back.
+    #[error(
+        "after a warm-up trial of {label:?}: {}; when that is settled, run `fstone clean` and resume",
+        undo.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    StuckInWarmUp {
+        /// Its cell's label.
+        label: String,
+        /// What is left.
+        undo: Vec<UndoError>,
+    },
     /// A trial could not be recorded.
     #[error("recording trial {} of cell {}: {cause}", id.repetition + 1, id.cell)]
     Recorder {
@@ -218,11 +229,14 @@ fn run_trials(
     recorder: &mut dyn Recorder,
 ) -> Result<RunEnd, LabError> {
     let Course { plan, options, sink, cancel, .. } = *course;
-    let started = Instant::now();
     let mut made = 0;
     let direct = plan.cells.iter().flat_map(|cell| &cell.steps).any(|step| step.action.is_direct());
     let mut first = FirstTrials::new(plan, course.finished);
+    if let Some(end) = warm_up(executor, &schedule, course, direct)? {
+        return Ok(end);
+    }
     let mut others = OtherRuns::new(options.presence.as_deref(), sink);
+    let started = Instant::now();
     loop {
         if cancel.load(Ordering::Acquire) {
             return Ok(RunEnd::Cancelled);
@@ -291,6 +305,33 @@ impl<'a> OtherRuns<'a> {
         }
         Some(who)
     }
+}
+
+/// Makes the trials of the warm-up blocks. Nothing of them is recorded: a run that is resumed warms up again, for the machine
+/// is cold again. `Some` when the run ends here.
+fn warm_up(
+    executor: &mut dyn Executor,
+    schedule: &Schedule<'_>,
+    course: &Course<'_>,
+    direct: bool,
+) -> Result<Option<RunEnd>, LabError> {
+    let Course { plan, sink, cancel, .. } = *course;
+    let trials: Vec<TrialId> = (0..plan.warm_up).flat_map(|block| schedule.warm_up_block(block)).collect();
+    let total = u32::try_from(trials.len()).expect("ten blocks at most");
+    for (finished, id) in (0..).zip(trials) {
+        if cancel.load(Ordering::Acquire) {
+            return Ok(Some(RunEnd::Cancelled));
+        }
+        let cell = &plan.cells[id.cell as usize];
+        sink.event(&Event::WarmUpStarted { label: &cell.label, finished, total });
+        let job = Job { cell, id, position: finished, seed: trial_seed(plan, id.repetition), direct, sink };
+        match executor.run(&job).map_err(|cause| LabError::Trial { id, label: cell.label.clone(), cause })? {
+            TrialEnd::Finished(_) => {}
+            TrialEnd::Cancelled => return Ok(Some(RunEnd::Cancelled)),
+            TrialEnd::Stuck(_, undo) => return Err(LabError::StuckInWarmUp { label: cell.label.clone(), undo }),
+        }
+    }
+    Ok(None)
 }
 
 /// By the mean time of the trials made until now; unknown before the first.

@@ -28,6 +28,8 @@ const OVERHEAD: Duration = Duration::from_secs(1);
 pub struct Description {
     /// Every cell.
     pub cells: Vec<CellDescription>,
+    /// Blocks before those that count.
+    pub warm_up: u32,
     /// The order of each block that is certain to run: indices of cells.
     pub blocks: Vec<Vec<u32>>,
     /// Blocks that may follow while intervals are too wide.
@@ -81,6 +83,7 @@ pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
     let further_blocks = if repeats.until.is_some() { repeats.max.saturating_sub(repeats.min) } else { 0 };
     Description {
         cells: plan.cells.iter().map(|cell| describe_cell(cell, work_directory)).collect(),
+        warm_up: plan.warm_up,
         blocks,
         further_blocks,
         time: estimate(plan),
@@ -176,8 +179,12 @@ fn estimate(plan: &Plan) -> TimeEstimate {
             }
         }
     }
-    let time = block * plan.repeats.min;
+    let time = block * (plan.warm_up + plan.repeats.min);
     if open_ended { TimeEstimate::AtLeast(time) } else { TimeEstimate::About(time) }
+}
+
+fn counted(warm_up: u32) -> String {
+    if warm_up == 1 { "a warm-up block".to_owned() } else { format!("{warm_up} warm-up blocks") }
 }
 
 impl fmt::Display for Description {
@@ -192,6 +199,9 @@ impl fmt::Display for Description {
             }
         }
         writeln!(f, "Order")?;
+        if self.warm_up > 0 {
+            writeln!(f, "     first {}, not recorded", counted(self.warm_up))?;
+        }
         for (number, block) in self.blocks.iter().enumerate() {
             let cells: Vec<String> = block.iter().map(|cell| (cell + 1).to_string()).collect();
             writeln!(f, "     block {}: {}", number + 1, cells.join(" "))?;

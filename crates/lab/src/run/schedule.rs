@@ -158,6 +158,19 @@ impl<'a> Schedule<'a> {
         }
     }
 
+    /// The trials of a block that only warms up: every cell of which a trial is still to come. They are numbered from the far
+    /// end, so that they share neither order nor seed with a trial that counts.
+    #[must_use]
+    pub fn warm_up_block(&self, number: u32) -> Vec<TrialId> {
+        let repetition = u32::MAX - number;
+        let still = |cell: &u32| {
+            let progress = &self.progress[*cell as usize];
+            self.trials_of(*cell) > progress.done.len()
+        };
+        let order = block_order(self.plan, repetition).into_iter().filter(still);
+        order.map(|cell| TrialId { cell, repetition }).collect()
+    }
+
     /// Trials that have a result.
     #[must_use]
     pub fn finished(&self) -> u32 {
@@ -358,6 +371,21 @@ mod tests {
         let plan = plan(2, fixed(2));
         assert_ne!(trial_seed(&plan, 0), trial_seed(&plan, 1));
         assert_ne!(trial_seed(&plan, 0), trial_seed(&Plan { seed: 9, ..plan.clone() }, 0));
+    }
+
+    #[test]
+    fn what_warms_up_is_what_is_still_to_be_run() {
+        let plan = plan(4, fixed(2));
+        let cells = |trials: &[TrialId]| trials.iter().map(|id| id.cell).collect::<Vec<_>>();
+        let all = Schedule::new(&plan, &[]).expect("fits").warm_up_block(0);
+        assert_eq!(cells(&all), block_order(&plan, u32::MAX));
+        assert!(all.iter().all(|id| trial_seed(&plan, id.repetition) != trial_seed(&plan, 0)));
+        let done = |cell, repetition| trial(TrialId { cell, repetition }, Outcome::Completed, 1.0);
+        let refused = trial(TrialId { cell: 2, repetition: 0 }, Outcome::Refused(Reason::new("mount", "no")), 1.0);
+        let finished = [done(0, 0), done(1, 0), refused, done(3, 0), done(0, 1)];
+        let mut rest = cells(&Schedule::new(&plan, &finished).expect("fits").warm_up_block(0));
+        rest.sort_unstable();
+        assert_eq!(rest, [1, 3]);
     }
 
     #[test]

@@ -320,7 +320,10 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
 
     /// Room is looked at ahead, against what the image may grow to, and during every step by the watch.
     fn look_at_space(&mut self) -> Result<(), Halt> {
-        let DeviceSpec::Loop { size_bytes, directory, .. } = &self.job.cell.device else { return Ok(()) };
+        // An image in memory is made only where all of it has room.
+        let DeviceSpec::Loop { size_bytes, directory, in_memory: false, .. } = &self.job.cell.device else {
+            return Ok(());
+        };
         let directory = directory.as_ref().map_or_else(|| self.host.work.path().to_owned(), PathBuf::from);
         let devices = &self.host.machine.devices;
         let space =

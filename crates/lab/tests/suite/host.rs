@@ -101,7 +101,13 @@ fn refusals_are_in_the_words_of_whoever_refuses() {
     }
     let work = scratch_directory();
     let mut small = cell("xfs", "", "", Vec::new());
-    small.device = DeviceSpec::Loop { size_bytes: 100 << 20, direct_io: false, sector_bytes: 512, directory: None };
+    small.device = DeviceSpec::Loop {
+        size_bytes: 100 << 20,
+        direct_io: false,
+        sector_bytes: 512,
+        directory: None,
+        in_memory: false,
+    };
     let cells = vec![
         cell("ext4", "", "nomballoc", Vec::new()),
         cell("ext4", "-O lazy_bg", "", Vec::new()),
@@ -247,7 +253,13 @@ fn loop_settings_reach_the_kernel() {
         shell("show", script)
     };
     let mut direct = cell("ext4", "", "", vec![show()]);
-    direct.device = DeviceSpec::Loop { size_bytes: 64 << 20, direct_io: true, sector_bytes: 4096, directory: None };
+    direct.device = DeviceSpec::Loop {
+        size_bytes: 64 << 20,
+        direct_io: true,
+        sector_bytes: 4096,
+        directory: None,
+        in_memory: false,
+    };
     direct.queue = vec![("read_ahead_kb".into(), "512".into()), ("scheduler".into(), "none".into())];
     let mut unknown = cell("ext4", "", "", Vec::new());
     unknown.queue = vec![("no_such_setting".into(), "1".into())];
@@ -270,6 +282,44 @@ fn loop_settings_reach_the_kernel() {
             of(cell).outcome
         );
     }
+}
+
+#[test]
+fn an_image_in_memory_is_behind_its_loop_device() {
+    if !may_use_devices(TOOLS) {
+        return;
+    }
+    let work = scratch_directory();
+    let script = "cat /sys/block/$(basename {device})/loop/backing_file; stat -f -c %T {mount}";
+    let mut in_memory = cell("ext4", "", "", vec![shell("show", script)]);
+    in_memory.device = DeviceSpec::Loop {
+        size_bytes: 64 << 20,
+        direct_io: false,
+        sector_bytes: 512,
+        directory: None,
+        in_memory: true,
+    };
+    let trials = run(work.path(), &plan(vec![in_memory], 2));
+    assert_eq!(trials.len(), 2);
+    for trial in trials {
+        assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+        let shown = &trial.steps[2].commands[0].output_tail;
+        assert!(shown.contains("memfd:fstone-image") && shown.contains("ext2/ext3"), "{shown}");
+    }
+}
+
+#[test]
+fn a_warm_up_is_run_and_not_recorded() {
+    let work = scratch_directory();
+    let log = work.path().join("log");
+    let script = format!("echo ran >> {}", log.display());
+    let mut here = cell("ext4", "", "", vec![shell("note", &script)]);
+    here.device = DeviceSpec::Directory { path: None };
+    let mut plan = plan(vec![here], 2);
+    plan.warm_up = 3;
+    let trials = run(work.path(), &plan);
+    assert_eq!(trials.iter().map(|trial| (trial.id.repetition, trial.position)).collect::<Vec<_>>(), [(0, 0), (1, 1)]);
+    assert_eq!(std::fs::read_to_string(log).expect("written").lines().count(), 5);
 }
 
 /// Cancels when a step of this name begins.

@@ -233,7 +233,13 @@ fn errors_limits_and_cancellations_of_a_load() {
         workload
     };
     let mut small = cell("ext4", "", "", vec![load(too_much())]);
-    small.device = DeviceSpec::Loop { size_bytes: 32 << 20, direct_io: false, sector_bytes: 512, directory: None };
+    small.device = DeviceSpec::Loop {
+        size_bytes: 32 << 20,
+        direct_io: false,
+        sector_bytes: 512,
+        directory: None,
+        in_memory: false,
+    };
     let mut endless = cell("ext4", "", "", vec![load(small_files(10, Some(Duration::from_secs(1000))))]);
     endless.steps[2].limit = Duration::from_millis(300);
     let mut memory = Memory::default();

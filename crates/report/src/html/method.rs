@@ -3,6 +3,7 @@
 use crate::{
     Analysis,
     analysis::{MAX_COMPARED_ROWS, PanelComparison, touched},
+    legend::overlap,
     number::grouped,
     text::{counted, line, listing},
 };
@@ -34,8 +35,9 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     let order = match plan.order {
         Order::Blocks => format!(
             "Trials run in complete blocks, each row once in a block and in a shuffled order (seed {}), so that slow \
-             changes of the machine favour no row. {}",
+             changes of the machine favour no row.{} {}",
             plan.seed,
+            warm_up(plan.warm_up),
             made(analysis)
         ),
         Order::AsWritten => {
@@ -49,8 +51,8 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
         format!(
             "Figures are means of completed trials: geometric for positive quantities, which are compared by ratios, arithmetic for \
              shares and for what can be zero. Rows and blocks are fitted by least squares, so what a block did to all rows is in \
-             no comparison. ± is the {CONFIDENCE_TEXT} interval of a row over the blocks of this run; where two do not overlap, \
-             the rows differ.",
+             no comparison. ± is the {CONFIDENCE_TEXT} interval of a row over the blocks of this run{}.",
+            overlap(analysis).map(|words| format!("; {words}")).unwrap_or_default(),
         ),
         compared(analysis),
         format!(
@@ -95,6 +97,13 @@ fn compared(analysis: &Analysis<'_>) -> String {
         ));
     }
     text
+}
+
+fn warm_up(blocks: u32) -> String {
+    if blocks == 0 {
+        return String::new();
+    }
+    format!(" {} ran first, of which nothing was recorded.", counted(blocks as usize, "warm-up block"))
 }
 
 /// What a trial starts from.

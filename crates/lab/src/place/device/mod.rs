@@ -10,6 +10,7 @@ mod fake;
 mod kernel;
 mod lock;
 mod loops;
+mod memory;
 mod numbers;
 mod provide;
 mod refusal;

@@ -1,6 +1,6 @@
 //! From what a study says about a device to one that may be formatted, everything recorded for undo.
 
-use super::{FileId, LoopHandle, LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, zram};
+use super::{FileId, LoopHandle, LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, memory, zram};
 use crate::{
     machine::Machine,
     place::{
@@ -110,6 +110,8 @@ struct OpenImage {
     id: FileId,
     /// The number of its loop device, and what keeps that attached; `None` where a guest's disk serves it.
     device: Option<(u32, LoopHandle)>,
+    /// Whether it is on a filesystem, which has to be told that it is gone.
+    on_disk: bool,
 }
 
 impl Provided {
@@ -147,7 +149,7 @@ impl Provided {
     /// Empties the image, though its filesystem may be mounted: that is given up. What it still has in memory then goes
     /// nowhere when it is unmounted, instead of filling up the disk below.
     pub(crate) fn give_up(&self, machine: &Machine) {
-        let Some(OpenImage { file, id, device: Some((index, _)) }) = &self.image else { return };
+        let Some(OpenImage { file, id, device: Some((index, _)), .. }) = &self.image else { return };
         // If either fails, giving it back takes longer and more room. Without the second a write would just make the image
         // grow again.
         let _ = file.set_len(0);
@@ -157,7 +159,7 @@ impl Provided {
     /// Gives it back, and waits until that is done, so that it does not run into the next trial; for a while at most. What
     /// there is to say of it.
     pub(crate) fn give_back(self, machine: &Machine, work_directory: &Path) -> Option<String> {
-        let OpenImage { file, id, device } = self.image?;
+        let OpenImage { file, id, device, on_disk } = self.image?;
         // What is in memory of it need not be written.
         let _ = file.set_len(0);
         let index = device.map(|(index, _)| index)?;
@@ -172,7 +174,9 @@ impl Provided {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        settle(work_directory);
+        if on_disk {
+            settle(work_directory);
+        }
         None
     }
 }
@@ -199,15 +203,19 @@ fn settle(directory: &Path) {
 /// On a directory, which is no device.
 pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> Result<Provided, DeviceError> {
     let mut provided = match wanted.spec {
-        DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory } => {
-            let directory = directory.as_ref().map_or_else(|| wanted.work_directory.to_owned(), PathBuf::from);
-            let image = nameless_image(&directory, *size_bytes, undo)?;
+        DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory, in_memory } => {
+            let image = if *in_memory {
+                memory::image(*size_bytes)?
+            } else {
+                let directory = directory.as_ref().map_or_else(|| wanted.work_directory.to_owned(), PathBuf::from);
+                nameless_image(&directory, *size_bytes, undo)?
+            };
             let settings = LoopSettings { sector_bytes: *sector_bytes, direct_io: *direct_io || wanted.direct };
-            match provide_loop(image, settings, machine) {
+            match provide_loop(image, !in_memory, settings, machine) {
                 // Only what the study demands has to be had.
                 Err((image, DeviceError::Unsuitable { .. })) if !*direct_io && wanted.direct => {
                     let settings = LoopSettings { direct_io: false, ..settings };
-                    let provided = provide_loop(image, settings, machine).map_err(|(_, error)| error)?;
+                    let provided = provide_loop(image, !in_memory, settings, machine).map_err(|(_, error)| error)?;
                     Provided { cached: true, ..provided }
                 }
                 other => other.map_err(|(_, error)| error)?,
@@ -329,6 +337,7 @@ fn size(file: &File, size_bytes: u64, directory: &Path) -> Result<(), DeviceErro
 /// Attaches an image; gives it back when that fails.
 fn provide_loop(
     image: (FileId, File),
+    on_disk: bool,
     settings: LoopSettings,
     machine: &Machine,
 ) -> Result<Provided, ((FileId, File), DeviceError)> {
@@ -355,7 +364,7 @@ fn provide_loop(
             }
         }
     };
-    let image = OpenImage { file, id, device: Some((index, handle)) };
+    let image = OpenImage { file, id, device: Some((index, handle)), on_disk };
     let (path, purpose) = (loops::path_of(index), Purpose::OwnImage(id));
     Ok(Provided { path, number: (0, 0), purpose, image: Some(image), cached: false })
 }
