@@ -118,9 +118,9 @@ impl Interval {
 /// The 95 % interval of the mean that everybody publishes; `None` for a single figure.
 ///
 /// A constant sample gives an interval of no width. Mark it when it is not
-/// [`is_reliable`](Interval::is_reliable). For a cell whose repeats were decided by a
-/// [stopping rule](crate::stopping) publish
-/// [`interval95_after_looks`](crate::stopping::interval95_after_looks) instead.
+/// [`is_reliable`](Interval::is_reliable). For a cell whose repeats a
+/// [stopping rule](crate::stopping) decided, [`row_means`](crate::compare::row_means) at the level
+/// [`LOOKED`](crate::stopping::LOOKED) gives what is published.
 #[must_use]
 pub fn interval95(sample: &Sample, seed: u64) -> Option<Interval> {
     interval(sample, 0.95, seed)

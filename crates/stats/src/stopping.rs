@@ -10,13 +10,13 @@
 //!
 //! Two things are done about that, both by Pocock's device of one stricter nominal level at every
 //! look (Biometrika 64, 1977), with the level chosen by simulation (CALIBRATION.md): each look asks
-//! the interval at [`LOOK_CONFIDENCE`], and what is published for a cell that was looked at is
-//! [`interval95_after_looks`].
+//! the interval at [`LOOK_CONFIDENCE`], and a table that was looked at is published at the level
+//! [`LOOKED`].
 
 use serde::Serialize;
 
 use crate::distribution::student_quantile;
-use crate::interval::{Interval, interval, interval95};
+use crate::interval::interval;
 use crate::{ALPHA, Level, Sample};
 
 /// The nominal confidence of the interval at each look.
@@ -149,24 +149,6 @@ pub fn decide_difference(rule: &StoppingRule, pairs: &[(f64, f64)], seed: u64) -
         relative_width(&sample(differences), sample(baseline).mean(), seed)
     });
     decide_by(rule, pairs.len(), width.flatten())
-}
-
-/// The interval to publish for a cell whose number of trials a rule decided: as wide as the looks
-/// were strict, and called 95 % because that is what it covers after them.
-#[must_use]
-pub fn interval95_after_looks(sample: &Sample, seed: u64) -> Option<Interval> {
-    Some(Interval { confidence: 0.95, ..interval(sample, LOOK_CONFIDENCE, seed)? })
-}
-
-/// The interval to publish for a cell under `rule`: [`interval95_after_looks`] when the rule looks,
-/// else [`interval95`].
-#[must_use]
-pub fn published_interval(rule: &StoppingRule, sample: &Sample, seed: u64) -> Option<Interval> {
-    if rule.relative_half_width.is_some() && rule.min < rule.max {
-        interval95_after_looks(sample, seed)
-    } else {
-        interval95(sample, seed)
-    }
 }
 
 fn decide_by(rule: &StoppingRule, n: usize, relative_half_width: Option<f64>) -> Decision {
@@ -316,14 +298,5 @@ mod tests {
             decide_difference(&rule, &[], 1),
             Decision::Continue { estimated_total: 3, relative_half_width: None }
         ));
-    }
-
-    #[test]
-    fn what_is_published_depends_on_whether_there_were_looks() {
-        let figures = sample(&[1.0, 1.2, 0.9, 1.1, 1.05]);
-        let fixed = published_interval(&StoppingRule::fixed(5).unwrap(), &figures, 1).unwrap();
-        let looked = published_interval(&two_per_cent(), &figures, 1).unwrap();
-        assert_eq!((fixed.confidence, looked.confidence), (0.95, 0.95));
-        assert!(looked.half_width() > fixed.half_width());
     }
 }
