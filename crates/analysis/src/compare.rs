@@ -1,15 +1,15 @@
 //! Which rows differ, and which cannot be told apart.
 
 use crate::{
+    looks::Looks,
     structure::Structure,
     table::{Entry, Row, basis},
 };
 use fstone_model::{Better, Dataset, Unit, study::Order};
 use fstone_stats::{
-    Blocking, Comparison, Level, Sample, Scale,
+    Blocking, Comparison, Sample, Scale,
     compare::{Pairwise, PowerNote, row_means},
     compare_all,
-    stopping::LOOKED,
 };
 
 /// A panel with more rows than this is not compared pair by pair: the correction for so many pairs leaves little to
@@ -30,6 +30,8 @@ pub struct PanelComparison {
     pub rows: Vec<usize>,
     /// Their comparison, by place in `rows`.
     pub comparison: Comparison,
+    /// Whether a run that goes on may act on it.
+    pub is_judged: bool,
 }
 
 impl PanelComparison {
@@ -82,10 +84,9 @@ pub(super) fn compare(
     rows: &mut [Row<'_>],
 ) -> Vec<ColumnComparison> {
     let plan = &dataset.run.plan;
-    let looked = plan.repeats.until.is_some() && plan.repeats.min < plan.repeats.max;
-    let level = if looked { LOOKED } else { Level::FIXED };
+    let looks = &Looks::of(dataset);
     let compared = |(column, (unit, better)): (usize, &(Unit, Better))| {
-        let how = How { scale: basis(*unit), better: *better, level, blocks: plan.order == Order::Blocks };
+        let how = How { scale: basis(*unit), better: *better, looks, blocks: plan.order == Order::Blocks };
         let panels = structure.panels.iter().map(|panel| {
             let compared = compare_panel(rows, &panel.rows, column, how);
             if let Some(compared) = &compared {
@@ -101,21 +102,23 @@ pub(super) fn compare(
 
 /// How the rows of a column are compared.
 #[derive(Clone, Copy)]
-struct How {
+struct How<'a> {
     scale: Scale,
     better: Better,
-    level: Level,
+    looks: &'a Looks,
     /// Whether trials ran in blocks.
     blocks: bool,
 }
 
 /// Fills in the rows' means and intervals, and compares the rows with each other.
-fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: How) -> Option<PanelComparison> {
+fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: How<'_>) -> Option<PanelComparison> {
     let mut present: Vec<(usize, Sample)> =
         of_panel.iter().filter_map(|row| Some((*row, rows[*row].entries[column].sample()?))).collect();
-    let of_rows = with_blocks(rows, column, &present, how, |samples, blocking| {
-        row_means(samples, how.scale, how.level, blocking)
-    });
+    let blocks: Vec<Vec<usize>> =
+        present.iter().map(|(row, _)| repetitions(&rows[*row], &rows[*row].entries[column])).collect();
+    let (level, is_judged) = how.looks.level(&blocks);
+    let of_rows =
+        with_blocks(rows, column, &present, how, |samples, blocking| row_means(samples, how.scale, level, blocking));
     for ((row, _), mean) in present.iter().zip(of_rows) {
         rows[*row].entries[column].take(mean);
     }
@@ -127,13 +130,12 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
         let ascending = mean(*a).total_cmp(&mean(*b));
         if how.better == Better::Lower { ascending } else { ascending.reverse() }
     });
-    let comparison = with_blocks(rows, column, &present, how, |samples, blocking| {
-        compare_all(samples, how.scale, how.level, blocking)
-    });
+    let comparison =
+        with_blocks(rows, column, &present, how, |samples, blocking| compare_all(samples, how.scale, level, blocking));
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
         rows[*row].entries[column].take(*mean);
     }
-    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison })
+    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, is_judged })
 }
 
 /// Hands over the samples with their blocks. A record that holds a trial twice has no blocks to go by.
@@ -141,7 +143,7 @@ fn with_blocks<T>(
     rows: &[Row<'_>],
     column: usize,
     present: &[(usize, Sample)],
-    how: How,
+    how: How<'_>,
     work: impl FnOnce(&[Sample], Blocking<'_>) -> T,
 ) -> T {
     let samples: Vec<Sample> = present.iter().map(|(_, sample)| sample.clone()).collect();

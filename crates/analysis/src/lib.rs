@@ -9,8 +9,10 @@
 mod compare;
 mod drift;
 mod loads;
+mod looks;
 mod notes;
 pub mod number;
+mod open;
 mod published;
 mod run;
 pub mod runs;
@@ -25,6 +27,7 @@ pub use drift::Drifting;
 pub use loads::{LoadRow, LoadStep, Loads};
 pub use notes::{Footnote, FootnoteRow, Warning, touched};
 pub use number::Scale;
+pub use open::Open;
 pub use published::{Published, PublishedEntry};
 pub use run::Analysis;
 pub use sentences::{amount, in_words};

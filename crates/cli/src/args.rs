@@ -152,6 +152,12 @@ pub(crate) struct RunArguments {
     /// How often each cell is tried: N, or MIN..MAX
     #[arg(long, value_name = "N", value_parser = parse_repeats, allow_hyphen_values = true)]
     pub(crate) repeats: Option<(u32, u32)>,
+    /// Deal out this much time instead of repeats: after each block to the rows that are not told apart yet, until all are
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "repeats", allow_hyphen_values = true)]
+    pub(crate) budget: Option<Duration>,
+    /// With --budget: rows that are shown to be closer than this are decided as well [default: 5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "budget", allow_hyphen_values = true)]
+    pub(crate) resolution: Option<f64>,
     /// Size of the loop image
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) device_size: Option<u64>,

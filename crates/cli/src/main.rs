@@ -8,6 +8,7 @@ mod documents;
 mod executors;
 mod exit;
 mod fault;
+mod judge;
 mod paths;
 mod progress;
 mod recorder;

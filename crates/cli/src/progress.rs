@@ -146,6 +146,10 @@ impl ProgressSink for RunProgress {
                 };
                 self.show(&format!(" ({} {time})", progress.phase));
             }
+            Event::Looked { words } => match &self.bar {
+                Some(bar) => bar.above(words),
+                None => terminal::tell(words),
+            },
             Event::TrialFinished(trial) => {
                 if trial.outcome.is_completed() && self.bar.is_some() {
                     return;

@@ -69,6 +69,11 @@ pub enum Event<'a> {
     },
     /// A load goes on.
     Load(LoadProgress),
+    /// A block is over, and somebody looked at what is known by now.
+    Looked {
+        /// What was found.
+        words: &'a str,
+    },
     /// A trial is recorded.
     TrialFinished(&'a Trial),
 }

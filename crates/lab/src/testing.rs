@@ -45,6 +45,7 @@ pub(crate) fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
         attachments: Vec::new(),
         quick: false,
         warm_up: 0,
+        budget: None,
         repeats,
         order: Order::Blocks,
         seed: 1,

@@ -4,7 +4,7 @@
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
 use crate::check::checked;
-use crate::{StepKind, Workload, mkfs::MkfsOptions, result::TrialId, units};
+use crate::{StepKind, Trial, Workload, mkfs::MkfsOptions, result::TrialId, units};
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 
@@ -29,6 +29,9 @@ pub struct Plan {
     pub warm_up: u32,
     /// How often each cell is tried.
     pub repeats: Repeats,
+    /// The time that is dealt out instead of repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// In which order trials run.
     pub order: Order,
     /// The seed of the order and of every trial's random streams.
@@ -61,6 +64,32 @@ pub struct Repeats {
     pub max: u32,
     /// Enough when the 95 % interval's half-width is below this share of the value, 0 to 1.
     pub until: Option<f64>,
+}
+
+/// Time to be dealt out to the rows that are still undecided.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// How long the trials may take together.
+    pub time: Duration,
+    /// Differences of at most this share do not matter: rows that are shown to be so close are decided. 0 to 1.
+    pub resolution: f64,
+}
+
+impl Budget {
+    /// What part of the time trials have taken at the end of each block, in the order of the blocks.
+    #[must_use]
+    pub fn shares(&self, trials: &[Trial]) -> Vec<f64> {
+        let blocks = trials.iter().map(|trial| trial.id.repetition as usize + 1).max().unwrap_or(0);
+        let mut of_blocks = vec![0.0; blocks];
+        for trial in trials {
+            of_blocks[trial.id.repetition as usize] += Duration::from_nanos(trial.duration_ns).as_secs_f64();
+        }
+        let sums = of_blocks.iter().scan(0.0, |sum, of_block| {
+            *sum += of_block;
+            Some(*sum / self.time.as_secs_f64())
+        });
+        sums.collect()
+    }
 }
 
 /// In which order trials run.

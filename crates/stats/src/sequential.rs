@@ -16,7 +16,7 @@
 use serde::Serialize;
 
 use crate::ALPHA;
-use crate::compare::{Comparison, Level};
+use crate::compare::{Comparison, Level, Pairwise};
 use crate::distribution::normal_cdf;
 
 /// No look before the residuals of a table have so many degrees of freedom. With fewer, its statistic goes its own way from look to
@@ -132,13 +132,64 @@ impl Answered {
     /// By a comparison at the level of a look. `resolution`: differences of at most this share do not matter (0.05 is 5 %).
     #[must_use]
     pub fn of(comparison: &Comparison, resolution: f64) -> Self {
-        let small = |interval: crate::Interval| -resolution <= interval.low && interval.high <= resolution;
-        let decided = comparison
-            .pairs
-            .iter()
-            .filter(|pair| pair.differs || pair.relative.is_some_and(|relative| small(relative.interval)));
+        let decided = comparison.pairs.iter().filter(|pair| is_decided(pair, resolution));
         Self { decided: decided.count(), pairs: comparison.pairs.len() }
     }
+}
+
+/// A pair that is neither told apart nor shown to be alike.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct OpenPair {
+    /// Its rows.
+    pub rows: (usize, usize),
+    /// Half of the interval of their ratio, as a share; `None` where there is no ratio.
+    pub half_width: Option<f64>,
+    /// About how many more blocks of the two rows it takes, if they are as they look; at least one, and infinite where nothing is
+    /// known.
+    pub more_blocks: f64,
+}
+
+impl OpenPair {
+    /// The open pairs of a comparison at the level of a look. `resolution` as in [`Answered::of`]; `blocks` are the trials of each
+    /// row.
+    #[must_use]
+    pub fn of(comparison: &Comparison, resolution: f64, blocks: &[usize]) -> Vec<Self> {
+        let open = comparison.pairs.iter().filter(|pair| !is_decided(pair, resolution));
+        open.map(|pair| {
+            let blocks = blocks[pair.baseline].min(blocks[pair.other]);
+            // Where rows are compared by ratios, an interval has equal arms as a logarithm.
+            let (estimate, half_width, small) = match pair.relative {
+                Some(shift) if shift.interval.low > -1.0 => {
+                    let arms = (shift.interval.high.ln_1p() - shift.interval.low.ln_1p()) / 2.0;
+                    (shift.estimate.ln_1p().abs(), arms, resolution.ln_1p())
+                }
+                _ => (pair.shift.estimate.abs(), pair.shift.interval.half_width(), 0.0),
+            };
+            // An interval narrows with the root of the number of blocks, until it leaves out 0 or lies within the resolution.
+            let distance = estimate.max(small - estimate);
+            let factor = if distance > 0.0 { (half_width / distance).powi(2) } else { f64::INFINITY };
+            Self {
+                rows: (pair.baseline, pair.other),
+                half_width: pair.relative.map(|shift| shift.interval.half_width()),
+                more_blocks: (blocks as f64 * (factor - 1.0)).ceil().max(1.0),
+            }
+        })
+        .collect()
+    }
+}
+
+fn is_decided(pair: &Pairwise, resolution: f64) -> bool {
+    let small = |interval: crate::Interval| -resolution <= interval.low && interval.high <= resolution;
+    pair.differs || pair.relative.is_some_and(|relative| small(relative.interval))
+}
+
+/// The level at which a table is published of which one looked when `shares` of all were done, in ascending order. `ended`: there will
+/// be no further look, so that this one may spend what is left. `None` when there was no look.
+#[must_use]
+pub fn level_after(shares: impl IntoIterator<Item = f64>, ended: bool) -> Option<Level> {
+    let mut looks = Looks::new();
+    let end = ended.then_some(1.0);
+    shares.into_iter().chain(end).fold(None, |level, share| looks.look(share).or(level))
 }
 
 #[cfg(test)]
@@ -199,5 +250,36 @@ mod tests {
         assert_eq!(Answered::of(&found, 0.05), Answered { decided: 3, pairs: 3 });
         assert_eq!(Answered::of(&found, 0.0001), Answered { decided: 2, pairs: 3 });
         assert!(Answered::of(&found, 0.05).all());
+        assert_eq!(OpenPair::of(&found, 0.05, &[4, 4, 4]), []);
+        let open = OpenPair::of(&found, 0.0001, &[4, 4, 4]);
+        assert_eq!(open.iter().map(|pair| pair.rows).collect::<Vec<_>>(), [(0, 1)]);
+    }
+
+    #[test]
+    fn as_many_blocks_as_are_said_to_be_needed_are_about_enough() {
+        let row = |level: f64, n: usize| {
+            let scatter = [0.97, 1.03, 1.01, 0.98, 1.02, 0.99, 1.0];
+            Sample::new((0..n).map(|i| level * scatter[(i * 3 + level as usize) % 7]).collect()).unwrap()
+        };
+        let open = |n: usize| {
+            let rows = [row(100.0, n), row(102.0, n), row(103.5, n)];
+            let found = compare_all(&rows, Scale::Ratios, Level::FIXED, Blocking::Independent);
+            OpenPair::of(&found, 0.005, &[n; 3])
+        };
+        let few = open(7);
+        assert!(few.iter().all(|pair| pair.half_width.unwrap() > 0.005 && pair.more_blocks >= 1.0), "{few:?}");
+        let most = few.iter().map(|pair| pair.more_blocks).fold(0.0, f64::max);
+        assert!(most < 300.0, "{few:?}");
+        assert_eq!(open(7 + (1.3 * most) as usize), [], "{few:?}");
+    }
+
+    #[test]
+    fn who_ends_may_spend_what_is_left() {
+        let nominal = |shares: &[f64], ended| level_after(shares.iter().copied(), ended).map(|level| level.nominal);
+        assert_eq!(nominal(&[], false), None);
+        assert!((nominal(&[], true).unwrap() - ALPHA).abs() < 1e-9);
+        let (open, ended) = (nominal(&[0.2, 0.4], false).unwrap(), nominal(&[0.2, 0.4], true).unwrap());
+        assert!(open < ended && ended < ALPHA, "{open} {ended}");
+        assert_eq!(nominal(&[0.2, 1.4], true), nominal(&[0.2, 1.0], false), "a look late is one at the end");
     }
 }

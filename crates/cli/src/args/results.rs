@@ -77,7 +77,7 @@ fn parse_port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| format!("it has to be the number of a port, from 0 to {}", u16::MAX))
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     units::parse_share(text).map_err(|error| error.to_string())
 }
 

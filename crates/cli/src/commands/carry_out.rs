@@ -5,6 +5,7 @@ use crate::{
     args::RunArguments,
     documents, executors,
     exit::Exit,
+    judge::RunJudge,
     paths,
     progress::{Expected, RunProgress},
     recorder::StoreRecorder,
@@ -15,7 +16,7 @@ use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
     place::presence::Presence,
-    run::carry_out::{LabOptions, RunEnd, carry_out},
+    run::carry_out::{LabOptions, RunEnd, carry_out, carry_out_within_budget},
 };
 use fstone_model::{Dataset, Inventory, Plan, Trial, text};
 use fstone_store::Store;
@@ -102,7 +103,13 @@ impl Work<'_> {
             }
         }
         let progress = RunProgress::new(expected);
-        let end = carry_out(plan, self.options, finished, &mut recorder, &progress, self.cancel);
+        let (options, cancel) = (self.options, self.cancel);
+        let end = if plan.budget.is_some() {
+            let judge = Box::new(RunJudge::new(plan));
+            carry_out_within_budget(plan, options, finished, judge, &mut recorder, &progress, cancel)
+        } else {
+            carry_out(plan, options, finished, &mut recorder, &progress, cancel)
+        };
         progress.finish();
         let end = match recorder.run() {
             Some(run) => end.with_context(|| format!("run {run} stopped; finished trials are kept")),

@@ -17,7 +17,7 @@ use crate::{
 };
 use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
 use fstone_lab::inventory;
-use fstone_model::{Plan, dataset::Run, study::DeviceSpec};
+use fstone_model::{Plan, dataset::Run, study::DeviceSpec, units::format_duration};
 use std::{
     collections::VecDeque,
     path::PathBuf,
@@ -54,8 +54,8 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
                     plan.seed
                 ),
             };
-            let (cells, trials) = (plan.cells.len(), repeats(plan.repeats));
-            let head = format!("{}: {}\n{cells} cells, {trials} trials each, seed {seed}\n\n", plan.study, plan.title);
+            let (cells, trials) = (plan.cells.len(), tries(plan));
+            let head = format!("{}: {}\n{cells} cells, {trials}, seed {seed}\n\n", plan.study, plan.title);
             let plan = fstone_lab::run::describe::describe(plan, &context.work_directory);
             terminal::print(&format!("{head}{plan}\n"));
         }
@@ -118,6 +118,8 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         quick: arguments.quick,
         duration: arguments.duration,
         repeats: arguments.repeats,
+        budget: arguments.budget,
+        resolution: arguments.resolution,
         device,
         device_size: arguments.device_size,
         seed: arguments.seed,
@@ -153,6 +155,18 @@ fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Pl
     Ok(plan.on_directory(&format!("{name}, as it is"), path))
 }
 
+/// How often each cell is tried.
+fn tries(plan: &Plan) -> String {
+    match plan.budget {
+        Some(budget) => format!(
+            "trials for {} or until all pairs of rows are told apart or closer than {} %",
+            format_duration(budget.time),
+            100.0 * budget.resolution
+        ),
+        None => format!("{} trials each", repeats(plan.repeats)),
+    }
+}
+
 pub(super) fn carry_out(
     context: &Context,
     arguments: &RunArguments,
@@ -164,13 +178,7 @@ pub(super) fn carry_out(
     sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
     let mut store = context.open_store()?;
 
-    terminal::tell(&format!(
-        "{}: {} cells, {} trials each; seed {}",
-        plan.study,
-        plan.cells.len(),
-        repeats(plan.repeats),
-        plan.seed
-    ));
+    terminal::tell(&format!("{}: {} cells, {}; seed {}", plan.study, plan.cells.len(), tries(&plan), plan.seed));
     let run = Run {
         id: 0,
         identity: fresh_identity(),

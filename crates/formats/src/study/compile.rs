@@ -20,10 +20,14 @@ use crate::{
     native::{Parameter, Target},
 };
 use fstone_model::kernels::KERNEL_FACTOR;
-use fstone_model::study::{self, Cell, DeviceSpec, FilesystemSpec, FilesystemType, KernelSpec, Plan, Repeats};
+use fstone_model::study::{self, Budget, Cell, DeviceSpec, FilesystemSpec, FilesystemType, KernelSpec, Plan, Repeats};
 
 /// When repeats are a range and neither the study nor the command line says when it is enough.
 const DEFAULT_UNTIL: f64 = 0.02;
+/// What does not matter when time is dealt out and nobody says.
+const DEFAULT_RESOLUTION: f64 = 0.05;
+/// The fewest and the most repeats when time is dealt out: what can be compared, and an end.
+const WITHIN_BUDGET: Repeats = Repeats { min: 2, max: 10_000, until: None };
 /// The seed of a study that does not say one.
 const DEFAULT_SEED: u64 = 1;
 
@@ -133,6 +137,9 @@ fn plan(
         quick: overrides.quick,
         warm_up: form.warm_up,
         repeats: overridden_repeats(form.repeats, overrides, report),
+        budget: overrides
+            .budget
+            .map(|time| Budget { time, resolution: overrides.resolution.unwrap_or(DEFAULT_RESOLUTION) }),
         order: surface.order.as_ref().map(|field| field.value.0).unwrap_or_default(),
         seed: overrides
             .seed
@@ -329,6 +336,9 @@ fn compared_factor(field: &Field<Text>, all: &Combinations, report: &mut Report)
 }
 
 fn overridden_repeats(of_study: Repeats, overrides: &Overrides, report: &mut Report) -> Repeats {
+    if overrides.budget.is_some() {
+        return WITHIN_BUDGET;
+    }
     let Some((min, max)) = overrides.repeats else { return of_study };
     if min == 0 || min > max {
         report.push(Diagnostic::whole("--repeats: at least 1, and MIN not above MAX"));

@@ -3,7 +3,7 @@
 use std::{str::FromStr, time::Duration};
 
 /// What the command line changes in a study. It goes before anything the study says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
     /// Applies `[quick]`.
     pub quick: bool,
@@ -12,6 +12,10 @@ pub struct Overrides {
     /// How often each cell is tried, at least and at most. When the two differ and the study does not say when it is
     /// enough, it is at an interval of ±2 %.
     pub repeats: Option<(u32, u32)>,
+    /// The time to deal out instead of repeats.
+    pub budget: Option<Duration>,
+    /// Differences of at most this share do not matter to it.
+    pub resolution: Option<f64>,
     /// On what filesystems are made.
     pub device: Option<DeviceChoice>,
     /// Size of the loop image or the compressed-RAM disk.
@@ -32,6 +36,7 @@ impl Overrides {
     pub(crate) const fn change_the_time(&self) -> bool {
         self.duration.is_some()
             || self.repeats.is_some()
+            || self.budget.is_some()
             || self.device.is_some()
             || !self.only.is_empty()
             || !self.variables.is_empty()

@@ -114,6 +114,7 @@ pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]])
         attachments: Vec::new(),
         quick: false,
         warm_up: 0,
+        budget: None,
         repeats: Repeats { min: 1, max: 1, until: None },
         order: Order::Blocks,
         seed: 0,

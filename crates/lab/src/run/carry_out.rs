@@ -12,6 +12,7 @@ use crate::{
     },
     run::{
         alike::FirstTrials,
+        budget::Judge,
         schedule::{Schedule, ScheduleError, trial_seed},
         steady,
     },
@@ -170,6 +171,23 @@ pub fn carry_out(
     carry_out_on(&Machine::host(), plan, options, finished, recorder, sink, cancel)
 }
 
+/// The same for a plan with a budget of time, which the judge helps to deal out.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn carry_out_within_budget<'a>(
+    plan: &'a Plan,
+    options: &LabOptions,
+    finished: &[Trial],
+    judge: Box<dyn Judge + 'a>,
+    recorder: &mut dyn Recorder,
+    sink: &dyn ProgressSink,
+    cancel: &AtomicBool,
+) -> Result<RunEnd, LabError> {
+    let schedule = Schedule::judged(plan, finished, judge)?;
+    begin(&Machine::host(), schedule, &Course { plan, options, finished, sink, cancel }, recorder)
+}
+
 /// The same on any machine, such as a fake one.
 ///
 /// # Errors
@@ -183,12 +201,21 @@ pub fn carry_out_on(
     sink: &dyn ProgressSink,
     cancel: &AtomicBool,
 ) -> Result<RunEnd, LabError> {
-    let schedule = Schedule::new(plan, finished)?;
+    begin(machine, Schedule::new(plan, finished)?, &Course { plan, options, finished, sink, cancel }, recorder)
+}
+
+fn begin(
+    machine: &Machine,
+    schedule: Schedule<'_>,
+    course: &Course<'_>,
+    recorder: &mut dyn Recorder,
+) -> Result<RunEnd, LabError> {
+    let Course { plan, options, sink, cancel, .. } = *course;
     clean_up(machine, options, sink);
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
     let mut executor = AgentExecutor::new(machine, &work, options, cancel)?;
-    let ended = run_trials(&mut executor, schedule, &Course { plan, options, finished, sink, cancel }, recorder);
+    let ended = run_trials(&mut executor, schedule, course, recorder);
     // What is left was reported with the trial that left it, and is in the journal for `clean`.
     drop(executor.close());
     drop(locks);
@@ -241,7 +268,11 @@ fn run_trials(
         if cancel.load(Ordering::Acquire) {
             return Ok(RunEnd::Cancelled);
         }
-        let Some(id) = schedule.next_trial() else { return Ok(RunEnd::Completed) };
+        let next = schedule.next_trial();
+        if let Some(words) = schedule.looked() {
+            sink.event(&Event::Looked { words: &words });
+        }
+        let Some(id) = next else { return Ok(RunEnd::Completed) };
         let cell = &plan.cells[id.cell as usize];
         let position = schedule.finished();
         let total = schedule.total();

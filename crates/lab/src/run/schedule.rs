@@ -7,8 +7,10 @@
 //! place down) of all cells in the plan's order, drawing from xoshiro256++ seeded by SplitMix64 with
 //! `seed ⊕ scatter(r)`. Cells that are done are left out *after* the shuffle, so a run that is resumed goes on in the
 //! very order that it would have had. That is the whole of the state mapping: from the finished trials follows which
-//! remain, and from seed and block their order; nothing else is remembered.
+//! remain, and from seed and block their order; nothing else is remembered. Where a budget of time is dealt out, whose turn it is in a
+//! block follows from the trials of the blocks before it ([`super::budget`]).
 
+use super::budget::{Dealer, Judge};
 use fstone_model::{Plan, Trial, result::TrialId, study::Order};
 use fstone_stats::{
     Sample,
@@ -28,6 +30,8 @@ pub struct Schedule<'a> {
     block: u32,
     /// What is left of it, last first.
     rest: Vec<u32>,
+    /// Whose turn it is, when time is dealt out.
+    dealer: Option<Dealer<'a>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -49,6 +53,9 @@ pub enum ScheduleError {
     /// A finished trial is not of this plan.
     #[error("trial {} of cell {} is finished, but this plan has no such cell: it is another plan's", .0.repetition, .0.cell)]
     Foreign(TrialId),
+    /// There is a budget and nobody who judges, or the other way round.
+    #[error("a plan with a budget needs a judge of its trials, and no other plan has one")]
+    Unjudged,
     /// Cells are not numbered as they stand.
     #[error("the plan's cell {at} is numbered {index}")]
     Numbering {
@@ -65,6 +72,23 @@ impl<'a> Schedule<'a> {
     /// # Errors
     /// When plan and trials do not fit.
     pub fn new(plan: &'a Plan, finished: &[Trial]) -> Result<Self, ScheduleError> {
+        Self::with(plan, finished, None)
+    }
+
+    /// The same for a plan with a budget, which goes by what the judge says after each block.
+    ///
+    /// # Errors
+    /// When plan and trials do not fit.
+    pub fn judged(plan: &'a Plan, finished: &[Trial], judge: Box<dyn Judge + 'a>) -> Result<Self, ScheduleError> {
+        Self::with(plan, finished, Some(judge))
+    }
+
+    fn with(plan: &'a Plan, finished: &[Trial], judge: Option<Box<dyn Judge + 'a>>) -> Result<Self, ScheduleError> {
+        let dealer = match (plan.budget, judge) {
+            (Some(budget), Some(judge)) => Some(Dealer::new(budget, plan.warm_up, plan.cells.len(), judge)),
+            (None, None) => None,
+            _ => return Err(ScheduleError::Unjudged),
+        };
         let repeats = plan.repeats;
         let (min, max) = (repeats.min as usize, repeats.max as usize);
         let rule = match repeats.until {
@@ -79,9 +103,21 @@ impl<'a> Schedule<'a> {
         }
         let empty = Progress { values: vec![Vec::new(); plan.columns.len()], ..Progress::default() };
         let progress = vec![empty; plan.cells.len()];
-        let mut schedule = Self { plan, rule, progress, block: 0, rest: Vec::new() };
-        for trial in finished {
-            schedule.finish(trial)?;
+        let mut schedule = Self { plan, rule, progress, block: 0, rest: Vec::new(), dealer };
+        // Block by block, for what was decided between two blocks is decided again.
+        let mut finished: Vec<&Trial> = finished.iter().collect();
+        finished.sort_by_key(|trial| (trial.id.repetition, trial.position));
+        let mut finished = finished.into_iter().peekable();
+        while let Some(next) = finished.peek() {
+            if schedule.dealer.is_some() && next.id.repetition > schedule.block {
+                schedule.rest = schedule.rest_of_block();
+                if !schedule.rest.is_empty() || !schedule.advance() {
+                    break;
+                }
+                continue;
+            }
+            schedule.finish(next)?;
+            finished.next();
         }
         schedule.rest = schedule.rest_of_block();
         Ok(schedule)
@@ -95,6 +131,9 @@ impl<'a> Schedule<'a> {
         let Some(progress) = self.progress.get_mut(trial.id.cell as usize) else {
             return Err(ScheduleError::Foreign(trial.id));
         };
+        if let Some(dealer) = &mut self.dealer {
+            dealer.take(trial);
+        }
         progress.done.push(trial.id.repetition);
         progress.given_up |= trial.outcome.is_final_for_cell();
         if trial.outcome.is_completed() {
@@ -111,12 +150,34 @@ impl<'a> Schedule<'a> {
             if let Some(cell) = self.rest.pop() {
                 return Some(TrialId { cell, repetition: self.block });
             }
-            self.block += 1;
-            if self.block >= self.plan.repeats.max.max(self.plan.repeats.min) {
+            if !self.advance() {
                 return None;
             }
-            self.rest = self.rest_of_block();
         }
+    }
+
+    /// Goes on to the next block; `false` when there is none.
+    fn advance(&mut self) -> bool {
+        if let Some(dealer) = &mut self.dealer {
+            if !dealer.ended {
+                let live = |cell: &u32| !self.progress[*cell as usize].given_up;
+                dealer.end_block(&(0..).take(self.plan.cells.len()).filter(live).collect::<Vec<u32>>());
+            }
+            if dealer.ended {
+                return false;
+            }
+        }
+        self.block += 1;
+        if self.block >= self.plan.repeats.max.max(self.plan.repeats.min) {
+            return false;
+        }
+        self.rest = self.rest_of_block();
+        true
+    }
+
+    /// What the last look found, once.
+    pub fn looked(&mut self) -> Option<String> {
+        self.dealer.as_mut()?.words.take()
     }
 
     /// Cells that the current block still has to run, the next one last. Whether a cell takes part is decided when the
@@ -130,7 +191,11 @@ impl<'a> Schedule<'a> {
 
     fn takes_part(&self, cell: u32) -> bool {
         let progress = &self.progress[cell as usize];
-        !progress.given_up && !progress.done.contains(&self.block) && self.trials_of(cell) > self.block as usize
+        let has_turn = match &self.dealer {
+            Some(dealer) => dealer.participants.contains(&cell),
+            None => self.trials_of(cell) > self.block as usize,
+        };
+        !progress.given_up && !progress.done.contains(&self.block) && has_turn
     }
 
     /// How many trials a cell will have, as far as can be said now.
@@ -165,7 +230,10 @@ impl<'a> Schedule<'a> {
         let repetition = u32::MAX - number;
         let still = |cell: &u32| {
             let progress = &self.progress[*cell as usize];
-            self.trials_of(*cell) > progress.done.len()
+            match &self.dealer {
+                Some(dealer) => !progress.given_up && !dealer.ended && dealer.participants.contains(cell),
+                None => self.trials_of(*cell) > progress.done.len(),
+            }
         };
         let order = block_order(self.plan, repetition).into_iter().filter(still);
         order.map(|cell| TrialId { cell, repetition }).collect()
@@ -180,6 +248,9 @@ impl<'a> Schedule<'a> {
     /// Trials there will be in all, as far as can be said now.
     #[must_use]
     pub fn total(&self) -> u32 {
+        if let Some(dealer) = &self.dealer {
+            return self.finished() + self.rest.len() as u32 + dealer.trials_after(&self.rest);
+        }
         (0..self.plan.cells.len())
             .map(|cell| self.trials_of(cell as u32).max(self.progress[cell].done.len()) as u32)
             .sum()
@@ -227,8 +298,16 @@ fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
-    use fstone_model::{Outcome, StepResult, metric::catalog, outcome::Reason, result::Effective, study::Repeats};
+    use crate::{run::budget::Verdict, testing};
+    use fstone_model::{
+        Outcome, StepResult,
+        metric::catalog,
+        outcome::Reason,
+        result::Effective,
+        study::{Budget, Repeats},
+    };
+    use fstone_stats::sequential::OpenPair;
+    use std::time::Duration;
 
     fn plan(cells: u32, repeats: Repeats) -> Plan {
         testing::plan((0..cells).map(|index| testing::cell(index, "ext4", "", &[])).collect(), repeats)
@@ -364,6 +443,86 @@ mod tests {
         }
         assert_eq!(tries, [1, 4, 4]);
         assert_eq!((schedule.total(), schedule.finished()), (9, 9));
+    }
+
+    /// Calls cells 0 and 1 undecided until they have been tried often enough, and all others decided from the second block on.
+    #[derive(Default)]
+    struct FakeJudge {
+        tried: [usize; 4],
+        enough: usize,
+    }
+
+    impl Judge for FakeJudge {
+        fn take(&mut self, trial: &Trial) {
+            self.tried[trial.id.cell as usize] += 1;
+        }
+
+        fn judge(&mut self) -> Verdict {
+            let more = self.enough.saturating_sub(self.tried[0]);
+            let pair = |a, b, blocks| OpenPair { rows: (a, b), half_width: None, more_blocks: blocks };
+            // The last two could be told apart at a price that nobody can pay.
+            let mut open = vec![pair(2, 3, 1e6)];
+            open.extend((more > 0).then(|| pair(0, 1, more as f64)));
+            let pairs = if self.tried[0] > 1 { 6 } else { 0 };
+            Verdict { pairs, open, words: format!("{more} more") }
+        }
+    }
+
+    fn budgeted(seconds: u64) -> Plan {
+        let budget = Budget { time: Duration::from_secs(seconds), resolution: 0.05 };
+        Plan { budget: Some(budget), ..plan(4, Repeats { min: 2, max: 1000, until: None }) }
+    }
+
+    /// Each trial takes a second.
+    fn dealt(plan: &Plan, finished: &[Trial], enough: usize) -> Vec<TrialId> {
+        let judge = Box::new(FakeJudge { enough, ..FakeJudge::default() });
+        let mut schedule = Schedule::judged(plan, finished, judge).expect("fits");
+        let mut order = Vec::new();
+        while let Some(id) = schedule.next_trial() {
+            order.push(id);
+            schedule.finish(&second_long(id)).expect("of this plan");
+        }
+        order
+    }
+
+    fn second_long(id: TrialId) -> Trial {
+        Trial { duration_ns: 1_000_000_000, ..trial(id, Outcome::Completed, 1.0) }
+    }
+
+    #[test]
+    fn a_budget_goes_where_it_decides_and_is_kept() {
+        let order = dealt(&budgeted(30), &[], 7);
+        let count = |cell| order.iter().filter(|id| id.cell == cell).count();
+        assert_eq!((count(0), count(1)), (7, 7), "the pair that can be decided is");
+        // Then nothing can be decided in what is left, so the open pair has all of it.
+        assert_eq!((count(2), count(3), order.len()), (8, 8, 30));
+        let short = dealt(&budgeted(9), &[], 7);
+        assert_eq!(short.len(), 8, "a third block of two would fit no more");
+        assert_eq!(dealt(&budgeted(3), &[], 7).len(), 4, "the first block tells how long a block takes");
+    }
+
+    #[test]
+    fn a_run_that_warms_up_has_less_to_deal_out() {
+        let plan = Plan { warm_up: 1, ..budgeted(16) };
+        assert_eq!(dealt(&plan, &[], 100).len(), 12);
+        assert_eq!(dealt(&budgeted(16), &[], 100).len(), 16);
+    }
+
+    #[test]
+    fn a_budget_that_is_resumed_is_dealt_out_alike() {
+        let plan = budgeted(40);
+        let whole = dealt(&plan, &[], 7);
+        for done in 0..=whole.len() {
+            let finished: Vec<Trial> = whole[..done].iter().map(|id| second_long(*id)).collect();
+            assert_eq!(dealt(&plan, &finished, 7), whole[done..], "after {done}");
+        }
+    }
+
+    #[test]
+    fn a_budget_needs_a_judge() {
+        assert_eq!(Schedule::new(&budgeted(9), &[]).unwrap_err(), ScheduleError::Unjudged);
+        let judge = Box::new(FakeJudge::default());
+        assert_eq!(Schedule::judged(&plan(4, fixed(1)), &[], judge).unwrap_err(), ScheduleError::Unjudged);
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub(crate) fn plan(mut cells: Vec<Cell>, repeats: u32) -> Plan {
         attachments: Vec::new(),
         quick: false,
         warm_up: 0,
+        budget: None,
         repeats: Repeats { min: repeats, max: repeats, until: None },
         order: Order::Blocks,
         seed: 42,

@@ -1,0 +1,91 @@
+//! At which level a run is judged that was looked at on its way.
+
+use fstone_model::Dataset;
+use fstone_stats::{
+    Level,
+    sequential::{MIN_FREEDOM, level_after},
+    stopping::LOOKED,
+};
+
+/// When one looked.
+#[derive(Debug, Clone)]
+pub(crate) enum Looks {
+    /// At the end.
+    AtTheEnd,
+    /// After every trial, at the width of intervals.
+    AtWidths,
+    /// After every block, for as long as a budget lasts.
+    Budget {
+        /// The part of the budget that was used at the end of each block.
+        shares: Vec<f64>,
+        /// Whether there will be no further look.
+        ended: bool,
+    },
+}
+
+impl Looks {
+    pub(crate) fn of(dataset: &Dataset) -> Self {
+        let plan = &dataset.run.plan;
+        match plan.budget {
+            Some(budget) => {
+                let ended = dataset.run.finished_unix_ns.is_some();
+                Self::Budget { shares: budget.shares(&dataset.trials), ended }
+            }
+            None if plan.repeats.until.is_some() && plan.repeats.min < plan.repeats.max => Self::AtWidths,
+            None => Self::AtTheEnd,
+        }
+    }
+
+    /// The level of rows whose trials were in these blocks, and whether they may be judged by it already: the first looks of a
+    /// few rows would be wrong too often.
+    pub(crate) fn level(&self, blocks: &[Vec<usize>]) -> (Level, bool) {
+        match self {
+            Self::AtTheEnd => (Level::FIXED, true),
+            Self::AtWidths => (LOOKED, true),
+            Self::Budget { shares, ended } => {
+                let first = (0..shares.len()).find(|block| freedom_until(blocks, *block) >= MIN_FREEDOM);
+                let from = first.unwrap_or(shares.len());
+                match level_after(shares[from..].iter().copied(), *ended) {
+                    Some(level) => (level, true),
+                    // Not a look, but what a look now would have.
+                    None => (level_after(shares.last().copied(), false).unwrap_or(Level::FIXED), false),
+                }
+            }
+        }
+    }
+}
+
+/// Degrees of freedom of the residuals of rows + blocks, by the trials until the end of a block.
+fn freedom_until(blocks: &[Vec<usize>], last: usize) -> usize {
+    let mut seen: Vec<usize> = blocks.iter().flatten().copied().filter(|block| *block <= last).collect();
+    let trials = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    (trials + 1).saturating_sub(blocks.len() + seen.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_judged_before_enough_is_known_and_the_end_spends_all() {
+        let budget = |shares: &[f64], ended| Looks::Budget { shares: shares.to_vec(), ended };
+        let rows = |blocks: usize| vec![(0..blocks).collect::<Vec<_>>(); 3];
+        assert_eq!(freedom_until(&rows(5), 4), 8);
+        let (early, may) = budget(&[0.1, 0.2, 0.3], false).level(&rows(3));
+        assert!(!may && early.nominal < Level::FIXED.nominal, "{early:?}");
+        let (later, may) = budget(&[0.1, 0.2, 0.3, 0.4, 0.5], false).level(&rows(5));
+        assert!(may && later.nominal < Level::FIXED.nominal, "{later:?}");
+        let (ended, may) = budget(&[0.3, 0.6, 0.9], true).level(&rows(3));
+        assert!(may && (ended.nominal - Level::FIXED.nominal).abs() < 1e-9, "the only look has all: {ended:?}");
+        assert_eq!(Looks::AtTheEnd.level(&rows(3)), (Level::FIXED, true));
+    }
+
+    #[test]
+    fn blocks_that_lack_rows_count_for_what_they_have() {
+        let blocks = vec![vec![0, 1, 2, 3], vec![0, 1, 2, 3], vec![0, 1]];
+        assert_eq!(freedom_until(&blocks, 1), 2);
+        assert_eq!(freedom_until(&blocks, 3), 10 + 1 - 3 - 4);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a run with a budget still has to find out.
+
+use crate::{run::Analysis, text::listing};
+use fstone_model::Dataset;
+use fstone_stats::sequential::{Answered, OpenPair};
+
+/// More open pairs than this are a count.
+const MAX_NAMED: usize = 3;
+
+/// How far the rows of a run are told apart in its most important column, within each panel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Open {
+    /// Pairs that were told apart or shown to be alike.
+    pub decided: usize,
+    /// All pairs; 0 when nothing can be judged yet.
+    pub pairs: usize,
+    /// The other pairs, by the plan's cells.
+    pub open: Vec<OpenPair>,
+    /// The same in words: "decided 31 of 36; left: ext4 / ext4 today (± 6 %)".
+    pub words: String,
+}
+
+impl Open {
+    /// Looks at a run that goes on, or has ended.
+    #[must_use]
+    pub fn of(dataset: &Dataset) -> Self {
+        let analysis = Analysis::of(dataset);
+        let resolution = dataset.run.plan.budget.map_or(0.0, |budget| budget.resolution);
+        let column = analysis.primary();
+        let mut of_all = Self { decided: 0, pairs: 0, open: Vec::new(), words: String::new() };
+        let panels = column.map_or(&[][..], |column| &analysis.comparisons[column].panels);
+        for panel in panels.iter().flatten().filter(|panel| panel.is_judged) {
+            let answered = Answered::of(&panel.comparison, resolution);
+            of_all.decided += answered.decided;
+            of_all.pairs += answered.pairs;
+            let trials = |row: &usize| column.map_or(0, |column| analysis.rows[*row].entries[column].values.len());
+            let trials: Vec<usize> = panel.rows.iter().map(trials).collect();
+            let by_row = |pair: OpenPair| OpenPair { rows: (panel.rows[pair.rows.0], panel.rows[pair.rows.1]), ..pair };
+            of_all.open.extend(OpenPair::of(&panel.comparison, resolution, &trials).into_iter().map(by_row));
+        }
+        of_all.open.sort_by(|a, b| a.more_blocks.total_cmp(&b.more_blocks));
+        of_all.words = of_all.in_words(&analysis);
+        of_all
+    }
+
+    fn in_words(&self, analysis: &Analysis<'_>) -> String {
+        if self.pairs == 0 {
+            return "nothing is decided yet".to_owned();
+        }
+        let mut words = format!("decided {} of {}", self.decided, self.pairs);
+        let name = |pair: &OpenPair| {
+            let (a, b) = (&analysis.rows[pair.rows.0].label, &analysis.rows[pair.rows.1].label);
+            let width = pair.half_width.map(|width| format!(" (± {:.0} %)", 100.0 * width)).unwrap_or_default();
+            format!("{a} / {b}{width}")
+        };
+        let mut left: Vec<String> = self.open.iter().take(MAX_NAMED).map(name).collect();
+        if self.open.len() > MAX_NAMED {
+            left.push(format!("{} more", self.open.len() - MAX_NAMED));
+        }
+        if !left.is_empty() {
+            words.push_str(&format!("; left: {}", listing(&left)));
+        }
+        words
+    }
+}
