@@ -17,6 +17,7 @@ mod published;
 mod run;
 pub mod runs;
 mod sentences;
+mod served;
 mod structure;
 mod table;
 pub mod text;

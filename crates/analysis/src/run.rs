@@ -5,6 +5,7 @@ use crate::{
     drift::{self, Drifting},
     notes::{self, Footnote, Warning},
     published::Published,
+    served,
     structure::Structure,
     table::{self, ColumnView, Entry, Row},
     text,
@@ -81,7 +82,8 @@ impl<'a> Analysis<'a> {
             .collect();
         let footnotes = notes::footnotes(&mut rows);
         let drifts = drift::drifts(&columns, &rows);
-        let warnings = notes::warnings(&rows, &columns, &comparisons, &drifts);
+        let mut warnings = notes::warnings(&rows, &columns, &comparisons, &drifts);
+        warnings.extend(served::warnings(dataset, &rows));
         let published = Published::of(dataset, &structure, &columns, &rows);
         Self { dataset, structure, columns, rows, footnotes, warnings, comparisons, drifts, published }
     }

@@ -2,12 +2,12 @@
 
 use crate::fixture::{self, Fs, Nature, Random};
 use fstone_analysis::Analysis;
-use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
+use fstone_model::{Dataset, Outcome, metric::catalog, outcome::Reason, study::KernelSpec};
 use insta::assert_snapshot;
 
 fn answer(dataset: &Dataset) -> String {
     let sentences = Analysis::of(dataset).sentences();
-    assert!((1..=3).contains(&sentences.len()), "{sentences:?}");
+    assert!((1..=9).contains(&sentences.len()), "{sentences:?}");
     sentences.join("\n")
 }
 
@@ -210,4 +210,69 @@ fn a_study_says_what_is_compared() {
     // What does not vary cannot be compared by.
     dataset.run.plan.compare = Some("scheduler".into());
     assert!(answer(&dataset).contains("xfs"), "{}", answer(&dataset));
+}
+
+/// A run whose loads read at this rate for ten seconds, and had this share of it from the device.
+fn reading(rate: f64, from_device: f64) -> Dataset {
+    let mut dataset = pair(1.07, 0.005, 5, RATE);
+    for step in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps).filter(|step| step.step == "load") {
+        step.figures.push(catalog::READ_THROUGHPUT.figure(rate));
+        step.figures.push(catalog::EXECUTION_TIME.figure(10.0));
+        step.figures.push(catalog::DEVICE_READ_BYTES.figure(10.0 * rate * from_device));
+    }
+    dataset
+}
+
+#[test]
+fn reads_from_memory_and_above_the_device_s_ceiling_are_marked() {
+    let warned = |rate: f64, from_device: f64| -> Vec<String> {
+        let dataset = reading(rate, from_device);
+        Analysis::of(&dataset).warnings.into_iter().map(|warning| warning.text).collect()
+    };
+    let mebibytes = f64::from(1 << 20);
+    let cached = "load: at least 98 % of the bytes that it read came from memory, so its figures are the page cache's more than a device's";
+    assert_eq!(warned(100.0 * mebibytes, 0.015), [cached]);
+    assert_eq!(warned(100.0 * mebibytes, 1.0), [""; 0], "the device read it all");
+    let fast = "load: reads went faster than the device can read, 412 MiB/s by itself";
+    assert_eq!(warned(900.0 * mebibytes, 1.0), [fast]);
+    assert_eq!(warned(900.0, 0.0), [""; 0], "too little to tell");
+}
+
+#[test]
+fn what_is_not_told_apart_has_its_price() {
+    let dataset = pair(1.02, 0.06, 8, RATE);
+    let told = answer(&dataset);
+    let price =
+        told.lines().find(|line| line.starts_with("1 of 1 pair is not told apart in transactions per second; "));
+    let price = price.unwrap_or_else(|| panic!("{told}"));
+    assert!(
+        price.contains("telling differences of 5 % among them takes about ") && price.contains(" more block"),
+        "{price}"
+    );
+    assert!(!answer(&pair(2.0, 0.01, 8, RATE)).contains("not told apart"));
+    let close = answer(&pair(1.0, 0.01, 10, RATE));
+    assert!(close.contains("their ratios are known to ± 5 %"), "{close}");
+}
+
+#[test]
+fn other_programs_on_the_machine_are_told_of() {
+    let mut dataset = pair(1.07, 0.005, 5, RATE);
+    let cpus = f64::from(dataset.run.inventory.cpus);
+    assert!(cpus > 1.0);
+    for (index, trial) in dataset.trials.iter_mut().enumerate() {
+        let step = trial.steps.iter_mut().find(|step| step.step == "load").expect("there is a load");
+        // In two trials a third of the machine is somebody else's.
+        let others = if index < 2 { 33.0 } else { 10.0 };
+        step.figures.push(catalog::EXECUTION_TIME.figure(10.0));
+        step.figures.push(catalog::CPU.figure(80.0 / cpus + 20.0 + others + 5.0));
+        step.figures.push(catalog::CPU_IRQ.figure(5.0));
+        step.figures.push(catalog::PROCESS_CPU.figure(80.0));
+        step.figures.push(catalog::KERNEL_THREADS_CPU.figure(20.0));
+    }
+    let warnings = Analysis::of(&dataset).warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].text.starts_with("load: in 2 of 10 trials other programs took more than a quarter"),
+        "{warnings:?}"
+    );
 }

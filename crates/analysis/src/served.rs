@@ -1,0 +1,120 @@
+//! Whether figures are a device's, and the machine the run's alone: what was read from memory, what is faster than the device can
+//! read, and what other programs took.
+
+use crate::{
+    notes::Warning,
+    number::grouped,
+    table::{Entry, Row, entry},
+    text,
+};
+use fstone_model::{Dataset, Trial, metric::catalog, study::DeviceSpec};
+
+/// A load that reads less than this says nothing about where from.
+const MIN_READ_BYTES: f64 = (1 << 20) as f64;
+/// From this share on a load's reads are mostly the page cache's.
+const MOSTLY: f64 = 0.5;
+/// By so much a rate may be above the ceiling: that was measured for two seconds before the run.
+const MARGIN: f64 = 1.1;
+
+/// Of the machine's CPU time, what is neither the load's nor kernel threads' nor interrupts'. From here on it is other programs'; on
+/// a machine that the run had for itself it was a few per cent.
+const OTHERS: f64 = 0.25;
+
+/// What a reader has to know about what a load shared, and where its bytes came from.
+pub(super) fn warnings(dataset: &Dataset, rows: &[Row<'_>]) -> Vec<Warning> {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in rows.iter().flat_map(|row| &row.trials).flat_map(|trial| &trial.steps) {
+        if !steps.contains(&step.step.as_str()) {
+            steps.push(&step.step);
+        }
+    }
+    let of_step = |step| [from_memory(rows, step), above_ceiling(dataset, rows, step), shared(dataset, rows, step)];
+    steps.into_iter().flat_map(of_step).flatten().collect()
+}
+
+/// Rows whose step read mostly from memory.
+fn from_memory(rows: &[Row<'_>], step: &str) -> Option<Warning> {
+    let shares: Vec<(usize, f64)> = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(index, row)| Some((index, share_from_memory(row, step)?)))
+        .filter(|(_, share)| *share > MOSTLY)
+        .collect();
+    let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
+    let text = format!(
+        "{}: at least {} % of the bytes that it read came from memory, so its figures are the page cache's more than a device's",
+        text::line(step),
+        grouped((100.0 * least).floor(), 0)
+    );
+    Some(Warning { text, rows: shares.into_iter().map(|(row, _)| row).collect(), trials: 0 })
+}
+
+/// The share of the bytes that a row's trials read in this step which the device did not read for it; `None` where one of the two is
+/// not known.
+fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
+    let sum = |entry: &Entry| entry.values.iter().map(|value| value.value).sum::<f64>();
+    let rate = entry(row, step, catalog::READ_THROUGHPUT.name);
+    let time = entry(row, step, catalog::EXECUTION_TIME.name);
+    let device = entry(row, step, catalog::DEVICE_READ_BYTES.name);
+    let all_there = [&rate, &time, &device].iter().all(|entry| entry.values.len() == row.completed);
+    let read: f64 = rate.values.iter().zip(&time.values).map(|(rate, time)| rate.value * time.value).sum();
+    (all_there && row.completed > 0 && read >= MIN_READ_BYTES).then(|| (1.0 - sum(&device) / read).max(0.0))
+}
+
+/// Rows that read faster than the device was measured to.
+fn above_ceiling(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
+    let ceiling = dataset.run.inventory.raw_read_bytes_per_second.filter(|ceiling| *ceiling > 0.0)?;
+    let of_device = |row: &Row<'_>| {
+        let cell = dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
+        let device = cell.map(|cell| &cell.device);
+        matches!(device, Some(DeviceSpec::Loop { in_memory: false, .. } | DeviceSpec::Block { .. }))
+    };
+    let faster = |row: &Row<'_>| {
+        let rates = entry(row, step, catalog::READ_THROUGHPUT.name).values;
+        !rates.is_empty() && rates.iter().all(|rate| rate.value > MARGIN * ceiling)
+    };
+    let found: Vec<usize> =
+        rows.iter().enumerate().filter(|(_, row)| of_device(row) && faster(row)).map(|(index, _)| index).collect();
+    (!found.is_empty()).then(|| Warning {
+        text: format!(
+            "{}: reads went faster than the device can read, {} MiB/s by itself",
+            text::line(step),
+            grouped(ceiling / f64::from(1 << 20), 0)
+        ),
+        rows: found,
+        trials: 0,
+    })
+}
+
+/// Trials of a load during which other programs took a good part of the machine.
+fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
+    let cpus = f64::from(dataset.run.inventory.cpus);
+    let others = |trial: &Trial| -> Option<bool> {
+        trial.figure(step, catalog::EXECUTION_TIME.name)?;
+        let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
+        let busy = value(catalog::CPU.name)? - value(catalog::CPU_IRQ.name)?;
+        // A process' time is told in CPUs, that of kernel threads in machines.
+        let known = value(catalog::PROCESS_CPU.name)? / cpus + value(catalog::KERNEL_THREADS_CPU.name)?;
+        Some(busy - known > OTHERS)
+    };
+    let (mut trials, mut disturbed, mut touched) = (0, 0, Vec::new());
+    for (index, row) in rows.iter().enumerate().filter(|_| cpus > 0.0) {
+        let found: Vec<bool> =
+            row.trials.iter().filter(|trial| trial.outcome.is_completed()).filter_map(|trial| others(trial)).collect();
+        let of_row = found.iter().filter(|found| **found).count();
+        trials += found.len();
+        disturbed += of_row;
+        if of_row > 0 {
+            touched.push(index);
+        }
+    }
+    (disturbed > 0).then(|| Warning {
+        text: format!(
+            "{}: in {disturbed} of {trials} trials other programs took more than a quarter of the machine's CPU time, which \
+             changes figures and widens intervals",
+            text::line(step)
+        ),
+        rows: touched,
+        trials: 0,
+    })
+}
