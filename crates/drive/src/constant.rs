@@ -1,6 +1,7 @@
 //! A drive that always takes the same time: for checks of everything around it.
 
-use crate::{Done, Model, Request, SECTOR_BYTES, transfer_ns};
+use crate::model::Model;
+use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
 
 #[derive(Debug)]
 pub(crate) struct Constant {

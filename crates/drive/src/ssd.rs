@@ -9,7 +9,8 @@
 //!   is busy with that right after the page. What is written in sequence is overwritten in sequence, and moves nothing.
 //! - A flush programs what is in the buffer, unless that survives a loss of power.
 
-use crate::{Done, Model, Request, SECTOR_BYTES, transfer_ns};
+use crate::model::Model;
+use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;

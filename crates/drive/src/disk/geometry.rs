@@ -1,6 +1,7 @@
 //! Where sectors are on the platters, how long it takes to get there, and when they pass under the head.
 
-use crate::{Model, SECTOR_BYTES};
+use crate::model::Model;
+use crate::request::SECTOR_BYTES;
 
 /// A wait of nearly a whole revolution is a track switch that was on time but for rounding.
 const ROUNDING_NS: u64 = 1_000;

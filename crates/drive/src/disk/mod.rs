@@ -11,7 +11,8 @@
 mod geometry;
 mod writes;
 
-use crate::{Done, Model, Request, SECTOR_BYTES, transfer_ns};
+use crate::model::Model;
+use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
 use geometry::{Geometry, Place};
 use std::collections::VecDeque;
 use std::ops::Range;

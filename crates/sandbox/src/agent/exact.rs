@@ -1,7 +1,8 @@
 //! The agent of an exact guest: reads its one job, does it, writes the result, and powers off. Everything that depends on
 //! the host's time is left out: no heartbeat, no channel, no counter of the processor.
 
-use super::{Context, Handler, Settings, describe_panic, setup};
+use super::handler::{Context, Handler, describe_panic};
+use super::{settings::Settings, setup};
 use crate::exact::{JOB, RESULT};
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, mount};

@@ -11,6 +11,7 @@ mod channel;
 mod child;
 mod disk;
 mod exact;
+mod handler;
 mod modules;
 pub mod settings;
 mod setup;
@@ -18,12 +19,14 @@ mod stacks;
 mod tsc;
 
 pub use disk::time_of_a_read;
+pub use handler::{Context, Handler};
 pub use modules::{LoadError, Modules};
 pub use stacks::blocked as blocked_tasks;
 
 use crate::frames::{FrameReader, FrameWriter, Heartbeat, Hello, JobStatus, Message, ReadError};
 use crate::guest::{END_OF_STACKS, HEARTBEAT_PERIOD};
 use channel::Line;
+use handler::{Writer, bounded, describe_panic, send};
 use rustix::thread::{Timespec, clock_nanosleep_relative};
 use rustix::time::ClockId;
 use settings::Settings;
@@ -37,56 +40,6 @@ const IDLE: u64 = u64::MAX;
 
 /// Real-time priority of the heartbeat: above any load, below the kernel's own real-time threads.
 const HEARTBEAT_PRIORITY: i32 = 10;
-
-/// Runs jobs inside the guest.
-pub trait Handler {
-    /// Does the job, or says why it cannot. A panic counts as the latter; it does not cost the guest its life.
-    fn run(&mut self, kind: &str, body: &[u8], context: &Context<'_>) -> Result<Vec<u8>, String>;
-}
-
-/// What a handler can ask for while it runs a job.
-#[derive(Debug)]
-pub struct Context<'a> {
-    /// Where the host listens; it does not to an exact guest.
-    writer: Option<&'a Writer>,
-    settings: &'a Settings,
-    job: u32,
-}
-
-impl Context<'_> {
-    /// Tells the host how far the job is.
-    pub fn progress(&self, text: impl Into<String>) {
-        if let Some(writer) = self.writer {
-            send(writer, &Message::Progress { id: self.job, text: bounded(text.into()) });
-        }
-    }
-
-    /// Puts lines into the trial's log; the beginning of each, should they be endless.
-    pub fn log(&self, text: &str) {
-        let Some(writer) = self.writer else { return };
-        for line in text.lines() {
-            send(writer, &Message::Log { text: bounded(line.to_owned()) });
-        }
-    }
-
-    /// Loads a module with everything it needs, unless it is in the kernel already.
-    pub fn load_module(&self, name: &str) -> Result<(), LoadError> {
-        Modules::open(self.settings.modules.as_deref())?.load(name)
-    }
-
-    /// A directory in memory where mount points can be made.
-    #[must_use]
-    pub const fn scratch(&self) -> &'static str {
-        setup::SCRATCH
-    }
-}
-
-type Writer = Mutex<FrameWriter<Line>>;
-
-fn send(writer: &Writer, message: &Message) {
-    // Nobody to tell when the host is gone: the reader notices and powers off.
-    let _ = writer.lock().unwrap_or_else(PoisonError::into_inner).send(message);
-}
 
 /// The argument that makes a binary the agent of its parent, and the descriptor on which they talk.
 pub(crate) const CHILD_WORD: &str = "agent-of-fstone";
@@ -176,22 +129,6 @@ fn converse(handler: &mut dyn Handler, line: Line, hello: Hello, settings: &Sett
     let line = writer.lock().unwrap_or_else(PoisonError::into_inner);
     line.get_ref().drain();
     Ok(())
-}
-
-/// Short enough for a message's head, whatever a handler had to say.
-fn bounded(mut text: String) -> String {
-    const LIMIT: usize = 4 << 10;
-    if text.len() > LIMIT {
-        let end = (0..=LIMIT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}
-
-fn describe_panic(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("it panicked: {}", text.unwrap_or("without a word"))
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), String> {

@@ -5,6 +5,13 @@ use std::ops::Range;
 /// The program header of the interpreter's path.
 const PT_INTERP: u32 = 3;
 
+/// What a program finds its C library's loader under when it was given another one: a link in the directory of its
+/// guest. Relative, because the space for it in the program is 28 bytes.
+pub(crate) const LOADER_LINK: &str = "ld.so";
+
+/// The loader's own name, in the directory of a kernel's libraries.
+pub(crate) const LOADER: &str = "ld-linux-x86-64.so.2";
+
 /// Where in a 64-bit little-endian ELF file the interpreter's path is, terminator included.
 pub(super) fn interpreter(image: &[u8]) -> Option<Range<usize>> {
     let half = |at: usize| Some(u16::from_le_bytes(image.get(at..at + 2)?.try_into().ok()?));

@@ -1,18 +1,13 @@
 //! What kernel a file or an unpacked package holds.
 
 use super::build::has_time_travel;
+use super::elf::{self, LOADER, LOADER_LINK};
+use super::error::{StoreError, file_error};
 use super::fetch::Archive;
-use super::{Flavour, Kernel, StoreError, elf, file_error};
+use super::identity::{Flavour, Kernel};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// What a program finds its C library's loader under when it was given another one: a link in the directory of its
-/// guest. Relative, because the space for it in the program is 28 bytes.
-pub(crate) const LOADER_LINK: &str = "ld.so";
-
-/// The loader's own name, in the directory of a kernel's libraries.
-pub(crate) const LOADER: &str = "ld-linux-x86-64.so.2";
 
 /// The user-mode Linux that is installed on this host.
 pub(super) fn installed() -> Option<Kernel> {

@@ -1,6 +1,8 @@
 //! The command line of QEMU, and of the kernel in it.
 
-use super::{QemuError, QemuSpec, initramfs};
+use super::error::QemuError;
+use super::initramfs;
+use super::spec::QemuSpec;
 use crate::agent::settings::Settings;
 use crate::guest::{BootError, path_word};
 use std::ffi::OsString;

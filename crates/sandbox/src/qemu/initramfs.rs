@@ -1,7 +1,7 @@
 //! What a QEMU guest starts from: the agent, the libraries it and other programs need, and the kernel's modules.
 
-use super::QemuError;
 use super::cpio::Archive;
+use super::error::QemuError;
 use super::modules::Set;
 use crate::kernel::interpreter_of;
 use std::collections::BTreeSet;

@@ -6,17 +6,21 @@
 
 mod command;
 mod cpio;
+mod error;
 mod initramfs;
 mod kvm;
 mod modules;
+mod spec;
 mod vmlinux;
 
+pub use error::QemuError;
 pub use kvm::{Kvm, probe as probe_kvm};
 pub use modules::ModulesError;
+pub use spec::{Accelerator, QemuSpec};
 pub use vmlinux::VmlinuxError;
 
 use crate::guest::{BootError, Console, Ending, Guest, Started, Waiting, Watch};
-use crate::kernel::{Flavour, Kernel};
+use crate::kernel::Flavour;
 use crate::process::{Launch, ProcessEnd, Writable};
 use modules::Set;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -32,118 +36,7 @@ const KVM_HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// The exit status of QEMU when pvpanic reported a panic (`-action panic=exit-failure`).
 const PANIC_STATUS: i32 = 1;
 
-/// What runs the guest's instructions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Accelerator {
-    /// KVM where a probe shows that it works, else emulation.
-    #[default]
-    Auto,
-    /// KVM.
-    Kvm,
-    /// QEMU's own emulation.
-    Tcg,
-}
-
-/// What to boot.
-#[derive(Debug, Clone)]
-pub struct QemuSpec {
-    /// The kernel.
-    pub kernel: Kernel,
-    /// The binary that is to be process 1; it calls [`crate::agent::main`].
-    pub agent: PathBuf,
-    /// Programs of the host that are to be in the guest, at the same paths.
-    pub programs: Vec<PathBuf>,
-    /// Memory of the guest, bytes.
-    pub memory_bytes: u64,
-    /// Sockets of disks: /dev/vda, /dev/vdb, …
-    pub disks: Vec<PathBuf>,
-    /// Modules to have in the guest, and to load before hello; those for the channel and the disks are added.
-    pub modules: Vec<String>,
-    /// Modules that those ask the kernel's crypto layer for by name, which only a modprobe in the guest could answer. They
-    /// are loaded first; what a kernel does not have as a module it has built in, or does not need.
-    pub asked_by_name: Vec<String>,
-    /// What runs its instructions.
-    pub accelerator: Accelerator,
-    /// An existing directory of this guest's own.
-    pub directory: PathBuf,
-    /// Where unpacked kernels and initramfs are kept; made when missing.
-    pub cache: PathBuf,
-    /// How patient to be.
-    pub watch: Watch,
-}
-
-/// Why there is no guest; completes "failed to boot a guest: …".
-#[derive(Debug, thiserror::Error)]
-pub enum QemuError {
-    /// The kernel is user-mode Linux, which runs by itself.
-    #[error("{0} is no kernel for QEMU")]
-    Flavour(String),
-    /// The emulator is missing.
-    #[error("qemu-system-x86_64 is not installed (apt-get install --no-install-recommends qemu-system-x86)")]
-    NoEmulator,
-    /// A file.
-    #[error("{path}: {cause}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// The kernel could not be unpacked.
-    #[error("{path} cannot be unpacked: {cause}")]
-    Vmlinux {
-        /// The image.
-        path: PathBuf,
-        /// Why.
-        cause: VmlinuxError,
-    },
-    /// Its modules could not be collected.
-    #[error(transparent)]
-    Modules(#[from] ModulesError),
-    /// The kernel lacks modules.
-    #[error("the kernel {kernel} has no module {}", .modules.join(", "))]
-    NoModule {
-        /// Its name.
-        kernel: String,
-        /// Those it lacks.
-        modules: Vec<String>,
-    },
-    /// A program's libraries could not be found.
-    #[error("the libraries of {program} are not known: {problem}")]
-    Libraries {
-        /// The program.
-        program: PathBuf,
-        /// What its loader said.
-        problem: String,
-    },
-    /// It was started and did not come up, or could not be started.
-    #[error(transparent)]
-    Boot(#[from] BootError),
-}
-
 impl QemuSpec {
-    /// A guest with 256 MiB and no disk, however it can be run.
-    pub fn new(
-        kernel: Kernel,
-        agent: impl Into<PathBuf>,
-        directory: impl Into<PathBuf>,
-        cache: impl Into<PathBuf>,
-    ) -> Self {
-        Self {
-            kernel,
-            agent: agent.into(),
-            programs: Vec::new(),
-            memory_bytes: 256 << 20,
-            disks: Vec::new(),
-            modules: Vec::new(),
-            asked_by_name: Vec::new(),
-            accelerator: Accelerator::Auto,
-            directory: directory.into(),
-            cache: cache.into(),
-            watch: Watch::QEMU,
-        }
-    }
-
     /// Boots it and waits for its hello.
     pub fn boot(&self) -> Result<Guest, QemuError> {
         let since = Instant::now();
@@ -205,13 +98,6 @@ impl QemuSpec {
             forget_old(&cache);
         }
         Ok((vmlinux, initramfs))
-    }
-
-    /// The drivers of the channel, the disks and the panic device, then what was asked for.
-    fn all_modules(&self) -> Vec<String> {
-        let drivers = ["virtio_pci", "virtio_console", "virtio_blk", "pvpanic_pci"];
-        let asked = self.asked_by_name.iter().chain(&self.modules).map(|name| name.replace('-', "_"));
-        drivers.into_iter().map(str::to_owned).chain(asked).collect()
     }
 
     fn start(

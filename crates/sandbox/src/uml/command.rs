@@ -1,6 +1,6 @@
 //! The command line of user-mode Linux.
 
-use super::{MAX_DISKS, MAX_MEMORY_BYTES, MIN_MEMORY_BYTES, UmlDisk, UmlSpec};
+use super::spec::{MAX_DISKS, MAX_MEMORY_BYTES, MIN_MEMORY_BYTES, UmlDisk, UmlSpec};
 use crate::guest::{BootError, path_word, word};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -6,11 +6,12 @@
 
 mod command;
 mod shim;
+mod spec;
 
 pub(crate) use command::HOST_AS_ROOT;
+pub use spec::{MAX_DISKS, MAX_MEMORY_BYTES, MIN_MEMORY_BYTES, UmlDisk, UmlKernel, UmlSpec};
 
-use crate::agent::settings::Settings;
-use crate::guest::{BootError, Console, Guest, Started, Watch};
+use crate::guest::{BootError, Console, Guest, Started};
 use crate::kernel::{LOADER, LOADER_LINK};
 use crate::process::{Launch, ProcessEnd, Writable};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -20,75 +21,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Guest memory below this does not boot, bytes.
-pub const MIN_MEMORY_BYTES: u64 = 64 << 20;
-
-/// Guest memory above this is surely a mistake, bytes.
-pub const MAX_MEMORY_BYTES: u64 = 64 << 30;
-
 /// SIGABRT: how user-mode Linux ends after a panic.
 const ABORT: i32 = 6;
 
-/// Most disks of a guest; each is one command-line word.
-pub const MAX_DISKS: usize = 8;
-
-/// A user-mode kernel on this host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UmlKernel {
-    /// The executable (`linux.uml`).
-    pub binary: PathBuf,
-    /// The directory that holds its modules.dep.
-    pub modules: Option<PathBuf>,
-    /// A C library newer than the host's, that came with the kernel: the directory with `ld-linux-x86-64.so.2` and
-    /// `libc.so.6`. The executable's interpreter then is `ld.so`, which is linked into each guest's directory.
-    pub libraries: Option<PathBuf>,
-}
-
-/// A disk of the guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UmlDisk {
-    /// Served at this vhost-user socket; `/dev/vda`, `/dev/vdb`, … in this order. Needs the module virtio_blk.
-    VhostUser(PathBuf),
-    /// An image under the kernel's own driver; `/dev/ubda`, … Flushes never arrive.
-    Ubd(PathBuf),
-}
-
-/// What to boot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UmlSpec {
-    /// The kernel.
-    pub kernel: UmlKernel,
-    /// The binary that is to be process 1, usually the running one; it calls [`crate::agent::main`].
-    pub agent: PathBuf,
-    /// Further arguments of the agent, without blanks.
-    pub agent_arguments: Vec<String>,
-    /// Memory of the guest, bytes.
-    pub memory_bytes: u64,
-    /// Its disks.
-    pub disks: Vec<UmlDisk>,
-    /// Modules to load before hello; virtio_blk is added where a disk needs it.
-    pub modules: Vec<String>,
-    /// An existing directory of this guest's own: its console log, its sockets, its control files.
-    pub directory: PathBuf,
-    /// How patient to be.
-    pub watch: Watch,
-}
-
 impl UmlSpec {
-    /// A guest with 256 MiB and no disk.
-    pub fn new(kernel: UmlKernel, agent: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
-        Self {
-            kernel,
-            agent: agent.into(),
-            agent_arguments: Vec::new(),
-            memory_bytes: 256 << 20,
-            disks: Vec::new(),
-            modules: Vec::new(),
-            directory: directory.into(),
-            watch: Watch::UML,
-        }
-    }
-
     /// Boots it and waits for its hello.
     pub fn boot(&self) -> Result<Guest, BootError> {
         let since = Instant::now();
@@ -156,14 +92,6 @@ impl UmlSpec {
         let mut places: Vec<Writable> = below.map(|path| Writable::Below(path.to_owned())).collect();
         places.push(Writable::Temporary(memory_place(directory).to_owned()));
         places
-    }
-
-    fn settings(&self) -> Settings {
-        let mut load = self.modules.clone();
-        if self.disks.iter().any(|disk| matches!(disk, UmlDisk::VhostUser(_))) {
-            load.insert(0, "virtio_blk".to_owned());
-        }
-        Settings { channel: "/dev/ttyS0".to_owned(), modules: self.kernel.modules.clone(), load }
     }
 }
 

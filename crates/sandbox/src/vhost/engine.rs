@@ -3,8 +3,8 @@
 use super::counters::{DiskCounters, Marks};
 use super::fault::{Effect, Faults, Operation};
 use super::request::{MAX_RANGE_SECTORS, MAX_RANGES, Request, SECTOR_BYTES, Status, What};
+use super::spec::{DiskSpec, MARK_PREFIX, Shared};
 use super::speed::{Due, Pacer, Work};
-use super::{DiskSpec, MARK_PREFIX, Shared};
 use fstone_drive::{Drive, Model};
 use rustix::fs::{Advice, fadvise};
 use sha2::{Digest, Sha256};

@@ -13,10 +13,12 @@ mod fault;
 mod protocol;
 mod request;
 mod server;
+mod spec;
 mod speed;
 
 pub use counters::DiskCounters;
 pub use fault::{Effect, Fault, Operation, Trigger};
+pub use spec::{DiskSpec, MARK_PREFIX};
 pub use speed::Speed;
 
 pub(crate) use counters::Marks;
@@ -25,50 +27,15 @@ pub(crate) use engine::QUEUE_SIZE;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 pub(crate) use server::Connection;
+pub(crate) use spec::Shared;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
-
-/// What the disk's name, in a guest the file `serial` of its directory in sysfs, begins with. The number of a
-/// [mark](Disk::mark) follows: asking for the name sets one.
-pub const MARK_PREFIX: &str = "fstone-mark-";
-
-/// A disk to be served.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiskSpec {
-    /// The image, an existing file; its size is the disk's.
-    pub image: PathBuf,
-    /// Logical block: 512 or 4096.
-    pub sector_bytes: u32,
-    /// Whether the guest may give blocks back (they become holes in the image).
-    pub discard: bool,
-    /// Whether what the guest read or flushed may stay in the host's page cache. Reading it again then costs no more than
-    /// memory does, even after the guest dropped its own caches.
-    pub host_cache: bool,
-    /// How fast it is.
-    pub speed: Speed,
-    /// What is to go wrong.
-    pub faults: Vec<Fault>,
-}
-
-impl DiskSpec {
-    /// A sound disk with 512-byte sectors, as fast as the device below the image, that can discard.
-    pub fn new(image: impl Into<PathBuf>) -> Self {
-        Self {
-            image: image.into(),
-            sector_bytes: 512,
-            discard: true,
-            host_cache: false,
-            speed: Speed::default(),
-            faults: Vec::new(),
-        }
-    }
-}
 
 /// Why a disk is not served; completes "failed to serve a disk: …".
 #[derive(Debug, thiserror::Error)]
@@ -92,24 +59,6 @@ pub enum DiskError {
         /// Why not.
         cause: io::Error,
     },
-}
-
-/// What a disk and whoever serves it both know.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Shared {
-    counters: Arc<Mutex<DiskCounters>>,
-    marks: Arc<Mutex<Marks>>,
-    transport: Arc<AtomicU64>,
-}
-
-impl Shared {
-    pub(crate) fn counters(&self) -> DiskCounters {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn marks(&self) -> Marks {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
 }
 
 /// A disk being served, to one guest after the other, until this is dropped.

@@ -1,7 +1,7 @@
 //! Make, run with nothing of the user's environment, watched, and quoted when it fails.
 
-use super::super::file_error;
-use super::{BuildError, BuildProgress};
+use super::super::error::file_error;
+use super::report::{BuildError, BuildProgress};
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

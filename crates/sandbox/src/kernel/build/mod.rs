@@ -11,15 +11,18 @@
 //! and the same compiler make the same kernel everywhere, and the same kernel makes the same figures.
 
 mod make;
+mod report;
 mod source;
 
-use super::{Flavour, Kernel, StoreError, file_error};
+pub use report::{BuildError, BuildProgress};
+
+use super::error::file_error;
+use super::identity::{Flavour, Kernel};
 use make::{missing_tools, run_make};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 /// What is built in, on top of the kernel's own tinyconfig.
 const CONFIGURATION: &str = include_str!("../../../kernel/exact.config");
@@ -29,59 +32,6 @@ const CHARGE: &str = include_str!("../../../kernel/charge.patch");
 
 /// The words by which a kernel with time travel is known.
 const TIME_TRAVEL: &[u8] = b"time-travel=ext:";
-
-/// How far a build is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BuildProgress {
-    /// It is fetching, unpacking, reading or configuring.
-    Preparing(&'static str),
-    /// The patch that charges system calls does not fit these sources.
-    Uncharged,
-    /// It is compiling.
-    Compiling {
-        /// Files made so far.
-        done: u32,
-        /// About how many there are in all.
-        total: u32,
-        /// Since compiling began.
-        elapsed: Duration,
-    },
-}
-
-/// Why a kernel could not be built; completes "failed to build a kernel: …".
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Neither a package, nor an archive, nor a tree.
-    #[error("{0} is no kernel source: give a package (linux-source-6.1), a .tar or a directory with a kernel's Kbuild")]
-    NoSource(PathBuf),
-    /// Tools are not there.
-    #[error("building a kernel takes {}; install them: apt-get install --no-install-recommends {packages}", .tools.join(", "))]
-    Tools {
-        /// What was looked for.
-        tools: Vec<&'static str>,
-        /// Debian's packages.
-        packages: String,
-    },
-    /// A tool failed.
-    #[error("{what} failed:\n{lines}\n(the whole log is in {log})")]
-    Failed {
-        /// "make linux".
-        what: String,
-        /// Its last error lines.
-        lines: String,
-        /// Everything it said.
-        log: PathBuf,
-    },
-    /// It was built, and is not what was wanted.
-    #[error("the kernel built from these sources has no time travel: they are older than 5.4, or {log} says why")]
-    NoTimeTravel {
-        /// Everything the build said.
-        log: PathBuf,
-    },
-}
 
 /// Whether a kernel's time can be simulated.
 pub(super) fn has_time_travel(binary: &Path) -> bool {

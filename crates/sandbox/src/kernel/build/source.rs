@@ -1,9 +1,9 @@
 //! The sources of a kernel: where they come from, what they are, and how they are laid out to be built.
 
+use super::super::error::{StoreError, file_error};
 use super::super::fetch::{Archive, unpack_anew};
-use super::super::file_error;
 use super::make::run;
-use super::{BuildError, BuildProgress};
+use super::report::{BuildError, BuildProgress};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
@@ -73,7 +73,7 @@ fn package(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)) -> Res
         return Err(BuildError::NoSource(what.into()));
     }
     tell(BuildProgress::Preparing("fetching the package"));
-    let fetched = |error| BuildError::Store(super::StoreError::Fetch(error));
+    let fetched = |error| BuildError::Store(StoreError::Fetch(error));
     let archive = Archive::open(store, suite).map_err(fetched)?;
     let package = archive.download(name).map_err(fetched)?;
     let stem = package.stem();

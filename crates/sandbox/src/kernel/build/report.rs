@@ -1,0 +1,58 @@
+//! How far a build is, and why it failed.
+
+use super::super::error::StoreError;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How far a build is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BuildProgress {
+    /// It is fetching, unpacking, reading or configuring.
+    Preparing(&'static str),
+    /// The patch that charges system calls does not fit these sources.
+    Uncharged,
+    /// It is compiling.
+    Compiling {
+        /// Files made so far.
+        done: u32,
+        /// About how many there are in all.
+        total: u32,
+        /// Since compiling began.
+        elapsed: Duration,
+    },
+}
+
+/// Why a kernel could not be built; completes "failed to build a kernel: …".
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Neither a package, nor an archive, nor a tree.
+    #[error("{0} is no kernel source: give a package (linux-source-6.1), a .tar or a directory with a kernel's Kbuild")]
+    NoSource(PathBuf),
+    /// Tools are not there.
+    #[error("building a kernel takes {}; install them: apt-get install --no-install-recommends {packages}", .tools.join(", "))]
+    Tools {
+        /// What was looked for.
+        tools: Vec<&'static str>,
+        /// Debian's packages.
+        packages: String,
+    },
+    /// A tool failed.
+    #[error("{what} failed:\n{lines}\n(the whole log is in {log})")]
+    Failed {
+        /// "make linux".
+        what: String,
+        /// Its last error lines.
+        lines: String,
+        /// Everything it said.
+        log: PathBuf,
+    },
+    /// It was built, and is not what was wanted.
+    #[error("the kernel built from these sources has no time travel: they are older than 5.4, or {log} says why")]
+    NoTimeTravel {
+        /// Everything the build said.
+        log: PathBuf,
+    },
+}

@@ -1,0 +1,53 @@
+//! Why the store of kernels could not do something.
+
+use super::fetch::FetchError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the store of kernels could not do something; completes "failed to add a kernel: …" and the like.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or directory of the store.
+    #[error("{path}: {cause}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The registry is not what fstone writes.
+    #[error("{path} is damaged: {problem}; remove it and add the kernels again")]
+    Registry {
+        /// The registry.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A package could not be had.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// There is no kernel in it.
+    #[error("{0} holds no kernel: neither linux.uml nor a vmlinuz")]
+    NoKernel(PathBuf),
+    /// The kernel does not run here.
+    #[error("{path} does not run: {problem}")]
+    DoesNotRun {
+        /// The kernel.
+        path: PathBuf,
+        /// What it said.
+        problem: String,
+    },
+    /// No such kernel.
+    #[error("there is no kernel {wanted}; {known}. `fstone kernel add {wanted}` may fetch it")]
+    Unknown {
+        /// As asked for.
+        wanted: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |cause| StoreError::File { path, cause }
+}

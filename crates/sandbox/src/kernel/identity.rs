@@ -1,0 +1,78 @@
+//! What a kernel on this host is.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// How a kernel is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flavour {
+    /// User-mode Linux.
+    Uml,
+    /// In QEMU.
+    Qemu,
+    /// User-mode Linux whose time is simulated.
+    Exact,
+}
+
+impl Flavour {
+    /// What names of its kernels begin with.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Uml => "uml",
+            Self::Qemu => "qemu",
+            Self::Exact => "exact",
+        }
+    }
+}
+
+/// A kernel on this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// How it is run.
+    pub flavour: Flavour,
+    /// `uname -r` of it ("6.1.176").
+    pub release: String,
+    /// Where it came from: package, version and suite, or a path.
+    pub source: String,
+    /// `linux.uml`, `vmlinuz` or `vmlinux`.
+    pub binary: PathBuf,
+    /// The directory that holds its modules.
+    pub modules: Option<PathBuf>,
+    /// A C library for it, newer than the host's.
+    pub libraries: Option<PathBuf>,
+}
+
+impl Kernel {
+    /// What a study calls it ("uml:6.1.176").
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.flavour.word(), self.release)
+    }
+
+    /// As user-mode Linux takes it; `None` when it is not one.
+    #[must_use]
+    pub fn as_uml(&self) -> Option<crate::uml::UmlKernel> {
+        (self.flavour != Flavour::Qemu).then(|| crate::uml::UmlKernel {
+            binary: self.binary.clone(),
+            modules: self.modules.clone(),
+            libraries: self.libraries.clone(),
+        })
+    }
+
+    /// The same kernel with each of its paths as this function gives it.
+    pub(super) fn with_paths(mut self, change: impl Fn(&Path) -> PathBuf) -> Self {
+        self.binary = change(&self.binary);
+        self.modules = self.modules.as_deref().map(&change);
+        self.libraries = self.libraries.as_deref().map(&change);
+        self
+    }
+
+    /// Whether "uml:6.1" means it: the version may be shortened at its dots. "6.1" is not 6.12.
+    pub(super) fn answers_to(&self, name: &str) -> bool {
+        let whole = self.name();
+        whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
+    }
+}

@@ -1,0 +1,246 @@
+//! The kernels that are kept in a directory, and how one is added.
+
+use super::build::{self, BuildError, BuildProgress};
+use super::error::{StoreError, file_error};
+use super::identity::{Flavour, Kernel};
+use super::{fetch, unpacked};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What to add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Package { name: String, suite: Option<String> },
+    Path(PathBuf),
+}
+
+impl Source {
+    /// "uml:5.10" is short for the package that has it; "NAME" and "NAME/SUITE" are packages; all else is a path.
+    fn parse(text: &str) -> Self {
+        let package =
+            |name: &str, suite: Option<&str>| Self::Package { name: name.to_owned(), suite: suite.map(str::to_owned) };
+        match text {
+            "uml:5.10" => return package("user-mode-linux", Some("bullseye")),
+            "uml:6.1" => return package("user-mode-linux", Some("bookworm")),
+            "uml:6.12" => return package("user-mode-linux", Some("trixie")),
+            "qemu:6.1" => return package("linux-image-amd64", Some("bookworm")),
+            "qemu:6.12" => return package("linux-image-cloud-amd64", Some("trixie")),
+            _ => {}
+        }
+        let (name, suite) = text.split_once('/').map_or((text, None), |(name, suite)| (name, Some(suite)));
+        let plain = |word: &str| {
+            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        };
+        if !Path::new(text).exists() && plain(name) && !name.starts_with(['.', '-']) && suite.is_none_or(plain) {
+            return package(name, suite);
+        }
+        Self::Path(text.into())
+    }
+}
+
+/// What lies in the store is written down relative to it, so that the store can be moved.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Registry {
+    kernels: Vec<Kernel>,
+}
+
+/// The kernels kept in one directory.
+#[derive(Debug, Clone)]
+pub struct Store {
+    directory: PathBuf,
+}
+
+impl Store {
+    /// In this directory, made when something is added.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// Adds what a package or a path holds: "uml:5.10", "user-mode-linux/trixie", "linux-image-amd64", a `.deb`, a
+    /// directory with an unpacked package, `linux.uml`, a vmlinuz. Adding the same release again replaces it.
+    pub fn add(&self, what: &str) -> Result<Kernel, StoreError> {
+        fs::create_dir_all(&self.directory).map_err(file_error(&self.directory))?;
+        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let kernel = match Source::parse(what) {
+            Source::Package { name, suite } => {
+                let suite = suite.unwrap_or_else(fetch::own_suite);
+                let archive = fetch::Archive::open(&directory, &suite)?;
+                let package = archive.download(&name)?;
+                let stem = package.stem();
+                let place = fetch::Place::unpack(package.path(), &directory, &format!("{stem}-{suite}"))?;
+                package.discard();
+                let kernel = unpacked::kernel_in(place.root(), &format!("{stem} from {suite}"), Some(&archive))?;
+                place.keep();
+                kernel
+            }
+            Source::Path(path) if path.extension().is_some_and(|extension| extension == "deb") => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let place = fetch::Place::unpack(&path, &directory, &stem)?;
+                let kernel = unpacked::kernel_in(place.root(), &path.display().to_string(), None)?;
+                place.keep();
+                kernel
+            }
+            Source::Path(path) => {
+                let path = fs::canonicalize(&path).map_err(file_error(&path))?;
+                unpacked::kernel_in(&path, &path.display().to_string(), None)?
+            }
+        };
+        self.register(kernel.clone())?;
+        Ok(kernel)
+    }
+
+    /// Builds a kernel whose time can be simulated from a package of sources ("linux-source-6.1"), a tar or a tree,
+    /// unless that very one was built before, and adds it: as "exact:RELEASE", or by the tree's or the given name.
+    pub fn build(
+        &self,
+        source: &str,
+        name: Option<&str>,
+        tell: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Kernel, BuildError> {
+        fs::create_dir_all(&self.directory).map_err(file_error(&self.directory))?;
+        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let kernel = build::build(&directory, source, name, tell)?;
+        self.register(kernel.clone())?;
+        Ok(kernel)
+    }
+
+    fn register(&self, kernel: Kernel) -> Result<(), StoreError> {
+        let mut registry = self.read()?;
+        registry.kernels.retain(|other| other.name() != kernel.name());
+        registry.kernels.push(kernel);
+        self.write(registry)
+    }
+
+    /// All kernels, in the order they were added.
+    pub fn list(&self) -> Result<Vec<Kernel>, StoreError> {
+        Ok(self.read()?.kernels)
+    }
+
+    /// The kernel that a study means by this name: "uml:6.1", "qemu:6.12", or "uml:/path". The last added of several;
+    /// the installed user-mode Linux counts too.
+    pub fn find(&self, name: &str) -> Result<Kernel, StoreError> {
+        if let Some((flavour, path)) = name.split_once(':')
+            && path.starts_with('/')
+        {
+            let kernel = unpacked::kernel_in(Path::new(path), path, None)?;
+            return if kernel.flavour.word() == flavour { Ok(kernel) } else { Err(StoreError::NoKernel(path.into())) };
+        }
+        let kernels = self.all()?;
+        if let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(name)) {
+            return Ok(kernel.clone());
+        }
+        let names: Vec<String> = kernels.iter().map(Kernel::name).collect();
+        let known = if names.is_empty() {
+            "there is none at all".to_owned()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        Err(StoreError::Unknown { wanted: name.to_owned(), known })
+    }
+
+    /// All kernels, with the user-mode Linux that is installed.
+    pub fn all(&self) -> Result<Vec<Kernel>, StoreError> {
+        let mut kernels: Vec<Kernel> = unpacked::installed().into_iter().collect();
+        kernels.extend(self.list()?);
+        Ok(kernels)
+    }
+
+    /// The kernel to use when none is named: the installed user-mode Linux, else the newest that there is.
+    #[must_use]
+    pub fn default(&self, flavour: Flavour) -> Option<Kernel> {
+        let number = |part: &str| part.parse::<u64>().unwrap_or(0);
+        let age = |kernel: &Kernel| kernel.release.split(['.', '-', '+']).map(number).collect::<Vec<_>>();
+        let added =
+            || self.list().unwrap_or_default().into_iter().filter(|kernel| kernel.flavour == flavour).max_by_key(age);
+        unpacked::installed().filter(|kernel| kernel.flavour == flavour).or_else(added)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join("kernels.json")
+    }
+
+    fn read(&self) -> Result<Registry, StoreError> {
+        let path = self.path();
+        match fs::read(&path) {
+            Ok(text) => {
+                let registry: Registry = serde_json::from_slice(&text)
+                    .map_err(|error| StoreError::Registry { path, problem: error.to_string() })?;
+                let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+                let here = |path: &Path| directory.join(path);
+                Ok(Registry { kernels: registry.kernels.into_iter().map(|kernel| kernel.with_paths(here)).collect() })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Registry::default()),
+            Err(cause) => Err(StoreError::File { path, cause }),
+        }
+    }
+
+    /// Replaced in one step: a reader sees the old or the new registry.
+    fn write(&self, registry: Registry) -> Result<(), StoreError> {
+        let (path, new) = (self.path(), self.directory.join("kernels.json.new"));
+        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let inside = |path: &Path| path.strip_prefix(&directory).unwrap_or(path).to_owned();
+        let kernels = registry.kernels.into_iter().map(|kernel| kernel.with_paths(inside)).collect();
+        let text = serde_json::to_vec_pretty(&Registry { kernels })
+            .map_err(|error| StoreError::Registry { path: path.clone(), problem: error.to_string() })?;
+        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(file_error(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(flavour: Flavour, release: &str) -> Kernel {
+        Kernel {
+            flavour,
+            release: release.to_owned(),
+            source: String::new(),
+            binary: "/k".into(),
+            modules: None,
+            libraries: None,
+        }
+    }
+
+    #[test]
+    fn names_may_be_shortened_at_dots() {
+        let old = kernel(Flavour::Uml, "6.1.176");
+        assert!(old.answers_to("uml:6.1") && old.answers_to("uml:6.1.176") && old.answers_to("uml:6"));
+        assert!(!old.answers_to("uml:6.1.17") && !old.answers_to("qemu:6.1"));
+        assert!(!kernel(Flavour::Uml, "6.12.101").answers_to("uml:6.1"));
+        assert!(kernel(Flavour::Qemu, "6.12.107+deb13-cloud-amd64").answers_to("qemu:6.12.107"));
+    }
+
+    #[test]
+    fn what_can_be_added() {
+        let package =
+            |name: &str, suite: Option<&str>| Source::Package { name: name.into(), suite: suite.map(str::to_owned) };
+        assert_eq!(Source::parse("uml:5.10"), package("user-mode-linux", Some("bullseye")));
+        assert_eq!(Source::parse("linux-image-amd64"), package("linux-image-amd64", None));
+        assert_eq!(Source::parse("user-mode-linux/trixie"), package("user-mode-linux", Some("trixie")));
+        for path in ["/boot/vmlinuz", "./vmlinuz", "../linux.uml", "a b", "-x", "a/b/c"] {
+            assert_eq!(Source::parse(path), Source::Path(path.into()), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_registry_survives_and_the_unknown_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
+        assert_eq!(store.list().unwrap(), []);
+        let mut inside = kernel(Flavour::Uml, "5.10.46");
+        inside.binary = fs::canonicalize(directory.path()).unwrap().join("5.10/linux.uml");
+        let both = vec![inside, kernel(Flavour::Qemu, "6.12.1")];
+        store.write(Registry { kernels: both.clone() }).unwrap();
+        assert_eq!(store.list().unwrap(), both);
+        assert_eq!(store.find("qemu:6.12").unwrap(), both[1]);
+        let text = fs::read_to_string(directory.path().join("kernels.json")).unwrap();
+        assert!(text.contains("\"binary\": \"5.10/linux.uml\"") && text.contains("\"/k\""), "{text}");
+        let error = store.find("qemu:2.6").unwrap_err().to_string();
+        assert!(error.contains("no kernel qemu:2.6") && error.contains("uml:5.10.46"), "{error}");
+        fs::write(directory.path().join("kernels.json"), "{").unwrap();
+        assert!(matches!(store.list(), Err(StoreError::Registry { .. })));
+    }
+}

@@ -1,0 +1,62 @@
+//! A disk to be served, and what its server shares.
+
+use super::counters::{DiskCounters, Marks};
+use super::fault::Fault;
+use super::speed::Speed;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the disk's name, in a guest the file `serial` of its directory in sysfs, begins with. The number of a
+/// [mark](Disk::mark) follows: asking for the name sets one.
+pub const MARK_PREFIX: &str = "fstone-mark-";
+
+/// A disk to be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskSpec {
+    /// The image, an existing file; its size is the disk's.
+    pub image: PathBuf,
+    /// Logical block: 512 or 4096.
+    pub sector_bytes: u32,
+    /// Whether the guest may give blocks back (they become holes in the image).
+    pub discard: bool,
+    /// Whether what the guest read or flushed may stay in the host's page cache. Reading it again then costs no more than
+    /// memory does, even after the guest dropped its own caches.
+    pub host_cache: bool,
+    /// How fast it is.
+    pub speed: Speed,
+    /// What is to go wrong.
+    pub faults: Vec<Fault>,
+}
+
+impl DiskSpec {
+    /// A sound disk with 512-byte sectors, as fast as the device below the image, that can discard.
+    pub fn new(image: impl Into<PathBuf>) -> Self {
+        Self {
+            image: image.into(),
+            sector_bytes: 512,
+            discard: true,
+            host_cache: false,
+            speed: Speed::default(),
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// What a disk and whoever serves it both know.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shared {
+    pub(super) counters: Arc<Mutex<DiskCounters>>,
+    pub(super) marks: Arc<Mutex<Marks>>,
+    pub(super) transport: Arc<AtomicU64>,
+}
+
+impl Shared {
+    pub(crate) fn counters(&self) -> DiskCounters {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
