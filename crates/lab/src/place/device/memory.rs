@@ -3,7 +3,10 @@
 //! A disk that others share decides how long a final sync takes, and by how much that varies. An image in memory has nobody
 //! else on it; what it costs is a copy.
 
-use super::{DeviceError, FileId, file_id};
+use super::{
+    error::DeviceError,
+    numbers::{FileId, file_id},
+};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::{fs::File, io};
 

@@ -5,6 +5,7 @@
 
 mod border;
 mod discard;
+mod error;
 mod facts;
 mod fake;
 mod kernel;
@@ -18,6 +19,7 @@ mod scratch;
 mod zram;
 
 pub use border::{Devices, Space};
+pub use error::DeviceError;
 pub use facts::{BlockFacts, FileKind, Identity};
 pub use fake::FakeDevices;
 pub use kernel::KernelDevices;
@@ -26,7 +28,7 @@ pub use loops::{LoopHandle, LoopSettings};
 pub use numbers::FileId;
 pub(crate) use numbers::{file_id, split_number};
 pub(crate) use provide::make_image;
-pub use provide::{DeviceError, Provided, Wanted, provide};
+pub use provide::{Provided, Wanted, provide};
 pub use refusal::Refusal;
 pub(crate) use scratch::filesystem_uuid;
 pub use scratch::{Purpose, ScratchDevice};

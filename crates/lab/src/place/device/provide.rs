@@ -1,11 +1,13 @@
 //! From what a study says about a device to one that may be formatted, everything recorded for undo.
 
-use super::{FileId, LoopHandle, LoopSettings, Purpose, Refusal, ScratchDevice, file_id, loops, memory, zram};
+use super::{
+    FileId, LoopHandle, LoopSettings, Purpose, ScratchDevice, error::DeviceError, file_id, loops, memory, zram,
+};
 use crate::{
     machine::Machine,
     place::{
         custody,
-        undo::{Entry, IMAGE_NAME, JournalError, Undo, UndoError},
+        undo::{Entry, IMAGE_NAME, Undo},
     },
 };
 use fstone_model::study::DeviceSpec;
@@ -27,52 +29,6 @@ const SNATCHES: u32 = 20;
 const RELEASE: Duration = Duration::from_secs(10);
 /// How long the filesystem that held an image is waited for.
 const SETTLING: Duration = Duration::from_secs(2);
-
-/// Why there is no device for a trial; completes "failed to set up the device: ".
-#[derive(Debug, thiserror::Error)]
-pub enum DeviceError {
-    /// It may not be formatted.
-    #[error(transparent)]
-    Refusal(#[from] Refusal),
-    /// This machine cannot provide such a device.
-    #[error("{words}")]
-    Unsuitable {
-        /// Why.
-        words: String,
-    },
-    /// Others than root could replace the image while root works on it.
-    #[error("{}: {cause}", directory.display())]
-    Unsafe {
-        /// Where the image was to be.
-        directory: PathBuf,
-        /// Whose part of its path is whose.
-        cause: io::Error,
-    },
-    /// A queue setting of the study is not to be had.
-    #[error("queue setting {name} = {value:?}: {words}")]
-    Setting {
-        /// Its name.
-        name: String,
-        /// The value asked for.
-        value: String,
-        /// The kernel's words.
-        words: String,
-    },
-    /// The kernel or the work directory failed.
-    #[error("{what}: {cause}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        cause: io::Error,
-    },
-    /// The journal of undo could not be kept.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// Something half made could not be undone.
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-}
 
 /// What else is to be known to provide a device.
 #[derive(Debug, Clone, Copy)]
