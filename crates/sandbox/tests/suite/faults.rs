@@ -1,6 +1,6 @@
 //! Sick guests: each fault on a real kernel, each with the right outcome, and nothing left behind.
 
-use crate::support::{AMPLE, Bench, agent, done, fatal, run, skip};
+use crate::support::{AMPLE, Turn, agent, done, fatal, run, skip};
 use fstone_sandbox::guest::{BootError, Ending, HEAD_BYTES, IncidentKind, JobEnd, TAIL_BYTES, Waiting};
 use fstone_sandbox::vhost::{DiskSpec, Effect, Fault, Operation, Trigger};
 use std::process::Command;
@@ -11,8 +11,8 @@ const SOON: Duration = Duration::from_secs(4);
 
 #[test]
 fn a_kernel_panic_is_a_crash_in_the_kernels_words() {
-    let Some(bench) = Bench::new() else { return };
-    let mut guest = bench.boot();
+    let Some(turn) = Turn::new() else { return };
+    let mut guest = turn.boot();
     let ending = fatal(&mut guest, "kernel-panic", "", AMPLE);
     assert!(matches!(ending, Ending::Panicked { .. }), "{ending:?}");
     assert!(ending.words().contains("sysrq triggered crash"), "{ending:?}");
@@ -23,13 +23,13 @@ fn a_kernel_panic_is_a_crash_in_the_kernels_words() {
     assert_eq!(report.ending, ending);
     let log = std::fs::read_to_string(report.console_log).unwrap();
     assert!(log.contains("Kernel panic - not syncing") && log.contains("Call Trace"), "{log}");
-    assert_eq!(bench.processes(), [] as [i32; 0]);
+    assert_eq!(turn.processes(), [] as [i32; 0]);
 }
 
 #[test]
 fn the_agents_death_is_not_the_kernels_fault() {
-    let Some(bench) = Bench::new() else { return };
-    let mut guest = bench.boot();
+    let Some(turn) = Turn::new() else { return };
+    let mut guest = turn.boot();
     let ending = fatal(&mut guest, "abort", "", AMPLE);
     assert!(matches!(ending, Ending::AgentDied { .. }), "{ending:?}");
     assert_eq!(ending.outcome("load").word(), "failed");
@@ -37,23 +37,23 @@ fn the_agents_death_is_not_the_kernels_fault() {
 
 #[test]
 fn a_kernel_that_stands_still_is_noticed_by_its_silence() {
-    let Some(bench) = Bench::new() else { return };
-    let mut spec = bench.spec();
+    let Some(turn) = Turn::new() else { return };
+    let mut spec = turn.spec();
     spec.watch.silence_limit = SOON;
     let mut guest = spec.boot().unwrap();
     let ending = fatal(&mut guest, "hang-kernel", "", AMPLE);
     assert!(matches!(ending, Ending::Hung { waiting: Waiting::Heartbeat, .. }), "{ending:?}");
     assert_eq!(ending.outcome("load").word(), "hung");
-    assert_eq!(bench.processes(), [] as [i32; 0]);
+    assert_eq!(turn.processes(), [] as [i32; 0]);
 }
 
 #[test]
 fn a_job_that_hangs_in_the_kernel_ends_with_the_stack_it_hangs_in() {
-    let Some(bench) = Bench::new() else { return };
-    let Some(image) = bench.image("ext4", 64) else { return };
+    let Some(turn) = Turn::new() else { return };
+    let Some(image) = turn.image("ext4", 64) else { return };
     let mut disk = DiskSpec::new(&image);
     disk.faults = vec![Fault { operation: Some(Operation::Write), trigger: Trigger::From(20), effect: Effect::Stall }];
-    let (mut guest, disk) = bench.boot_with(&disk, |_| ());
+    let (mut guest, disk) = turn.boot_with(&disk, |_| ());
     done(&mut guest, "mount", "/dev/vda ext4");
     let ending = fatal(&mut guest, "fsync-files", "1000", SOON);
     assert!(matches!(ending, Ending::Hung { waiting: Waiting::Job, .. }), "{ending:?}");
@@ -62,14 +62,14 @@ fn a_job_that_hangs_in_the_kernel_ends_with_the_stack_it_hangs_in() {
     assert!(stacks.lines.iter().any(|line| line.contains("guest_agent") || line.contains("jbd2")), "{stacks:?}");
     assert!(ending.words().contains("Show Blocked State"), "{ending:?}");
     assert!(disk.finish().stalled > 0);
-    assert_eq!(bench.processes(), [] as [i32; 0]);
+    assert_eq!(turn.processes(), [] as [i32; 0]);
 }
 
 #[test]
 fn a_guest_killed_from_outside_is_neither_hung_nor_crashed() {
-    let Some(bench) = Bench::new() else { return };
-    let mut guest = bench.boot();
-    let first = bench.kernel_process();
+    let Some(turn) = Turn::new() else { return };
+    let mut guest = turn.boot();
+    let first = turn.kernel_process();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(300));
         Command::new("kill").args(["-9", &first.to_string()]).status().unwrap()
@@ -78,13 +78,13 @@ fn a_guest_killed_from_outside_is_neither_hung_nor_crashed() {
     assert!(killer.join().unwrap().success());
     assert_eq!(ending, Ending::Killed { signal: 9 });
     assert_eq!(ending.outcome("load").word(), "failed");
-    assert_eq!(bench.processes(), [] as [i32; 0]);
+    assert_eq!(turn.processes(), [] as [i32; 0]);
 }
 
 #[test]
 fn a_console_flood_is_bounded_and_the_panic_behind_it_is_found() {
-    let Some(bench) = Bench::new() else { return };
-    let mut guest = bench.boot();
+    let Some(turn) = Turn::new() else { return };
+    let mut guest = turn.boot();
     done(&mut guest, "flood", "100");
     assert!(guest.console().bytes >= 100 << 20, "{}", guest.console().bytes);
     // What the guest still holds of the flood would be in the way of the panic's words.
@@ -100,11 +100,11 @@ fn a_console_flood_is_bounded_and_the_panic_behind_it_is_found() {
 
 #[test]
 fn a_storm_of_disk_errors_fails_the_job_and_not_the_guest() {
-    let Some(bench) = Bench::new() else { return };
-    let Some(image) = bench.image("ext4", 64) else { return };
+    let Some(turn) = Turn::new() else { return };
+    let Some(image) = turn.image("ext4", 64) else { return };
     let mut disk = DiskSpec::new(&image);
     disk.faults = vec![Fault { operation: Some(Operation::Write), trigger: Trigger::From(30), effect: Effect::Error }];
-    let (mut guest, disk) = bench.boot_with(&disk, |_| ());
+    let (mut guest, disk) = turn.boot_with(&disk, |_| ());
     done(&mut guest, "mount", "/dev/vda ext4");
     let failed = run(&mut guest, "fsync-files", "1000");
     assert!(
@@ -119,13 +119,13 @@ fn a_storm_of_disk_errors_fails_the_job_and_not_the_guest() {
 
 #[test]
 fn one_bad_range_fails_only_what_touches_it() {
-    let Some(bench) = Bench::new() else { return };
-    let image = bench.path("raw.img");
+    let Some(turn) = Turn::new() else { return };
+    let image = turn.path("raw.img");
     std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
     let mut disk = DiskSpec::new(&image);
     let bad = Trigger::Sectors(65_536..65_544);
     disk.faults = vec![Fault { operation: Some(Operation::Write), trigger: bad, effect: Effect::Error }];
-    let (mut guest, disk) = bench.boot_with(&disk, |_| ());
+    let (mut guest, disk) = turn.boot_with(&disk, |_| ());
     assert!(matches!(run(&mut guest, "sequential", "/dev/vda read 1"), JobEnd::Done(_)));
     let failed = run(&mut guest, "sequential", "/dev/vda write 60");
     assert!(matches!(&failed, JobEnd::Failed(why) if why.contains("Input/output")), "{failed:?}");
@@ -136,8 +136,8 @@ fn one_bad_range_fails_only_what_touches_it() {
 
 #[test]
 fn a_full_host_is_an_error_of_the_host_and_says_so() {
-    let Some(bench) = Bench::new() else { return };
-    let mount = bench.path("small");
+    let Some(turn) = Turn::new() else { return };
+    let mount = turn.path("small");
     std::fs::create_dir(&mount).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=16m", "tmpfs"]).arg(&mount).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
@@ -148,7 +148,7 @@ fn a_full_host_is_an_error_of_the_host_and_says_so() {
     let result = std::panic::catch_unwind(|| {
         let made = Command::new("/usr/sbin/mkfs.ext2").args(["-q", "-F"]).arg(&image).status().unwrap();
         assert!(made.success());
-        let (mut guest, disk) = bench.boot_with(&DiskSpec::new(&image), |_| ());
+        let (mut guest, disk) = turn.boot_with(&DiskSpec::new(&image), |_| ());
         done(&mut guest, "mount", "/dev/vda ext2");
         let failed = run(&mut guest, "fill", "64");
         assert!(matches!(&failed, JobEnd::Failed(why) if why.contains("Input/output")), "{failed:?}");
@@ -165,12 +165,12 @@ fn a_full_host_is_an_error_of_the_host_and_says_so() {
 
 #[test]
 fn a_stall_of_the_host_is_a_gap_in_the_guests_clock() {
-    let Some(bench) = Bench::new() else { return };
-    let mut guest = bench.boot();
+    let Some(turn) = Turn::new() else { return };
+    let mut guest = turn.boot();
     done(&mut guest, "sleep", "600");
     let before = guest.clock().gap_count;
     // The kernel itself; the processes that it traces stand still with it.
-    let kernel = bench.kernel_process().to_string();
+    let kernel = turn.kernel_process().to_string();
     let signal = |name: &str| assert!(Command::new("kill").args([name, &kernel]).status().unwrap().success());
     signal("-STOP");
     std::thread::sleep(Duration::from_secs(2));
@@ -185,8 +185,8 @@ fn a_stall_of_the_host_is_a_gap_in_the_guests_clock() {
 
 #[test]
 fn something_that_is_no_agent_does_not_come_up() {
-    let Some(bench) = Bench::new() else { return };
-    let mut spec = bench.spec();
+    let Some(turn) = Turn::new() else { return };
+    let mut spec = turn.spec();
     spec.agent = "/bin/true".into();
     let Err(BootError::NotUp { ending, console_log }) = spec.boot() else { panic!("/bin/true is no agent") };
     assert!(matches!(*ending, Ending::AgentDied { .. }), "{ending:?}");
@@ -195,5 +195,5 @@ fn something_that_is_no_agent_does_not_come_up() {
     spec.kernel.binary = "/nowhere/linux.uml".into();
     let error = spec.boot().unwrap_err().to_string();
     assert!(error.contains("/nowhere/linux.uml: No such file"), "{error}");
-    assert_eq!(bench.processes(), [] as [i32; 0]);
+    assert_eq!(turn.processes(), [] as [i32; 0]);
 }

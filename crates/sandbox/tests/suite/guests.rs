@@ -1,6 +1,6 @@
 //! Healthy guests.
 
-use crate::support::{AMPLE, Bench, agent, done, run, skip};
+use crate::support::{AMPLE, Turn, agent, done, run, skip};
 use fstone_sandbox::Confinement;
 use fstone_sandbox::guest::{Ending, Event, JobEnd};
 use fstone_sandbox::uml::UmlDisk;
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 #[test]
 fn says_hello_works_and_powers_off() {
-    let Some(bench) = Bench::new() else { return };
-    let mut guest = bench.boot();
+    let Some(turn) = Turn::new() else { return };
+    let mut guest = turn.boot();
     let hello = guest.hello().clone();
     assert!(hello.filesystems.iter().any(|name| name == "ext4"), "{hello:?}");
     assert!(hello.memory_bytes > 200 << 20 && hello.memory_bytes < 256 << 20, "{hello:?}");
@@ -31,8 +31,8 @@ fn says_hello_works_and_powers_off() {
     assert!(matches!(run(&mut guest, "nonsense", ""), JobEnd::Failed(why) if why.contains("no such job")));
 
     // The host's files are there, and safe.
-    std::fs::write(bench.path("a-file"), "of the host").unwrap();
-    let path = bench.path("a-file").display().to_string();
+    std::fs::write(turn.path("a-file"), "of the host").unwrap();
+    let path = turn.path("a-file").display().to_string();
     assert_eq!(done(&mut guest, "read-file", &path), "of the host");
     assert!(matches!(run(&mut guest, "write-file", &path), JobEnd::Failed(why) if why.contains("Read-only")));
 
@@ -40,13 +40,13 @@ fn says_hello_works_and_powers_off() {
     let report = guest.finish();
     assert_eq!(report.ending, Ending::Bye, "{:?}", report.console);
     assert!(report.clock.beats >= 3 && report.clock.span_guest > Duration::from_millis(500), "{:?}", report.clock);
-    assert_eq!(bench.processes(), [] as [i32; 0]);
+    assert_eq!(turn.processes(), [] as [i32; 0]);
 }
 
 #[test]
 fn a_panicking_handler_fails_its_job_only() {
-    let Some(bench) = Bench::new() else { return };
-    let mut guest = bench.boot();
+    let Some(turn) = Turn::new() else { return };
+    let mut guest = turn.boot();
     assert!(matches!(run(&mut guest, "handler-panic", ""), JobEnd::Failed(why) if why.contains("as asked")));
     assert_eq!(done(&mut guest, "echo", "still here"), "still here");
     assert_eq!(guest.finish().ending, Ending::Bye);
@@ -54,29 +54,29 @@ fn a_panicking_handler_fails_its_job_only() {
 
 #[test]
 fn dropping_a_guest_leaves_nothing() {
-    let Some(bench) = Bench::new() else { return };
-    let guest = bench.boot();
-    assert!(!bench.processes().is_empty());
+    let Some(turn) = Turn::new() else { return };
+    let guest = turn.boot();
+    assert!(!turn.processes().is_empty());
     drop(guest);
-    assert_eq!(bench.processes(), [] as [i32; 0]);
+    assert_eq!(turn.processes(), [] as [i32; 0]);
 }
 
 /// The whole way, from boot to power-off, without any right: as nobody when the tests run as root.
 #[test]
 fn an_ordinary_user_needs_nothing_else() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(turn) = Turn::new() else { return };
     if !rustix_is_root() {
-        let mut guest = bench.boot();
+        let mut guest = turn.boot();
         assert_eq!(done(&mut guest, "echo", "me"), "me");
         assert_eq!(guest.finish().ending, Ending::Bye);
         return;
     }
-    std::fs::set_permissions(bench.directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(turn.directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let nobody = 65534;
     for arguments in [["boot", "1"], ["disk", "ext4"]] {
         let output = Command::new(agent())
             .args(arguments)
-            .env("TMPDIR", bench.directory.path())
+            .env("TMPDIR", turn.directory.path())
             .current_dir("/")
             .uid(nobody)
             .gid(nobody)
@@ -96,9 +96,9 @@ fn rustix_is_root() -> bool {
 
 #[test]
 fn every_fsync_reaches_a_vhost_disk_and_the_filesystem_is_whole() {
-    let Some(bench) = Bench::new() else { return };
-    let Some(image) = bench.image("ext4", 64) else { return };
-    let (mut guest, disk) = bench.boot_with(&DiskSpec::new(&image), |_| ());
+    let Some(turn) = Turn::new() else { return };
+    let Some(image) = turn.image("ext4", 64) else { return };
+    let (mut guest, disk) = turn.boot_with(&DiskSpec::new(&image), |_| ());
     assert_eq!(guest.hello().disks, [("vda".to_owned(), 64 << 20)]);
     done(&mut guest, "mount", "/dev/vda ext4");
     let before = disk.counters();
@@ -120,13 +120,13 @@ fn every_fsync_reaches_a_vhost_disk_and_the_filesystem_is_whole() {
 /// Two guests, one after the other, on one disk: what the first wrote is there for the second.
 #[test]
 fn a_disk_outlives_its_guest() {
-    let Some(bench) = Bench::new() else { return };
-    let Some(image) = bench.image("ext4", 64) else { return };
-    let (mut first, disk) = bench.boot_with(&DiskSpec::new(&image), |_| ());
+    let Some(turn) = Turn::new() else { return };
+    let Some(image) = turn.image("ext4", 64) else { return };
+    let (mut first, disk) = turn.boot_with(&DiskSpec::new(&image), |_| ());
     done(&mut first, "mount", "/dev/vda ext4");
     done(&mut first, "fsync-files", "3");
     assert!(matches!(first.kill().ending, Ending::Killed { signal: 9 }));
-    let mut spec = bench.spec();
+    let mut spec = turn.spec();
     spec.disks = vec![UmlDisk::VhostUser(disk.socket().to_owned())];
     let mut second = spec.boot().unwrap();
     done(&mut second, "mount", "/dev/vda ext4");
@@ -137,13 +137,13 @@ fn a_disk_outlives_its_guest() {
 /// Tools of the host run in the guest, as its root and on its disk: the way out where a mkfs wants root on the host.
 #[test]
 fn a_mkfs_of_the_host_can_run_in_the_guest() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(turn) = Turn::new() else { return };
     if !std::path::Path::new("/usr/sbin/mkfs.btrfs").exists() {
         return skip("mkfs.btrfs is not installed");
     }
-    let image = bench.path("raw.img");
+    let image = turn.path("raw.img");
     File::create(&image).unwrap().set_len(128 << 20).unwrap();
-    let (mut guest, disk) = bench.boot_with(&DiskSpec::new(&image), |_| ());
+    let (mut guest, disk) = turn.boot_with(&DiskSpec::new(&image), |_| ());
     done(&mut guest, "command", "/usr/sbin/mkfs.btrfs -q -f /dev/vda");
     done(&mut guest, "mount", "/dev/vda btrfs");
     done(&mut guest, "fsync-files", "3");
@@ -153,10 +153,10 @@ fn a_mkfs_of_the_host_can_run_in_the_guest() {
 
 #[test]
 fn the_built_in_disk_is_there_too() {
-    let Some(bench) = Bench::new() else { return };
-    let image = bench.path("ubd.img");
+    let Some(turn) = Turn::new() else { return };
+    let image = turn.path("ubd.img");
     File::create(&image).unwrap().set_len(8 << 20).unwrap();
-    let mut spec = bench.spec();
+    let mut spec = turn.spec();
     spec.disks = vec![UmlDisk::Ubd(image)];
     let guest = spec.boot().unwrap();
     assert_eq!(guest.hello().disks, [("ubda".to_owned(), 8 << 20)]);
@@ -176,9 +176,9 @@ fn each_filesystem_takes_files() {
         ("f2fs", 128),
         ("nilfs2", 320),
     ] {
-        let Some(bench) = Bench::new() else { return };
-        let Some(image) = bench.image(kind, mebibytes) else { continue };
-        let (mut guest, disk) = bench.boot_with(&DiskSpec::new(&image), |_| ());
+        let Some(turn) = Turn::new() else { return };
+        let Some(image) = turn.image(kind, mebibytes) else { continue };
+        let (mut guest, disk) = turn.boot_with(&DiskSpec::new(&image), |_| ());
         if !guest.hello().filesystems.iter().any(|name| name == kind) {
             done(&mut guest, "module", kind);
         }
@@ -196,8 +196,8 @@ fn each_filesystem_takes_files() {
 
 #[test]
 fn confinement_is_a_namespace_where_the_host_allows_it() {
-    let Some(bench) = Bench::new() else { return };
-    let guest = bench.boot();
+    let Some(turn) = Turn::new() else { return };
+    let guest = turn.boot();
     let allowed = Command::new("unshare").args(["--user", "--pid", "--fork", "true"]).output();
     match allowed {
         Ok(output) if output.status.success() => assert_eq!(guest.confinement(), Confinement::Namespace),
@@ -208,13 +208,13 @@ fn confinement_is_a_namespace_where_the_host_allows_it() {
 /// The guest's root may do as it likes inside; on the host it can only read, whoever started it.
 #[test]
 fn a_guests_root_cannot_write_to_the_host() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(turn) = Turn::new() else { return };
     let outside = tempfile::tempdir().unwrap();
     std::fs::set_permissions(outside.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let victim = outside.path().join("file");
     std::fs::write(&victim, "before").unwrap();
     std::fs::set_permissions(&victim, std::fs::Permissions::from_mode(0o666)).unwrap();
-    let mut guest = bench.boot();
+    let mut guest = turn.boot();
     // Read-only is but an option of this mount, and the guest's root can make another.
     done(&mut guest, "command", "/bin/mkdir /run/tmp/host");
     done(&mut guest, "command", &format!("/bin/mount -t hostfs none /run/tmp/host -o {}", outside.path().display()));

@@ -1,7 +1,7 @@
 //! Kernels other than the installed one. They are tens of megabytes, so these tests take them from a store made before,
 //! which `FSTONE_TEST_KERNELS` names; `guest_agent kernel add uml:5.10` and the like fill it.
 
-use crate::support::{AMPLE, Bench, agent, done, fatal, skip};
+use crate::support::{AMPLE, Turn, agent, done, fatal, skip};
 use fstone_sandbox::guest::{Ending, Watch};
 use fstone_sandbox::kernel::{Kernel, Store};
 use fstone_sandbox::qemu::{Accelerator, QemuSpec, emulator};
@@ -26,10 +26,10 @@ fn kernel(name: &str) -> Option<Kernel> {
 fn old_and_new_user_mode_kernels_do_the_same_work() {
     for name in ["uml:5.10", "uml:6.1", "uml:6.12"] {
         let Some(kernel) = kernel(name) else { continue };
-        let bench = Bench::for_any_kernel();
-        let Some(image) = bench.image("ext4", 64) else { return };
-        let disk = Disk::serve(&DiskSpec::new(&image), &bench.path("disk.sock")).unwrap();
-        let mut spec = UmlSpec::new(kernel.as_uml().unwrap(), agent(), bench.directory.path());
+        let turn = Turn::for_any_kernel();
+        let Some(image) = turn.image("ext4", 64) else { return };
+        let disk = Disk::serve(&DiskSpec::new(&image), &turn.path("disk.sock")).unwrap();
+        let mut spec = UmlSpec::new(kernel.as_uml().unwrap(), agent(), turn.directory.path());
         spec.disks = vec![UmlDisk::VhostUser(disk.socket().to_owned())];
         let mut guest = spec.boot().unwrap();
         assert_eq!(guest.hello().kernel_release, kernel.release);
@@ -48,10 +48,10 @@ fn a_distributions_kernel_in_qemu() {
     }
     for (name, filesystem) in [("qemu:6.1", "xfs"), ("qemu:6.12", "ext4")] {
         let Some(kernel) = kernel(name) else { continue };
-        let bench = Bench::for_any_kernel();
-        let Some(image) = bench.image(filesystem, 320) else { return };
-        let disk = Disk::serve(&DiskSpec::new(&image), &bench.path("disk.sock")).unwrap();
-        let mut spec = QemuSpec::new(kernel.clone(), agent(), bench.directory.path(), bench.path("cache"));
+        let turn = Turn::for_any_kernel();
+        let Some(image) = turn.image(filesystem, 320) else { return };
+        let disk = Disk::serve(&DiskSpec::new(&image), &turn.path("disk.sock")).unwrap();
+        let mut spec = QemuSpec::new(kernel.clone(), agent(), turn.directory.path(), turn.path("cache"));
         spec.disks = vec![disk.socket().to_owned()];
         spec.modules = vec![filesystem.to_owned()];
         spec.asked_by_name = vec!["crc32c_generic".to_owned()];
@@ -71,6 +71,6 @@ fn a_distributions_kernel_in_qemu() {
         let ending = fatal(&mut guest, "kernel-panic", "", AMPLE);
         assert!(matches!(ending, Ending::Panicked { .. }), "{name}: {ending:?}");
         assert!(ending.words().contains("sysrq triggered crash"), "{name}: {ending:?}");
-        assert_eq!(bench.processes(), [] as [i32; 0]);
+        assert_eq!(turn.processes(), [] as [i32; 0]);
     }
 }

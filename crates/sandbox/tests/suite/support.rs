@@ -16,9 +16,9 @@ pub(crate) const AMPLE: Duration = Duration::from_secs(120);
 static ONE: Mutex<()> = Mutex::new(());
 
 /// A directory for one guest, and the right to run it.
-pub(crate) struct Bench {
+pub(crate) struct Turn {
     pub(crate) directory: tempfile::TempDir,
-    _turn: MutexGuard<'static, ()>,
+    _lock: MutexGuard<'static, ()>,
 }
 
 /// Says why a test does not run.
@@ -35,7 +35,7 @@ pub(crate) fn agent() -> PathBuf {
     agent
 }
 
-impl Bench {
+impl Turn {
     /// `None` where user-mode Linux is missing, having said so.
     pub(crate) fn new() -> Option<Self> {
         if installed_kernel().is_none() {
@@ -46,8 +46,8 @@ impl Bench {
     }
 
     pub(crate) fn for_any_kernel() -> Self {
-        let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        Self { directory: tempfile::tempdir().unwrap(), _turn: turn }
+        let lock = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { directory: tempfile::tempdir().unwrap(), _lock: lock }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
