@@ -114,7 +114,7 @@ fn refusals_are_in_the_words_of_whoever_refuses() {
         cell("ext4", "", "data=ordered,journal_async_commit", Vec::new()),
         cell("xfs", "", "logbufs=77", Vec::new()),
         cell("xfs", "-d agcount=0", "", Vec::new()),
-        cell("btrfs", "", "nonsense=1", Vec::new()),
+        cell("btrfs", "", "nonsense", Vec::new()),
         cell("reiser4", "", "", Vec::new()),
         small,
         cell("xfs", "-d nosuch=1", "", Vec::new()),
