@@ -79,7 +79,7 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
     let after = match analysis.dataset.run.plan.warm_up {
         0 => String::new(),
         blocks => format!(
-            ", after {} that {} not counted,",
+            " (after {} that {} not counted)",
             counted(blocks as usize, "warm-up block"),
             if blocks == 1 { "is" } else { "are" }
         ),

@@ -34,6 +34,8 @@ pub struct Description {
     pub blocks: Vec<Vec<u32>>,
     /// Blocks that may follow while intervals are too wide.
     pub further_blocks: u32,
+    /// Whether time is dealt out after them.
+    pub within_budget: bool,
     /// How long it will take.
     pub time: TimeEstimate,
 }
@@ -86,6 +88,7 @@ pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
         warm_up: plan.warm_up,
         blocks,
         further_blocks,
+        within_budget: plan.budget.is_some(),
         time: estimate(plan),
     }
 }
@@ -161,6 +164,9 @@ fn describe_step(cell: &Cell, step: &Step, host: Scene<'_>, guest: Scene<'_>, mo
 }
 
 fn estimate(plan: &Plan) -> TimeEstimate {
+    if let Some(budget) = plan.budget {
+        return TimeEstimate::About(budget.time);
+    }
     if let Some(stated) = plan.expected_duration {
         return TimeEstimate::Stated(stated);
     }
@@ -212,6 +218,9 @@ impl fmt::Display for Description {
                 "     then at most {} more, of the cells whose intervals are still too wide",
                 self.further_blocks
             )?;
+        }
+        if self.within_budget {
+            writeln!(f, "     then blocks of the cells that are not told apart, while there is time")?;
         }
         writeln!(f, "Time: {}", self.time)
     }
@@ -295,6 +304,12 @@ mod tests {
         let repeats = Repeats { min: 3, max: 3, until: None };
         let plan = testing::plan(vec![testing::cell(0, "ext4", "", &[]), testing::cell(1, "xfs", "", &[])], repeats);
         assert_eq!(estimate(&plan).to_string(), "about 6 s");
+        let budget = fstone_model::study::Budget { time: Duration::from_secs(300), resolution: 0.05 };
+        let within = Plan { budget: Some(budget), ..plan.clone() };
+        assert_eq!(estimate(&within).to_string(), "about 5 min");
+        assert!(
+            describe(&within, Path::new("/w")).to_string().contains("then blocks of the cells that are not told apart")
+        );
         let stated = Plan { expected_duration: Some(Duration::from_secs(90)), ..plan };
         assert_eq!(estimate(&stated).to_string(), "about 1 min 30 s (as the study says)");
     }
