@@ -126,6 +126,13 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
     ))
 }
 
+/// Nothing gets warmer in virtual time.
+pub(crate) fn leave_out_warm_up(plan: &mut Plan) {
+    if plan.cells.iter().all(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {
+        plan.warm_up = 0;
+    }
+}
+
 /// Moves images from memory to the work directory where memory cannot hold them, or where a guest's disk serves them. All or
 /// none: rows of different devices could not be compared.
 pub(crate) fn place_images(plan: &mut Plan) {
@@ -134,13 +141,14 @@ pub(crate) fn place_images(plan: &mut Plan) {
         _ => None,
     });
     let Some(largest) = largest.max() else { return };
-    let why = if plan.cells.iter().any(|cell| cell.kernel != KernelSpec::Host) {
-        Some("a guest's disk is a file".to_owned())
-    } else {
-        too_little_memory(largest)
-    };
-    let Some(why) = why else { return };
-    terminal::tell(&format!("Images are made in the work directory, not in memory: {why}."));
+    let in_guests = plan.cells.iter().any(|cell| cell.kernel != KernelSpec::Host);
+    let lacking = too_little_memory(largest).filter(|_| !in_guests);
+    if let Some(why) = &lacking {
+        terminal::tell(&format!("Images are made in the work directory, not in memory: {why}."));
+    }
+    if lacking.is_none() && !in_guests {
+        return;
+    }
     for cell in &mut plan.cells {
         if let DeviceSpec::Loop { in_memory, .. } = &mut cell.device {
             *in_memory = false;

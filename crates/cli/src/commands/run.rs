@@ -142,6 +142,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
     match executors::choose(context, arguments, &plan)? {
         Chosen::Plan(mut plan) => {
             executors::place_images(&mut plan);
+            executors::leave_out_warm_up(&mut plan);
             Ok(*plan)
         }
         Chosen::Directory => on_directory(context, &plan, None),
