@@ -2,7 +2,7 @@
 //!
 //! Four rooms. [`run`] has the schedule and the loop over trials; [`trial`] carries out one, from the device to its
 //! release; [`agent`] does so under another kernel; [`place`] has what is made for it: devices, mounts, and the journal
-//! that undoes them. The borders to the world, each behind a trait with a fake for tests, are gathered in a
+//! that undoes them. The borders to the world, each behind a trait with a fake for tests (feature `fakes`), are gathered in a
 //! [`machine::Machine`]: [`command`] runs programs, [`place::mount`] mounts, [`place::device`] sets up what may be
 //! formatted, the trial's loader runs loads. [`filesystem`] has the adapters, one small file each; [`meters`],
 //! [`fragmentation`] and [`inventory`] look at the machine.
@@ -14,6 +14,9 @@
 pub mod agent;
 pub mod command;
 pub mod events;
+#[cfg(any(test, feature = "fakes"))]
+mod fake_machine;
+#[cfg(any(test, feature = "fakes"))]
 pub mod faults;
 pub mod filesystem;
 pub mod fragmentation;

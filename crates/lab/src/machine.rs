@@ -1,14 +1,13 @@
 //! The borders of the lab, gathered: everything that reaches outside this process.
 
 use crate::{
-    command::{CommandRunner, FakeRunner, SystemRunner},
-    faults::Faults,
+    command::{CommandRunner, SystemRunner},
     place::{
-        device::{Devices, FakeDevices, KernelDevices},
-        mount::{FakeMounter, KernelMounter, Mounter},
+        device::{Devices, KernelDevices},
+        mount::{KernelMounter, Mounter},
     },
     stop::Stop,
-    trial::{EngineLoader, FakeLoader, Loader},
+    trial::{EngineLoader, Loader},
 };
 use std::sync::Arc;
 
@@ -28,6 +27,7 @@ pub struct Machine {
     /// Whether it may make devices and mount (root).
     pub privileged: bool,
     /// Whether trials are made by processes of their own; a fake machine is known in this one only.
+    #[cfg(any(test, feature = "fakes"))]
     pub apart: bool,
 }
 
@@ -43,27 +43,8 @@ impl Machine {
             loader: Arc::new(EngineLoader),
             stop,
             privileged: rustix::process::geteuid().is_root(),
+            #[cfg(any(test, feature = "fakes"))]
             apart: true,
-        }
-    }
-
-    /// A machine on which everything succeeds and nothing happens, for tests.
-    #[must_use]
-    pub fn fake() -> Self {
-        Self::with_faults(&Arc::new(Faults::none()))
-    }
-
-    /// A fake machine on which one call fails.
-    #[must_use]
-    pub fn with_faults(faults: &Arc<Faults>) -> Self {
-        Self {
-            runner: Arc::new(FakeRunner::new().with_faults(Arc::clone(faults))),
-            mounter: Arc::new(FakeMounter::new().with_faults(Arc::clone(faults))),
-            devices: Arc::new(FakeDevices::new().with_faults(Arc::clone(faults))),
-            loader: Arc::new(FakeLoader::new().with_faults(Arc::clone(faults))),
-            stop: Arc::new(Stop::default()),
-            privileged: true,
-            apart: false,
         }
     }
 }

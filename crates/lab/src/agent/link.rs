@@ -1,39 +1,22 @@
 //! The lab's end of an agent, wherever that is.
 
-use super::{
-    protocol::{Progress, decode},
-    served::{Beyond, Served},
-};
-use crate::{events::LoadProgress, machine::Machine, stop::Stop};
-use fstone_sandbox::{
-    agent::LoadError,
-    guest::{Event, Guest, GuestReport, JobEnd},
-};
-use std::{
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
-    time::Duration,
-};
+#[cfg(any(test, feature = "fakes"))]
+use super::here::Here;
+use super::protocol::{Progress, decode};
+use crate::events::LoadProgress;
+use fstone_sandbox::guest::{Event, Guest, GuestReport, JobEnd};
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 /// An agent that is up.
 pub(crate) enum Link {
     /// Across a channel: a child process, or process 1 of a guest.
     Channel(Box<Guest>),
     /// In this process, on a machine that is a fake.
+    #[cfg(any(test, feature = "fakes"))]
     Here(Box<Here>),
 }
 
-pub(crate) struct Here {
-    served: Served,
-    machine: Machine,
-}
-
 impl Link {
-    /// An agent in this process. It has a flag to stop of its own, as across a channel.
-    pub(crate) fn here(machine: &Machine) -> Self {
-        let machine = Machine { stop: Arc::new(Stop::default()), ..machine.clone() };
-        Self::Here(Box::new(Here { served: Served::new(machine.clone()), machine }))
-    }
-
     /// Has a job done, for at most `limit`; the agent is killed when `stop` becomes true.
     pub(crate) fn ask(
         &mut self,
@@ -51,10 +34,8 @@ impl Link {
                     progress(told.into());
                 }
             }),
-            Self::Here(here) => match here.served.serve(kind, body, &Nobody(Mutex::new(progress))) {
-                Ok(body) => JobEnd::Done(body),
-                Err(words) => JobEnd::Failed(words),
-            },
+            #[cfg(any(test, feature = "fakes"))]
+            Self::Here(here) => here.ask(kind, body, progress),
         }
     }
 
@@ -62,6 +43,7 @@ impl Link {
     pub(crate) fn dismiss(&mut self) {
         match self {
             Self::Channel(guest) => guest.dismiss(),
+            #[cfg(any(test, feature = "fakes"))]
             Self::Here(here) => here.end(),
         }
     }
@@ -70,6 +52,7 @@ impl Link {
     pub(crate) fn report(self) -> Option<GuestReport> {
         match self {
             Self::Channel(guest) => Some(guest.finish()),
+            #[cfg(any(test, feature = "fakes"))]
             Self::Here(_) => None,
         }
     }
@@ -78,6 +61,7 @@ impl Link {
     pub(crate) fn kill(&mut self) {
         match self {
             Self::Channel(guest) => guest.kill_now(),
+            #[cfg(any(test, feature = "fakes"))]
             Self::Here(here) => here.end(),
         }
     }
@@ -86,27 +70,8 @@ impl Link {
     pub(crate) fn is_gone_within(&mut self, limit: Duration) -> bool {
         match self {
             Self::Channel(guest) => guest.is_gone_within(limit),
+            #[cfg(any(test, feature = "fakes"))]
             Self::Here(_) => true,
         }
-    }
-}
-
-impl Here {
-    /// What the kernel does when a process ends that has mounts of its own.
-    fn end(&self) {
-        self.machine.mounter.namespace_ended();
-    }
-}
-
-/// Beyond an agent in this process.
-struct Nobody<'a>(Mutex<&'a mut (dyn FnMut(LoadProgress) + Send)>);
-
-impl Beyond for Nobody<'_> {
-    fn progress(&self, progress: &LoadProgress) {
-        (self.0.lock().unwrap_or_else(PoisonError::into_inner))(progress.clone());
-    }
-
-    fn load_module(&self, name: &str) -> Result<(), LoadError> {
-        Err(LoadError::Unknown(name.to_owned()))
     }
 }

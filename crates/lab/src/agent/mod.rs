@@ -13,6 +13,8 @@
 mod counts;
 mod exact;
 mod guest;
+#[cfg(any(test, feature = "fakes"))]
+mod here;
 mod kept;
 mod kernels;
 mod link;
@@ -23,6 +25,8 @@ pub(crate) use counts::count_exactly;
 pub(crate) use exact::simulate;
 pub use fstone_sandbox::kernel::Flavour;
 pub(crate) use guest::{GuestSeat, set_up as set_up_guest};
+#[cfg(any(test, feature = "fakes"))]
+pub(crate) use here::Here;
 pub use kernels::{default_kernel, missing_kernel, missing_named_kernel};
 pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};

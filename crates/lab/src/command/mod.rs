@@ -1,12 +1,14 @@
 //! Programs run by argv, never by a shell, with a limit, in a process group that dies with us.
 //!
 //! Everything outside this process that the lab starts goes through the [`CommandRunner`] trait: the real one is
-//! [`SystemRunner`], the one for tests [`FakeRunner`].
+//! [`SystemRunner`], the one for tests `FakeRunner`.
 
 mod capture;
+#[cfg(any(test, feature = "fakes"))]
 mod fake;
 mod system;
 
+#[cfg(any(test, feature = "fakes"))]
 pub use fake::FakeRunner;
 pub use system::{SystemRunner, find_program};
 

@@ -1,14 +1,19 @@
-//! An executor that carries nothing out: for tests of the schedule and of what records its trials.
+//! An executor that carries nothing out, for tests of the schedule and of what records its trials, and a loader that loads
+//! nothing, for tests of everything above it.
 
 use super::{
     error::ExecutorError,
     job::{Executor, Job, TrialEnd},
+    load::{LoadFailure, LoadRequest, Loader},
 };
+use crate::faults::Faults;
 use fstone_model::{
-    Outcome, StepResult, Trial,
+    Histogram, LoadReport, Outcome, StepResult, Trial,
+    load::OperationReport,
     metric::catalog,
     result::{Effective, TrialId},
 };
+use std::sync::Arc;
 
 /// Gives outcomes from a script: by default every trial completes in a second, each step with a time.
 #[derive(Default)]
@@ -94,5 +99,71 @@ impl Executor for FakeExecutor {
             effective: Effective::default(),
             warnings: Vec::new(),
         })))
+    }
+}
+
+/// A loader that does nothing: for tests of everything above it.
+#[derive(Debug, Default)]
+pub struct FakeLoader {
+    faults: Arc<Faults>,
+    report: LoadReport,
+    failure: Option<LoadFailure>,
+}
+
+impl FakeLoader {
+    /// Gives a report of one operation in a second.
+    #[must_use]
+    pub fn new() -> Self {
+        let operation = OperationReport {
+            name: "write".into(),
+            invocations: 1,
+            transactions: 1,
+            written_bytes: 4096,
+            latency: Histogram::from_values(&[1_000_000]),
+            ..OperationReport::default()
+        };
+        let report = LoadReport {
+            elapsed_ns: 1_000_000_000,
+            running_ns: 900_000_000,
+            sync_ns: 100_000_000,
+            operations: vec![operation],
+            ..LoadReport::default()
+        };
+        Self { report, ..Self::default() }
+    }
+
+    /// Calls count in this countdown; the one it strikes fails.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Gives this report.
+    #[must_use]
+    pub fn reporting(mut self, report: LoadReport) -> Self {
+        self.report = report;
+        self
+    }
+
+    /// Fails so.
+    #[must_use]
+    pub fn failing(mut self, failure: LoadFailure) -> Self {
+        self.failure = Some(failure);
+        self
+    }
+}
+
+impl Loader for FakeLoader {
+    fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure> {
+        if self.faults.strikes() {
+            return Err(LoadFailure::Failed("injected fault".into()));
+        }
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        (request.begin)();
+        (request.end)();
+        Ok(LoadReport { seed: request.seed, ..self.report.clone() })
     }
 }

@@ -1,16 +1,13 @@
 //! Loads: the engine behind a border, and its report as figures.
 
-use crate::{events::LoadProgress, faults::Faults, meters::Readings};
+use crate::{events::LoadProgress, meters::Readings};
 use fstone_model::{
     Histogram, LoadReport, Workload,
     load::{CallReport, ErrorReport, OperationReport},
     load_metric,
     metric::{Figure, catalog},
 };
-use std::{
-    path::Path,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::{path::Path, sync::atomic::AtomicBool};
 
 /// A load to run.
 pub struct LoadRequest<'a> {
@@ -90,72 +87,6 @@ impl Loader for EngineLoader {
             fstone_engine::LoadError::Interrupted => LoadFailure::Interrupted,
             other => LoadFailure::Failed(other.to_string()),
         })
-    }
-}
-
-/// A loader that does nothing: for tests of everything above it.
-#[derive(Debug, Default)]
-pub struct FakeLoader {
-    faults: Arc<Faults>,
-    report: LoadReport,
-    failure: Option<LoadFailure>,
-}
-
-impl FakeLoader {
-    /// Gives a report of one operation in a second.
-    #[must_use]
-    pub fn new() -> Self {
-        let operation = OperationReport {
-            name: "write".into(),
-            invocations: 1,
-            transactions: 1,
-            written_bytes: 4096,
-            latency: Histogram::from_values(&[1_000_000]),
-            ..OperationReport::default()
-        };
-        let report = LoadReport {
-            elapsed_ns: 1_000_000_000,
-            running_ns: 900_000_000,
-            sync_ns: 100_000_000,
-            operations: vec![operation],
-            ..LoadReport::default()
-        };
-        Self { report, ..Self::default() }
-    }
-
-    /// Calls count in this countdown; the one it strikes fails.
-    #[must_use]
-    pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
-        self.faults = faults;
-        self
-    }
-
-    /// Gives this report.
-    #[must_use]
-    pub fn reporting(mut self, report: LoadReport) -> Self {
-        self.report = report;
-        self
-    }
-
-    /// Fails so.
-    #[must_use]
-    pub fn failing(mut self, failure: LoadFailure) -> Self {
-        self.failure = Some(failure);
-        self
-    }
-}
-
-impl Loader for FakeLoader {
-    fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure> {
-        if self.faults.strikes() {
-            return Err(LoadFailure::Failed("injected fault".into()));
-        }
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone());
-        }
-        (request.begin)();
-        (request.end)();
-        Ok(LoadReport { seed: request.seed, ..self.report.clone() })
     }
 }
 

@@ -6,11 +6,12 @@
 //!
 //! The order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made
 //! is undone at its end. How it went is data ([`fstone_model::Outcome`]); `Err` means that the lab itself failed.
-//! [`FakeExecutor`] gives scripted outcomes to test what is above.
+//! `FakeExecutor` gives scripted outcomes to test what is above.
 
 mod agents;
 pub(crate) mod error;
 mod executor;
+#[cfg(any(test, feature = "fakes"))]
 mod fake;
 mod job;
 mod load;
@@ -26,8 +27,9 @@ pub(crate) mod who;
 
 pub use error::ExecutorError;
 pub use executor::AgentExecutor;
-pub use fake::FakeExecutor;
+#[cfg(any(test, feature = "fakes"))]
+pub use fake::{FakeExecutor, FakeLoader};
 pub use job::{Executor, Job, TrialEnd};
-pub use load::{EngineLoader, FakeLoader, LoadFailure, LoadRequest, Loader, load_figures};
+pub use load::{EngineLoader, LoadFailure, LoadRequest, Loader, load_figures};
 pub use options::LabOptions;
 pub use preflight::{Obstacle, preflight};

@@ -1,12 +1,13 @@
 //! Devices: what a filesystem may be made on, and how it is set up and given back.
 //!
-//! [`Devices`] is the border to the kernel; [`KernelDevices`] is real, [`FakeDevices`] is for tests. Nothing outside
+//! [`Devices`] is the border to the kernel; [`KernelDevices`] is real, `FakeDevices` is for tests. Nothing outside
 //! this module hands a path to mkfs: that takes a [`ScratchDevice`], and only [`ScratchDevice::claim`] makes one.
 
 mod border;
 mod discard;
 mod error;
 mod facts;
+#[cfg(any(test, feature = "fakes"))]
 mod fake;
 mod kernel;
 mod lock;
@@ -21,6 +22,7 @@ mod zram;
 pub use border::{Devices, Space};
 pub use error::DeviceError;
 pub use facts::{BlockFacts, FileKind, Identity};
+#[cfg(any(test, feature = "fakes"))]
 pub use fake::FakeDevices;
 pub use kernel::KernelDevices;
 pub use lock::DeviceLock;

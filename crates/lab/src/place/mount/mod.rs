@@ -1,8 +1,9 @@
 //! Mounting through the kernel's new mount interface, which says why it refuses.
 //!
-//! [`Mounter`] is the border; [`KernelMounter`] is real (fsopen, fsconfig, fsmount, move_mount), [`FakeMounter`] is for
+//! [`Mounter`] is the border; [`KernelMounter`] is real (fsopen, fsconfig, fsmount, move_mount), `FakeMounter` is for
 //! tests.
 
+#[cfg(any(test, feature = "fakes"))]
 mod fake;
 mod kernel;
 mod messages;
@@ -10,6 +11,7 @@ mod mountinfo;
 mod options;
 mod trim;
 
+#[cfg(any(test, feature = "fakes"))]
 pub use fake::FakeMounter;
 pub use kernel::KernelMounter;
 pub(crate) use mountinfo::parse as parse_mountinfo;

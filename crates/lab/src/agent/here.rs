@@ -1,0 +1,44 @@
+//! An agent in this process, on a machine that is a fake.
+
+use super::served::{Beyond, Served};
+use crate::{events::LoadProgress, machine::Machine, stop::Stop};
+use fstone_sandbox::{agent::LoadError, guest::JobEnd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) struct Here {
+    served: Served,
+    machine: Machine,
+}
+
+impl Here {
+    /// It has a flag to stop of its own, as across a channel.
+    pub(crate) fn new(machine: &Machine) -> Self {
+        let machine = Machine { stop: Arc::new(Stop::default()), ..machine.clone() };
+        Self { served: Served::new(machine.clone()), machine }
+    }
+
+    pub(super) fn ask(&mut self, kind: &str, body: &[u8], progress: &mut (dyn FnMut(LoadProgress) + Send)) -> JobEnd {
+        match self.served.serve(kind, body, &Nobody(Mutex::new(progress))) {
+            Ok(body) => JobEnd::Done(body),
+            Err(words) => JobEnd::Failed(words),
+        }
+    }
+
+    /// What the kernel does when a process ends that has mounts of its own.
+    pub(super) fn end(&self) {
+        self.machine.mounter.namespace_ended();
+    }
+}
+
+/// Beyond an agent in this process.
+struct Nobody<'a>(Mutex<&'a mut (dyn FnMut(LoadProgress) + Send)>);
+
+impl Beyond for Nobody<'_> {
+    fn progress(&self, progress: &LoadProgress) {
+        (self.0.lock().unwrap_or_else(PoisonError::into_inner))(progress.clone());
+    }
+
+    fn load_module(&self, name: &str) -> Result<(), LoadError> {
+        Err(LoadError::Unknown(name.to_owned()))
+    }
+}
