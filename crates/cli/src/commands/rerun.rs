@@ -48,7 +48,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
         return Ok(Exit::Success);
     }
     permit(&plan, arguments)?;
-    sacrifice::confirm([&plan], &options.allow_destroy)?;
+    sacrifice::confirm(context, [&plan], &options.allow_destroy)?;
     let study = plan.study.clone();
     let exit = carry_out(context, &options, plan, Expected::default())?;
     if exit != Exit::Success {

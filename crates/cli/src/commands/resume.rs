@@ -106,7 +106,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
             ),
         ));
     }
-    sacrifice::confirm([&dataset.run.plan], &arguments.allow_destroy)?;
+    sacrifice::confirm(context, [&dataset.run.plan], &arguments.allow_destroy)?;
     if !store.take_over(last.id, last.holder.as_ref(), &this_process()).or_exit(Exit::LabFailed)? {
         let words = format!("run {} of {name} was just taken over by another `--resume`", last.id);
         return Err(Failure::new(Exit::CannotHere, words));

@@ -61,7 +61,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         }
         return Ok(Exit::Success);
     }
-    sacrifice::confirm(&plans, &arguments.allow_destroy)?;
+    sacrifice::confirm(context, &plans, &arguments.allow_destroy)?;
     let mut exit = Exit::Success;
     let mut agenda = Agenda::of(&plans);
     for plan in plans {

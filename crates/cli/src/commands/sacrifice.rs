@@ -1,7 +1,9 @@
 //! Before a named disk is formatted: everything that can be known about it is looked at, and a person is asked.
 
+use super::Context;
 use crate::{
     exit::Exit,
+    progress::{Expected, RunProgress},
     rights::is_root,
     terminal::{self, Failure, OrExit},
 };
@@ -9,6 +11,7 @@ use anyhow::Context as _;
 use fstone_lab::{
     machine::Machine,
     place::device::{BlockFacts, Purpose, ScratchDevice},
+    run::carry_out::clean_up,
 };
 use fstone_model::{Plan, study::DeviceSpec, units::format_bytes};
 use std::{
@@ -25,7 +28,11 @@ const ANSWER_BYTES: u64 = 256;
 /// is allowed: `--allow-destroy` names the disk a second time.
 ///
 /// The lab examines each disk again before every trial; this is so that a mistake is found at once, and by a person.
-pub(super) fn confirm<'p>(plans: impl IntoIterator<Item = &'p Plan>, allowed: &[PathBuf]) -> Result<(), Failure> {
+pub(super) fn confirm<'p>(
+    context: &Context,
+    plans: impl IntoIterator<Item = &'p Plan>,
+    allowed: &[PathBuf],
+) -> Result<(), Failure> {
     if !is_root() {
         return Ok(());
     }
@@ -37,6 +44,10 @@ pub(super) fn confirm<'p>(plans: impl IntoIterator<Item = &'p Plan>, allowed: &[
             _ => None,
         })
         .collect();
+    if !disks.is_empty() {
+        // What a killed run left on a disk looks like somebody's filesystem until it is undone.
+        clean_up(&machine, &context.work_directory, &RunProgress::new(Expected::default()));
+    }
     let mut asked = BTreeSet::new();
     for disk in disks {
         let purpose = Purpose::Named { allowed: allowed.to_vec() };

@@ -211,7 +211,7 @@ fn begin(
     recorder: &mut dyn Recorder,
 ) -> Result<RunEnd, LabError> {
     let Course { plan, options, sink, cancel, .. } = *course;
-    clean_up(machine, options, sink);
+    clean_up(machine, &options.work_directory, sink);
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
     let mut executor = AgentExecutor::new(machine, &work, options, cancel)?;
@@ -224,8 +224,8 @@ fn begin(
 
 /// What a killed run left is undone first, and said. What cannot be undone, or found out, is in the way of the journal
 /// that comes next, which then says so.
-fn clean_up(machine: &Machine, options: &LabOptions, sink: &dyn ProgressSink) {
-    for leftover in undo::clean(&options.work_directory, false, machine).unwrap_or_default() {
+pub fn clean_up(machine: &Machine, work_directory: &Path, sink: &dyn ProgressSink) {
+    for leftover in undo::clean(work_directory, false, machine).unwrap_or_default() {
         match &leftover.error {
             None => sink.event(&Event::CleanedUp { what: &leftover.what }),
             Some(error) => sink.event(&Event::NotCleanedUp { error: &error.to_string() }),
