@@ -5,7 +5,11 @@ use super::{Capabilities, Fd, Io, Result, Setup, SetupError, kernel};
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::ffi::CStr;
+
+/// Mappings that a process may have where the kernel does not say (its own default).
+const USUAL_MAPPINGS: usize = 65_530;
 
 /// An open file's mapping, made at the first access.
 #[derive(Debug, Default)]
@@ -21,6 +25,17 @@ struct Mapped {
 pub(crate) struct Mmap {
     /// By descriptor.
     files: Vec<Mapped>,
+    /// Descriptors in the order in which they were mapped. Some may not be any more.
+    mapped: VecDeque<i32>,
+    /// How many of them at most: the kernel limits the mappings of a process.
+    most: usize,
+}
+
+/// A thread's share of the mappings that the kernel lets a process have; half of them are left for everything else.
+fn share(threads: u32) -> usize {
+    let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+    let most = text.trim().parse().unwrap_or(USUAL_MAPPINGS);
+    (most / 2 / threads.max(1) as usize).max(1)
 }
 
 impl Mmap {
@@ -46,6 +61,15 @@ impl Mmap {
         self.file(fd).mapping.take().map_or(Ok(()), Mapping::unmap)
     }
 
+    /// Gives up what was mapped first where there would be too many.
+    fn make_room(&mut self) -> Result<()> {
+        while self.mapped.len() >= self.most {
+            let Some(number) = self.mapped.pop_front() else { break };
+            self.forget(Fd::open(number))?;
+        }
+        Ok(())
+    }
+
     /// A mapping that reaches `end`, or as far as the file does.
     fn reaching(&mut self, fd: Fd, end: u64) -> Result<Option<&Mapping>> {
         self.renew(fd)?;
@@ -54,6 +78,8 @@ impl Mmap {
             let size = kernel::size(fd)?;
             if size > known {
                 self.forget(fd)?;
+                self.make_room()?;
+                self.mapped.push_back(fd.number);
                 let writable = self.file(fd).writable;
                 self.file(fd).mapping = Some(Mapping::new(fd, size, writable, true)?);
             }
@@ -74,8 +100,8 @@ impl Io for Mmap {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "mmap", real: true, queues: false, direct: false, reads_to_write: true };
 
-    fn new(_setup: Setup) -> std::result::Result<Self, SetupError> {
-        Ok(Self { files: Vec::new() })
+    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+        Ok(Self { files: Vec::new(), mapped: VecDeque::new(), most: share(setup.threads) })
     }
 
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -125,6 +151,35 @@ impl Drop for Mmap {
         for mapping in self.files.drain(..).filter_map(|file| file.mapping) {
             // The files themselves are closed, and the figures taken.
             let _ = mapping.unmap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    /// More files than there may be mappings.
+    #[test]
+    fn the_oldest_mapping_makes_room() {
+        let files: Vec<std::fs::File> = (0..5u8)
+            .map(|number| {
+                let mut file = tempfile::tempfile().expect("a temporary file");
+                file.write_all(&[number; 100]).expect("room");
+                file
+            })
+            .collect();
+        let mut io = Mmap { files: Vec::new(), mapped: VecDeque::new(), most: 2 };
+        for _ in 0..3 {
+            for (number, file) in (0u8..).zip(&files) {
+                let mut buffer = [9; 100];
+                let fd = Fd::open(file.as_raw_fd()).kept(1);
+                assert_eq!(io.read(fd, &mut buffer, 0), Ok(100));
+                assert_eq!(buffer, [number; 100]);
+                assert!(io.files.iter().filter(|file| file.mapping.is_some()).count() <= 2);
+            }
         }
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Setup {
     pub(crate) depth: u32,
     /// Largest transfer.
     pub(crate) block_bytes: usize,
+    /// Threads of the phase: what a process may have is divided among them.
+    pub(crate) threads: u32,
 }
 
 /// Which way a queued request moves data.

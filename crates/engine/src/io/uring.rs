@@ -246,3 +246,39 @@ impl Io for Uring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The kernel writes to a slot until its transfer is complete: the memory must not be given back before, whatever made
+    /// the load end.
+    #[test]
+    fn slots_outlive_what_is_in_flight() {
+        let mut io = match Uring::new(Setup { depth: 2, block_bytes: 4096, threads: 1 }) {
+            Ok(io) => io,
+            Err(error) => {
+                eprintln!("skipped: io_uring: {error:?}");
+                return;
+            }
+        };
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        io.push(0, Direction::Read, Fd::open(reader.as_raw_fd()), 4096, 0).expect("there is room");
+        let mut seen = 0;
+        io.complete(0, None, |_| seen += 1).expect("the ring works");
+        assert_eq!(seen, 0, "nothing was written yet");
+        let written = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(200));
+                written.store(true, Ordering::SeqCst);
+                writer.write_all(&[1; 4096]).expect("somebody reads");
+            });
+            drop(io);
+            assert!(written.load(Ordering::SeqCst), "the slots went while a transfer was in flight");
+        });
+    }
+}

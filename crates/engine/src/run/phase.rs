@@ -130,10 +130,15 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
 }
 
 /// A worker with everything at hand.
-fn ready<'a, E: Io>(load: &'a Load<'a>, group: &'a GroupPlan, thread: u64) -> Result<Worker<'a, E>, LoadError> {
+pub(super) fn ready<'a, E: Io>(
+    load: &'a Load<'a>,
+    group: &'a GroupPlan,
+    thread: u64,
+) -> Result<Worker<'a, E>, LoadError> {
     let largest = group.actions.iter().map(|action| action.operation.nature().largest_block).max().unwrap_or(0);
     let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
-    let setup = Setup { depth: load.io.queue_depth.max(1), block_bytes };
+    let threads = load.phase.groups.iter().map(|group| group.spec.threads).sum();
+    let setup = Setup { depth: load.io.queue_depth.max(1), block_bytes, threads };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);
     if group.spec.rate_per_second.is_some() || !group.spec.think_time.is_zero() {
