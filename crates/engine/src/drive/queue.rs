@@ -21,9 +21,6 @@ use std::time::Duration;
 /// Longest wait for a completion under a target rate: how long it may take to notice that the load is to stop.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Without O_DIRECT, this part of the queue is waited for before it is filled again.
-const BUFFERED_SHARE: u32 = 4;
-
 /// The queue of a thread.
 struct Queue {
     free: Vec<u32>,
@@ -87,9 +84,6 @@ impl<E: Io> Worker<'_, E> {
             done: Vec::with_capacity(depth as usize),
             last_end: now,
         };
-        // A device is kept busy by refilling its queue at once. What the page cache holds comes back as fast as it is
-        // asked for, or from the kernel's own threads, which each waking of this one would hold up.
-        let least = if self.load.io.direct { 1 } else { depth.div_ceil(BUFFERED_SHARE) };
         let mut going = true;
         let mut alone = None;
         while going || queue.flying() > 0 {
@@ -142,11 +136,9 @@ impl<E: Io> Worker<'_, E> {
                     alone = Some(Alone::Action(index, begun));
                 }
             }
-            let flying = queue.flying();
-            if flying > 0 {
-                // Also when the queue is to become empty: each is to be taken back, and its time taken, when it is done.
-                let least = least.min(flying);
-                self.take_back(least, None, &mut queue, point);
+            if queue.flying() > 0 {
+                // Each is taken back, and its time taken, when it is done: who waits for several gives all the slowest's time.
+                self.take_back(1, None, &mut queue, point);
             }
             match alone.take_if(|_| queue.flying() == 0) {
                 Some(Alone::Action(index, intended)) => {

@@ -181,6 +181,12 @@ impl Collector {
         self.inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Keeps threads from handing over.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> impl Drop + '_ {
+        self.inside()
+    }
+
     /// Takes over a thread's counts of the point number `index` and clears them.
     pub(crate) fn hand_over(&self, group: usize, index: u64, tally: &mut ThreadTally) {
         let mut inside = self.inside();

@@ -13,6 +13,8 @@ mod presence;
 mod pretend;
 mod report;
 mod running;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 pub use load::{Prepared, prepare, run, run_verified};

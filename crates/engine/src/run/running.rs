@@ -282,6 +282,30 @@ impl<'a> Running<'a> {
         first_group: usize,
         begin: &dyn Fn(),
     ) -> Result<PhaseEnd, LoadError> {
+        let watch = Watch {
+            name: &phase.name,
+            observer: self.options.observer,
+            interval: self.interval,
+            expected: phase.stop.time,
+            begin,
+        };
+        self.with_load(number, phase, collector, first_group, |load| match self.workload.io.engine {
+            IoEngineKind::Null => phase::run::<Null>(load, &watch),
+            IoEngineKind::Psync => phase::run::<Psync>(load, &watch),
+            IoEngineKind::IoUring => phase::run::<Uring>(load, &watch),
+            IoEngineKind::Mmap => phase::run::<Mmap>(load, &watch),
+        })
+    }
+
+    /// Makes a phase ready and does something with it.
+    pub(super) fn with_load<T>(
+        &self,
+        number: usize,
+        phase: &Phase,
+        collector: &Collector,
+        first_group: usize,
+        work: impl FnOnce(&Load<'_>) -> Result<T, LoadError>,
+    ) -> Result<T, LoadError> {
         let manner = Manner { io: self.workload.io, stamped: self.workload.data.stamped };
         let plan = PhasePlan::new(phase, &self.files, manner, first_group, &self.clock);
         let kept = Kept::plan(&plan.groups, &self.files, self.real())?;
@@ -308,23 +332,11 @@ impl<'a> Running<'a> {
             point_ticks: self.clock.ticks(self.interval),
             kept,
         };
-        let watch = Watch {
-            name: &phase.name,
-            observer: self.options.observer,
-            interval: self.interval,
-            expected: phase.stop.time,
-            begin,
-        };
         let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));
         set_alone(plan.alone);
-        let ended = match self.workload.io.engine {
-            IoEngineKind::Null => phase::run::<Null>(&load, &watch),
-            IoEngineKind::Psync => phase::run::<Psync>(&load, &watch),
-            IoEngineKind::IoUring => phase::run::<Uring>(&load, &watch),
-            IoEngineKind::Mmap => phase::run::<Mmap>(&load, &watch),
-        };
+        let done = work(&load);
         set_alone(false);
-        ended
+        done
     }
 
     fn callout(&self) -> Result<(), LoadError> {

@@ -28,7 +28,7 @@ fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
         // Never more than was asked for; fewer only when the machine has other things to do.
         assert!((250..=500).contains(&report.invocations()), "{engine:?}: {}", report.invocations());
         let rate = report.audit.rate.expect("a rate was asked for");
-        assert_eq!(rate.expected, 500.0);
+        assert!((rate.expected - 500.0).abs() < 1e-6, "{rate:?}");
         // A rate that cannot be reached: the queue grows, and so does latency.
         load.phases[0].groups[0].rate_per_second = Some(1e9);
         let report = flawless(&load, directory.path());
