@@ -302,6 +302,84 @@ fn filling_and_ageing_to_a_utilization() {
     assert_eq!(report.invocations(), 10);
 }
 
+/// What ends a group is the filesystem that the group works on, and not that of the first fileset.
+#[test]
+fn a_group_stops_at_the_utilization_of_its_own_filesystem() {
+    let Some(full) = Mounted::in_memory("size=8m") else { return };
+    let Some(empty) = Mounted::in_memory("size=32m") else { return };
+    std::fs::write(full.point.join("ballast"), vec![1; 6 << 20]).expect("room");
+    let directory = in_memory();
+    for (name, mounted) in [("full", &full), ("empty", &empty)] {
+        let point = directory.path().join(name);
+        std::fs::create_dir(&point).expect("a fresh directory");
+        command("mount", &["--bind", &mounted.point.to_string_lossy(), &point.to_string_lossy()]).expect("it is ours");
+    }
+    let on = |name: &str| Fileset { name: name.into(), directory: name.into(), ..fileset(1, 4096) };
+    let create = Operation::Create { block_bytes: 4096, fsync: false };
+    let mut fills = group(1, mix(&[(1, Action { fileset: Some(1), ..action(create) })]));
+    fills.think_time = Duration::from_micros(500);
+    fills.stop = Stop { utilization: Some(0.5), ..Stop::default() };
+    let mut load = workload(on("full"), fills, Stop::default());
+    load.filesets.push(on("empty"));
+    load.final_sync = FinalSync::None;
+    let cancel = AtomicBool::new(false);
+    // The file beside the fileset's own is there on purpose.
+    let ownership = Ownership::Overwrite;
+    let options =
+        RunOptions { seed: 1, cancel: &cancel, observer: &fstone_engine::Unobserved, measure_null: false, ownership };
+    let report = run(&load, directory.path(), &options);
+    let space = rustix::fs::statvfs(&empty.point).expect("it is mounted");
+    for name in ["full", "empty"] {
+        command("umount", &[&directory.path().join(name).to_string_lossy()]).expect("it is ours");
+    }
+    let report = report.expect("the engine works");
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    let used = 1.0 - space.f_bfree as f64 / space.f_blocks as f64;
+    assert!(used >= 0.5, "{used}, after {} files", report.invocations());
+}
+
+/// Sectors of 4 KiB take no smaller requests: the end of a file that has no whole number of them is asked for in full.
+#[test]
+fn odd_ends_are_read_directly_from_large_sectors() {
+    let directory = on_disk();
+    let image = directory.path().join("image").to_string_lossy().into_owned();
+    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a fresh directory");
+    let device = match command("losetup", &["--find", "--show", "--sector-size", "4096", &image]) {
+        Ok(device) => device,
+        Err(why) => {
+            eprintln!("skipped: losetup --sector-size: {why}");
+            return;
+        }
+    };
+    let made = command("mkfs.ext4", &["-q", "-F", &device]);
+    let place = made.is_ok().then(|| Mounted::at(directory, &[&device])).flatten();
+    // From here on the mount holds the device; detached, it goes with the mount.
+    command("losetup", &["--detach", &device]).expect("it is ours");
+    let Some(place) = place else {
+        eprintln!("skipped: {made:?}");
+        return;
+    };
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 1), (IoEngineKind::IoUring, 8)] {
+        for open in [OpenPolicy::PerOperation, OpenPolicy::KeepOpen] {
+            let block = Transfer { block_bytes: 4096, ..random_block() };
+            let mut threads =
+                group(1, mix(&[(1, action(Operation::Read(block))), (1, action(Operation::Read(whole())))]));
+            threads.open = open;
+            // 12,345 bytes: three sectors and an odd end of 57.
+            let mut load = workload(fileset(4, 12_345), threads, operations(200));
+            load.io = IoSettings { engine, queue_depth, direct: true, ..IoSettings::default() };
+            load.final_sync = FinalSync::None;
+            match try_run(&load, &place.point, 1) {
+                Ok(report) => {
+                    assert!(report.errors.is_empty(), "{engine:?} {queue_depth} {open:?}: {:?}", report.errors)
+                }
+                Err(error @ fstone_engine::LoadError::Engine { .. }) => eprintln!("skipped: {engine:?}: {error}"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
 /// Flush requests that the device of a mounted filesystem has completed.
 struct Flushes {
     counters: PathBuf,
