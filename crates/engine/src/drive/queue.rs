@@ -65,13 +65,13 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Keeps the queue full until the end; gives the end of the last operation.
-    pub(super) fn drive_queue<const READS: bool>(&mut self, point: &mut Point) -> u64 {
+    pub(super) fn drive_queue(&mut self, point: &mut Point) -> u64 {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let depth = self.load.io.queue_depth;
         let single: Vec<bool> = self.group.actions.iter().map(|action| is_one_transfer(&action.operation)).collect();
-        let paced = !READS && self.group.spec.rate_per_second.is_some();
+        let paced = self.group.spec.rate_per_second.is_some();
         let at_once = if self.load.io.direct { 1 } else { depth };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
         let mut patience = Patience::default();
@@ -89,9 +89,7 @@ impl<E: Io> Worker<'_, E> {
         while going || queue.flying() > 0 {
             going = going && now < deadline && !self.told_to_stop();
             while going && alone.is_none() && !queue.free.is_empty() {
-                if READS {
-                    begun = now;
-                } else if !claimed {
+                if !claimed {
                     let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
                     if over || !self.granted(&mut granted) {
                         going = false;
@@ -106,7 +104,7 @@ impl<E: Io> Worker<'_, E> {
                         }
                     }
                 }
-                let index = match if READS { Next::Action(0) } else { self.next(&mut choice) } {
+                let index = match self.next(&mut choice) {
                     Next::Action(index) => index,
                     Next::Fsync(file) => {
                         alone = Some(Alone::Fsync(file, paced.then_some(begun)));
@@ -120,13 +118,13 @@ impl<E: Io> Worker<'_, E> {
                 };
                 claimed = false;
                 performed += 1;
-                if READS || single[index] {
-                    match self.begin::<READS>(index, begun, &mut queue, point) {
+                if single[index] {
+                    match self.begin(index, begun, &mut queue, point) {
                         Began::Yes => {}
                         Began::Over => going = false,
                         Began::Missed => {
                             performed -= 1;
-                            claimed = !READS;
+                            claimed = true;
                             self.miss(index, performed, &mut patience, &mut choice);
                             // What is in flight may be what others wait for.
                             break;
@@ -171,9 +169,9 @@ impl<E: Io> Worker<'_, E> {
 
     /// Begins an operation in a free slot.
     #[inline(always)]
-    fn begin<const READS: bool>(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> Began {
+    fn begin(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> Began {
         let Some(slot) = queue.free.pop() else { return Began::Yes };
-        match if READS { ops::queue_aimed_read(self, index, slot) } else { ops::queue(self, index, slot) } {
+        match ops::queue(self, index, slot) {
             Ok(Queued::Pushed(flight)) => {
                 queue.slots[slot as usize] = Some((index, begun, flight));
                 return Began::Yes;

@@ -81,20 +81,6 @@ fn perform_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()>
     perform(worker, index)
 }
 
-/// Begins an action that [`is_aimed_read`], in a slot of the queue.
-#[inline(always)]
-pub(crate) fn queue_aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
-    match worker.aimed(index) {
-        Some(target) => transfer::push(worker, slot, Direction::Read, &target, target.length),
-        None => queue_apart(worker, index, slot),
-    }
-}
-
-#[inline(never)]
-fn queue_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
-    queue(worker, index, slot)
-}
-
 /// Begins an action that is one transfer, in a slot of the queue.
 #[inline]
 pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
