@@ -287,6 +287,25 @@ show = "time"
     assert_eq!(study::source_trees(&quick), [SourceTree::Made { files: 500 }]);
 }
 
+/// Where the size of the device is known, nobody has to wait for a trial to learn that files do not fit.
+#[test]
+fn files_have_to_fit_on_the_device() {
+    let study = |files: &str| {
+        format!(
+            "title = \"Full\"\ndevice = {{ loop = {{ size = \"1 GiB\" }} }}\n[factor]\nfilesystem.ext4 = {{ type = \"ext4\" }}\n\
+             total-size = [\"512 MiB\", \"{files}\"]\n[[step]]\n\
+             load = {{ sysbench = \"--file-test-mode=rndrd --file-num=4 --time=1\" }}\nshow = \"operations per second\"\n"
+        )
+    };
+    let compiled = compile(&study("1 GiB"), &Overrides::default());
+    assert!(compiled.is_ok(), "{}", compiled.expect_err("it is not"));
+    let said = compile(&study("2 GiB"), &Overrides::default()).expect_err("too much").to_string();
+    assert!(said.contains("do not fit on the device") && said.contains("study.toml:5:26"), "{said}");
+    assert!(said.contains("they take 2 GiB, and the device has 1 GiB"), "{said}");
+    let larger = Overrides { device_size: Some(4 << 30), ..Overrides::default() };
+    assert!(compile(&study("2 GiB"), &larger).is_ok());
+}
+
 #[test]
 fn a_study_too_large_is_refused_unread() {
     let text = format!("title = \"{}\"", "x".repeat(study::MAXIMUM_BYTES));

@@ -1,11 +1,17 @@
-//! How long a plan may become.
+//! How long a plan may become, and how much its loads may put on a device.
 //!
 //! Cells times steps is not a measure: a step may be a word, or a load of a thousand operations. What counts is how long
 //! the plan is as the record of a run has it, which bounds memory here, in the store, and where a bundle is read.
 
-use super::{MAXIMUM_COMMAND_BYTES, MAXIMUM_PLAN_BYTES, form::Form, level::Setting, placeholder, step::Steps};
+use super::{
+    MAXIMUM_COMMAND_BYTES, MAXIMUM_PLAN_BYTES, form::Form, level::Setting, load::Number, placeholder, step::Steps,
+};
 use crate::diagnostic::{Diagnostic, Report, Span};
-use fstone_model::{study::Cell, units};
+use fstone_model::{
+    study::{Cell, StepAction},
+    units,
+    workload::{Amount, Fileset, IoEngineKind, Workload},
+};
 use std::io::{self, Write};
 
 /// The length of cells as the record of a run has them.
@@ -58,4 +64,42 @@ pub(super) fn commands_fit(form: &Form<'_>, steps: &Steps, report: &mut Report) 
         );
     }
     fit
+}
+
+/// Bytes that the files of a load take when it begins, about; what is sparse or compressible may take less.
+fn built_bytes(workload: &Workload) -> u64 {
+    let squeezed = workload.data.compressible > 0.0 || workload.data.duplicate > 0.0;
+    if squeezed || workload.io.engine == IoEngineKind::Null {
+        return 0;
+    }
+    let bytes = |fileset: &Fileset| match fileset.amount {
+        _ if !fileset.fill => 0,
+        Amount::Files(files) => {
+            let there = (files as f64 * fileset.preallocated.clamp(0.0, 1.0)) as u64;
+            there.saturating_mul(fileset.size.typical_bytes())
+        }
+        Amount::Bytes(bytes) => bytes,
+        Amount::Utilization(_) => 0,
+    };
+    workload.filesets.iter().map(bytes).fold(0, u64::saturating_add)
+}
+
+/// Reports loads whose files are larger than the cell's device, where the study says how large that is.
+pub(super) fn check_filesets(cell: &Cell, steps: &Steps, numbers: &[Number], report: &mut Report) {
+    let Some(device_bytes) = cell.device.size_bytes() else { return };
+    for (template, step) in steps.templates.iter().zip(&cell.steps) {
+        let (Some(load), StepAction::Load(workload)) = (template.load(), &step.action) else { continue };
+        let built = built_bytes(workload);
+        if built > device_bytes {
+            let [files, device] = [built, device_bytes].map(units::format_bytes);
+            report.push(
+                Diagnostic::error(
+                    load.place_of_size(numbers),
+                    format!("the files of step `{}` do not fit on the device", step.name),
+                )
+                .label(format!("they take {files}, and the device has {device}"))
+                .help("make the files fewer or smaller, or the device larger (device.size, or --device-size)"),
+            );
+        }
+    }
 }

@@ -215,6 +215,7 @@ fn cells(
             }
             let step = |template: &Template| template.step(&numbers, &form.variables, &mut made, report);
             cell.steps = steps.templates.iter().map(step).collect();
+            bounds::check_filesets(&cell, steps, &numbers, report);
             cell
         })
         .take_while(|cell| record.takes(cell))

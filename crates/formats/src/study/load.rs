@@ -106,6 +106,8 @@ pub(super) fn stays_beside(path: &str) -> bool {
 pub(super) struct Load {
     /// The load as its file has it.
     base: Arc<Workload>,
+    /// Where the study names it.
+    place: Span,
     /// Numbers that the step sets itself, and where.
     own: Vec<(Target, u64, Span)>,
     /// The size of all files, when that is what the load keeps while their number changes (sysbench).
@@ -133,7 +135,11 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
         }
         _ => None,
     };
-    let load = Load { base, own, total_bytes };
+    let place = match surface.load.as_ref()? {
+        LoadField::File { path, .. } => path.span,
+        LoadField::Words { words, .. } => words.span,
+    };
+    let load = Load { base, place, own, total_bytes };
     // The numbers of the step itself have to fit the load, whatever the cells say.
     for (target, value, span) in &load.own {
         match target.apply(&mut Workload::clone(&load.base), *value) {
@@ -179,6 +185,15 @@ impl Load {
     /// The load as the step has it, for its names.
     pub(super) const fn base(&self) -> &Arc<Workload> {
         &self.base
+    }
+
+    /// Where the study says how much its files take: the number that a cell or the step gives it, or else the load itself.
+    pub(super) fn place_of_size(&self, numbers: &[Number]) -> Span {
+        let sizes =
+            |parameter: Parameter| matches!(parameter, Parameter::Files | Parameter::FileSize | Parameter::TotalSize);
+        let given = numbers.iter().filter(|number| sizes(number.target.parameter) && self.takes(number));
+        let own = self.own.iter().filter(|(target, ..)| sizes(target.parameter)).map(|(.., span)| *span);
+        given.filter_map(|number| number.span).last().or(own.last()).unwrap_or(self.place)
     }
 
     /// Whether a number of a cell changes this load.
