@@ -132,8 +132,17 @@ pub(crate) enum Names {
     Unlink,
 }
 
-/// Does it to files file0…; per second.
+/// Does it to files file0…; per second. In a thread of its own, as the engine's loads are: one that has just made the files
+/// finds more of them in its processor's cache, and is a tenth faster for it.
 pub(crate) fn names(directory: &Path, count: u64, what: Names) -> Measured {
+    in_a_thread(|| names_here(directory, count, what))
+}
+
+fn in_a_thread(measure: impl FnOnce() -> Measured + Send) -> Measured {
+    std::thread::scope(|scope| scope.spawn(measure).join().map_err(|_| Trouble::failed("panic"))?)
+}
+
+fn names_here(directory: &Path, count: u64, what: Names) -> Measured {
     own_table();
     let directory = File::open(directory).map_err(Trouble::failed)?;
     let directory = directory.as_fd();
@@ -156,19 +165,47 @@ pub(crate) fn names(directory: &Path, count: u64, what: Names) -> Measured {
 }
 
 /// "file" and the number, as C has it.
-fn name(buffer: &mut [u8; 25], mut number: u64) -> &std::ffi::CStr {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
+fn name(buffer: &mut [u8; 25], number: u64) -> &std::ffi::CStr {
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(number).as_bytes();
+    let end = 4 + digits.len();
+    buffer[4..end].copy_from_slice(digits);
+    buffer[end] = 0;
+    std::ffi::CStr::from_bytes_with_nul(&buffer[..=end]).unwrap_or_default()
+}
+
+/// Random 4 KiB reads of many open files, whose descriptors some threads share; per second.
+pub(crate) fn kept_reads(directory: &Path, files: u64, size: u64, threads: u64, time: Duration) -> Measured {
+    let mut path = *b"file\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let directory = File::open(directory).map_err(Trouble::failed)?;
+    let open = |number| {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        rustix::fs::openat(&directory, name(&mut path, number), flags, Mode::empty()).map_err(Trouble::failed)
+    };
+    let open = (0..files).map(open).collect::<Result<Vec<_>, Trouble>>()?;
+    let one = |thread: u64| -> Result<f64, Trouble> {
+        let mut buffer = vec![0u8; 4096];
+        let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(thread + 1);
+        let start = Instant::now();
+        let mut reads = 0u64;
+        loop {
+            for _ in 0..STRIDE {
+                let file = &open[draw(&mut state, files) as usize];
+                let offset = draw(&mut state, size / 4096) * 4096;
+                let got = rustix::io::pread(file, buffer.as_mut_slice(), offset).map_err(Trouble::failed)?;
+                if got != buffer.len() {
+                    return Err(Trouble::failed("short read"));
+                }
+            }
+            reads += u64::from(STRIDE);
+            let elapsed = start.elapsed();
+            if elapsed >= time {
+                return Ok(reads as f64 / elapsed.as_secs_f64());
+            }
         }
-    }
-    let length = digits.len() - at;
-    buffer[4..4 + length].copy_from_slice(&digits[at..]);
-    buffer[4 + length] = 0;
-    std::ffi::CStr::from_bytes_with_nul(&buffer[..5 + length]).unwrap_or_default()
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))?).sum()
+    })
 }

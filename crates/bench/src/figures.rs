@@ -38,8 +38,15 @@ pub(crate) struct Figure {
     /// "operations/s", "ns/operation", …
     pub(crate) unit: &'static str,
     pub(crate) goals: Vec<Goal>,
+    /// How often every side is measured: as often as intervals need, and a whole run takes no more than 15 minutes.
+    pub(crate) rounds: usize,
     pub(crate) sides: MakeSides,
 }
+
+/// Rounds of most figures.
+const ROUNDS: usize = 10;
+/// Of those whose measurements take long or scatter little: the fewest with an interval of 95 %.
+const FEW_ROUNDS: usize = 6;
 
 /// How much of everything.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +116,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: "4 KiB cached random reads on tmpfs, 1 thread".into(),
             unit: "operations/s",
             goals: vec![at_least("bare", 0.95), at_least("fio", 1.0), at_least("sysbench", 1.0)],
+            rounds: ROUNDS,
             sides: |amounts, places| reads(amounts, places, 1),
         },
         Figure {
@@ -116,6 +124,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: "4 KiB cached random reads on tmpfs, 2 threads".into(),
             unit: "operations/s",
             goals: vec![at_least("bare", 0.95), at_least("fio", 1.0), at_least("sysbench", 1.0)],
+            rounds: ROUNDS,
             sides: |amounts, places| reads(amounts, places, 2),
         },
         Figure {
@@ -123,6 +132,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: "own CPU time on the null engine, histograms and audit on".into(),
             unit: "ns/operation",
             goals: vec![Goal::AtMost(40.0)],
+            rounds: ROUNDS,
             sides: null,
         },
         Figure {
@@ -130,6 +140,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: "null engine, 2 threads over 1".into(),
             unit: "operations/s",
             goals: vec![at_least("fstone, 1 thread", 1.9)],
+            rounds: ROUNDS,
             sides: null_threads,
         },
     ];
@@ -144,7 +155,8 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
     figures.extend(names.map(|(name, what, sides)| {
         let count = if name.ends_with("many") { amounts.many_names } else { amounts.names };
         let title = format!("{what} of {count} files in one directory on tmpfs");
-        Figure { name, title, unit: "operations/s", goals: vec![at_least("bare", 0.90)], sides }
+        let rounds = if name.ends_with("many") { FEW_ROUNDS } else { ROUNDS };
+        Figure { name, title, unit: "operations/s", goals: vec![at_least("bare", 0.90)], rounds, sides }
     }));
     let flat = Goal::AtMostTimes { over: "fstone, fewest files", ratio: 1.2 };
     let scales: [(&str, &str, MakeSides); 3] = [
@@ -154,7 +166,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
     ];
     figures.extend(scales.map(|(name, what, sides)| {
         let title = format!("own CPU time of {what} with {} files over {}", amounts.most_names, amounts.names);
-        Figure { name, title, unit: "ns/operation", goals: vec![flat], sides }
+        Figure { name, title, unit: "ns/operation", goals: vec![flat], rounds: FEW_ROUNDS, sides }
     }));
     figures.extend([
         // What the processor's own cache holds, so that it is the engines that are compared: of larger files, most of the
@@ -165,6 +177,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
                 .into(),
             unit: "operations/s",
             goals: vec![at_least("fio", 1.5), at_least("fio, no latencies", 1.5), at_least("bare", 0.9)],
+            rounds: ROUNDS,
             sides: |amounts, places| ring(amounts, 1 << 20, places.on_disk()?),
         },
         Figure {
@@ -172,6 +185,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: format!("the same of {} MiB", amounts.file_bytes >> 20),
             unit: "operations/s",
             goals: vec![at_least("fio", 1.5), at_least("fio, no latencies", 1.5), at_least("bare", 0.9)],
+            rounds: ROUNDS,
             sides: |amounts, places| ring(amounts, amounts.file_bytes, places.on_disk()?),
         },
         // Where the kernel cannot read without blocking (tmpfs), it hands each request to threads of its own, and
@@ -181,6 +195,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: "the same on tmpfs".into(),
             unit: "operations/s",
             goals: vec![at_least("fio", 1.0), at_least("fio, no latencies", 1.0)],
+            rounds: ROUNDS,
             sides: |amounts, places| ring(amounts, amounts.file_bytes, places.in_memory()?),
         },
         Figure {
@@ -189,6 +204,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             unit: "bytes/file",
             // 16 a file, and whatever else the allocator did meanwhile, some hundred KiB in all.
             goals: vec![Goal::AtMost(16.05)],
+            rounds: ROUNDS,
             sides: |amounts, _| {
                 let files = amounts.most_names;
                 Ok(vec![Side::new("fstone", move || inside::measure("bytes-per-file", files, Path::new(".")))])
@@ -199,6 +215,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: format!("peak memory of the process with {} threads", amounts.threads),
             unit: "bytes",
             goals: vec![Goal::AtMost(256e6)],
+            rounds: ROUNDS,
             sides: |amounts, places| many_threads(amounts, places, "threads-memory"),
         },
         Figure {
@@ -206,9 +223,30 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             title: format!("{} threads stop after their time", amounts.threads),
             unit: "ms too late",
             goals: vec![Goal::AtMost(100.0)],
+            rounds: ROUNDS,
             sides: |amounts, places| many_threads(amounts, places, "threads-overrun"),
         },
     ]);
+    // What a ring and mappings gain over plain calls is to be seen, and no goal.
+    let plainly = vec![at_least("bare", 0.95)];
+    let kept: [(&str, &str, Vec<Goal>, MakeSides); 3] = [
+        ("keep-psync", "psync", plainly, |amounts, places| kept(amounts, places, PSYNC)),
+        ("keep-ring", "io_uring, 8 in flight", Vec::new(), |amounts, places| {
+            kept(amounts, places, IoSettings { queue_depth: 8, ..RING })
+        }),
+        ("keep-mmap", "mmap", Vec::new(), |amounts, places| {
+            kept(amounts, places, IoSettings { engine: IoEngineKind::Mmap, ..PSYNC })
+        }),
+    ];
+    let files = may_keep(amounts.names);
+    figures.extend(kept.map(|(name, engine, goals, sides)| Figure {
+        name,
+        title: format!("4 KiB cached random reads of {files} open files on tmpfs, 8 threads, {engine}"),
+        unit: "operations/s",
+        goals,
+        rounds: FEW_ROUNDS,
+        sides,
+    }));
     let on_ext4: [(&str, &str, MakeSides); 3] = [
         ("ext4-randread", "4 KiB random reads, O_DIRECT, on a loop ext4", |amounts, places| {
             ext4(amounts, places, "randread", 4096)
@@ -225,6 +263,7 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
         title: title.into(),
         unit: "operations/s",
         goals: vec![Goal::Like { over: "fio" }],
+        rounds: ROUNDS,
         sides,
     }));
     figures
@@ -374,6 +413,46 @@ fn ring(amounts: &Amounts, bytes: u64, directory: std::path::PathBuf) -> Result<
 fn many_threads(amounts: &Amounts, places: &mut Places, what: &'static str) -> Result<Vec<Side<'static>>, Trouble> {
     let (directory, threads) = (places.in_memory()?, amounts.threads);
     Ok(vec![Side::new("fstone", move || inside::measure(what, threads, &directory))])
+}
+
+/// Size of each of many files.
+const KEPT_BYTES: u64 = 8 << 10;
+
+/// More files kept open than each thread could have descriptors of its own for.
+fn kept(amounts: &Amounts, places: &mut Places, io: IoSettings) -> Result<Vec<Side<'static>>, Trouble> {
+    let (files, time, threads) = (may_keep(amounts.names), amounts.time, 8);
+    let directory = places.in_memory()?;
+    for number in 0..files {
+        file_of(&directory, &format!("file{number}"), KEPT_BYTES)?;
+    }
+    let fileset = ours::fileset(files, KEPT_BYTES, Existing::Require);
+    let action = ours::action(Operation::Read(ours::random(4096)), FileChoice::Uniform);
+    let mut workload = ours::workload(fileset, action, threads, OpenPolicy::KeepOpen, ours::for_time(time));
+    workload.io = io;
+    let for_ours = directory.clone();
+    Ok(vec![
+        Side::new("bare", move || bare::kept_reads(&directory, files, KEPT_BYTES, u64::from(threads), time)),
+        Side::new("fstone", move || Ok(ours::per_second(&ours::run(&workload, &for_ours)?))),
+    ])
+}
+
+/// How many files may be kept open here, of so many: only root may have more than the limit, and not everywhere.
+fn may_keep(files: u64) -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const OTHERS: u64 = 1000;
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let may = |files: Option<u64>| setrlimit(Resource::Nofile, Rlimit { current: files, maximum: files }).is_ok();
+    match hard {
+        Some(hard) if hard < files + OTHERS && !may(Some(files + OTHERS)) => {
+            may(Some(hard));
+            hard.saturating_sub(OTHERS)
+        }
+        Some(hard) if hard < files + OTHERS => files,
+        hard => {
+            may(hard);
+            files
+        }
+    }
 }
 
 /// fstone and fio on one file of a loop ext4, with O_DIRECT.

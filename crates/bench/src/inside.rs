@@ -7,14 +7,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The first argument of such a process.
-pub(crate) const ARGUMENT: &str = "--inside";
-
 /// Runs one of [`main`]'s measurements in a process of its own.
 pub(crate) fn measure(what: &str, amount: u64, directory: &Path) -> Measured {
     let own = std::env::current_exe().map_err(Trouble::failed)?;
     let directory = directory.to_string_lossy();
-    let output = crate::place::command(&own.to_string_lossy(), &[ARGUMENT, what, &amount.to_string(), &directory])?;
+    let output = crate::place::command(&own.to_string_lossy(), &["--inside", what, &amount.to_string(), &directory])?;
     output.trim().parse().map_err(|_| Trouble::Failed(format!("{what} said {output:?}")))
 }
 

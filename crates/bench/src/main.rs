@@ -3,8 +3,6 @@
 //! Reading order: [`figures`] is what is measured and what is expected of it; [`side`] is one way of doing the work
 //! (`ours`, `bare` and `peers` are the ways); [`run`] takes all sides of a figure in turns; [`record`] keeps the
 //! results with their machine. Nothing here is linked into the product.
-//!
-//! Usage: `fstone-bench [--smoke] [--only NAME] [--rounds N] [--seconds S] [--output DIRECTORY]`
 
 mod bare;
 mod figures;
@@ -18,20 +16,15 @@ mod run;
 mod side;
 mod signals;
 
+use clap::Parser;
+use options::Options;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).peekable();
-    if arguments.peek().is_some_and(|first| first == inside::ARGUMENT) {
-        return inside::main(arguments.skip(1));
+    let options = Options::parse().scaled();
+    if let Some(arguments) = options.inside {
+        return inside::main(arguments.into_iter());
     }
-    let options = match options::parse(arguments) {
-        Ok(options) => options,
-        Err(message) => {
-            eprintln!("fstone-bench: {message}");
-            return ExitCode::from(2);
-        }
-    };
     if let Err(error) = signals::heed() {
         eprintln!("fstone-bench: failed to heed signals: {error}");
         return ExitCode::FAILURE;

@@ -1,44 +1,42 @@
-//! The command line.
+//! What the command line asks for.
 
+use clap::Parser;
 use std::path::PathBuf;
 
-/// What was asked for.
-#[derive(Debug, Clone)]
+/// Measures the load engine beside bare loops of the same calls, fio and sysbench.
+///
+/// All sides of a figure are measured in turns, and goals are judged by the ratios within a round.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "fstone-bench")]
 pub(crate) struct Options {
-    /// Small amounts, two rounds, nothing mounted: to see that everything still works.
+    /// Use small amounts, two rounds and no mounts, to see that every figure can still be measured.
+    #[arg(long)]
     pub(crate) smoke: bool,
-    /// Only the figure of this name or, if there is none, those whose names contain it.
+    /// Measure only the figure of this name or, if there is none, those whose names contain it.
+    #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
-    /// How often every side is measured.
-    pub(crate) rounds: usize,
-    /// Length of one measurement, where it is limited by time.
+    /// How often to measure every side; without it each figure has its own number, 6 to 10.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: Option<u32>,
+    /// How long one measurement takes, where it is limited by time.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = positive)]
     pub(crate) seconds: f64,
-    /// Where results are kept.
+    /// Where to keep the results.
+    #[arg(long, value_name = "DIRECTORY", default_value = "bench/runs")]
     pub(crate) output: PathBuf,
+    /// What this process is to measure for another one: WHAT AMOUNT DIRECTORY.
+    #[arg(long, num_args = 3, hide = true)]
+    pub(crate) inside: Option<Vec<String>>,
 }
 
-pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options =
-        Options { smoke: false, only: None, rounds: 10, seconds: 1.0, output: PathBuf::from("bench/runs") };
-    let mut arguments = arguments.peekable();
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--smoke" => {
-                options.smoke = true;
-                options.rounds = 2;
-                options.seconds = 0.05;
-            }
-            "--only" => options.only = Some(value()?),
-            "--rounds" => options.rounds = value()?.parse().map_err(|_| "--rounds needs a number".to_owned())?,
-            "--seconds" => options.seconds = value()?.parse().map_err(|_| "--seconds needs a number".to_owned())?,
-            "--output" => options.output = PathBuf::from(value()?),
-            _ => {
-                return Err(format!(
-                    "unknown argument {argument:?}; use [--smoke] [--only NAME] [--rounds N] [--seconds S] [--output DIRECTORY]"
-                ));
-            }
-        }
+impl Options {
+    /// With everything small where that was asked for.
+    pub(crate) fn scaled(self) -> Self {
+        if self.smoke { Self { rounds: Some(2), seconds: 0.05, ..self } } else { self }
     }
-    Ok(options)
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if seconds.is_finite() && seconds > 0.0 { Ok(seconds) } else { Err("it has to be above 0".into()) }
 }

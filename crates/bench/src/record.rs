@@ -1,6 +1,7 @@
 //! Results, kept with the machine they are of.
 
 use crate::options::Options;
+use crate::place::command;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -47,9 +48,21 @@ struct Machine {
     memory_kib: u64,
 }
 
+/// What it was measured with.
+#[derive(Debug, Clone, Serialize)]
+struct Made {
+    /// The commit, with "and changes" where files differ from it; empty outside a repository.
+    commit: String,
+    /// The tools, as they name themselves; those that are missing are left out.
+    tools: Vec<String>,
+    /// The command line.
+    command: String,
+}
+
 #[derive(Debug, Serialize)]
 struct Run<'a> {
     date: String,
+    made: Made,
     smoke: bool,
     seconds: f64,
     machine: Machine,
@@ -110,6 +123,20 @@ fn machine() -> Machine {
     }
 }
 
+fn made() -> Made {
+    let said = |program: &str, arguments: &[&str]| -> Option<String> {
+        let output = command(program, arguments).ok()?;
+        output.lines().next().map(|line| line.trim().to_owned())
+    };
+    let changed = said("git", &["status", "--porcelain", "--untracked-files=no"]).is_some();
+    let commit = said("git", &["rev-parse", "HEAD"]).unwrap_or_default();
+    Made {
+        commit: if changed { format!("{commit} and changes") } else { commit },
+        tools: [said("fio", &["--version"]), said("sysbench", &["--version"])].into_iter().flatten().collect(),
+        command: std::env::args().collect::<Vec<String>>().join(" "),
+    }
+}
+
 /// Writes `<date and time, UTC>-<machine>.json` and `.md`, of one figure with its name; gives their paths.
 pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>, String> {
     let machine = machine();
@@ -120,7 +147,14 @@ pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>
         .filter(|word| !word.is_empty())
         .collect::<Vec<&str>>()
         .join("-");
-    let run = Run { date: date.clone(), smoke: options.smoke, seconds: options.seconds, machine, figures: records };
+    let run = Run {
+        date: date.clone(),
+        made: made(),
+        smoke: options.smoke,
+        seconds: options.seconds,
+        machine,
+        figures: records,
+    };
     let failed = |error: std::io::Error| format!("keep the results in {}: {error}", options.output.display());
     std::fs::create_dir_all(&options.output).map_err(failed)?;
     let of_one = options.only.as_ref().map(|name| format!("-{name}")).unwrap_or_default();
@@ -137,19 +171,22 @@ fn table(run: &Run<'_>) -> String {
     let mut text = format!(
         "# The load engine beside its peers, {}\n\n{} × {}, Linux {}, {:.1} GiB of memory. All sides of a figure were \
          measured in turns; ratios are of pairs of one round (Hodges–Lehmann, exact signed-rank interval); [ ] are 95 % \
-         intervals.\n\n",
+         intervals.\n\nCommit {}; {}; `{}`.\n\n",
         run.date,
         machine.cpus,
         machine.cpu,
         machine.kernel,
-        machine.memory_kib as f64 / 1048576.0
+        machine.memory_kib as f64 / 1048576.0,
+        run.made.commit,
+        run.made.tools.join(", "),
+        run.made.command
     );
     if run.smoke {
         text.push_str("**Smoke mode: the amounts are far too small for these figures to mean anything.**\n\n");
     }
     text.push_str("| figure | goal | result | |\n|---|---|---|---|\n");
     for record in run.figures {
-        if record.verdicts.is_empty() {
+        if record.verdicts.is_empty() && !record.absent.is_empty() {
             let why = record.absent.join("; ");
             let _ = writeln!(text, "| {} | | not measured: {why} | |", record.title);
         }

@@ -21,7 +21,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let mut records = Vec::new();
     for figure in all(&amounts).into_iter().filter(wanted) {
         eprintln!("{}: {}", figure.name, figure.title);
-        let record = measure(&figure, &amounts, options.rounds)?;
+        let rounds = options.rounds.map_or(figure.rounds, |rounds| rounds as usize);
+        let record = measure(&figure, &amounts, rounds)?;
         for line in record.lines() {
             eprintln!("    {line}");
         }
