@@ -46,7 +46,7 @@ fuzz: ## every parser for SECONDS (default 60) each; needs the nightly toolchain
 	@fuzz/run.sh $(or $(SECONDS),60)
 
 .PHONY: sanitize
-sanitize: ## the engine's loads under the address sanitizer; needs the nightly toolchain
+sanitize: ## the engine under the address and the thread sanitizer; needs the nightly toolchain with rust-src
 	@scripts/sanitize
 
 .PHONY: build
