@@ -16,8 +16,8 @@ pub(crate) enum Looks {
     AtWidths,
     /// After every block, for as long as a budget lasts.
     Budget {
-        /// The part of the budget that was used at the end of each block.
-        shares: Vec<f64>,
+        /// The part of the budget that was used at the end of each block, by the block's number.
+        shares: Vec<(u32, f64)>,
         /// Whether there will be no further look.
         ended: bool,
     },
@@ -43,12 +43,13 @@ impl Looks {
             Self::AtTheEnd => (Level::FIXED, true),
             Self::AtWidths => (LOOKED, true),
             Self::Budget { shares, ended } => {
-                let first = (0..shares.len()).find(|block| freedom_until(blocks, *block) >= MIN_FREEDOM);
-                let from = first.unwrap_or(shares.len());
-                match level_after(shares[from..].iter().copied(), *ended) {
+                let enough = |(block, _): &(u32, f64)| freedom_until(blocks, *block as usize) >= MIN_FREEDOM;
+                let from = shares.iter().position(enough).unwrap_or(shares.len());
+                let of = |(_, share): &(u32, f64)| *share;
+                match level_after(shares[from..].iter().map(of), *ended) {
                     Some(level) => (level, true),
                     // Not a look, but what a look now would have.
-                    None => (level_after(shares.last().copied(), false).unwrap_or(Level::FIXED), false),
+                    None => (level_after(shares.last().map(of), false).unwrap_or(Level::FIXED), false),
                 }
             }
         }
@@ -70,7 +71,8 @@ mod tests {
 
     #[test]
     fn nothing_is_judged_before_enough_is_known_and_the_end_spends_all() {
-        let budget = |shares: &[f64], ended| Looks::Budget { shares: shares.to_vec(), ended };
+        let budget =
+            |shares: &[f64], ended| Looks::Budget { shares: (0..).zip(shares.iter().copied()).collect(), ended };
         let rows = |blocks: usize| vec![(0..blocks).collect::<Vec<_>>(); 3];
         assert_eq!(freedom_until(&rows(5), 4), 8);
         let (early, may) = budget(&[0.1, 0.2, 0.3], false).level(&rows(3));

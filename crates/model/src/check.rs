@@ -54,6 +54,9 @@ impl Check for Plan {
             distinct("step", cell.steps.iter().map(|step| step.name.as_str()))?;
             cell.steps.iter().try_for_each(stays_below)?;
         }
+        let dealt = self.budget.is_none_or(|budget| !budget.time.is_zero() && budget.resolution.is_finite());
+        require(dealt, || "its budget is no time, or its resolution no share".to_owned())?;
+        require(self.warm_up <= 10, || format!("it warms up for {} blocks", self.warm_up))?;
         let baseline = self.baseline.is_none_or(|cell| (cell as usize) < self.cells.len());
         require(baseline, || "its baseline is none of its cells".to_owned())
     }

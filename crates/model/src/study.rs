@@ -6,7 +6,7 @@
 use crate::check::checked;
 use crate::{StepKind, Trial, Workload, mkfs::MkfsOptions, result::TrialId, units};
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// A study, ready to be carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,17 +76,17 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What part of the time trials have taken at the end of each block, in the order of the blocks.
+    /// What part of the time trials have taken at the end of each block, as (block, part), in the order of the blocks.
     #[must_use]
-    pub fn shares(&self, trials: &[Trial]) -> Vec<f64> {
-        let blocks = trials.iter().map(|trial| trial.id.repetition as usize + 1).max().unwrap_or(0);
-        let mut of_blocks = vec![0.0; blocks];
+    pub fn shares(&self, trials: &[Trial]) -> Vec<(u32, f64)> {
+        // By number: a record from elsewhere may have any.
+        let mut of_blocks: BTreeMap<u32, f64> = BTreeMap::new();
         for trial in trials {
-            of_blocks[trial.id.repetition as usize] += Duration::from_nanos(trial.duration_ns).as_secs_f64();
+            *of_blocks.entry(trial.id.repetition).or_default() += Duration::from_nanos(trial.duration_ns).as_secs_f64();
         }
-        let sums = of_blocks.iter().scan(0.0, |sum, of_block| {
+        let sums = of_blocks.into_iter().scan(0.0, |sum, (block, of_block)| {
             *sum += of_block;
-            Some(*sum / self.time.as_secs_f64())
+            Some((block, *sum / self.time.as_secs_f64()))
         });
         sums.collect()
     }
