@@ -11,21 +11,14 @@ use std::time::Duration;
 /// A fileset of files of a size in the load's directory itself.
 pub(crate) fn fileset(files: u64, size: u64, existing: Existing) -> Fileset {
     Fileset {
-        name: "files".into(),
-        directory: String::new(),
-        amount: Amount::Files(files),
-        directories: Directories::Flat { count: 0, root_too: false },
-        size: SizeDistribution::Fixed(size),
-        naming: Naming::default(),
-        preallocated: 1.0,
         build_block_bytes: 1 << 20,
         existing,
-        fill: true,
+        ..Fileset::new("files", Amount::Files(files), SizeDistribution::Fixed(size))
     }
 }
 
 pub(crate) fn action(operation: Operation, choice: FileChoice) -> Action {
-    Action { name: "operation".into(), operation, fileset: Some(0), choice, transactions: TransactionRule::One }
+    Action { choice, ..Action::new("operation", operation, Some(0)) }
 }
 
 /// Blocks of this size at random places.
@@ -40,16 +33,8 @@ pub(crate) fn random(block_bytes: u64) -> Transfer {
 
 /// One phase of one group that does one thing.
 pub(crate) fn workload(fileset: Fileset, action: Action, threads: u32, open: OpenPolicy, stop: Stop) -> Workload {
-    let group = ThreadGroup {
-        name: "group".into(),
-        threads,
-        actions: Actions::Mix(vec![Weighted { weight: 1, action }]),
-        open,
-        think_time: Duration::ZERO,
-        rate_per_second: None,
-        fsync: FsyncPolicy::default(),
-        stop: Stop::default(),
-    };
+    let actions = Actions::Mix(vec![Weighted { weight: 1, action }]);
+    let group = ThreadGroup { open, ..ThreadGroup::new("group", threads, actions) };
     Workload {
         name: "bench".into(),
         filesets: vec![fileset],

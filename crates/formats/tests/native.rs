@@ -7,8 +7,9 @@ use fstone_formats::{
 };
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
-    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, MAXIMUM_FILES, Naming, OpenPolicy, OpenSync, Operation,
-    Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, Naming, OpenPolicy,
+    OpenSync, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Weighted,
+    Workload,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -236,10 +237,20 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             FsyncPolicy { every_operations, all_files, counted, at_end, data_only }
         });
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
-    (text(), 1u32..=2000, actions, open, time(), option::of(real()), fsync, stop())
-        .prop_map(move |(name, threads, actions, open, think_time, rate_per_second, fsync, stop)| {
+    let io = (option::of(engine()), option::of(any::<bool>()), option::of(open_sync()), option::of(1u32..))
+        .prop_map(|(engine, direct, sync, queue_depth)| IoOverrides { engine, direct, sync, queue_depth });
+    (text(), 1u32..=2000, actions, io, open, time(), option::of(real()), fsync, stop())
+        .prop_map(move |(name, threads, actions, io, open, think_time, rate_per_second, fsync, stop)| {
             let name = format!("{name}{index}");
-            ThreadGroup { name, threads, actions, open, think_time, rate_per_second, fsync, stop }
+            ThreadGroup {
+                io,
+                open,
+                think_time,
+                rate_per_second,
+                fsync,
+                stop,
+                ..ThreadGroup::new(name, threads, actions)
+            }
         })
         .boxed()
 }
@@ -258,18 +269,16 @@ fn phase(index: usize, filesets: u32) -> BoxedStrategy<Phase> {
         .boxed()
 }
 
+fn engine() -> impl Strategy<Value = IoEngineKind> {
+    prop_oneof![Just(IoEngineKind::Psync), Just(IoEngineKind::IoUring), Just(IoEngineKind::Mmap)]
+}
+
+fn open_sync() -> impl Strategy<Value = OpenSync> {
+    prop_oneof![Just(OpenSync::None), Just(OpenSync::Sync), Just(OpenSync::Dsync)]
+}
+
 fn workload() -> BoxedStrategy<Workload> {
-    let io = (
-        prop_oneof![
-            Just(IoEngineKind::Psync),
-            Just(IoEngineKind::IoUring),
-            Just(IoEngineKind::Mmap),
-            Just(IoEngineKind::Null)
-        ],
-        any::<bool>(),
-        prop_oneof![Just(OpenSync::None), Just(OpenSync::Sync), Just(OpenSync::Dsync)],
-        1u32..,
-    )
+    let io = (engine(), any::<bool>(), open_sync(), 1u32..)
         .prop_map(|(engine, direct, sync, queue_depth)| IoSettings { engine, direct, sync, queue_depth });
     let data = (share(), share(), any::<bool>()).prop_map(|(compressible, duplicate, stamped)| DataPattern {
         compressible,
@@ -511,6 +520,36 @@ fn numbers_of_a_load_are_changed() {
     assert_eq!(workload.io.queue_depth, 2);
     assert!(Target::whole(Parameter::TotalSize).apply(&mut workload, 100).is_err(), "100 bytes over 64 files");
     assert!(Target::whole(Parameter::Files).apply(&mut workload, 0).is_err());
+}
+
+/// A group's own settings stand before the file's; what it does not say is the file's.
+#[test]
+fn groups_have_settings_of_their_own() {
+    let text = |io: &str, own: &str| {
+        format!(
+            "name = \"w\"\nio = {io}\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = 0\n[[phase]]\nname = \"p\"\n\
+             stop = {{ operations = 1 }}\ngroup = [{{ name = \"a\", sequence = [{{ stat = {{}} }}] }}, \
+             {{ name = \"b\", io = {own}, sequence = [{{ stat = {{}} }}] }}]\n"
+        )
+    };
+    let mut workload = parse(&text("{ engine = \"io-uring\", direct = true }", "{ direct = false, queue-depth = 8 }"));
+    let ios = |workload: &Workload| -> Vec<IoSettings> {
+        workload.phases[0].groups.iter().map(|group| workload.io_of(group)).collect()
+    };
+    let ring = IoSettings { engine: IoEngineKind::IoUring, direct: true, ..IoSettings::default() };
+    assert_eq!(ios(&workload), [ring, IoSettings { direct: false, queue_depth: 8, ..ring }]);
+    assert!(matches!(
+        Target::whole(Parameter::QueueDepth).apply(&mut workload, 2),
+        Err(ApplyError::Ambiguous { names, .. }) if names == "a, b"
+    ));
+    Target::of("b", Parameter::QueueDepth).apply(&mut workload, 1).expect("it queues");
+    Target::whole(Parameter::QueueDepth).apply(&mut workload, 4).expect("they are alike");
+    assert!(ios(&workload).iter().all(|io| io.queue_depth == 4));
+
+    let parsed = native::parse(&Source::new("w.toml", text("{}", "{ engine = \"null\" }")));
+    let refused = parsed.expect_err("the other does something").to_string();
+    assert!(refused.contains("the null engine is for a whole workload"), "{refused}");
+    assert!(native::parse(&Source::new("w.toml", text("{ engine = \"null\" }", "{}"))).is_ok());
 }
 
 #[test]

@@ -11,6 +11,8 @@ use std::time::Duration;
 pub const MAXIMUM_THREADS: u64 = 4000;
 /// The most files, and directories, of a fileset. The engine keeps 16 bytes in memory for each: 1.6 GB.
 pub const MAXIMUM_FILES: u64 = 100_000_000;
+/// Size of the writes that make files, where nothing else is said.
+pub const DEFAULT_BUILD_BLOCK_BYTES: u64 = 64 << 10;
 
 /// A load on a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,7 +26,7 @@ pub struct Workload {
     /// Run one after the other, all threads meeting in between. Without any, filesets are built and that is all (FFSB
     /// `time=0`, sysbench `prepare`).
     pub phases: Vec<Phase>,
-    /// How data gets to and from the files.
+    /// How data gets to and from the files, where a group of threads has nothing else.
     pub io: IoSettings,
     /// What the data looks like.
     pub data: DataPattern,
@@ -65,6 +67,23 @@ pub struct Fileset {
 }
 
 impl Fileset {
+    /// Files of this name and size in the load's directory itself, with everything else as it usually is.
+    #[must_use]
+    pub fn new(name: impl Into<String>, amount: Amount, size: SizeDistribution) -> Self {
+        Self {
+            name: name.into(),
+            directory: String::new(),
+            amount,
+            directories: Directories::Flat { count: 0, root_too: false },
+            size,
+            naming: Naming::default(),
+            preallocated: 1.0,
+            build_block_bytes: DEFAULT_BUILD_BLOCK_BYTES,
+            existing: Existing::Rebuild,
+            fill: true,
+        }
+    }
+
     /// Whether names of its own can be names of the other, in the same directory.
     #[must_use]
     pub fn shares_names_with(&self, other: &Self) -> bool {
@@ -261,6 +280,9 @@ pub struct ThreadGroup {
     pub threads: u32,
     /// What each does.
     pub actions: Actions,
+    /// How its data gets to and from files, where that differs from the rest of the workload.
+    #[serde(default, skip_serializing_if = "IoOverrides::is_empty")]
+    pub io: IoOverrides,
     /// Whether files are opened for every operation or stay open.
     pub open: OpenPolicy,
     /// Pause of a thread after each operation.
@@ -271,6 +293,24 @@ pub struct ThreadGroup {
     pub fsync: FsyncPolicy,
     /// An end of its own, before the phase's.
     pub stop: Stop,
+}
+
+impl ThreadGroup {
+    /// Threads that do this as fast as they can, with everything else as it usually is.
+    #[must_use]
+    pub fn new(name: impl Into<String>, threads: u32, actions: Actions) -> Self {
+        Self {
+            name: name.into(),
+            threads,
+            actions,
+            io: IoOverrides::default(),
+            open: OpenPolicy::PerOperation,
+            think_time: Duration::ZERO,
+            rate_per_second: None,
+            fsync: FsyncPolicy::default(),
+            stop: Stop::default(),
+        }
+    }
 }
 
 /// How a thread chooses what to do next.
@@ -346,6 +386,12 @@ pub enum FileChoice {
 }
 
 impl Action {
+    /// This operation on a file of the fileset, drawn uniformly.
+    #[must_use]
+    pub fn new(name: impl Into<String>, operation: Operation, fileset: Option<u32>) -> Self {
+        Self { name: name.into(), operation, fileset, choice: FileChoice::Uniform, transactions: TransactionRule::One }
+    }
+
     /// Whether the action works on this fileset.
     #[must_use]
     pub fn works_on(&self, fileset: usize) -> bool {
@@ -576,6 +622,39 @@ impl Default for IoSettings {
     }
 }
 
+/// What a group of threads has otherwise than its workload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IoOverrides {
+    /// See [`IoSettings::engine`]. The null engine is for a whole workload.
+    pub engine: Option<IoEngineKind>,
+    /// See [`IoSettings::direct`].
+    pub direct: Option<bool>,
+    /// See [`IoSettings::sync`].
+    pub sync: Option<OpenSync>,
+    /// See [`IoSettings::queue_depth`].
+    pub queue_depth: Option<u32>,
+}
+
+impl IoOverrides {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The settings, with what differs.
+    #[must_use]
+    pub fn over(&self, io: IoSettings) -> IoSettings {
+        IoSettings {
+            engine: self.engine.unwrap_or(io.engine),
+            direct: self.direct.unwrap_or(io.direct),
+            sync: self.sync.unwrap_or(io.sync),
+            queue_depth: self.queue_depth.unwrap_or(io.queue_depth),
+        }
+    }
+}
+
 /// The I/O engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -644,6 +723,12 @@ pub enum FinalSync {
 }
 
 impl Workload {
+    /// How a group's data gets to and from files.
+    #[must_use]
+    pub fn io_of(&self, group: &ThreadGroup) -> IoSettings {
+        group.io.over(self.io)
+    }
+
     /// The phases whose operations are in the figures.
     pub fn measured_phases(&self) -> impl Iterator<Item = &Phase> {
         self.phases.iter().filter(|phase| phase.measured)

@@ -61,7 +61,7 @@ type Result<T> = std::result::Result<T, Fault>;
 impl<E: Io> Worker<'_, E> {
     /// Whether this thread keeps several transfers in flight.
     pub(super) fn queues(&self) -> bool {
-        E::CAPABILITIES.queues && self.load.io.queue_depth > 1 && self.group.queues
+        E::CAPABILITIES.queues && self.group.io.queue_depth > 1 && self.group.queues
     }
 
     /// Keeps the queue full until the end; gives the end of the last operation.
@@ -69,10 +69,10 @@ impl<E: Io> Worker<'_, E> {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
-        let depth = self.load.io.queue_depth;
+        let depth = self.group.io.queue_depth;
         let single: Vec<bool> = self.group.actions.iter().map(|action| is_one_transfer(&action.operation)).collect();
         let paced = self.group.spec.rate_per_second.is_some();
-        let at_once = if self.load.io.direct { 1 } else { depth };
+        let at_once = if self.group.io.direct { 1 } else { depth };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
         let mut patience = Patience::default();
         let (mut granted, mut performed) = ((0, 0), 0u64);

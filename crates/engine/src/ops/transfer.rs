@@ -122,7 +122,7 @@ fn queue_block<E: Io>(
     let fd = worker.kept(picked)?;
     let mut queued = Queued::Done;
     each_block(worker, index, transfer, picked, |worker, offset, length| {
-        let odd = worker.load.io.direct && !(offset | length as u64).is_multiple_of(DIRECT_SOMETIMES);
+        let odd = worker.group.io.direct && !(offset | length as u64).is_multiple_of(DIRECT_SOMETIMES);
         let destination = worker.destination(picked, offset);
         if odd && direction == Direction::Write {
             return write_all(worker, picked, fd, length, destination);
@@ -420,7 +420,7 @@ fn read_all<E: Io>(
     let mut have = have;
     while have < length {
         // Direct reads are asked for in full pages; the file's end cuts them short.
-        let until = if worker.load.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
+        let until = if worker.group.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
         let got = worker.call(Call::Read, |worker| {
             worker.io.read(fd, &mut worker.buffer.bytes_mut()[have..until], offset + have as u64)
         })?;
@@ -491,7 +491,7 @@ fn write_prepared<E: Io>(
     length: usize,
     offset: u64,
 ) -> Outcome<()> {
-    let direct = worker.load.io.direct && E::CAPABILITIES.real;
+    let direct = worker.group.io.direct && E::CAPABILITIES.real;
     let carried = if !direct || (offset | length as u64).is_multiple_of(DIRECT_SOMETIMES) {
         length
     } else if offset.is_multiple_of(DIRECT_ALWAYS) {

@@ -4,6 +4,7 @@ use crate::fileset::{Files, Hold};
 use crate::measure::Done;
 use crate::pattern::{Roster, Space, distribution_of, positions};
 use crossbeam_utils::CachePadded;
+use fstone_model::Workload;
 use fstone_model::nature::{Data, Names, Target};
 use fstone_model::workload::{
     Action, Distribution, Extent, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern, ThreadGroup,
@@ -37,13 +38,7 @@ pub(crate) struct PlannedAction {
 }
 
 impl PlannedAction {
-    pub(super) fn new(
-        action: &Action,
-        open: OpenPolicy,
-        files: &[Files],
-        rosters: &[Option<Roster>],
-        manner: Manner,
-    ) -> Self {
+    pub(super) fn new(action: &Action, manner: Manner, files: &[Files], rosters: &[Option<Roster>]) -> Self {
         let fileset = action.fileset.map(|index| index as usize);
         let nature = action.operation.nature();
         let transfer = nature.transfer;
@@ -70,7 +65,7 @@ impl PlannedAction {
             rule: action.transactions,
             block_bytes: nature.largest_block.max(1),
             writes: nature.writes(),
-            hold: hold_of(&action.operation, open, manner),
+            hold: hold_of(&action.operation, manner),
             cursor: CachePadded::default(),
             space,
             turns,
@@ -90,21 +85,29 @@ impl PlannedAction {
     }
 }
 
-/// How the workload moves data, as far as it decides who may share a file.
+/// How a group moves data, as far as it decides who may share a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     pub(crate) io: IoSettings,
+    pub(crate) open: OpenPolicy,
     pub(crate) stamped: bool,
 }
 
+impl Manner {
+    pub(crate) fn of(workload: &Workload, group: &ThreadGroup) -> Self {
+        Self { io: workload.io_of(group), open: group.open, stamped: workload.data.stamped }
+    }
+}
+
 /// How the operation has to hold its file.
-pub(super) fn hold_of(operation: &Operation, open: OpenPolicy, manner: Manner) -> Hold {
+pub(super) fn hold_of(operation: &Operation, manner: Manner) -> Hold {
     let nature = operation.nature();
     // Stamped data is written alone, so that no reader sees half a write.
     let stamps = manner.stamped && nature.transfer.is_some() && nature.writes();
     // The kernel finds the end itself, except where the file was not opened for appending only, or where the
     // end has to be known before the write.
-    let finds_end = open == OpenPolicy::PerOperation && !manner.io.direct && manner.io.engine != IoEngineKind::Mmap;
+    let finds_end =
+        manner.open == OpenPolicy::PerOperation && !manner.io.direct && manner.io.engine != IoEngineKind::Mmap;
     if nature.alone || stamps || (nature.data == Data::Appended && !finds_end) { Hold::Alone } else { Hold::Shared }
 }
 

@@ -8,7 +8,7 @@ use fstone_model::Workload;
 use fstone_model::nature::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Directories, Distribution, Extent, FileChoice, Fileset, IoEngineKind, MAXIMUM_FILES,
-    MAXIMUM_THREADS, Pattern,
+    MAXIMUM_THREADS, Pattern, ThreadGroup,
 };
 
 /// Memory that a fileset's table takes for each file.
@@ -40,12 +40,6 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             }
         }
     }
-    if workload.io.engine == IoEngineKind::Mmap && workload.io.direct {
-        return refuse("asks for memory mappings with O_DIRECT, which exclude each other");
-    }
-    if workload.io.queue_depth > MAX_DEPTH {
-        return refuse(format!("asks for more than {MAX_DEPTH} requests in flight per thread"));
-    }
     for phase in &workload.phases {
         let threads: u64 = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
         if threads > MAXIMUM_THREADS {
@@ -55,6 +49,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             ));
         }
         for group in &phase.groups {
+            check_io(workload, group)?;
             let actions = group.actions.all();
             if actions.is_empty() {
                 return refuse(format!("has a group {:?} without operations", group.name));
@@ -95,6 +90,23 @@ fn check_exact(workload: &Workload, fileset: &Fileset) -> Result<(), LoadError> 
         return Ok(());
     }
     refuse(format!("gives fileset {:?} the name of one file, where there can be more", fileset.name))
+}
+
+/// Refuses I/O settings that exclude each other.
+fn check_io(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
+    let (io, name) = (workload.io_of(group), &group.name);
+    if (io.engine == IoEngineKind::Null) != (workload.io.engine == IoEngineKind::Null) {
+        return refuse(format!(
+            "has a group {name:?} on the null I/O engine beside others that are not, or the reverse"
+        ));
+    }
+    if io.engine == IoEngineKind::Mmap && io.direct {
+        return refuse(format!("asks for memory mappings with O_DIRECT, which exclude each other, in {name:?}"));
+    }
+    if io.queue_depth > MAX_DEPTH {
+        return refuse(format!("asks for more than {MAX_DEPTH} requests in flight per thread in {name:?}"));
+    }
+    Ok(())
 }
 
 /// Refuses filesets that the engine could not keep in memory.

@@ -7,7 +7,7 @@ use crate::fileset::Files;
 use crate::measure::Clock;
 use crate::pattern::Roster;
 use crossbeam_utils::CachePadded;
-use fstone_model::workload::{Actions, FsyncPolicy, ThreadGroup};
+use fstone_model::workload::{Actions, FsyncPolicy, IoSettings, ThreadGroup};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// How a thread chooses its next action.
@@ -54,6 +54,10 @@ impl PeriodicFsyncs {
 #[derive(Debug)]
 pub(crate) struct GroupPlan {
     pub(crate) spec: ThreadGroup,
+    /// How its data gets to and from files.
+    pub(crate) io: IoSettings,
+    /// Which of the phase's sets of kept descriptors is its own: groups that open files alike share one.
+    pub(crate) descriptors: usize,
     /// Its place in the results.
     pub(crate) number: usize,
     pub(crate) actions: Vec<PlannedAction>,
@@ -77,18 +81,15 @@ impl GroupPlan {
     pub(super) fn new(
         spec: &ThreadGroup,
         number: usize,
+        manner: Manner,
+        descriptors: usize,
         files: &[Files],
         rosters: &[Option<Roster>],
-        manner: Manner,
         once: bool,
         clock: &Clock,
     ) -> Self {
-        let actions: Vec<PlannedAction> = spec
-            .actions
-            .all()
-            .into_iter()
-            .map(|action| PlannedAction::new(action, spec.open, files, rosters, manner))
-            .collect();
+        let actions: Vec<PlannedAction> =
+            spec.actions.all().into_iter().map(|action| PlannedAction::new(action, manner, files, rosters)).collect();
         let selector = match &spec.actions {
             _ if actions.len() == 1 => Selector::Single,
             Actions::Mix(mix) => Selector::Mix(
@@ -120,6 +121,8 @@ impl GroupPlan {
         let limits = Limits::new(&stop, u64::from(spec.threads), clock);
         Self {
             spec: spec.clone(),
+            io: manner.io,
+            descriptors,
             number,
             actions,
             selector,

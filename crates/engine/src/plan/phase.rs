@@ -6,9 +6,23 @@ use super::limits::Limits;
 use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
 use crate::pattern::Roster;
+use fstone_model::Workload;
 use fstone_model::nature::Names;
-use fstone_model::workload::{Action, FileChoice, Phase, ThreadGroup};
+use fstone_model::workload::{Action, FileChoice, IoSettings, OpenSync, Phase, ThreadGroup};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How files are opened for data: groups of which it is the same can share descriptors.
+#[derive(Debug, PartialEq, Eq)]
+struct Opened {
+    direct: bool,
+    sync: OpenSync,
+}
+
+impl Opened {
+    fn of(IoSettings { direct, sync, .. }: IoSettings) -> Self {
+        Self { direct, sync }
+    }
+}
 
 /// A phase, ready.
 #[derive(Debug)]
@@ -27,19 +41,19 @@ pub(crate) struct PhasePlan {
 
 impl PhasePlan {
     /// `first_group` is the number of the phase's first group in the results.
-    pub(crate) fn new(phase: &Phase, files: &[Files], manner: Manner, first_group: usize, clock: &Clock) -> Self {
+    pub(crate) fn new(workload: &Workload, phase: &Phase, files: &[Files], first_group: usize, clock: &Clock) -> Self {
+        let manner = |group: &ThreadGroup| Manner::of(workload, group);
         let actions =
             || phase.groups.iter().flat_map(|group| group.actions.all().into_iter().map(move |action| (group, action)));
         let on = |fileset: usize, test: &dyn Fn(&ThreadGroup, &Action) -> bool| {
             actions().any(|(group, action)| action.works_on(fileset) && test(group, action))
         };
         let threads = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
-        let alone = threads == 1 && manner.io.queue_depth <= 1;
+        let alone = threads == 1 && phase.groups.iter().all(|group| workload.io_of(group).queue_depth <= 1);
         let contended: Vec<bool> = (0..files.len())
             .map(|fileset| {
-                let needs = |group: &ThreadGroup, action: &Action| {
-                    hold_of(&action.operation, group.open, manner) == Hold::Alone
-                };
+                let needs =
+                    |group: &ThreadGroup, action: &Action| hold_of(&action.operation, manner(group)) == Hold::Alone;
                 !alone && on(fileset, &needs)
             })
             .collect();
@@ -57,13 +71,16 @@ impl PhasePlan {
                     .then(|| Roster::new(&files[fileset].table))
             })
             .collect();
+        let opened: Vec<Opened> = phase.groups.iter().map(|group| Opened::of(workload.io_of(group))).collect();
         let groups = phase
             .groups
             .iter()
             .enumerate()
             .map(|(index, group)| {
                 let once = phase.stop.once_through || group.stop.once_through;
-                GroupPlan::new(group, first_group + index, files, &rosters, manner, once, clock)
+                let descriptors = opened.iter().position(|other| *other == opened[index]).unwrap_or(index);
+                let number = first_group + index;
+                GroupPlan::new(group, number, manner(group), descriptors, files, &rosters, once, clock)
             })
             .collect();
         Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, refilled, rosters }

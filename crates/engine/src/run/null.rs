@@ -32,6 +32,7 @@ pub(super) fn cost_per_operation(
         phase.stop.time = Some(phase.stop.time.map_or(share, |time| time.min(share)));
         endless(&mut phase.stop);
         for group in &mut phase.groups {
+            group.io.engine = None;
             group.rate_per_second = None;
             group.think_time = Duration::ZERO;
             endless(&mut group.stop);

@@ -3,12 +3,12 @@
 use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{Io, Setup, SetupError};
+use crate::io::{Io, Mmap, Null, Psync, Setup, SetupError, Uring};
 use crate::options::{Observer, Progress};
 use crate::plan::GroupPlan;
 use crate::worker::{Halt, Kept, Load, OwnTable, Picked, Worker};
 use fstone_model::load::ThreadReport;
-use fstone_model::workload::OpenPolicy;
+use fstone_model::workload::{IoEngineKind, OpenPolicy};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -60,34 +60,49 @@ fn engine_error(name: &'static str, error: SetupError) -> LoadError {
     LoadError::Engine { engine: name, call: error.call, errno: error.errno, cure: error.cure }
 }
 
-/// Runs the threads of a phase on engine `E`.
-pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadError> {
-    let gate: Gate<LoadError> = Gate::new();
-    let ends: Mutex<Vec<(u32, Ended)>> = Mutex::new(Vec::new());
+/// Where the threads of a phase meet, and what came of each, by its number.
+struct Meeting {
+    gate: Gate<LoadError>,
+    ends: Mutex<Vec<(u32, Ended)>>,
+}
+
+/// A thread of the group from its start to its end, on engine `E`. `number` is its place among all threads of the phase.
+fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, meeting: &Meeting) {
+    let Meeting { gate, ends } = meeting;
+    let _done = SayDone(gate);
+    // Where threads share descriptors of files, they share their table.
     let own = E::CAPABILITIES.real && matches!(load.kept, Kept::Own);
+    let _table = own.then(OwnTable::new).flatten();
+    let mut worker = match ready::<E>(load, group, u64::from(thread)) {
+        Ok(worker) => worker,
+        Err(error) => {
+            gate.ready(Err(error));
+            return;
+        }
+    };
+    if gate.ready(Ok(())) {
+        let ended = worker.drive();
+        ends.lock().unwrap_or_else(PoisonError::into_inner).push((number, ended));
+    }
+    worker.close_kept();
+}
+
+/// Runs the threads of a phase.
+pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadError> {
+    let meeting = &Meeting { gate: Gate::new(), ends: Mutex::default() };
+    let gate = &meeting.gate;
     let wanted: u32 = load.phase.groups.iter().map(|group| group.spec.threads).sum();
     std::thread::scope(|scope| {
         let mut started = 0;
         for group in &load.phase.groups {
+            let body = match group.io.engine {
+                IoEngineKind::Null => thread::<Null>,
+                IoEngineKind::Psync => thread::<Psync>,
+                IoEngineKind::IoUring => thread::<Uring>,
+                IoEngineKind::Mmap => thread::<Mmap>,
+            };
             for thread in 0..group.spec.threads {
-                let (gate, ends, number) = (&gate, &ends, started);
-                let body = move || {
-                    let _done = SayDone(gate);
-                    // Where threads share descriptors of files, they share their table.
-                    let _table = (own).then(OwnTable::new).flatten();
-                    let mut worker = match ready::<E>(load, group, u64::from(thread)) {
-                        Ok(worker) => worker,
-                        Err(error) => {
-                            gate.ready(Err(error));
-                            return;
-                        }
-                    };
-                    if gate.ready(Ok(())) {
-                        let ended = worker.drive();
-                        ends.lock().unwrap_or_else(PoisonError::into_inner).push((number, ended));
-                    }
-                    worker.close_kept();
-                };
+                let body = move || body(load, group, thread, started, meeting);
                 let builder = std::thread::Builder::new().name(format!("load-{thread}")).stack_size(STACK_BYTES);
                 match builder.spawn_scoped(scope, body) {
                     Ok(_) => started += 1,
@@ -105,7 +120,7 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
         (watch.begin)();
         load.start.store(load.clock.now(), Ordering::Relaxed);
         gate.open(true);
-        look_on(load, watch, &gate, wanted);
+        look_on(load, watch, gate, wanted);
         Ok(())
     })?;
     if let Kept::Shared(shared) = &load.kept {
@@ -114,7 +129,7 @@ pub(crate) fn run<E: Io>(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd,
     // What filesystems write back when a file is closed (NFS, CIFS, FUSE) belongs to the interval.
     let at = load.clock.now();
     let start = load.start.load(Ordering::Relaxed);
-    let mut ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut ends = std::mem::take(&mut *meeting.ends.lock().unwrap_or_else(PoisonError::into_inner));
     ends.sort_by_key(|(number, _)| *number);
     let ends: Vec<Ended> = ends.into_iter().map(|(_, end)| end).collect();
     let since = |tick: u64| load.clock.between(start, tick);
@@ -138,7 +153,7 @@ pub(super) fn ready<'a, E: Io>(
     let largest = group.actions.iter().map(|action| action.operation.nature().largest_block).max().unwrap_or(0);
     let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
     let threads = load.phase.groups.iter().map(|group| group.spec.threads).sum();
-    let setup = Setup { depth: load.io.queue_depth.max(1), block_bytes, threads };
+    let setup = Setup { depth: group.io.queue_depth.max(1), block_bytes, threads };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);
     if group.spec.rate_per_second.is_some() || !group.spec.think_time.is_zero() {

@@ -55,11 +55,10 @@ impl Running<'_> {
             })
             .collect();
         report.warnings.extend(missed);
-        let manner = Manner { io: self.workload.io, stamped: self.workload.data.stamped };
         report.warnings.extend(groups.iter().filter_map(|group| {
-            let (depth, why) =
-                (self.workload.io.queue_depth, one_at_a_time(group, manner).filter(|_| manner.io.queue_depth > 1)?);
-            Some(format!("{} has one request in flight per thread, and not {depth}: {why}", group.name))
+            let manner = Manner::of(self.workload, group);
+            let (depth, why) = (manner.io.queue_depth, one_at_a_time(group, manner)?);
+            (depth > 1).then(|| format!("{} has one request in flight per thread, and not {depth}: {why}", group.name))
         }));
         let indirect = self.indirect.load(Ordering::Relaxed);
         if indirect > 0 {

@@ -10,10 +10,9 @@ use crate::data::Depot;
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build::{self, Site};
-use crate::io::{Mmap, Null, Psync, Uring};
 use crate::measure::{Clock, Collector};
 use crate::options::{Ownership, Progress, RunOptions};
-use crate::plan::{Manner, PhasePlan};
+use crate::plan::PhasePlan;
 use crate::worker::{Kept, Load};
 use fstone_model::load::ErrorReport;
 use fstone_model::workload::{Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
@@ -289,12 +288,7 @@ impl<'a> Running<'a> {
             expected: phase.stop.time,
             begin,
         };
-        self.with_load(number, phase, collector, first_group, |load| match self.workload.io.engine {
-            IoEngineKind::Null => phase::run::<Null>(load, &watch),
-            IoEngineKind::Psync => phase::run::<Psync>(load, &watch),
-            IoEngineKind::IoUring => phase::run::<Uring>(load, &watch),
-            IoEngineKind::Mmap => phase::run::<Mmap>(load, &watch),
-        })
+        self.with_load(number, phase, collector, first_group, |load| phase::run(load, &watch))
     }
 
     /// Makes a phase ready and does something with it.
@@ -306,13 +300,11 @@ impl<'a> Running<'a> {
         first_group: usize,
         work: impl FnOnce(&Load<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let manner = Manner { io: self.workload.io, stamped: self.workload.data.stamped };
-        let plan = PhasePlan::new(phase, &self.files, manner, first_group, &self.clock);
+        let plan = PhasePlan::new(self.workload, phase, &self.files, first_group, &self.clock);
         let kept = Kept::plan(&plan.groups, &self.files, self.real())?;
         let load = Load {
             clock: self.clock,
             files: &self.files,
-            io: self.workload.io,
             stamped: self.workload.data.stamped,
             follows_links: self.options.ownership == Ownership::AsWritten,
             on_error: self.workload.on_error,

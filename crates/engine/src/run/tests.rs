@@ -17,23 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 fn group(operation: Operation) -> ThreadGroup {
-    let action = Action {
-        name: "operation".into(),
-        operation,
-        fileset: Some(0),
-        choice: FileChoice::Uniform,
-        transactions: TransactionRule::One,
-    };
-    ThreadGroup {
-        name: "group".into(),
-        threads: 1,
-        actions: Actions::Mix(vec![Weighted { weight: 1, action }]),
-        open: OpenPolicy::KeepOpen,
-        think_time: Duration::ZERO,
-        rate_per_second: None,
-        fsync: FsyncPolicy::default(),
-        stop: Stop::default(),
-    }
+    let action = Action::new("operation", operation, Some(0));
+    let actions = Actions::Mix(vec![Weighted { weight: 1, action }]);
+    ThreadGroup { open: OpenPolicy::KeepOpen, ..ThreadGroup::new("group", 1, actions) }
 }
 
 fn block() -> Transfer {

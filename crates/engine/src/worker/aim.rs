@@ -13,7 +13,7 @@ use crate::fileset::FileTable;
 use crate::io::Fd;
 use crate::measure::Done;
 use crate::pattern::{block_bytes, distribution_of, positions, random_blocks};
-use crate::plan::PlannedAction;
+use crate::plan::{GroupPlan, PlannedAction};
 use fstone_model::workload::{Distribution, FileChoice, OpenPolicy, Pattern};
 
 /// What is known of such a transfer.
@@ -42,7 +42,7 @@ pub(crate) struct Target {
 
 impl<'a> Aim<'a> {
     /// `None` when the action is of another kind.
-    pub(crate) fn new(load: &Load<'a>, action: &PlannedAction, open: OpenPolicy) -> Option<Self> {
+    pub(crate) fn new(load: &Load<'a>, group: &GroupPlan, action: &PlannedAction) -> Option<Self> {
         let transfer = action.transfer.as_ref()?;
         let fileset = action.fileset?;
         let size = load.files[fileset].sizes.fixed().filter(|size| *size > 0)?;
@@ -51,10 +51,10 @@ impl<'a> Aim<'a> {
             && distribution_of(transfer) == Some(Distribution::Uniform)
             && random_blocks(transfer, size) == 1
             && !load.phase.contended[fileset]
-            && open == OpenPolicy::KeepOpen
+            && group.spec.open == OpenPolicy::KeepOpen
             && matches!(load.kept, Kept::Own)
             // What direct I/O cannot carry whole needs more care.
-            && (!load.io.direct || (block_bytes(transfer, size) | align_bytes).is_multiple_of(512));
+            && (!group.io.direct || (block_bytes(transfer, size) | align_bytes).is_multiple_of(512));
         fits.then(|| Self {
             table: &load.files[fileset].table,
             blocks: load.audit.of(fileset).filter(|_| load.measured),

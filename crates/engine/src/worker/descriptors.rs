@@ -37,9 +37,16 @@ impl Kept {
         if !real || keeping().next().is_none() {
             return Ok(Self::Own);
         }
-        let kept: Vec<bool> =
-            (0..files.len()).map(|index| keeping().any(|group| group.filesets.contains(&index))).collect();
-        let shared: u64 = kept.iter().zip(files).filter(|(kept, _)| **kept).map(|(_, files)| files.table.names()).sum();
+        let sets = groups.iter().map(|group| group.descriptors + 1).max().unwrap_or(0);
+        let keeps = |set: usize, index: &usize| {
+            keeping().any(|group| group.descriptors == set && group.filesets.contains(index))
+        };
+        let kept: Vec<bool> = (0..sets)
+            .flat_map(|set| (0..files.len()).map(move |index| (set, index)))
+            .map(|(set, index)| keeps(set, &index))
+            .collect();
+        let with_files = || kept.iter().zip(files.iter().cycle());
+        let shared: u64 = with_files().filter(|(kept, _)| **kept).map(|(_, files)| files.table.names()).sum();
         let limit = raise_descriptor_limit();
         let actions = || groups.iter().flat_map(|group| &group.actions);
         let changing = actions().any(|action| action.operation.nature().changes_names());
@@ -49,8 +56,9 @@ impl Kept {
         if shared + OTHER_DESCRIPTORS > limit {
             return Err(LoadError::Descriptors { wanted: shared, limit });
         }
-        let slots = kept.iter().zip(files).map(|(kept, files)| kept.then(|| Growing::new(files.table.names().max(1))));
-        Ok(Self::Shared(SharedDescriptors { slots: slots.collect(), generation: AtomicU32::new(0) }))
+        let slots = with_files().map(|(kept, files)| kept.then(|| Growing::new(files.table.names().max(1))));
+        let slots = slots.collect();
+        Ok(Self::Shared(SharedDescriptors { slots, filesets: files.len(), generation: AtomicU32::new(0) }))
     }
 }
 
@@ -97,12 +105,13 @@ impl OwnDescriptors {
     }
 }
 
-/// The phase's, by fileset and file: as words of a generation and a number, 0 where none is open. Files that come into being
+/// The phase's, by set, fileset and file: groups that open files in different ways have different sets. As words of a generation and a number, 0 where none is open. Files that come into being
 /// while it runs have their places, too. What is open when it is dropped is closed.
 #[derive(Debug)]
 pub(crate) struct SharedDescriptors {
-    /// None for filesets of which no group keeps files open.
+    /// By set and fileset; none for filesets of which no group of the set keeps files open.
     slots: Vec<Option<Growing<AtomicU64>>>,
+    filesets: usize,
     generation: AtomicU32,
 }
 
@@ -115,19 +124,19 @@ fn unpacked(word: u64) -> Option<Fd> {
 }
 
 impl SharedDescriptors {
-    fn slot(&self, fileset: usize, file: u32) -> Option<&AtomicU64> {
-        self.slots[fileset].as_ref().map(|slots| slots.at(u64::from(file)))
+    fn slot(&self, set: usize, fileset: usize, file: u32) -> Option<&AtomicU64> {
+        self.slots[set * self.filesets + fileset].as_ref().map(|slots| slots.at(u64::from(file)))
     }
 
     /// The descriptor of a file that the caller holds.
     #[inline]
-    pub(super) fn get(&self, fileset: usize, file: u32) -> Option<Fd> {
-        unpacked(self.slot(fileset, file)?.load(Ordering::Acquire))
+    pub(super) fn get(&self, set: usize, fileset: usize, file: u32) -> Option<Fd> {
+        unpacked(self.slot(set, fileset, file)?.load(Ordering::Acquire))
     }
 
     /// Takes it over; the error is the one that another thread put there before, and the caller's is still its own.
-    pub(super) fn put(&self, fileset: usize, file: u32, opened: Fd) -> Result<Fd, Fd> {
-        let Some(slot) = self.slot(fileset, file) else { return Ok(opened) };
+    pub(super) fn put(&self, set: usize, fileset: usize, file: u32, opened: Fd) -> Result<Fd, Fd> {
+        let Some(slot) = self.slot(set, fileset, file) else { return Ok(opened) };
         // 0 is of descriptors that are not kept.
         let generation = self.generation.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
         let fd = opened.kept(generation);
@@ -137,9 +146,10 @@ impl SharedDescriptors {
         }
     }
 
-    /// Gives it to the caller, who holds the file alone.
-    pub(super) fn take(&self, fileset: usize, file: u32) -> Option<Fd> {
-        unpacked(self.slot(fileset, file)?.swap(0, Ordering::AcqRel))
+    /// Gives those of every set to the caller, who holds the file alone.
+    pub(super) fn take(&self, fileset: usize, file: u32) -> impl Iterator<Item = Fd> {
+        let slots = self.slots.iter().skip(fileset).step_by(self.filesets).flatten();
+        slots.filter_map(move |slots| unpacked(slots.at(u64::from(file)).swap(0, Ordering::AcqRel)))
     }
 }
 

@@ -87,7 +87,7 @@ impl<E: Io> Worker<'_, E> {
     pub(crate) fn kept(&mut self, picked: &Picked) -> Outcome<Fd> {
         let known = match &self.load.kept {
             Kept::Own => self.own.get(picked.fileset, picked.file),
-            Kept::Shared(shared) => shared.get(picked.fileset, picked.file),
+            Kept::Shared(shared) => shared.get(self.group.descriptors, picked.fileset, picked.file),
         };
         match known {
             Some(fd) => Ok(fd),
@@ -103,7 +103,7 @@ impl<E: Io> Worker<'_, E> {
         let opened = self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
         match &self.load.kept {
             Kept::Own => Ok(self.own.put(picked.fileset, picked.file, opened)),
-            Kept::Shared(shared) => match shared.put(picked.fileset, picked.file, opened) {
+            Kept::Shared(shared) => match shared.put(self.group.descriptors, picked.fileset, picked.file, opened) {
                 Ok(fd) => Ok(fd),
                 Err(theirs) => {
                     self.call(Call::Close, |worker| worker.io.close(opened))?;
@@ -116,10 +116,7 @@ impl<E: Io> Worker<'_, E> {
     /// Closes the kept descriptor of a file that is about to go, if there is one, whichever group keeps it.
     pub(crate) fn forget(&mut self, picked: &Picked) -> Outcome<()> {
         let Kept::Shared(shared) = &self.load.kept else { return Ok(()) };
-        match shared.take(picked.fileset, picked.file) {
-            Some(fd) => self.call(Call::Close, |worker| worker.io.close(fd)),
-            None => Ok(()),
-        }
+        shared.take(picked.fileset, picked.file).try_for_each(|fd| self.call(Call::Close, |worker| worker.io.close(fd)))
     }
 
     /// Closes what the thread keeps open.

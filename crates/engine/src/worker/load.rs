@@ -6,7 +6,7 @@ use crate::data::Depot;
 use crate::fileset::Files;
 use crate::measure::{Clock, Collector};
 use crate::plan::PhasePlan;
-use fstone_model::workload::{ErrorPolicy, IoSettings};
+use fstone_model::workload::ErrorPolicy;
 use rustix::fs::OFlags;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) struct Load<'a> {
     pub(crate) clock: Clock,
     pub(crate) files: &'a [Files],
-    pub(crate) io: IoSettings,
     pub(crate) stamped: bool,
     /// Whether names may be symbolic links, as FFSB and sysbench have it.
     pub(crate) follows_links: bool,

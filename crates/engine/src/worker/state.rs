@@ -29,7 +29,7 @@ impl<'a> ActionState<'a> {
         let distribution = action.transfer.as_ref().and_then(distribution_of).unwrap_or(Distribution::Uniform);
         let seed = derive(load.seed, &[PERMUTATION_STREAM, load.phase_number, group.number as u64, index as u64]);
         Self {
-            aim: Aim::new(load, action, group.spec.open),
+            aim: Aim::new(load, group, action),
             drawer: Drawer::new(distribution, seed),
             positions: (0, 0),
             cursor: 0,

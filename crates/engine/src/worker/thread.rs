@@ -62,13 +62,14 @@ impl<'a, E: Io> Worker<'a, E> {
         let place = [THREAD_STREAM, load.phase_number, group.number as u64, thread];
         let states = (0..group.actions.len()).map(|index| ActionState::new(load, group, index, thread)).collect();
         let mut extra_flags = load.links();
-        if load.io.direct && E::CAPABILITIES.real {
+        if group.io.direct && E::CAPABILITIES.real {
             extra_flags |= OFlags::DIRECT;
         }
-        match load.io.sync {
+        match group.io.sync {
             OpenSync::None => {}
             OpenSync::Sync => extra_flags |= OFlags::SYNC,
-            OpenSync::Dsync => extra_flags |= OFlags::DSYNC,
+            // What rustix calls DSYNC is O_SYNC.
+            OpenSync::Dsync => extra_flags |= OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned()),
         }
         Self {
             io,

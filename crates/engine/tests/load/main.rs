@@ -6,6 +6,7 @@ mod descriptors;
 mod every;
 mod faults;
 mod ffsb;
+mod groups;
 mod integrity;
 mod ownership;
 mod support;

@@ -20,28 +20,12 @@ pub(crate) fn in_memory() -> TempDir {
 
 /// So many files of a size in one directory.
 pub(crate) fn fileset(files: u64, size: u64) -> Fileset {
-    Fileset {
-        name: "files".into(),
-        directory: "data".into(),
-        amount: Amount::Files(files),
-        directories: Directories::Flat { count: 0, root_too: false },
-        size: SizeDistribution::Fixed(size),
-        naming: Naming::default(),
-        preallocated: 1.0,
-        build_block_bytes: 64 << 10,
-        existing: Existing::Rebuild,
-        fill: true,
-    }
+    Fileset { directory: "data".into(), ..Fileset::new("files", Amount::Files(files), SizeDistribution::Fixed(size)) }
 }
 
 pub(crate) fn action(operation: Operation) -> Action {
-    Action {
-        name: format!("{operation:?}").split([' ', '(']).next().unwrap_or_default().to_lowercase(),
-        operation,
-        fileset: Some(0),
-        choice: FileChoice::Uniform,
-        transactions: TransactionRule::One,
-    }
+    let name = format!("{operation:?}").split([' ', '(']).next().unwrap_or_default().to_lowercase();
+    Action::new(name, operation, Some(0))
 }
 
 /// A transfer of so many bytes in blocks of 4 KiB.
@@ -63,16 +47,7 @@ pub(crate) fn mix(actions: &[(u32, Action)]) -> Actions {
 }
 
 pub(crate) fn group(threads: u32, actions: Actions) -> ThreadGroup {
-    ThreadGroup {
-        name: "group".into(),
-        threads,
-        actions,
-        open: OpenPolicy::PerOperation,
-        think_time: Duration::ZERO,
-        rate_per_second: None,
-        fsync: FsyncPolicy::default(),
-        stop: Stop::default(),
-    }
+    ThreadGroup::new("group", threads, actions)
 }
 
 pub(crate) fn operations(count: u64) -> Stop {

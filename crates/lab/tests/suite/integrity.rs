@@ -14,8 +14,7 @@ use fstone_model::{
     Outcome, Workload,
     study::StepAction,
     workload::{
-        Action, Actions, Amount, Existing, Extent, FileChoice, Operation, Pattern, SizeDistribution, TransactionRule,
-        Transfer, Weighted,
+        Action, Actions, Amount, Existing, Extent, FileChoice, Operation, Pattern, SizeDistribution, Transfer, Weighted,
     },
 };
 use std::sync::atomic::AtomicBool;
@@ -30,13 +29,7 @@ fn reads() -> Workload {
     reads.filesets[0].size = SizeDistribution::Fixed(64 << 10);
     reads.filesets[0].existing = Existing::Reuse;
     let transfer = Transfer { block_bytes: 4096, extent: Extent::Whole, pattern: Pattern::FromStart, fsync: false };
-    let read = Action {
-        name: "read".into(),
-        operation: Operation::Read(transfer),
-        fileset: None,
-        choice: FileChoice::RoundRobin,
-        transactions: TransactionRule::One,
-    };
+    let read = Action { choice: FileChoice::RoundRobin, ..Action::new("read", Operation::Read(transfer), None) };
     let phase = &mut reads.phases[0];
     phase.groups[0].threads = 1;
     phase.groups[0].actions = Actions::Mix(vec![Weighted { weight: 1, action: read }]);

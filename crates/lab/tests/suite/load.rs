@@ -11,9 +11,8 @@ use fstone_model::{
     result::StepResult,
     study::{DeviceSpec, FsckMode, StepAction},
     workload::{
-        Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset,
-        FinalSync, FsyncPolicy, IoSettings, Naming, OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop,
-        ThreadGroup, TransactionRule, Transfer, Weighted,
+        Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Extent, Fileset, FinalSync, IoSettings,
+        Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted,
     },
 };
 use std::{
@@ -26,13 +25,7 @@ use std::{
 
 /// Small files created, written and read by a few threads, as in the study of that name.
 pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
-    let action = |name: &str, operation| Action {
-        name: name.into(),
-        operation,
-        fileset: None,
-        choice: FileChoice::Uniform,
-        transactions: TransactionRule::One,
-    };
+    let action = |name: &str, operation| Action::new(name, operation, None);
     let transfer =
         || Transfer { block_bytes: 4096, extent: Extent::Bytes(4096), pattern: Pattern::FromStart, fsync: false };
     let mix = vec![
@@ -43,30 +36,14 @@ pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
     Workload {
         name: "small files".into(),
         filesets: vec![Fileset {
-            name: "files".into(),
-            directory: String::new(),
-            amount: Amount::Files(files),
             directories: Directories::Flat { count: 10, root_too: true },
-            size: SizeDistribution::Uniform { minimum: 4096, maximum: 65536 },
-            naming: Naming::default(),
-            preallocated: 1.0,
             build_block_bytes: 4096,
-            existing: Existing::Rebuild,
-            fill: true,
+            ..Fileset::new("files", Amount::Files(files), SizeDistribution::Uniform { minimum: 4096, maximum: 65536 })
         }],
         phases: vec![Phase {
             name: "run".into(),
             measured: true,
-            groups: vec![ThreadGroup {
-                name: "threads".into(),
-                threads: 4,
-                actions: Actions::Mix(mix),
-                open: OpenPolicy::PerOperation,
-                think_time: Duration::ZERO,
-                rate_per_second: None,
-                fsync: FsyncPolicy::default(),
-                stop: Stop::default(),
-            }],
+            groups: vec![ThreadGroup::new("threads", 4, Actions::Mix(mix))],
             stop: Stop { time, operations: time.is_none().then_some(500), ..Stop::default() },
         }],
         io: IoSettings::default(),

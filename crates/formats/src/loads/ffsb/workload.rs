@@ -2,9 +2,9 @@
 
 use super::profile::{Filesystem, Group, Op, Profile};
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
-    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
-    Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, Fileset, FinalSync,
+    IoEngineKind, IoSettings, Naming, OpenSync, Operation, Pattern, Phase, Stop, ThreadGroup, TransactionRule,
+    Transfer, Weighted, Workload,
 };
 use std::time::Duration;
 
@@ -164,21 +164,12 @@ impl Group {
             .flat_map(|(op, weight)| filesets.iter().map(move |fileset| (*op, *weight, *fileset)))
             .map(|(op, weight, fileset)| Weighted { weight, action: self.action(op, fileset, profile.aligned) })
             .collect();
-        ThreadGroup {
-            name: name.to_owned(),
-            threads: self.threads,
-            actions: Actions::Mix(mix),
-            open: OpenPolicy::PerOperation,
-            think_time: self.delay,
-            rate_per_second: None,
-            fsync: FsyncPolicy::default(),
-            stop: Stop::default(),
-        }
+        ThreadGroup { think_time: self.delay, ..ThreadGroup::new(name, self.threads, Actions::Mix(mix)) }
     }
 
     fn action(&self, op: Op, fileset: Option<u32>, aligned: bool) -> Action {
         let (operation, transactions) = self.operation(op, if aligned { ALIGNMENT } else { 1 });
-        Action { name: op.name().to_owned(), operation, fileset, choice: FileChoice::Uniform, transactions }
+        Action { transactions, ..Action::new(op.name(), operation, fileset) }
     }
 
     fn operation(&self, op: Op, align_bytes: u64) -> (Operation, TransactionRule) {

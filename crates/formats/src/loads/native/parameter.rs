@@ -184,7 +184,7 @@ pub enum ApplyError {
 ///   limit that is there and do not add one, because that would change what the load's result means.
 /// - `files`, `directories`, `file-size`, `total-size`: of the only fileset. `total-size` is shared out evenly over a
 ///   number of files, and otherwise is the amount.
-/// - `queue-depth`: of an engine that can have several requests in flight.
+/// - `queue-depth`: of the groups whose engine can have several requests in flight, when they have as many.
 /// - `block-size`: of every read and write of the measured phases; operations that moved
 ///   one block still do, and offsets that were multiples of the block still are.
 ///
@@ -223,10 +223,7 @@ pub(super) fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -
                 phase.stop.operations = Some(value);
             }
         }
-        Parameter::QueueDepth if workload.io.engine != IoEngineKind::IoUring => {
-            return Err(ApplyError::Absent(parameter));
-        }
-        Parameter::QueueDepth => workload.io.queue_depth = small()?,
+        Parameter::QueueDepth => set_queue_depth(workload, small()?)?,
     }
     Ok(())
 }
@@ -278,7 +275,14 @@ pub(super) fn apply_to(
                 }
             }
         }
-        Parameter::QueueDepth => {}
+        Parameter::QueueDepth => {
+            let depth = u32::try_from(value).expect("within its bounds");
+            let (io, groups) = (workload.io, workload.phases.iter_mut().flat_map(|phase| &mut phase.groups));
+            for group in groups.filter(|group| group.name == part && queues(group.io.over(io).engine)) {
+                group.io.queue_depth = Some(depth);
+                found = true;
+            }
+        }
     }
     if found { Ok(()) } else { Err(ApplyError::Absent(parameter)) }
 }
@@ -304,11 +308,39 @@ fn in_bounds(parameter: Parameter, value: u64) -> Result<(), ApplyError> {
     }
     let limit = match parameter {
         Parameter::Threads => MAXIMUM_THREADS,
+        Parameter::QueueDepth => u64::from(u32::MAX),
         Parameter::Files | Parameter::Directories => MAXIMUM_FILES,
         _ => u64::MAX,
     };
     if value > limit {
         return Err(ApplyError::OutOfRange(format!("{value} {parameter} are too many: at most {limit}")));
+    }
+    Ok(())
+}
+
+/// Whether the engine can have several requests in flight.
+fn queues(engine: IoEngineKind) -> bool {
+    engine == IoEngineKind::IoUring
+}
+
+/// Of all measured groups whose engine can have several requests in flight, when they have as many.
+fn set_queue_depth(workload: &mut Workload, depth: u32) -> Result<(), ApplyError> {
+    let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
+    let queueing: Vec<(&ThreadGroup, u32)> = groups
+        .map(|group| (group, workload.io_of(group)))
+        .filter_map(|(group, io)| queues(io.engine).then_some((group, io.queue_depth)))
+        .collect();
+    let Some((_, first)) = queueing.first().copied() else {
+        return Err(ApplyError::Absent(Parameter::QueueDepth));
+    };
+    if queueing.iter().any(|(_, depth)| *depth != first) {
+        return Err(ambiguous("group of threads", queueing.iter().map(|(group, _)| group.name.as_str())));
+    }
+    workload.io.queue_depth = depth;
+    let io = workload.io;
+    let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
+    for group in measured.flat_map(|phase| &mut phase.groups).filter(|group| queues(group.io.over(io).engine)) {
+        group.io.queue_depth = None;
     }
     Ok(())
 }

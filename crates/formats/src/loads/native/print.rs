@@ -2,16 +2,12 @@
 //!
 //! What is as it would be without being said is left out, so that the file reads like one a person wrote.
 
-use super::{
-    action::ANY,
-    read::{DEFAULT_BUILD_BLOCK_BYTES, DEFAULT_SERIES_INTERVAL},
-    surface::WHOLE,
-};
+use super::{action::ANY, read::DEFAULT_SERIES_INTERVAL, surface::WHOLE};
 use crate::decode::Word;
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
-    Fileset, FinalSync, FsyncPolicy, IoSettings, Naming, OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop,
-    ThreadGroup, TransactionRule, Transfer, Workload,
+    Action, Actions, Amount, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
+    Extent, FileChoice, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, Naming, OpenPolicy, Operation,
+    Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Workload,
 };
 use std::time::Duration;
 
@@ -30,7 +26,7 @@ pub fn print(workload: &Workload) -> String {
     }
     let is_default = workload.series_interval == DEFAULT_SERIES_INTERVAL;
     out.unless_default("series-interval", time(workload.series_interval), is_default);
-    out.table_unless_empty("[io]", io(&workload.io));
+    out.table_unless_empty("[io]", io(&beyond_default(&workload.io)));
     out.table_unless_empty("[data]", data(&workload.data));
     for fileset in &workload.filesets {
         out.table("[[fileset]]", self::fileset(fileset));
@@ -143,13 +139,23 @@ fn real(number: f64) -> String {
     format!("{number:?}")
 }
 
-fn io(io: &IoSettings) -> KeyValues {
+/// What a workload's settings are beyond the usual.
+fn beyond_default(io: &IoSettings) -> IoOverrides {
     let default = IoSettings::default();
+    IoOverrides {
+        engine: Some(io.engine).filter(|engine| *engine != default.engine),
+        direct: Some(io.direct).filter(|direct| *direct != default.direct),
+        sync: Some(io.sync).filter(|sync| *sync != default.sync),
+        queue_depth: Some(io.queue_depth).filter(|depth| *depth != default.queue_depth),
+    }
+}
+
+fn io(io: &IoOverrides) -> KeyValues {
     wanted([
-        ("engine", unless(io.engine == default.engine, || word(&io.engine))),
-        ("direct", flag(io.direct)),
-        ("sync", unless(io.sync == default.sync, || word(&io.sync))),
-        ("queue-depth", unless(io.queue_depth == default.queue_depth, || io.queue_depth.to_string())),
+        ("engine", io.engine.as_ref().map(word)),
+        ("direct", io.direct.map(|direct| direct.to_string())),
+        ("sync", io.sync.as_ref().map(word)),
+        ("queue-depth", io.queue_depth.map(|depth| depth.to_string())),
     ])
 }
 
@@ -260,6 +266,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
     wanted([
         ("name", Some(quoted(&group.name))),
         ("threads", unless(group.threads == 1, || group.threads.to_string())),
+        ("io", unless(group.io.is_empty(), || inline(&io(&group.io)))),
         ("open", unless(group.open == OpenPolicy::PerOperation, || word(&group.open))),
         ("think-time", unless(group.think_time.is_zero(), || time(group.think_time))),
         ("rate", group.rate_per_second.map(real)),

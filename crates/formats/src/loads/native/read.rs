@@ -13,9 +13,9 @@ use crate::{
     diagnostic::{Diagnostic, Diagnostics, Report, Source, Span},
 };
 use fstone_model::workload::{
-    Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Fileset, FinalSync, FsyncPolicy, IoSettings,
-    MAXIMUM_FILES, MAXIMUM_THREADS, Naming, OpenPolicy, OpenSync, Phase, SizeDistribution, Stop, ThreadGroup, Weighted,
-    Workload,
+    Actions, Amount, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing, Fileset, FinalSync,
+    FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS, Naming, OpenPolicy, Phase,
+    SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -24,8 +24,6 @@ use std::{
 
 /// The largest workload file that is read.
 pub const MAXIMUM_BYTES: usize = 1 << 20;
-/// Writes that make files, unless the file says otherwise.
-pub(super) const DEFAULT_BUILD_BLOCK_BYTES: u64 = 64 << 10;
 /// A point of the series, unless the file says otherwise.
 pub(super) const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_secs(1);
 /// Reads a workload file.
@@ -66,9 +64,12 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
     if let Some(field) = surface.series_interval.as_ref().filter(|field| field.value.0.is_zero()) {
         report.push(Diagnostic::error(field.span, "a point of the series needs some time"));
     }
+    let default_io = surface.io.as_ref().map_or_else(IoOverrides::default, |field| io(&field.value));
+    let default_io = default_io.over(IoSettings::default());
+    null_for_all(default_io, phase_surfaces, report);
     Some(Workload {
         name: text(surface.name.as_ref(), ""),
-        io: surface.io.as_ref().map_or_else(IoSettings::default, |field| io(&field.value)),
+        io: default_io,
         filesets,
         phases,
         data,
@@ -109,13 +110,27 @@ fn distinct_names(filesets: &[Fileset], surfaces: &[At<FilesetSurface>], report:
     }
 }
 
-fn io(surface: &IoSurface) -> IoSettings {
-    let default = IoSettings::default();
-    IoSettings {
-        engine: word(surface.engine.as_ref(), default.engine),
-        direct: flag(surface.direct.as_ref(), default.direct),
-        sync: word(surface.sync.as_ref(), OpenSync::None),
-        queue_depth: small(surface.queue_depth.as_ref()),
+/// What an `io` table says, of a workload or a group.
+fn io(surface: &IoSurface) -> IoOverrides {
+    IoOverrides {
+        engine: surface.engine.as_ref().map(|field| field.value.0),
+        direct: surface.direct.as_ref().map(|field| field.value.0),
+        sync: surface.sync.as_ref().map(|field| field.value.0),
+        queue_depth: surface.queue_depth.as_ref().map(|field| small(Some(field))),
+    }
+}
+
+/// The null engine is for a whole workload: beside groups that do something it would measure nothing.
+fn null_for_all(io: IoSettings, phases: &[At<PhaseSurface>], report: &mut Report) {
+    let groups = phases.iter().filter_map(|phase| phase.value.group.as_ref()).flat_map(|field| &field.value);
+    for engine in groups.filter_map(|group| group.value.io.as_ref()?.value.engine.as_ref()) {
+        if (engine.value.0 == IoEngineKind::Null) != (io.engine == IoEngineKind::Null) {
+            report.push(
+                Diagnostic::error(engine.span, "the null engine is for a whole workload")
+                    .label("the other groups have another")
+                    .help("at the top of the file: io = { engine = \"null\" }"),
+            );
+        }
     }
 }
 
@@ -321,6 +336,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         name: text(surface.name.as_ref(), ""),
         threads: small(surface.threads.as_ref()),
         actions,
+        io: surface.io.as_ref().map_or_else(IoOverrides::default, |field| io(&field.value)),
         open: word(surface.open.as_ref(), OpenPolicy::PerOperation),
         think_time: or(surface.think_time.as_ref(), Duration::ZERO, |Time(time)| time),
         rate_per_second: surface.rate.as_ref().map(|field| field.value.0),

@@ -27,7 +27,7 @@ table! {
         "fileset" => fileset: Vec<At<FilesetSurface>>, required;
         /// What is done, one phase after the other, all threads meeting in between. Without any, files are made and that is all.
         "phase" => phase: Vec<At<PhaseSurface>>;
-        /// How data gets to and from the files.
+        /// How data gets to and from the files, where a group of threads says nothing else.
         "io" => io: IoSurface;
         /// What written data looks like.
         "data" => data: DataSurface;
@@ -256,6 +256,8 @@ table! {
         "sequence" => sequence: Vec<At<ActionSurface>>;
         /// Two actions in a ratio, counted over all threads.
         "ratio" => ratio: RatioSurface;
+        /// How its data gets to and from the files, where that differs from the file's `io`: the same keys.
+        "io" => io: IoSurface;
         /// Whether files are opened for every operation ("per-operation", the default) or stay open ("keep-open").
         "open" => open: Listed<OpenPolicy>;
         /// Pause of a thread after each operation. None unless given.

@@ -4,7 +4,7 @@ use super::{Command, Fileio, IoMode, Limit, TestMode};
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
     Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
-    SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Workload,
+    SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
 use std::time::Duration;
 
@@ -96,11 +96,7 @@ impl Fileio {
             None => (None, true),
         };
         let group = ThreadGroup {
-            name: GROUP.into(),
-            threads: self.threads,
-            actions: self.actions(mode),
             open: OpenPolicy::KeepOpen,
-            think_time: Duration::ZERO,
             rate_per_second: self.rate_per_second.map(|rate| rate as f64),
             fsync: FsyncPolicy {
                 every_operations: if mode.writes() { self.fsync.every } else { 0 },
@@ -109,7 +105,7 @@ impl Fileio {
                 at_end: mode.writes() && self.fsync.at_end,
                 data_only: self.fsync.data_only,
             },
-            stop: Stop::default(),
+            ..ThreadGroup::new(GROUP, self.threads, self.actions(mode))
         };
         let stop = Stop { time: self.time, operations, ..Stop::default() };
         Phase { name: "run".into(), measured: true, groups: vec![group], stop }
@@ -124,11 +120,8 @@ impl Fileio {
         };
         let transfer = |fsync| Transfer { extent: Extent::Bytes(bytes), block_bytes: bytes, pattern, fsync };
         let action = |name: &str, operation| Action {
-            name: name.to_owned(),
-            operation,
-            fileset: Some(0),
             choice: FileChoice::Concatenated,
-            transactions: TransactionRule::One,
+            ..Action::new(name, operation, Some(0))
         };
         let read = || action(READ, Operation::Read(transfer(false)));
         let write = || action(WRITE, Operation::Write(transfer(self.fsync.all)));
