@@ -270,7 +270,12 @@ fn phase(index: usize, filesets: u32) -> BoxedStrategy<Phase> {
 }
 
 fn engine() -> impl Strategy<Value = IoEngineKind> {
-    prop_oneof![Just(IoEngineKind::Psync), Just(IoEngineKind::IoUring), Just(IoEngineKind::Mmap)]
+    prop_oneof![
+        Just(IoEngineKind::Psync),
+        Just(IoEngineKind::IoUring),
+        Just(IoEngineKind::Libaio),
+        Just(IoEngineKind::Mmap)
+    ]
 }
 
 fn open_sync() -> impl Strategy<Value = OpenSync> {

@@ -665,8 +665,21 @@ pub enum IoEngineKind {
     Psync,
     /// io_uring.
     IoUring,
+    /// The kernel's own AIO, io_submit and io_getevents: in flight with O_DIRECT only.
+    Libaio,
     /// Memory mappings.
     Mmap,
+}
+
+impl IoEngineKind {
+    /// Whether it can have more than one request in flight.
+    #[must_use]
+    pub fn queues(self) -> bool {
+        match self {
+            Self::IoUring | Self::Libaio | Self::Null => true,
+            Self::Psync | Self::Mmap => false,
+        }
+    }
 }
 
 /// Synchronous open flags.

@@ -236,8 +236,8 @@ impl<E: Io> Worker<'_, E> {
         let mut done = std::mem::take(&mut queue.done);
         let handed = self.io.complete(least, wait, |completion| done.push(completion));
         if let Err(errno) = handed {
-            // The ring itself fails: what is in flight cannot be told, so the load cannot go on.
-            self.load.collector.error("io_uring", "io_uring_enter", "", errno);
+            // The queue itself fails: what is in flight cannot be told, so the load cannot go on.
+            self.load.collector.error(E::CAPABILITIES.name, "wait for requests in flight", "", errno);
             self.load.halt();
             queue.free = (0..queue.slots.len() as u32).collect();
             return;

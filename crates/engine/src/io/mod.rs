@@ -8,8 +8,10 @@
 //! | null | nothing | nothing |
 //! | psync | pread, pwrite | plain calls |
 //! | io_uring | a ring, many in flight | plain calls |
+//! | libaio | io_submit, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
 
+mod aio;
 pub(crate) mod kernel;
 pub(crate) mod mapping;
 mod mmap;
@@ -17,6 +19,7 @@ mod null;
 mod psync;
 mod uring;
 
+pub(crate) use aio::Aio;
 pub(crate) use kernel::{Fd, Result};
 pub(crate) use mmap::Mmap;
 pub(crate) use null::Null;

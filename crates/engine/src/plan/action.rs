@@ -148,9 +148,7 @@ pub(crate) fn is_one_transfer(operation: &Operation) -> bool {
 /// Why the threads of a group have one request in flight at a time, whatever queue depth was asked for.
 pub(crate) fn one_at_a_time(group: &ThreadGroup, manner: Manner) -> Option<&'static str> {
     match group.open {
-        _ if !matches!(manner.io.engine, IoEngineKind::IoUring | IoEngineKind::Null) => {
-            Some("only io-uring has more than one")
-        }
+        _ if !manner.io.engine.queues() => Some("its I/O engine has no more"),
         OpenPolicy::PerOperation => Some("it opens a file for each operation (open = \"keep-open\" keeps them open)"),
         _ if !group.think_time.is_zero() => Some("its threads pause after each operation"),
         _ if manner.stamped => Some("its data is stamped, and checked as it is read"),

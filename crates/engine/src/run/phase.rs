@@ -3,7 +3,7 @@
 use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{Io, Mmap, Null, Psync, Setup, SetupError, Uring};
+use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring};
 use crate::options::{Observer, Progress};
 use crate::plan::GroupPlan;
 use crate::worker::{Halt, Kept, Load, OwnTable, Picked, Worker};
@@ -99,6 +99,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
                 IoEngineKind::Null => thread::<Null>,
                 IoEngineKind::Psync => thread::<Psync>,
                 IoEngineKind::IoUring => thread::<Uring>,
+                IoEngineKind::Libaio => thread::<Aio>,
                 IoEngineKind::Mmap => thread::<Mmap>,
             };
             for thread in 0..group.spec.threads {

@@ -257,7 +257,9 @@ fn a_queue_of_a_ratio_counts_when_it_is_full() {
 fn counted_fsyncs_are_operations_whatever_the_number_of_threads() {
     let directory = in_memory();
     let write = chosen(Operation::Write(random_block()), FileChoice::Concatenated);
-    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8), (IoEngineKind::Mmap, 1)] {
+    for (engine, queue_depth) in
+        [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8), (IoEngineKind::Libaio, 8), (IoEngineKind::Mmap, 1)]
+    {
         for threads in [1, 2, 5] {
             let mut threads = group(threads, mix(&[(1, write.clone())]));
             threads.open = OpenPolicy::KeepOpen;

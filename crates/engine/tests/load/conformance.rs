@@ -5,8 +5,14 @@ use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
 
-const REAL: [(IoEngineKind, u32); 4] =
-    [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 1), (IoEngineKind::IoUring, 16), (IoEngineKind::Mmap, 1)];
+const REAL: [(IoEngineKind, u32); 6] = [
+    (IoEngineKind::Psync, 1),
+    (IoEngineKind::IoUring, 1),
+    (IoEngineKind::IoUring, 16),
+    (IoEngineKind::Libaio, 1),
+    (IoEngineKind::Libaio, 16),
+    (IoEngineKind::Mmap, 1),
+];
 
 /// Runs `check` for every engine that this kernel lets us use, in every place.
 fn everywhere(check: impl Fn(IoSettings, &Path)) {
@@ -102,7 +108,7 @@ fn direct_and_synchronous_files_hold_the_same() {
 #[test]
 fn odd_sizes_are_exact_under_direct_io() {
     let directory = on_disk();
-    for engine in [IoEngineKind::Psync, IoEngineKind::IoUring] {
+    for engine in [IoEngineKind::Psync, IoEngineKind::IoUring, IoEngineKind::Libaio] {
         let mut files = fileset(40, 12_345);
         files.preallocated = 0.0;
         let create = mix(&[(1, action(Operation::Create { block_bytes: 4096, fsync: true }))]);

@@ -39,7 +39,9 @@ fn a_file_that_another_thread_opened_is_written_through_a_mapping() {
 /// A number that one thread closed is another file's when the next opens it.
 #[test]
 fn files_that_come_and_go_are_read_as_they_are_now() {
-    for (engine, depth) in [(IoEngineKind::IoUring, 8), (IoEngineKind::Mmap, 1), (IoEngineKind::Psync, 1)] {
+    for (engine, depth) in
+        [(IoEngineKind::IoUring, 8), (IoEngineKind::Libaio, 8), (IoEngineKind::Mmap, 1), (IoEngineKind::Psync, 1)]
+    {
         let directory = in_memory();
         let actions = [
             (1, action(Operation::Create { block_bytes: 4096, fsync: false })),

@@ -76,8 +76,13 @@ fn may_be_missing(operation: &Operation, text: &str) -> bool {
 fn every_operation_works_on_every_engine_in_all_surroundings() {
     let pattern = Pattern::Random { distribution: Distribution::Uniform, align_bytes: 512 };
     let moved = Transfer { extent: Extent::Bytes(2048), block_bytes: 2048, pattern, fsync: false };
-    let engines =
-        [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 1), (IoEngineKind::IoUring, 8), (IoEngineKind::Mmap, 1)];
+    let engines = [
+        (IoEngineKind::Psync, 1),
+        (IoEngineKind::IoUring, 1),
+        (IoEngineKind::IoUring, 8),
+        (IoEngineKind::Libaio, 8),
+        (IoEngineKind::Mmap, 1),
+    ];
     let (mut checked, mut stamped) = (0, 0);
     for (engine, queue_depth) in engines {
         let io = IoSettings { engine, queue_depth, ..IoSettings::default() };

@@ -13,7 +13,7 @@ fn reads() -> Actions {
 
 #[test]
 fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
-    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8)] {
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8), (IoEngineKind::Libaio, 8)] {
         let directory = in_memory();
         let mut threads = group(2, reads());
         threads.open = OpenPolicy::KeepOpen;

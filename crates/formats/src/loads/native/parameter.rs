@@ -3,7 +3,7 @@
 use fstone_model::{
     Workload, units,
     workload::{
-        Action, Actions, Amount, Directories, Extent, Fileset, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, Operation,
+        Action, Actions, Amount, Directories, Extent, Fileset, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS, Operation,
         Pattern, Phase, SizeDistribution, ThreadGroup, Transfer,
     },
 };
@@ -278,7 +278,7 @@ pub(super) fn apply_to(
         Parameter::QueueDepth => {
             let depth = u32::try_from(value).expect("within its bounds");
             let (io, groups) = (workload.io, workload.phases.iter_mut().flat_map(|phase| &mut phase.groups));
-            for group in groups.filter(|group| group.name == part && queues(group.io.over(io).engine)) {
+            for group in groups.filter(|group| group.name == part && group.io.over(io).engine.queues()) {
                 group.io.queue_depth = Some(depth);
                 found = true;
             }
@@ -318,17 +318,12 @@ fn in_bounds(parameter: Parameter, value: u64) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// Whether the engine can have several requests in flight.
-fn queues(engine: IoEngineKind) -> bool {
-    engine == IoEngineKind::IoUring
-}
-
 /// Of all measured groups whose engine can have several requests in flight, when they have as many.
 fn set_queue_depth(workload: &mut Workload, depth: u32) -> Result<(), ApplyError> {
     let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
     let queueing: Vec<(&ThreadGroup, u32)> = groups
         .map(|group| (group, workload.io_of(group)))
-        .filter_map(|(group, io)| queues(io.engine).then_some((group, io.queue_depth)))
+        .filter_map(|(group, io)| io.engine.queues().then_some((group, io.queue_depth)))
         .collect();
     let Some((_, first)) = queueing.first().copied() else {
         return Err(ApplyError::Absent(Parameter::QueueDepth));
@@ -339,7 +334,7 @@ fn set_queue_depth(workload: &mut Workload, depth: u32) -> Result<(), ApplyError
     workload.io.queue_depth = depth;
     let io = workload.io;
     let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
-    for group in measured.flat_map(|phase| &mut phase.groups).filter(|group| queues(group.io.over(io).engine)) {
+    for group in measured.flat_map(|phase| &mut phase.groups).filter(|group| group.io.over(io).engine.queues()) {
         group.io.queue_depth = None;
     }
     Ok(())

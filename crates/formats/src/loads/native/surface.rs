@@ -530,7 +530,7 @@ impl Decode for DistributionSurface {
 table! {
     /// How data gets to and from files.
     pub(crate) struct IoSurface {
-        /// The I/O engine: "psync" (the default), "io-uring", "mmap", or "null", which does nothing.
+        /// The I/O engine: "psync" (the default), "io-uring", "libaio", "mmap", or "null", which does nothing.
         "engine" => engine: Listed<IoEngineKind>;
         /// O_DIRECT. False unless given.
         "direct" => direct: Flag;
@@ -567,7 +567,7 @@ words! {
     Existing { "rebuild" => Rebuild, "reuse" => Reuse, "require" => Require }
     OpenPolicy { "per-operation" => PerOperation, "keep-open" => KeepOpen }
     OpenSync { "none" => None, "sync" => Sync, "dsync" => Dsync }
-    IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "mmap" => Mmap, "null" => Null }
+    IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "null" => Null }
     FileChoice {
         "uniform" => Uniform, "round-robin" => RoundRobin, "concatenated" => Concatenated,
         "partitioned" => Partitioned, "same" => Same,
