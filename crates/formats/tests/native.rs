@@ -6,10 +6,10 @@ use fstone_formats::{
     sysbench,
 };
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
-    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, Naming, OpenPolicy,
-    OpenSync, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Weighted,
-    Workload,
+    Action, Actions, Amount, Arrivals, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
+    Extent, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, Naming,
+    OpenPolicy, OpenSync, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer,
+    Weighted, Workload,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -239,14 +239,29 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
     let io = (option::of(engine()), option::of(any::<bool>()), option::of(open_sync()), option::of(1u32..))
         .prop_map(|(engine, direct, sync, queue_depth)| IoOverrides { engine, direct, sync, queue_depth });
-    (text(), 1u32..=2000, actions, io, open, time(), option::of(real()), fsync, stop())
-        .prop_map(move |(name, threads, actions, io, open, think_time, rate_per_second, fsync, stop)| {
+    let poisson = prop_oneof![Just(Arrivals::Even), Just(Arrivals::Poisson)];
+    let rate = prop_oneof![
+        Just((None, None, Arrivals::Even)),
+        (real(), poisson).prop_map(|(rate, arrivals)| (Some(rate), None, arrivals)),
+        (1u64..).prop_map(|bytes| (None, Some(bytes), Arrivals::Even)),
+    ];
+    let split = prop_oneof![Just(CpuPolicy::Shared), Just(CpuPolicy::Split)];
+    let cpus = prop_oneof![Just((Vec::new(), CpuPolicy::Shared)), (prop::collection::vec(0u32..1024, 1..4), split)];
+    (text(), 1u32..=2000, actions, io, open, (time(), time()), rate, cpus, fsync, stop())
+        .prop_map(move |(name, threads, actions, io, open, (think_time, start_delay), rate, cpus, fsync, stop)| {
             let name = format!("{name}{index}");
+            // Only what moves data has a rate in bytes.
+            let moves = actions.all().iter().any(|action| action.operation.nature().largest_block > 0);
             ThreadGroup {
                 io,
                 open,
                 think_time,
-                rate_per_second,
+                rate_per_second: rate.0,
+                bytes_per_second: rate.1.filter(|_| moves),
+                arrivals: rate.2,
+                start_delay,
+                cpus: cpus.0,
+                cpu_policy: cpus.1,
                 fsync,
                 stop,
                 ..ThreadGroup::new(name, threads, actions)

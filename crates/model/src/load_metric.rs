@@ -102,7 +102,7 @@ pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
 pub fn mixes_paced_and_free(workload: &Workload) -> bool {
     let paced = |wanted: bool| {
         let mut groups = workload.measured_phases().flat_map(|phase| &phase.groups);
-        groups.any(|group| group.rate_per_second.is_some() == wanted)
+        groups.any(|group| group.is_paced() == wanted)
     };
     paced(true) && paced(false)
 }

@@ -289,6 +289,21 @@ pub struct ThreadGroup {
     pub think_time: Duration,
     /// Operations per second wanted of the whole group; latency is then counted from the intended start.
     pub rate_per_second: Option<f64>,
+    /// Bytes per second wanted of the whole group, in place of operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<u64>,
+    /// How the operations of [`Self::rate_per_second`] follow each other.
+    #[serde(default, skip_serializing_if = "Arrivals::is_even")]
+    pub arrivals: Arrivals,
+    /// How long after the phase's begin its threads begin. Its own stop counts from there.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub start_delay: Duration,
+    /// The CPUs its threads run on, by the kernel's numbers; empty for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// Which of these each thread runs on.
+    #[serde(default, skip_serializing_if = "CpuPolicy::is_shared")]
+    pub cpu_policy: CpuPolicy,
     /// Periodic and final fsyncs of the group.
     pub fsync: FsyncPolicy,
     /// An end of its own, before the phase's.
@@ -307,9 +322,55 @@ impl ThreadGroup {
             open: OpenPolicy::PerOperation,
             think_time: Duration::ZERO,
             rate_per_second: None,
+            bytes_per_second: None,
+            arrivals: Arrivals::Even,
+            start_delay: Duration::ZERO,
+            cpus: Vec::new(),
+            cpu_policy: CpuPolicy::Shared,
             fsync: FsyncPolicy::default(),
             stop: Stop::default(),
         }
+    }
+
+    /// Whether it goes at a given rate rather than as fast as it can.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        self.rate_per_second.is_some() || self.bytes_per_second.is_some()
+    }
+}
+
+/// How the operations of a rate follow each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Even,
+    /// Each at a moment that has nothing to do with the others' (a Poisson process): the gaps are exponential, with the rate's
+    /// mean.
+    Poisson,
+}
+
+impl Arrivals {
+    fn is_even(&self) -> bool {
+        *self == Self::Even
+    }
+}
+
+/// Which of a group's CPUs a thread runs on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuPolicy {
+    /// Any of them.
+    #[default]
+    Shared,
+    /// One: thread t of a group the t-th, beginning again after the last.
+    Split,
+}
+
+impl CpuPolicy {
+    fn is_shared(&self) -> bool {
+        *self == Self::Shared
     }
 }
 

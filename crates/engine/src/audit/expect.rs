@@ -1,22 +1,21 @@
 //! What the workload implies, beside what was seen.
 
+use super::rate::{bandwidth, rate};
 use super::touched::Touched;
 use crate::fileset::Files;
 use fstone_model::Workload;
 use fstone_model::load::{Audit, Expected, GroupFsyncs, OperationReport};
 use fstone_model::nature::Target;
-use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Stop, ThreadGroup};
+use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, ThreadGroup};
 
 /// Relative difference between expected and observed counts that is worth a warning.
 const TOLERANCE: f64 = 0.02;
 /// Points of a mix that may be off beyond chance.
 const MIX_POINTS: f64 = 0.5;
 /// Standard deviations that chance is granted.
-const DEVIATIONS: f64 = 5.0;
+pub(super) const DEVIATIONS: f64 = 5.0;
 /// Share of the mean latency above which the engine's own cost is worth a warning.
 const OVERHEAD: f64 = 0.05;
-/// A rate this far below what was asked for is worth a warning.
-const RATE_SHORTFALL: f64 = 0.02;
 
 /// What was done, as far as the audit asks.
 pub(crate) struct Summary<'a> {
@@ -47,6 +46,7 @@ fn actions<'a>(summary: &Summary<'a>) -> Vec<(&'a Phase, &'a ThreadGroup, &'a Ac
 pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
     let mut warnings = Vec::new();
     let mean = time_of_one(summary);
+    bandwidth(summary, &mut warnings);
     let audit = Audit {
         rate: rate(summary, &mut warnings),
         distinct_files: distinct_files(summary, &mut warnings),
@@ -81,33 +81,6 @@ fn time_of_one(summary: &Summary<'_>) -> Option<f64> {
         .map(|(phase, ns)| phase.groups.iter().map(|group| f64::from(group.threads)).sum::<f64>() * *ns as f64)
         .sum();
     (count > 0 && sum > 0).then(|| (sum as f64).min(threads_ns) / count as f64)
-}
-
-/// Operations per second over all phases, each with the rates of its own groups; fsyncs where they count as operations.
-fn rate(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
-    let seconds = |ns: &u64| *ns as f64 / 1e9;
-    let total: f64 = summary.phases_ns.iter().map(seconds).sum();
-    let groups: Vec<&ThreadGroup> = summary.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
-    // A group that ends before its phase does less, by as much as cannot be told.
-    if groups.is_empty() || total == 0.0 || groups.iter().any(|group| group.stop != Stop::default()) {
-        return None;
-    }
-    let mut wanted = 0.0;
-    for (phase, ns) in summary.workload.measured_phases().zip(summary.phases_ns) {
-        wanted += phase.groups.iter().map(|group| group.rate_per_second).sum::<Option<f64>>()? * seconds(ns);
-    }
-    let counted = |fsyncs: &&GroupFsyncs| groups.iter().any(|group| group.name == fsyncs.group && group.fsync.counted);
-    let fsyncs: u64 = summary.group_fsyncs.iter().filter(counted).map(|fsyncs| fsyncs.periodic).sum();
-    let operations: u64 = summary.operations.iter().map(|operation| operation.invocations + operation.errors).sum();
-    let (expected, observed) = (wanted / total, (operations + fsyncs) as f64 / total);
-    // One operation more or less is no finding.
-    if observed + 1.0 / total < expected * (1.0 - RATE_SHORTFALL) {
-        warnings.push(format!(
-            "{observed:.0} operations per second were reached where {expected:.0} were asked for; latencies count from \
-             the moment an operation should have begun"
-        ));
-    }
-    Some(Expected { expected, observed })
 }
 
 fn mix(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<f64> {

@@ -41,6 +41,9 @@ impl<E: Io> Worker<'_, E> {
             let bytes = done.read_bytes + done.written_bytes;
             self.group.limits.moved(bytes);
             self.load.phase.limits.moved(bytes);
+            if let Some(schedule) = &self.group.schedule {
+                schedule.settle(bytes);
+            }
         }
         if let PeriodicFsyncs::After { dirty, .. } = &self.group.fsyncs
             && done.written_bytes > 0
@@ -53,6 +56,9 @@ impl<E: Io> Worker<'_, E> {
     #[cold]
     pub(super) fn failed(&mut self, index: usize, fault: Fault) {
         self.tally.actions[index].errors += 1;
+        if let Some(schedule) = &self.group.schedule {
+            schedule.settle(0);
+        }
         if let Some((fileset, file)) = self.previous.filter(|_| fault.call.is_by_descriptor()) {
             // Of a file that was open already the path has not been made.
             self.name(&Picked { fileset, file, hold: Hold::Free, position: None });

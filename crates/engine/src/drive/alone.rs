@@ -22,7 +22,7 @@ impl<E: Io> Worker<'_, E> {
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
         let mut last_end = now;
-        let paced = !READS && self.group.spec.rate_per_second.is_some();
+        let paced = !READS && self.group.schedule.is_some();
         let think = clock.ticks(self.group.spec.think_time);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let pauses = !READS && (think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
@@ -40,7 +40,7 @@ impl<E: Io> Worker<'_, E> {
                 }
                 begun = now;
                 if paced {
-                    match self.paced(now, start, deadline) {
+                    match self.paced(now, deadline) {
                         Some(intended) => begun = intended,
                         None => break,
                     }

@@ -116,6 +116,6 @@ impl<E: Io> Worker<'_, E> {
 
     /// Whether a rate or a count has to be asked before each operation.
     pub(super) fn asks(&self) -> bool {
-        self.group.spec.rate_per_second.is_some() || self.counted.0 || self.group.thread_quota.is_some()
+        self.group.schedule.is_some() || self.counted.0 || self.group.thread_quota.is_some()
     }
 }

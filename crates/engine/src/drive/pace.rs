@@ -2,7 +2,6 @@
 
 use crate::io::Io;
 use crate::worker::Worker;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How much earlier than it has to a thread wakes: what waking takes on a machine that is not overloaded.
@@ -11,17 +10,15 @@ pub(super) const EARLY: Duration = Duration::from_micros(60);
 const NAP: Duration = Duration::from_millis(50);
 impl<E: Io> Worker<'_, E> {
     /// Waits for the intended start of the next operation and gives it; `None` when it lies behind the end.
-    pub(super) fn paced(&self, now: u64, start: u64, deadline: u64) -> Option<u64> {
-        let intended = self.intended(start);
+    pub(super) fn paced(&mut self, now: u64, deadline: u64) -> Option<u64> {
+        let intended = self.intended();
         (self.wait_exactly(intended.min(deadline), now) && intended < deadline).then_some(intended)
     }
 
     /// When the group's next operation should begin. Each call is one operation.
-    pub(super) fn intended(&self, start: u64) -> u64 {
-        let number = self.group.started.fetch_add(1, Ordering::Relaxed);
-        let seconds = number as f64 / self.group.spec.rate_per_second.unwrap_or(f64::INFINITY);
-        let after = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        start.saturating_add(self.load.clock.ticks(after))
+    pub(super) fn intended(&mut self) -> u64 {
+        let after = self.group.schedule.as_ref().map_or(0, |schedule| schedule.next(&mut self.random));
+        self.group_start().saturating_add(self.load.clock.ticks(Duration::from_nanos(after)))
     }
 
     /// The pause after an operation; gives the time when it is over.

@@ -71,7 +71,7 @@ impl<E: Io> Worker<'_, E> {
         let deadline = self.deadline();
         let depth = self.group.io.queue_depth;
         let single: Vec<bool> = self.group.actions.iter().map(|action| is_one_transfer(&action.operation)).collect();
-        let paced = self.group.spec.rate_per_second.is_some();
+        let paced = self.group.schedule.is_some();
         let at_once = if self.group.io.direct { 1 } else { depth };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
         let mut patience = Patience::default();
@@ -97,7 +97,7 @@ impl<E: Io> Worker<'_, E> {
                     }
                     begun = now;
                     if paced {
-                        begun = self.intended(start);
+                        begun = self.intended();
                         if !self.wait_until(begun.min(deadline), &mut queue, point) || begun >= deadline {
                             going = false;
                             break;

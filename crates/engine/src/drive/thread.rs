@@ -27,6 +27,9 @@ impl<E: Io> Worker<'_, E> {
         let start = self.load.start.load(Ordering::Relaxed);
         let mut point =
             Point { index: 0, end: start.saturating_add(self.load.point_ticks.min(clock.ticks(MAX_POINT))) };
+        if !self.group.spec.start_delay.is_zero() {
+            self.sleep_until(self.group_start().min(self.deadline()), clock.now());
+        }
         let mut last_end = match (self.queues(), self.is_plain_reads()) {
             (false, false) => self.drive_alone::<false>(&mut point),
             (false, true) => self.drive_alone::<true>(&mut point),

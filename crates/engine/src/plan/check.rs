@@ -1,5 +1,6 @@
 //! What a workload must not ask for.
 
+use super::schedule::expected_bytes;
 use super::series;
 use crate::data::stamp;
 use crate::error::LoadError;
@@ -7,9 +8,10 @@ use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
 use fstone_model::nature::{Data, Names};
 use fstone_model::workload::{
-    Action, Actions, Amount, Directories, Distribution, Extent, FileChoice, Fileset, IoEngineKind, MAXIMUM_FILES,
-    MAXIMUM_THREADS, Pattern, ThreadGroup,
+    Action, Actions, Amount, Arrivals, Directories, Distribution, Extent, FileChoice, Fileset, IoEngineKind,
+    MAXIMUM_FILES, MAXIMUM_THREADS, Pattern, SizeDistribution, ThreadGroup,
 };
+use rustix::thread::CpuSet;
 
 /// Memory that a fileset's table takes for each file.
 const TABLE_BYTES: u64 = 16;
@@ -59,9 +61,8 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             {
                 return refuse(format!("has a group {:?} whose operations have no weight", group.name));
             }
-            if group.rate_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-                return refuse(format!("has a group {:?} with a rate that is not above 0", group.name));
-            }
+            check_rate(workload, group)?;
+            check_cpus(group)?;
             if group.fsync.all_files && group.fsync.every_operations > series::MOST_OPERATIONS {
                 return refuse(format!(
                     "has a group {:?} with fsyncs after every {} operations, where {} is the most",
@@ -90,6 +91,38 @@ fn check_exact(workload: &Workload, fileset: &Fileset) -> Result<(), LoadError> 
         return Ok(());
     }
     refuse(format!("gives fileset {:?} the name of one file, where there can be more", fileset.name))
+}
+
+/// Refuses rates that cannot be kept.
+fn check_rate(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
+    let name = &group.name;
+    let no_rate = group.rate_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0));
+    if no_rate || group.bytes_per_second == Some(0) {
+        return refuse(format!("has a group {name:?} with a rate that is not above 0"));
+    }
+    if group.rate_per_second.is_some() && group.bytes_per_second.is_some() {
+        return refuse(format!("has a group {name:?} with a rate of operations and one of bytes"));
+    }
+    if group.rate_per_second.is_none() && group.arrivals != Arrivals::Even {
+        return refuse(format!("has a group {name:?} with Poisson arrivals and no rate of operations"));
+    }
+    let sizes: Vec<&SizeDistribution> = workload.filesets.iter().map(|fileset| &fileset.size).collect();
+    if group.bytes_per_second.is_some() && expected_bytes(&group.actions, &sizes) == 0 {
+        return refuse(format!("has a group {name:?} with a rate in bytes whose operations move none"));
+    }
+    Ok(())
+}
+
+/// Refuses CPUs that are not to be had.
+fn check_cpus(group: &ThreadGroup) -> Result<(), LoadError> {
+    if group.cpus.is_empty() {
+        return Ok(());
+    }
+    let Ok(here) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
+    let there = |cpu: u32| (cpu as usize) < CpuSet::MAX_CPU && here.is_set(cpu as usize);
+    let Some(missing) = group.cpus.iter().find(|cpu| !there(**cpu)) else { return Ok(()) };
+    let ours: Vec<String> = (0..CpuSet::MAX_CPU).filter(|cpu| here.is_set(*cpu)).map(|cpu| cpu.to_string()).collect();
+    refuse(format!("runs {:?} on CPU {missing}, where this process may use {}", group.name, ours.join(", ")))
 }
 
 /// Refuses I/O settings that exclude each other.

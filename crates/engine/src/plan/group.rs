@@ -2,6 +2,7 @@
 
 use super::action::{Manner, PlannedAction, one_at_a_time};
 use super::limits::Limits;
+use super::schedule::Schedule;
 use super::series::Series;
 use crate::fileset::Files;
 use crate::measure::Clock;
@@ -69,8 +70,8 @@ pub(crate) struct GroupPlan {
     pub(crate) until_walked: bool,
     /// Ends after this many operations of each thread.
     pub(crate) thread_quota: Option<u64>,
-    /// Operations started, for a target rate.
-    pub(crate) started: CachePadded<AtomicU64>,
+    /// When its operations are to begin, where it has a rate.
+    pub(crate) schedule: Option<Schedule>,
     /// When fsyncs are due while it runs.
     pub(crate) fsyncs: PeriodicFsyncs,
     /// Filesets that its actions work on.
@@ -130,7 +131,7 @@ impl GroupPlan {
             queues: one_at_a_time(spec, manner).is_none(),
             until_walked,
             thread_quota,
-            started: CachePadded::default(),
+            schedule: Schedule::of(spec, &files.iter().map(|files| &files.spec.size).collect::<Vec<_>>()),
             fsyncs: PeriodicFsyncs::new(&spec.fsync),
             filesets,
         }

@@ -1,13 +1,14 @@
 //! A phase of the workload, made ready to be performed: everything that can be decided before the first operation.
 //!
 //! [`check()`] refuses what cannot be done. A [`PhasePlan`] has a [`GroupPlan`] for every group of threads, and that a
-//! [`PlannedAction`] for every action; `limits` say when they end, `series` when files are due to be fsynced.
+//! [`PlannedAction`] for every action; `schedule` says when operations are to begin, `limits` say when they end, `series` when files are due to be fsynced.
 
 mod action;
 mod check;
 mod group;
 mod limits;
 mod phase;
+mod schedule;
 mod series;
 
 pub(crate) use action::{Manner, PlannedAction, cursor_of, is_one_transfer, is_permutation, one_at_a_time};

@@ -5,7 +5,7 @@ use crate::error::LoadError;
 use crate::measure::clock;
 use crate::options::{RunOptions, Unobserved};
 use fstone_model::Workload;
-use fstone_model::workload::{ErrorPolicy, Fileset, FinalSync, IoEngineKind, Stop};
+use fstone_model::workload::{Arrivals, ErrorPolicy, Fileset, FinalSync, IoEngineKind, Stop};
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,6 +34,9 @@ pub(super) fn cost_per_operation(
         for group in &mut phase.groups {
             group.io.engine = None;
             group.rate_per_second = None;
+            group.bytes_per_second = None;
+            group.arrivals = Arrivals::Even;
+            group.start_delay = Duration::ZERO;
             group.think_time = Duration::ZERO;
             endless(&mut group.stop);
         }

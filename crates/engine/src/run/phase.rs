@@ -8,9 +8,10 @@ use crate::options::{Observer, Progress};
 use crate::plan::GroupPlan;
 use crate::worker::{Halt, Kept, Load, OwnTable, Picked, Worker};
 use fstone_model::load::ThreadReport;
-use fstone_model::workload::{IoEngineKind, OpenPolicy};
+use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, ThreadGroup};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::thread::CpuSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,7 +74,8 @@ fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, m
     // Where threads share descriptors of files, they share their table.
     let own = E::CAPABILITIES.real && matches!(load.kept, Kept::Own);
     let _table = own.then(OwnTable::new).flatten();
-    let mut worker = match ready::<E>(load, group, u64::from(thread)) {
+    let ready = pin(&group.spec, thread).and_then(|()| ready::<E>(load, group, u64::from(thread)));
+    let mut worker = match ready {
         Ok(worker) => worker,
         Err(error) => {
             gate.ready(Err(error));
@@ -145,6 +147,21 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     })
 }
 
+/// Keeps the calling thread on the group's CPUs, if it has any of its own. That comes before anything else, so that memory
+/// is near them.
+fn pin(group: &ThreadGroup, thread: u32) -> Result<(), LoadError> {
+    let cpus: &[u32] = match (group.cpu_policy, group.cpus.len()) {
+        (_, 0) => return Ok(()),
+        (CpuPolicy::Shared, _) => &group.cpus,
+        (CpuPolicy::Split, count) => std::slice::from_ref(&group.cpus[thread as usize % count]),
+    };
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|cpu| set.set(*cpu as usize));
+    rustix::thread::sched_setaffinity(None, &set).map_err(|errno| LoadError::Unsupported {
+        what: format!("runs {:?} on CPUs that cannot be had ({})", group.name, crate::errno::describe(errno)),
+    })
+}
+
 /// A worker with everything at hand.
 pub(super) fn ready<'a, E: Io>(
     load: &'a Load<'a>,
@@ -157,7 +174,7 @@ pub(super) fn ready<'a, E: Io>(
     let setup = Setup { depth: group.io.queue_depth.max(1), block_bytes, threads };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);
-    if group.spec.rate_per_second.is_some() || !group.spec.think_time.is_zero() {
+    if group.spec.is_paced() || !group.spec.think_time.is_zero() {
         // Sleeping a few microseconds too long is all that comes of a refusal.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(TIMER_SLACK_NS));
     }

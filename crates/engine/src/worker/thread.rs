@@ -39,7 +39,7 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) sum: ThreadSum,
     /// What the operation has moved so far.
     pub(crate) done: Done,
-    /// Whether operations, and bytes, are counted towards a stop of the group or the phase.
+    /// Whether operations, and bytes, are counted: towards a stop of the group or the phase, or for a rate in bytes.
     pub(crate) counted: (bool, bool),
     pub(crate) states: Vec<ActionState<'a>>,
     /// Whether single calls are timed.
@@ -84,7 +84,7 @@ impl<'a, E: Io> Worker<'a, E> {
             tally: ThreadTally::new(group.actions.len()),
             sum: ThreadSum::default(),
             done: Done::default(),
-            counted: (ours.0 || all.0, ours.1 || all.1),
+            counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
             states,
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
@@ -117,13 +117,15 @@ impl<'a, E: Io> Worker<'a, E> {
         now >= self.deadline()
     }
 
+    /// When the group begins: with the phase, or so much later.
+    pub(crate) fn group_start(&self) -> u64 {
+        self.load.start.load(Ordering::Relaxed).saturating_add(self.load.clock.ticks(self.group.spec.start_delay))
+    }
+
     pub(crate) fn deadline(&self) -> u64 {
-        let ticks = match (self.load.phase.limits.time_ticks, self.group.limits.time_ticks) {
-            (Some(phase), Some(group)) => phase.min(group),
-            (Some(ticks), None) | (None, Some(ticks)) => ticks,
-            (None, None) => return u64::MAX,
-        };
-        self.load.start.load(Ordering::Relaxed).saturating_add(ticks)
+        let after = |start: u64, ticks: Option<u64>| ticks.map_or(u64::MAX, |ticks| start.saturating_add(ticks));
+        let phase = after(self.load.start.load(Ordering::Relaxed), self.load.phase.limits.time_ticks);
+        phase.min(after(self.group_start(), self.group.limits.time_ticks))
     }
 
     /// Makes a system call, noting how long it took where calls are timed. The time between two calls of one

@@ -103,3 +103,110 @@ fn groups_have_engines_of_their_own() {
     let refused = try_run(&load, directory.path(), 1).expect_err("null beside others");
     assert!(refused.to_string().contains("null"), "{refused}");
 }
+
+/// As fast as random arrivals come, and not twice as fast: what takes longer than that is the machine's doing.
+#[test]
+fn poisson_arrivals_take_the_time_that_the_rate_says() {
+    let directory = in_memory();
+    let mut threads = keeping("group", reads(), IoOverrides::default());
+    threads.rate_per_second = Some(5000.0);
+    threads.arrivals = Arrivals::Poisson;
+    let report = flawless(&workload(fileset(4, 65536), threads.clone(), operations(2000)), directory.path());
+    // 2000 gaps of 0.2 ms are 0.4 s, give or take 5 standard deviations.
+    let least = 0.4 * (1.0 - 5.0 / 2000f64.sqrt());
+    assert!(report.last_done_ns as f64 / 1e9 > least, "{} ns", report.last_done_ns);
+    // A rate in bytes has no moments of its own.
+    threads.rate_per_second = None;
+    let refused = try_run(&workload(fileset(4, 65536), threads, operations(1)), directory.path(), 1);
+    assert!(refused.expect_err("no rate").to_string().contains("Poisson"));
+}
+
+#[test]
+fn a_rate_in_bytes_is_kept_whatever_operations_move() {
+    let directory = in_memory();
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8)] {
+        let io = IoOverrides { engine: Some(engine), queue_depth: Some(queue_depth), ..IoOverrides::default() };
+        // Half the operations move sixteen times as much as the others, and some move nothing.
+        let large = Operation::Read(transfer(Extent::Whole, Pattern::FromStart));
+        let actions =
+            mix(&[(4, action(large)), (4, action(Operation::Read(random_block()))), (1, action(Operation::Stat))]);
+        let mut threads = keeping("group", actions, io);
+        threads.bytes_per_second = Some(16 << 20);
+        let load = workload(fileset(10, 65536), threads, milliseconds(500));
+        let report = match try_run(&load, directory.path(), 1) {
+            Err(LoadError::Engine { .. }) => continue,
+            report => report.expect("the engine works"),
+        };
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
+        // What was begun before the end is finished after it.
+        let most = (16 << 20) / 2 + 65536 * 2 * 8;
+        assert!(report.read_bytes() <= most, "{engine:?}: {} bytes", report.read_bytes());
+        assert!(report.read_bytes() > 0, "{engine:?}");
+    }
+    let mut idle = keeping("group", mix(&[(1, action(Operation::Stat))]), IoOverrides::default());
+    idle.bytes_per_second = Some(1 << 20);
+    let refused = try_run(&workload(fileset(1, 4096), idle, operations(1)), directory.path(), 1);
+    assert!(refused.expect_err("it moves nothing").to_string().contains("move none"));
+}
+
+/// A group that begins later keeps its rate from then on.
+#[test]
+fn a_group_begins_after_its_delay() {
+    let directory = in_memory();
+    let mut load = workload(fileset(4, 65536), keeping("first", reads(), IoOverrides::default()), Stop::default());
+    load.phases[0].groups[0].stop = operations(100);
+    let mut later = keeping("later", reads(), IoOverrides::default());
+    later.start_delay = Duration::from_millis(300);
+    later.rate_per_second = Some(1000.0);
+    later.stop = operations(20);
+    load.phases[0].groups.push(later);
+    let report = flawless(&load, directory.path());
+    assert!(report.last_done_ns > 300_000_000, "{} ns", report.last_done_ns);
+    assert!(report.first_done_ns < report.last_done_ns);
+    let later = report.operations.iter().find(|one| one.group == "later").expect("it is there");
+    assert_eq!(later.invocations, 20);
+    // Counted from the phase's begin, each would have waited for the whole delay.
+    assert!(later.latency.percentile_ns(0.0).is_some_and(|least| least < 280e6), "{:?}", later.latency);
+}
+
+/// The CPUs that threads of a load may run on, of those that may not run on all.
+struct Pinned<'a>(&'a Mutex<HashSet<String>>);
+
+impl Observer for Pinned<'_> {
+    fn progress(&self, _: &Progress) {
+        for task in std::fs::read_dir("/proc/self/task").expect("procfs").flatten() {
+            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            if let Some(list) = field("Cpus_allowed_list:").filter(|_| field("Name:") == Some("load-0")) {
+                self.0.lock().expect("no panic").insert(list.to_owned());
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_run_on_the_cpus_of_their_group() {
+    let directory = in_memory();
+    let here = rustix::thread::sched_getaffinity(None).expect("it is always known");
+    let cpus: Vec<u32> = (0..1024u32).filter(|cpu| here.is_set(*cpu as usize)).take(2).collect();
+    let [first, second] = cpus[..] else {
+        eprintln!("skipped: there is only one CPU");
+        return;
+    };
+    let seen = Mutex::default();
+    // The first thread of each group, told apart by its CPU: in turn the second of the list has the first thread.
+    for (list, policy) in [(vec![first], CpuPolicy::Shared), (vec![second, first], CpuPolicy::Split)] {
+        let mut threads = keeping("group", reads(), IoOverrides::default());
+        (threads.cpus, threads.cpu_policy) = (list, policy);
+        let mut load = workload(fileset(4, 65536), threads, milliseconds(200));
+        load.series_interval = Duration::from_millis(20);
+        let report = watched(&load, directory.path(), &Pinned(&seen));
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
+    }
+    let seen = seen.into_inner().expect("no panic");
+    assert!(seen.contains(&first.to_string()) && seen.contains(&second.to_string()), "{seen:?}");
+    let mut threads = keeping("group", reads(), IoOverrides::default());
+    threads.cpus = vec![1_000_000];
+    let refused = try_run(&workload(fileset(4, 65536), threads, operations(1)), directory.path(), 1);
+    assert!(refused.expect_err("no such CPU").to_string().contains("on CPU 1000000"));
+}

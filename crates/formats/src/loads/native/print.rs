@@ -5,9 +5,9 @@
 use super::{action::ANY, read::DEFAULT_SERIES_INTERVAL, surface::WHOLE};
 use crate::decode::Word;
 use fstone_model::workload::{
-    Action, Actions, Amount, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
-    Extent, FileChoice, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, Naming, OpenPolicy, Operation,
-    Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Workload,
+    Action, Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, Distribution,
+    ErrorPolicy, Existing, Extent, FileChoice, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, Naming,
+    OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Workload,
 };
 use std::time::Duration;
 
@@ -270,6 +270,11 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("open", unless(group.open == OpenPolicy::PerOperation, || word(&group.open))),
         ("think-time", unless(group.think_time.is_zero(), || time(group.think_time))),
         ("rate", group.rate_per_second.map(real)),
+        ("bandwidth", group.bytes_per_second.map(size)),
+        ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),
+        ("start-delay", unless(group.start_delay.is_zero(), || time(group.start_delay))),
+        ("cpus", unless(group.cpus.is_empty(), || format!("{:?}", group.cpus))),
+        ("cpu-policy", unless(group.cpu_policy == CpuPolicy::Shared, || word(&group.cpu_policy))),
         ("fsync", fsync(&group.fsync)),
         ("stop", stop(&group.stop)),
         ("ratio", ratio),

@@ -13,9 +13,9 @@ use crate::{
     diagnostic::{Diagnostic, Diagnostics, Report, Source, Span},
 };
 use fstone_model::workload::{
-    Actions, Amount, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing, Fileset, FinalSync,
-    FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS, Naming, OpenPolicy, Phase,
-    SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
+    Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing,
+    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS, Naming,
+    OpenPolicy, Phase, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -335,14 +335,63 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
     ThreadGroup {
         name: text(surface.name.as_ref(), ""),
         threads: small(surface.threads.as_ref()),
-        actions,
         io: surface.io.as_ref().map_or_else(IoOverrides::default, |field| io(&field.value)),
         open: word(surface.open.as_ref(), OpenPolicy::PerOperation),
         think_time: or(surface.think_time.as_ref(), Duration::ZERO, |Time(time)| time),
         rate_per_second: surface.rate.as_ref().map(|field| field.value.0),
+        bytes_per_second: bandwidth(surface, &actions, report),
+        arrivals: arrivals(surface, report),
+        start_delay: or(surface.start_delay.as_ref(), Duration::ZERO, |Time(time)| time),
+        cpus: cpus(surface, report),
+        cpu_policy: word(surface.cpu_policy.as_ref(), CpuPolicy::Shared),
         fsync: surface.fsync.as_ref().map_or_else(FsyncPolicy::default, |field| fsync(&field.value)),
         stop: surface.stop.as_ref().map_or_else(Stop::default, |field| stop(&field.value)),
+        actions,
     }
+}
+
+/// A rate in bytes, of a group that moves some and has no other rate.
+fn bandwidth(surface: &GroupSurface, actions: &Actions, report: &mut Report) -> Option<u64> {
+    let field = surface.bandwidth.as_ref()?;
+    if field.value.0 == 0 {
+        report.push(Diagnostic::error(field.span, "a rate is above 0").label("expected a size such as \"10 MiB\""));
+    }
+    if let Some(rate) = &surface.rate {
+        report.push(
+            Diagnostic::error(field.key, "`bandwidth` beside `rate`")
+                .label("a group keeps one rate, of bytes or of operations")
+                .context(rate.key, "the other"),
+        );
+    }
+    if !actions.all().is_empty() && actions.all().iter().all(|action| action.operation.nature().largest_block == 0) {
+        report.push(
+            Diagnostic::error(field.key, "a rate in bytes for operations that move none")
+                .help("`rate` is in operations per second"),
+        );
+    }
+    Some(field.value.0)
+}
+
+fn arrivals(surface: &GroupSurface, report: &mut Report) -> Arrivals {
+    if let Some(field) = surface.arrivals.as_ref().filter(|_| surface.rate.is_none()) {
+        report.push(
+            Diagnostic::error(field.key, "`arrivals` without a `rate`")
+                .label("it would change nothing")
+                .help("`rate` says how many operations arrive per second"),
+        );
+    }
+    word(surface.arrivals.as_ref(), Arrivals::Even)
+}
+
+fn cpus(surface: &GroupSurface, report: &mut Report) -> Vec<u32> {
+    if let Some(field) = surface.cpus.as_ref().filter(|field| field.value.is_empty()) {
+        report.push(Diagnostic::error(field.span, "there is no CPU to run on").label("expected at least one number"));
+    }
+    if let Some(field) = surface.cpu_policy.as_ref().filter(|_| surface.cpus.is_none()) {
+        report.push(Diagnostic::error(field.key, "`cpu-policy` without `cpus`").label("it would change nothing"));
+    }
+    let cpus = surface.cpus.iter().flat_map(|field| &field.value);
+    cpus.map(|at| u32::try_from(at.value.0).expect("the type allows no more")).collect()
 }
 
 fn not_empty(field: &Field<Vec<At<ActionSurface>>>, report: &mut Report) {

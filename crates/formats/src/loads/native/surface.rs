@@ -5,8 +5,8 @@ use crate::{
     diagnostic::{Diagnostic, Report},
 };
 use fstone_model::workload::{
-    ErrorPolicy, Existing, Extent, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, OpenPolicy,
-    OpenSync, TransactionRule,
+    Arrivals, CpuPolicy, ErrorPolicy, Existing, Extent, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES,
+    MAXIMUM_THREADS, OpenPolicy, OpenSync, TransactionRule,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -17,6 +17,8 @@ type Number = Count<1, { u64::MAX }>;
 type Small = Count<1, { u32::MAX as u64 }>;
 /// A number of threads; more do not help and exhaust the machine.
 type Threads = Count<1, MAXIMUM_THREADS>;
+/// The largest number of a CPU that the kernel can be asked for.
+const MAXIMUM_CPU: u64 = 1023;
 
 table! {
     /// A load on a directory: the files it works on, and what threads do to them, phase after phase.
@@ -264,6 +266,16 @@ table! {
         "think-time" => think_time: Time;
         /// Operations per second wanted of the whole group; latency is then counted from the intended start.
         "rate" => rate: Real;
+        /// Bytes per second wanted of the whole group, in place of a `rate` of operations.
+        "bandwidth" => bandwidth: Size;
+        /// How the operations of a `rate` follow each other: at equal distances ("even", the default) or at random ("poisson").
+        "arrivals" => arrivals: Listed<Arrivals>;
+        /// How long after the phase's begin the group begins. At once unless given.
+        "start-delay" => start_delay: Time;
+        /// The CPUs its threads run on, by number. Any unless given.
+        "cpus" => cpus: Vec<At<Count<0, MAXIMUM_CPU>>>;
+        /// Whether each thread runs on any of the `cpus` ("shared", the default) or on one of them, in turn ("split").
+        "cpu-policy" => cpu_policy: Listed<CpuPolicy>;
         /// Fsyncs that belong to the group rather than to an operation.
         "fsync" => fsync: FsyncSurface;
         /// An end of its own, before the phase's.
@@ -565,6 +577,8 @@ words! {
     ErrorPolicy { "stop" => Stop, "continue" => Continue }
     FinalSync { "none" => None, "syncfs" => Syncfs, "everything" => Everything }
     Existing { "rebuild" => Rebuild, "reuse" => Reuse, "require" => Require }
+    Arrivals { "even" => Even, "poisson" => Poisson }
+    CpuPolicy { "shared" => Shared, "split" => Split }
     OpenPolicy { "per-operation" => PerOperation, "keep-open" => KeepOpen }
     OpenSync { "none" => None, "sync" => Sync, "dsync" => Dsync }
     IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "null" => Null }
