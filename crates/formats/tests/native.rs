@@ -8,8 +8,8 @@ use fstone_formats::{
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
     Extent, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, Naming,
-    OpenPolicy, OpenSync, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer,
-    Weighted, Workload,
+    OpenPolicy, OpenSync, Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, TransactionRule,
+    Transfer, Weighted, Workload,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -190,15 +190,40 @@ fn action(filesets: u32) -> BoxedStrategy<Action> {
     ];
     let rule =
         prop_oneof![Just(TransactionRule::One), Just(TransactionRule::BlocksFloor), Just(TransactionRule::BlocksCeil)];
-    (text(), operation(), option::of(0..filesets), choice, rule)
-        .prop_map(|(name, operation, fileset, choice, transactions)| Action {
-            name,
-            operation,
-            fileset,
-            choice,
-            transactions,
+    let drawn = prop_oneof![
+        (block(), block()).prop_map(|(a, b)| SizeDistribution::Uniform { minimum: a.min(b), maximum: a.max(b) }),
+        prop::collection::vec((block(), 1u32..), 1..4).prop_map(SizeDistribution::Weighted),
+    ];
+    (text(), operation(), option::of(0..filesets), choice, rule, option::of(drawn))
+        .prop_map(|(name, operation, fileset, choice, transactions, drawn)| {
+            let mut action = Action { choice, transactions, ..Action::new(name, operation, fileset) };
+            if let Some(drawn) = drawn {
+                draw_blocks(&mut action, drawn);
+            }
+            action
         })
         .boxed()
+}
+
+/// Has the action draw the sizes of its blocks, if it is one that can.
+fn draw_blocks(action: &mut Action, drawn: SizeDistribution) {
+    let (_, largest) = drawn.bounds().expect("a range or a list");
+    if let Operation::Create { block_bytes, .. } = &mut action.operation {
+        *block_bytes = largest;
+        action.blocks = Some(drawn);
+        return;
+    }
+    let Some(transfer) = action.operation.transfer_mut() else { return };
+    transfer.block_bytes = largest;
+    action.blocks = Some(drawn);
+    if let Pattern::Random { distribution, .. } = &mut transfer.pattern {
+        transfer.extent = Extent::Bytes(largest);
+        if *distribution == Distribution::Permutation {
+            *distribution = Distribution::Uniform;
+        }
+    } else if transfer.extent == Extent::Bytes(largest) {
+        transfer.extent = Extent::Whole;
+    }
 }
 
 fn stop() -> BoxedStrategy<Stop> {
@@ -247,9 +272,29 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
     ];
     let split = prop_oneof![Just(CpuPolicy::Shared), Just(CpuPolicy::Split)];
     let cpus = prop_oneof![Just((Vec::new(), CpuPolicy::Shared)), (prop::collection::vec(0u32..1024, 1..4), split)];
-    (text(), 1u32..=2000, actions, io, open, (time(), time()), rate, cpus, fsync, stop())
-        .prop_map(move |(name, threads, actions, io, open, (think_time, start_delay), rate, cpus, fsync, stop)| {
+    let region = prop_oneof![
+        Just(Region::Whole),
+        Just(Region::Split),
+        (bytes(), option::of(bytes()), bytes()).prop_map(|(offset_bytes, length_bytes, step_bytes)| Region::At {
+            offset_bytes,
+            length_bytes,
+            step_bytes
+        })
+    ];
+    let times = (time(), time(), region);
+    (text(), 1u32..=2000, actions, io, open, times, rate, cpus, fsync, stop())
+        .prop_map(move |(name, threads, actions, io, open, times, rate, cpus, fsync, stop)| {
+            let (think_time, start_delay, region) = times;
             let name = format!("{name}{index}");
+            // Only what goes by no whole file has a part of each.
+            let parts = actions.all().iter().all(|action| {
+                let shared = action.operation.nature().transfer.map(|transfer| transfer.pattern);
+                shared.is_none_or(|pattern| {
+                    pattern != Pattern::Cursor { shared: true }
+                        && matches!(action.choice, FileChoice::Uniform | FileChoice::Same)
+                })
+            });
+            let region = if parts { region } else { Region::Whole };
             // Only what moves data has a rate in bytes.
             let moves = actions.all().iter().any(|action| action.operation.nature().largest_block > 0);
             ThreadGroup {
@@ -260,6 +305,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 bytes_per_second: rate.1.filter(|_| moves),
                 arrivals: rate.2,
                 start_delay,
+                region,
                 cpus: cpus.0,
                 cpu_policy: cpus.1,
                 fsync,

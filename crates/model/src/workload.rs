@@ -195,6 +195,20 @@ pub enum SizeDistribution {
 }
 
 impl SizeDistribution {
+    /// The smallest and the largest size that can be drawn, where there are bounds.
+    #[must_use]
+    pub fn bounds(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Fixed(bytes) => Some((*bytes, *bytes)),
+            Self::Uniform { minimum, maximum } => Some((*minimum, maximum.saturating_sub(1).max(*minimum))),
+            Self::Weighted(sizes) => {
+                let drawn = || sizes.iter().filter(|(_, weight)| *weight > 0).map(|(bytes, _)| *bytes);
+                drawn().min().zip(drawn().max())
+            }
+            Self::Gamma { .. } | Self::Lognormal { .. } => None,
+        }
+    }
+
     /// About how large a file is: the mean, or the median where the mean is another.
     #[must_use]
     pub fn typical_bytes(&self) -> u64 {
@@ -295,6 +309,9 @@ pub struct ThreadGroup {
     /// How the operations of [`Self::rate_per_second`] follow each other.
     #[serde(default, skip_serializing_if = "Arrivals::is_even")]
     pub arrivals: Arrivals,
+    /// The part of each file that a thread reads and overwrites.
+    #[serde(default, skip_serializing_if = "Region::is_whole")]
+    pub region: Region,
     /// How long after the phase's begin its threads begin. Its own stop counts from there.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub start_delay: Duration,
@@ -324,6 +341,7 @@ impl ThreadGroup {
             rate_per_second: None,
             bytes_per_second: None,
             arrivals: Arrivals::Even,
+            region: Region::Whole,
             start_delay: Duration::ZERO,
             cpus: Vec::new(),
             cpu_policy: CpuPolicy::Shared,
@@ -338,6 +356,53 @@ impl ThreadGroup {
         self.rate_per_second.is_some() || self.bytes_per_second.is_some()
     }
 }
+
+/// The part of a file that a thread reads and overwrites. What it finds by a pattern is within it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Region {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Thread t of n has the t-th of n equal parts, which begin at multiples of 4 KiB where they are that large.
+    Split,
+    /// Thread t has what begins at `offset_bytes` + t × `step_bytes`.
+    At {
+        /// Where the first thread's begins.
+        offset_bytes: u64,
+        /// How much; to the file's end unless given.
+        length_bytes: Option<u64>,
+        /// How much later the next thread's begins.
+        step_bytes: u64,
+    },
+}
+
+impl Region {
+    fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
+
+    /// Begin and length of the part of a file of this size that thread `thread` of `threads` has.
+    #[must_use]
+    pub fn of(&self, size: u64, thread: u64, threads: u64) -> (u64, u64) {
+        match *self {
+            Self::Whole => (0, size),
+            Self::Split => {
+                let share = size / threads.max(1);
+                let share = if share < SPLIT_BYTES { share } else { share / SPLIT_BYTES * SPLIT_BYTES };
+                let begin = share * thread;
+                (begin, if thread + 1 == threads { size - begin } else { share })
+            }
+            Self::At { offset_bytes, length_bytes, step_bytes } => {
+                let begin = offset_bytes.saturating_add(step_bytes.saturating_mul(thread)).min(size);
+                (begin, length_bytes.unwrap_or(u64::MAX).min(size - begin))
+            }
+        }
+    }
+}
+
+/// Where parts of a file begin.
+const SPLIT_BYTES: u64 = 4096;
 
 /// How the operations of a rate follow each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -428,6 +493,11 @@ pub struct Action {
     pub choice: FileChoice,
     /// How its transactions are counted.
     pub transactions: TransactionRule,
+    /// Sizes of its blocks, each drawn by itself, where they are not alike: [`SizeDistribution::Uniform`], which gives
+    /// multiples of the smallest, or [`SizeDistribution::Weighted`]. The operation's block is the largest of them then, and
+    /// an operation of the extent of one block moves one that is drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<SizeDistribution>,
 }
 
 /// Which file an action works on.
@@ -450,7 +520,14 @@ impl Action {
     /// This operation on a file of the fileset, drawn uniformly.
     #[must_use]
     pub fn new(name: impl Into<String>, operation: Operation, fileset: Option<u32>) -> Self {
-        Self { name: name.into(), operation, fileset, choice: FileChoice::Uniform, transactions: TransactionRule::One }
+        Self {
+            name: name.into(),
+            operation,
+            fileset,
+            choice: FileChoice::Uniform,
+            transactions: TransactionRule::One,
+            blocks: None,
+        }
     }
 
     /// Whether the action works on this fileset.
@@ -818,5 +895,35 @@ impl Workload {
     #[must_use]
     pub fn threads(&self) -> u32 {
         self.measured_phases().map(|phase| phase.groups.iter().map(|group| group.threads).sum()).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_split_file_are_disjoint_and_all_of_it() {
+        for size in [0, 1, 7, 4096, 10_000, 100_000, 1 << 20, (1 << 30) + 17] {
+            for threads in [1, 2, 3, 7] {
+                let mut end = 0;
+                for thread in 0..threads {
+                    let (begin, length) = Region::Split.of(size, thread, threads);
+                    assert_eq!(begin, end, "{size} {thread} of {threads}");
+                    assert!(begin % 4096 == 0 || size / threads < 4096);
+                    end = begin + length;
+                }
+                assert_eq!(end, size);
+            }
+        }
+    }
+
+    #[test]
+    fn a_region_ends_with_the_file() {
+        let region = |length_bytes| Region::At { offset_bytes: 100, length_bytes, step_bytes: 50 };
+        assert_eq!(region(Some(50)).of(1000, 2, 4), (200, 50));
+        assert_eq!(region(None).of(1000, 2, 4), (200, 800));
+        assert_eq!(region(Some(500)).of(260, 2, 4), (200, 60));
+        assert_eq!(region(None).of(150, 2, 4), (150, 0));
     }
 }

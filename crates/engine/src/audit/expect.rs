@@ -6,7 +6,7 @@ use crate::fileset::Files;
 use fstone_model::Workload;
 use fstone_model::load::{Audit, Expected, GroupFsyncs, OperationReport};
 use fstone_model::nature::Target;
-use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, ThreadGroup};
+use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Region, ThreadGroup};
 
 /// Relative difference between expected and observed counts that is worth a warning.
 const TOLERANCE: f64 = 0.02;
@@ -124,7 +124,7 @@ fn written(summary: &Summary<'_>) -> Option<Expected> {
             action.operation.nature().writes(),
             action.operation.nature().transfer.map(|transfer| transfer.extent),
         ) {
-            (true, Some(Extent::Bytes(bytes))) => bytes as f64 * report.invocations as f64,
+            (true, Some(Extent::Bytes(bytes))) if action.blocks.is_none() => bytes as f64 * report.invocations as f64,
             _ => report.written_bytes as f64,
         };
     }
@@ -202,6 +202,9 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
         let mut skewed = 0;
         let untouched = untouched(summary, index, |group, action, report| {
             let Some(transfer) = action.operation.nature().transfer else { return Some(1.0) };
+            if group.region != Region::Whole {
+                return None;
+            }
             let blocks = report.calls as f64;
             match (transfer.pattern, action.choice) {
                 (Pattern::Random { distribution, .. }, choice) => {

@@ -73,7 +73,8 @@ impl Blocks {
                     continue;
                 }
                 let nature = action.operation.nature();
-                if nature.changes_names() || nature.changes_sizes() || action.fileset.is_none() {
+                let varies = action.blocks.is_some() || nature.changes_sizes();
+                if nature.changes_names() || varies || action.fileset.is_none() {
                     return None;
                 }
                 let Some(transfer) = nature.transfer else { continue };

@@ -18,7 +18,8 @@ pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_byte
     let size = if block_bytes == 0 { 0 } else { sizes.draw(&mut worker.random) };
     make(worker, fileset, OFlags::RDWR, |worker, picked, fd, written| {
         while *written < size {
-            let length = block_bytes.min(size - *written);
+            let block = worker.drawn_block(index).unwrap_or(block_bytes);
+            let length = block.min(size - *written);
             let destination = Destination { file: stamp_name(fileset as u32, picked.file), offset: *written };
             write_all(worker, picked, fd, length as usize, destination)?;
             *written += length;

@@ -66,9 +66,10 @@ fn read_blocks<E: Io>(
     picked: &Picked,
     fd: Fd,
 ) -> Outcome<()> {
-    let size = worker.files(picked.fileset).table.size(picked.file);
+    let (base, size) = worker.span(picked)?;
     let mut blocks = Blocks::new(worker, index, transfer, picked, size);
     while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
+        let offset = base + offset;
         touch(worker, picked, offset);
         read_all(worker, picked, fd, 0, length, offset)?;
     }
@@ -158,19 +159,23 @@ pub(super) fn push<E: Io>(
 /// Writes at the end.
 pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
     worker.with_open_file(index, OFlags::WRONLY | OFlags::APPEND, |worker, picked, fd| {
+        let first = worker.drawn_block(index);
         let total = match transfer.extent {
-            Extent::Whole => transfer.block_bytes,
+            Extent::Whole => first.unwrap_or(transfer.block_bytes),
+            Extent::Bytes(bytes) if bytes == transfer.block_bytes => first.unwrap_or(bytes),
             Extent::Bytes(bytes) => bytes,
         };
+        let mut block = first.unwrap_or(transfer.block_bytes);
         let table = &worker.files(picked.fileset).table;
         let start = table.size(picked.file);
         let mut written = 0;
         let mut outcome = Ok(());
         while written < total && outcome.is_ok() {
-            let length = transfer.block_bytes.max(1).min(total - written);
+            let length = block.max(1).min(total - written);
             let destination = worker.destination(picked, start + written);
             outcome = write_all(worker, picked, fd, length as usize, destination);
             written += if outcome.is_ok() { length } else { 0 };
+            block = worker.drawn_block(index).unwrap_or(transfer.block_bytes);
         }
         // Only now may others take the new part for there.
         table.grow(picked.file, written);
@@ -242,8 +247,8 @@ fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd) -> Out
 enum Blocks {
     /// Each drawn by itself: how many, the number of the next, and where it is if that is known already.
     Random { count: u64, number: u64, first: Option<u64> },
-    /// One after the other, with gaps of `skip` between them.
-    Run { offset: u64, left: u64, block: u64, skip: u64 },
+    /// One after the other, with gaps of `skip` between them; of this size, or each of a size that is drawn.
+    Run { offset: u64, left: u64, block: Option<u64>, skip: u64 },
 }
 
 impl Blocks {
@@ -257,8 +262,13 @@ impl Blocks {
     }
 
     fn run<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer, picked: &Picked, size: u64) -> Self {
+        if transfer.extent == Extent::Bytes(transfer.block_bytes)
+            && let Some(drawn) = worker.drawn_block(index)
+        {
+            return Self::drawn(worker, index, transfer, drawn, size);
+        }
         let extent = extent_bytes(transfer, size);
-        let block = block_bytes(transfer, size);
+        let block = worker.group.actions[index].blocks.is_none().then(|| block_bytes(transfer, size));
         let (offset, left, skip) = match transfer.pattern {
             Pattern::FromRandom { align_bytes } => {
                 let align = align_bytes.max(1);
@@ -277,6 +287,20 @@ impl Blocks {
         Self::Run { offset, left, block, skip }
     }
 
+    /// One block of a size that was drawn, not at random. There is nothing to skip behind it.
+    fn drawn<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer, drawn: u64, size: u64) -> Self {
+        let drawn = drawn.min(size);
+        let offset = match transfer.pattern {
+            Pattern::FromRandom { align_bytes } => {
+                let align = align_bytes.max(1);
+                worker.random.below((size - drawn) / align + 1) * align
+            }
+            Pattern::Cursor { shared } => worker.walk_on(index, shared, drawn, size),
+            Pattern::FromStart | Pattern::Skip { .. } | Pattern::Random { .. } => 0,
+        };
+        Self::Run { offset, left: drawn, block: Some(drawn), skip: 0 }
+    }
+
     /// Offset and length of the next block.
     #[inline(always)]
     fn next<E: Io>(
@@ -293,13 +317,21 @@ impl Blocks {
                     return None;
                 }
                 *number += 1;
-                Some(match first.take() {
+                let (offset, length) = match first.take() {
                     Some(position) => place(transfer, size, position),
                     None => random_block(worker, index, transfer, picked, size, *count, *number - 1),
-                })
+                };
+                match worker.drawn_block(index) {
+                    None => Some((offset, length)),
+                    Some(drawn) => Some((offset, drawn.min(size - offset) as usize)),
+                }
             }
             Self::Run { offset, left, block, skip } => {
-                let length = (*block).min(*left).min(size.saturating_sub(*offset));
+                let block = match *block {
+                    Some(block) => block,
+                    None => worker.drawn_block(index).unwrap_or(0),
+                };
+                let length = block.min(*left).min(size.saturating_sub(*offset));
                 if length == 0 {
                     return None;
                 }
@@ -321,10 +353,10 @@ fn each_block<'a, E: Io>(
     picked: &Picked,
     mut each: impl FnMut(&mut Worker<'a, E>, u64, usize) -> Outcome<()>,
 ) -> Outcome<()> {
-    let size = worker.files(picked.fileset).table.size(picked.file);
+    let (base, size) = worker.span(picked)?;
     let mut blocks = Blocks::new(worker, index, transfer, picked, size);
     while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
-        each(worker, offset, length)?;
+        each(worker, base + offset, length)?;
     }
     Ok(())
 }

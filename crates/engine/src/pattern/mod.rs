@@ -1,10 +1,12 @@
 //! Which block comes next: how random positions are drawn, and how a fileset is seen as one space.
 
+mod blocks;
 mod gauss;
 mod permutation;
 mod space;
 mod zipf;
 
+pub(crate) use blocks::BlockSizes;
 pub(crate) use permutation::permute;
 pub(crate) use space::{Roster, Space};
 

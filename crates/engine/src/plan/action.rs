@@ -2,13 +2,13 @@
 
 use crate::fileset::{Files, Hold};
 use crate::measure::Done;
-use crate::pattern::{Roster, Space, distribution_of, positions};
+use crate::pattern::{BlockSizes, Roster, Space, distribution_of, positions};
 use crossbeam_utils::CachePadded;
 use fstone_model::Workload;
 use fstone_model::nature::{Data, Names, Target};
 use fstone_model::workload::{
-    Action, Distribution, Extent, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern, ThreadGroup,
-    TransactionRule, Transfer,
+    Action, Distribution, Extent, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern,
+    SizeDistribution, ThreadGroup, TransactionRule, Transfer,
 };
 use std::sync::atomic::AtomicU64;
 
@@ -25,6 +25,9 @@ pub(crate) struct PlannedAction {
     pub(crate) rule: TransactionRule,
     /// What transactions are counted in.
     pub(crate) block_bytes: u64,
+    /// Sizes that its blocks are drawn from. Operation and transfer have the smallest of them as their block then, which
+    /// says how many places there are.
+    pub(crate) blocks: Option<BlockSizes>,
     /// Whether it writes.
     pub(crate) writes: bool,
     /// How it holds files that something in the phase needs alone.
@@ -40,7 +43,9 @@ pub(crate) struct PlannedAction {
 impl PlannedAction {
     pub(super) fn new(action: &Action, manner: Manner, files: &[Files], rosters: &[Option<Roster>]) -> Self {
         let fileset = action.fileset.map(|index| index as usize);
-        let nature = action.operation.nature();
+        let largest_block = action.operation.nature().largest_block;
+        let operation = with_smallest_block(action);
+        let nature = operation.nature();
         let transfer = nature.transfer;
         let space = match (action.choice, fileset, transfer) {
             (FileChoice::Concatenated, Some(fileset), Some(transfer)) => rosters[fileset]
@@ -58,17 +63,18 @@ impl PlannedAction {
         };
         Self {
             name: action.name.clone(),
-            operation: action.operation.clone(),
             transfer: transfer.copied(),
             fileset,
             choice: action.choice,
             rule: action.transactions,
-            block_bytes: nature.largest_block.max(1),
+            block_bytes: largest_block.max(1),
+            blocks: action.blocks.as_ref().and_then(|blocks| BlockSizes::new(blocks).ok()),
             writes: nature.writes(),
-            hold: hold_of(&action.operation, manner),
+            hold: hold_of(&operation, manner),
             cursor: CachePadded::default(),
             space,
             turns,
+            operation,
         }
     }
 
@@ -83,6 +89,20 @@ impl PlannedAction {
             TransactionRule::BlocksCeil => bytes.div_ceil(self.block_bytes),
         }
     }
+}
+
+/// The action's operation; where blocks are drawn, with the smallest in place of the largest.
+fn with_smallest_block(action: &Action) -> Operation {
+    let mut operation = action.operation.clone();
+    if let Some((smallest, _)) = action.blocks.as_ref().and_then(SizeDistribution::bounds)
+        && let Some(transfer) = operation.transfer_mut()
+    {
+        if transfer.extent == Extent::Bytes(transfer.block_bytes) {
+            transfer.extent = Extent::Bytes(smallest);
+        }
+        transfer.block_bytes = smallest;
+    }
+    operation
 }
 
 /// How a group moves data, as far as it decides who may share a file.

@@ -9,7 +9,7 @@ use fstone_model::Workload;
 use fstone_model::nature::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, Directories, Distribution, Extent, FileChoice, Fileset, IoEngineKind,
-    MAXIMUM_FILES, MAXIMUM_THREADS, Pattern, SizeDistribution, ThreadGroup,
+    MAXIMUM_FILES, MAXIMUM_THREADS, Pattern, Region, SizeDistribution, ThreadGroup,
 };
 use rustix::thread::CpuSet;
 
@@ -63,6 +63,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             }
             check_rate(workload, group)?;
             check_cpus(group)?;
+            check_region(group)?;
             if group.fsync.all_files && group.fsync.every_operations > series::MOST_OPERATIONS {
                 return refuse(format!(
                     "has a group {:?} with fsyncs after every {} operations, where {} is the most",
@@ -123,6 +124,24 @@ fn check_cpus(group: &ThreadGroup) -> Result<(), LoadError> {
     let Some(missing) = group.cpus.iter().find(|cpu| !there(**cpu)) else { return Ok(()) };
     let ours: Vec<String> = (0..CpuSet::MAX_CPU).filter(|cpu| here.is_set(*cpu)).map(|cpu| cpu.to_string()).collect();
     refuse(format!("runs {:?} on CPU {missing}, where this process may use {}", group.name, ours.join(", ")))
+}
+
+/// Refuses parts of files for actions that go by whole ones.
+fn check_region(group: &ThreadGroup) -> Result<(), LoadError> {
+    if group.region == Region::Whole {
+        return Ok(());
+    }
+    for action in group.actions.all() {
+        let Some(transfer) = action.operation.nature().transfer else { continue };
+        let alone = matches!(action.choice, FileChoice::Uniform | FileChoice::Same);
+        if !alone || matches!(transfer.pattern, Pattern::Cursor { shared: true }) {
+            return refuse(format!(
+                "gives each thread a part of each file and has {:?} go through whole ones",
+                action.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses I/O settings that exclude each other.
@@ -197,7 +216,10 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     if action.operation.nature().largest_block > MAX_BLOCK_BYTES {
         return refuse(format!("moves more than 1 GiB per system call in {name:?}"));
     }
-    let Some(transfer) = action.operation.nature().transfer else { return check_stamps(workload, action) };
+    let Some(transfer) = action.operation.nature().transfer else {
+        check_blocks(action)?;
+        return check_stamps(workload, action);
+    };
     if transfer.block_bytes == 0 {
         return refuse(format!("has blocks of 0 bytes in {name:?}"));
     }
@@ -220,7 +242,32 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
             _ => {}
         }
     }
+    check_blocks(action)?;
     check_stamps(workload, action)
+}
+
+/// Refuses sizes of blocks that cannot be drawn, or are not where the operation goes.
+fn check_blocks(action: &Action) -> Result<(), LoadError> {
+    let Some(blocks) = &action.blocks else { return Ok(()) };
+    let (name, nature) = (&action.name, action.operation.nature());
+    let is_list = matches!(blocks, SizeDistribution::Uniform { .. } | SizeDistribution::Weighted(_));
+    let bounds = blocks.bounds().filter(|(smallest, _)| is_list && *smallest > 0);
+    if bounds.is_none_or(|(_, largest)| largest > nature.largest_block) {
+        return refuse(format!("draws blocks in {name:?} that are empty, without bounds, or larger than its largest"));
+    }
+    let Some(transfer) = nature.transfer else { return Ok(()) };
+    let one = transfer.extent == Extent::Bytes(transfer.block_bytes);
+    match transfer.pattern {
+        Pattern::Random { distribution, .. } if !one || distribution == Distribution::Permutation => refuse(format!(
+            "draws sizes and places of blocks in {name:?}, which goes for one block at a time, each anywhere"
+        )),
+        Pattern::Cursor { .. } if one && !matches!(action.choice, FileChoice::Uniform | FileChoice::Same) => {
+            refuse(format!(
+                "goes through files by blocks of drawn sizes in {name:?}, of which nobody knows how many there are"
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Stamps need whole units, and data that only the load itself writes.
@@ -238,22 +285,28 @@ fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
         (Data::Copied | Data::Resized, _) => {
             return refuse(format!("stamps data and changes it without writing, in {name:?}"));
         }
-        (Data::Written, None) => whole(nature.largest_block),
+        (Data::Written, None) => whole(nature.largest_block) || action.blocks.is_some(),
         (_, Some(transfer)) => {
             let extent = match transfer.extent {
                 Extent::Whole => true,
-                Extent::Bytes(bytes) => whole(bytes),
+                Extent::Bytes(bytes) => whole(bytes) || (action.blocks.is_some() && bytes == transfer.block_bytes),
             };
             let place = match transfer.pattern {
                 Pattern::FromRandom { align_bytes } | Pattern::Random { align_bytes, .. } => whole(align_bytes),
                 Pattern::Skip { skip_bytes } => whole(skip_bytes),
                 Pattern::FromStart | Pattern::Cursor { .. } => true,
             };
-            extent && place && whole(transfer.block_bytes)
+            extent && place && (whole(transfer.block_bytes) || action.blocks.is_some())
         }
         _ => true,
     };
-    if fits {
+    let drawn = match &action.blocks {
+        // Those of a range are multiples of the smallest.
+        Some(SizeDistribution::Uniform { minimum, .. }) => whole(*minimum),
+        Some(SizeDistribution::Weighted(sizes)) => sizes.iter().all(|(bytes, _)| whole(*bytes)),
+        _ => true,
+    };
+    if fits && drawn {
         return Ok(());
     }
     refuse(format!("stamps data, which needs blocks, sizes and offsets that are multiples of 512 bytes, in {name:?}"))

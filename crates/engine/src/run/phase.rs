@@ -168,7 +168,7 @@ pub(super) fn ready<'a, E: Io>(
     group: &'a GroupPlan,
     thread: u64,
 ) -> Result<Worker<'a, E>, LoadError> {
-    let largest = group.actions.iter().map(|action| action.operation.nature().largest_block).max().unwrap_or(0);
+    let largest = group.actions.iter().map(|action| action.block_bytes).max().unwrap_or(0);
     let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
     let threads = load.phase.groups.iter().map(|group| group.spec.threads).sum();
     let setup = Setup { depth: group.io.queue_depth.max(1), block_bytes, threads };

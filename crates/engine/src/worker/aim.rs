@@ -14,7 +14,7 @@ use crate::io::Fd;
 use crate::measure::Done;
 use crate::pattern::{block_bytes, distribution_of, positions, random_blocks};
 use crate::plan::{GroupPlan, PlannedAction};
-use fstone_model::workload::{Distribution, FileChoice, OpenPolicy, Pattern};
+use fstone_model::workload::{Distribution, FileChoice, OpenPolicy, Pattern, Region};
 
 /// What is known of such a transfer.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,8 @@ impl<'a> Aim<'a> {
         let size = load.files[fileset].sizes.fixed().filter(|size| *size > 0)?;
         let Pattern::Random { align_bytes, .. } = transfer.pattern else { return None };
         let fits = action.choice == FileChoice::Uniform
+            && action.blocks.is_none()
+            && group.spec.region == Region::Whole
             && distribution_of(transfer) == Some(Distribution::Uniform)
             && random_blocks(transfer, size) == 1
             && !load.phase.contended[fileset]

@@ -215,6 +215,32 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
+    /// The size of the action's next block, where sizes are drawn.
+    #[inline(always)]
+    pub(crate) fn drawn_block(&mut self, index: usize) -> Option<u64> {
+        let group = self.group;
+        let sizes = group.actions[index].blocks.as_ref()?;
+        Some(sizes.draw(&mut self.random))
+    }
+
+    /// Goes on by so many bytes in files of this size; from where.
+    pub(crate) fn walk_on(&mut self, index: usize, shared: bool, bytes: u64, size: u64) -> u64 {
+        let next = |from: u64| if from + bytes >= size { 0 } else { from + bytes };
+        // A file may be smaller than the one before.
+        let within = |from: u64| if from < size { from } else { 0 };
+        if shared {
+            let cursor = &self.group.actions[index].cursor;
+            let before = cursor
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |from| Some(next(within(from))))
+                .unwrap_or_default();
+            return within(before);
+        }
+        let cursor = &mut self.states[index].cursor;
+        let from = within(*cursor);
+        *cursor = next(from);
+        from
+    }
+
     /// Counts a choice that has to be made again, unless the thread is to stop.
     #[cold]
     fn missed(&mut self, index: usize) -> Outcome<()> {

@@ -13,7 +13,7 @@ use crate::io::{Fd, Io};
 use crate::measure::{Call, Done, ThreadSum, ThreadTally};
 use crate::plan::GroupPlan;
 use crate::random::{Random, derive};
-use fstone_model::workload::{OpenPolicy, OpenSync};
+use fstone_model::workload::{OpenPolicy, OpenSync, Region};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -26,6 +26,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) io: E,
     pub(crate) load: &'a Load<'a>,
     pub(crate) group: &'a GroupPlan,
+    /// Its number within the group.
+    number: u64,
     pub(crate) random: Random,
     /// The path last worked on.
     pub(crate) path: PathBuffer,
@@ -75,6 +77,7 @@ impl<'a, E: Io> Worker<'a, E> {
             io,
             load,
             group,
+            number: thread,
             random: Random::new(derive(load.seed, &place)),
             path: PathBuffer::default(),
             other_path: PathBuffer::default(),
@@ -173,6 +176,20 @@ impl<'a, E: Io> Worker<'a, E> {
             return self.timed_call(Call::Fdatasync, |worker| worker.io.fdatasync(fd));
         }
         self.timed_call(Call::Fsync, |worker| worker.io.fsync(fd))
+    }
+
+    /// Begin and length of the part of a file that the thread moves data in.
+    #[inline(always)]
+    pub(crate) fn span(&self, picked: &Picked) -> Outcome<(u64, u64)> {
+        let size = self.files(picked.fileset).table.size(picked.file);
+        if self.group.spec.region == Region::Whole { Ok((0, size)) } else { self.region(size) }
+    }
+
+    #[inline(never)]
+    fn region(&self, size: u64) -> Outcome<(u64, u64)> {
+        let region = self.group.spec.region.of(size, self.number, u64::from(self.group.spec.threads));
+        // An operation that finds nothing there would be repeated without end.
+        if region.1 == 0 { Err(Halt::fault(Call::Choose, Errno::NODATA)) } else { Ok(region) }
     }
 
     /// Builds the path of a picked file.

@@ -1,15 +1,18 @@
 //! An action of a workload file: an operation, and on which files.
 
 use super::{
-    surface::{ActionSurface, DistributionSurface, DistributionWord, PatternWord, TransferSurface},
-    value::{block, bytes, flag, text, word},
+    sizes::blocks,
+    surface::{ActionSurface, DistributionSurface, DistributionWord, ExtentSurface, PatternWord, TransferSurface},
+    value::{bytes, flag, text, word},
 };
 use crate::{
     decode::{Field, Keys, Nothing, Text, Word, listed},
     diagnostic::{Diagnostic, Report, Span},
 };
 use fstone_model::nature::MAX_ATTRIBUTE_BYTES;
-use fstone_model::workload::{Action, Distribution, Extent, FileChoice, Operation, Pattern, TransactionRule, Transfer};
+use fstone_model::workload::{
+    Action, Distribution, Extent, FileChoice, Operation, Pattern, SizeDistribution, TransactionRule, Transfer,
+};
 
 /// What stands for any fileset.
 pub(super) const ANY: &str = "*";
@@ -44,13 +47,15 @@ pub(super) fn action(surface: &ActionSurface, filesets: &[&str], place: Place, r
         Some(Field { value: Text(name), .. }) if name == ANY => None,
         Some(field) => fileset_named(field, filesets, report),
     };
-    let operation = operation(surface, filesets, report);
+    let (operation, blocks) = operation(surface, filesets, report);
+    drawn_where_they_can_be(surface, &operation, blocks.is_some(), choice, report);
     Action {
         name: text(surface.name.as_ref(), operation.nature().word),
         operation,
         fileset,
         choice,
         transactions: word(surface.transactions.as_ref(), TransactionRule::One),
+        blocks,
     }
 }
 
@@ -95,13 +100,38 @@ const PLAIN_OPERATIONS: [PlainOperation; 19] = [
     (Operation::Reflink, |surface| &surface.reflink),
 ];
 
-/// The operation of an action.
-fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> Operation {
-    for (operation, field) in PLAIN_OPERATIONS {
-        if field(surface).is_some() {
-            return operation;
+/// Blocks of drawn sizes have no places of their own that could be numbered: reports patterns that need them.
+fn drawn_where_they_can_be(
+    surface: &ActionSurface,
+    operation: &Operation,
+    drawn: bool,
+    choice: FileChoice,
+    report: &mut Report,
+) {
+    let Some(transfer) = operation.nature().transfer.filter(|_| drawn) else { return };
+    let one = transfer.extent == Extent::Bytes(transfer.block_bytes);
+    let problem = match transfer.pattern {
+        Pattern::Random { .. } if !one => "random blocks of drawn sizes are moved one at a time",
+        Pattern::Random { distribution: Distribution::Permutation, .. } => {
+            "blocks of drawn sizes have no places that could be gone through"
         }
-    }
+        Pattern::Cursor { .. } if one && !matches!(choice, FileChoice::Uniform | FileChoice::Same) => {
+            "how many blocks of drawn sizes a file has cannot be told"
+        }
+        _ => return,
+    };
+    let fields = [&surface.read, &surface.write, &surface.append, &surface.mmap_read, &surface.mmap_write];
+    let Some(block) = fields.into_iter().flatten().find_map(|field| field.value.block.as_ref()) else { return };
+    let diagnostic = Diagnostic::error(block.span, problem);
+    report.push(if one {
+        diagnostic.label("expected one size, or another pattern or choice")
+    } else {
+        diagnostic.label("expected `size = \"block\"` beside it")
+    });
+}
+
+/// The operation of an action, and the sizes that its blocks are drawn from.
+fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> (Operation, Option<SizeDistribution>) {
     type Moving = fn(Transfer) -> Operation;
     let transfers: [(Moving, &Option<Field<TransferSurface>>); 4] = [
         (Operation::Read, &surface.read),
@@ -116,16 +146,28 @@ fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) ->
                     Diagnostic::error(msync.key, "only `mmap-write` has `msync`").label("it would change nothing"),
                 );
             }
-            return operation(transfer(&field.value, report));
+            let (transfer, blocks) = transfer(&field.value, report);
+            return (operation(transfer), blocks);
         }
     }
     if let Some(Field { value, .. }) = &surface.mmap_write {
         let msync = flag(value.msync.as_ref(), false);
-        return Operation::MmapWrite { transfer: transfer(value, report), msync };
+        let (transfer, blocks) = transfer(value, report);
+        return (Operation::MmapWrite { transfer, msync }, blocks);
     }
     if let Some(Field { value, .. }) = &surface.create {
-        let block_bytes = value.block.as_ref().map_or(0, |field| block(field, report));
-        return Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) };
+        let (block_bytes, blocks) = value.block.as_ref().map_or((0, None), |field| blocks(field, report));
+        return (Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) }, blocks);
+    }
+    (unmoving(surface, filesets, report), None)
+}
+
+/// The operation of an action that moves no data of the load's.
+fn unmoving(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> Operation {
+    for (operation, field) in PLAIN_OPERATIONS {
+        if field(surface).is_some() {
+            return operation;
+        }
     }
     if let Some(Field { value, .. }) = &surface.move_ {
         let to = value.to.as_ref().and_then(|field| fileset_named(field, filesets, report));
@@ -158,8 +200,9 @@ fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) ->
     Operation::Stat
 }
 
-fn transfer(surface: &TransferSurface, report: &mut Report) -> Transfer {
-    let block_bytes = surface.block.as_ref().map_or(1, |field| block(field, report));
+fn transfer(surface: &TransferSurface, report: &mut Report) -> (Transfer, Option<SizeDistribution>) {
+    let (block_bytes, blocks) = surface.block.as_ref().map_or((1, None), |field| blocks(field, report));
+    let smallest = blocks.as_ref().and_then(SizeDistribution::bounds).map_or(block_bytes, |(smallest, _)| smallest);
     let word = word(surface.pattern.as_ref(), PatternWord::FromStart);
     let place = surface.pattern.as_ref().map(|field| field.span);
     let mut only_for = |key: Option<Span>, name: &str, words: &[PatternWord]| {
@@ -179,7 +222,7 @@ fn transfer(surface: &TransferSurface, report: &mut Report) -> Transfer {
     if let Some(place) = place.filter(|_| word == PatternWord::Skip && surface.skip.is_none()) {
         report.push(Diagnostic::error(place, "how much is skipped?").help("for example: skip = \"64 KiB\""));
     }
-    let align_bytes = surface.align.as_ref().map_or(block_bytes, |field| {
+    let align_bytes = surface.align.as_ref().map_or(smallest, |field| {
         if field.value.0 == 0 {
             report.push(Diagnostic::error(field.span, "nothing is a multiple of 0").label("expected at least 1 byte"));
         }
@@ -193,15 +236,20 @@ fn transfer(surface: &TransferSurface, report: &mut Report) -> Transfer {
         PatternWord::Random => Pattern::Random { distribution: distribution(surface), align_bytes },
         PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
     };
-    let extent = surface.size.as_ref().map_or(Extent::Whole, |field| {
-        if field.value.0 == Extent::Bytes(0) {
-            report.push(
-                Diagnostic::error(field.span, "an operation has to move something").label("expected at least 1 byte"),
-            );
+    let extent = surface.size.as_ref().map_or(Extent::Whole, |field| match field.value {
+        ExtentSurface::Whole => Extent::Whole,
+        ExtentSurface::Block => Extent::Bytes(block_bytes),
+        ExtentSurface::Bytes(bytes) => {
+            if bytes == 0 {
+                report.push(
+                    Diagnostic::error(field.span, "an operation has to move something")
+                        .label("expected at least 1 byte"),
+                );
+            }
+            Extent::Bytes(bytes)
         }
-        field.value.0
     });
-    Transfer { extent, block_bytes, pattern, fsync: flag(surface.fsync.as_ref(), false) }
+    (Transfer { extent, block_bytes, pattern, fsync: flag(surface.fsync.as_ref(), false) }, blocks)
 }
 
 fn distribution(surface: &TransferSurface) -> Distribution {

@@ -9,6 +9,7 @@ mod format;
 mod parameter;
 mod print;
 mod read;
+mod sizes;
 mod surface;
 mod target;
 mod value;
@@ -48,6 +49,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("phase", surface::PhaseSurface::keys()),
         ("phase.stop", surface::StopSurface::keys()),
         ("phase.group", surface::GroupSurface::keys()),
+        ("phase.group.region", surface::RegionTable::keys()),
         ("phase.group.fsync", surface::FsyncSurface::keys()),
         ("phase.group.ratio", surface::RatioSurface::keys()),
         ("phase.group.mix", surface::ActionSurface::keys()),

@@ -3,8 +3,8 @@
 use fstone_model::{
     Workload, units,
     workload::{
-        Action, Actions, Amount, Directories, Extent, Fileset, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS, Operation,
-        Pattern, Phase, SizeDistribution, ThreadGroup, Transfer,
+        Action, Actions, Amount, Directories, Extent, Fileset, MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern,
+        Phase, SizeDistribution, ThreadGroup, Transfer,
     },
 };
 use std::{fmt, time::Duration};
@@ -207,7 +207,7 @@ pub(super) fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -
         Parameter::BlockSize => {
             let mut found = false;
             for action in measured_actions(workload) {
-                found |= set_block(&mut action.operation, value);
+                found |= set_block(action, value);
             }
             if !found {
                 return Err(ApplyError::Absent(parameter));
@@ -270,7 +270,7 @@ pub(super) fn apply_to(
                     found = true;
                 } else {
                     for action in actions_of(group) {
-                        found |= set_block(&mut action.operation, value);
+                        found |= set_block(action, value);
                     }
                 }
             }
@@ -372,13 +372,15 @@ fn set_total(fileset: &mut Fileset, total: u64) -> Result<(), ApplyError> {
     Ok(())
 }
 
-fn set_block(operation: &mut Operation, value: u64) -> bool {
+fn set_block(action: &mut Action, value: u64) -> bool {
+    let drawn = action.blocks.take().as_ref().and_then(SizeDistribution::bounds).map(|(smallest, _)| smallest);
+    let operation = &mut action.operation;
     let resize = |transfer: &mut Transfer| {
         if transfer.extent == Extent::Bytes(transfer.block_bytes) {
             transfer.extent = Extent::Bytes(value);
         }
         if let Pattern::Random { align_bytes, .. } | Pattern::FromRandom { align_bytes } = &mut transfer.pattern
-            && *align_bytes == transfer.block_bytes
+            && *align_bytes == drawn.unwrap_or(transfer.block_bytes)
         {
             *align_bytes = value;
         }

@@ -2,12 +2,17 @@
 //!
 //! What is as it would be without being said is left out, so that the file reads like one a person wrote.
 
-use super::{action::ANY, read::DEFAULT_SERIES_INTERVAL, surface::WHOLE};
+use super::{
+    action::ANY,
+    read::DEFAULT_SERIES_INTERVAL,
+    surface::{BLOCK, WHOLE},
+};
 use crate::decode::Word;
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, Distribution,
     ErrorPolicy, Existing, Extent, FileChoice, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, Naming,
-    OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer, Workload,
+    OpenPolicy, Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, TransactionRule, Transfer,
+    Workload,
 };
 use std::time::Duration;
 
@@ -272,6 +277,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("rate", group.rate_per_second.map(real)),
         ("bandwidth", group.bytes_per_second.map(size)),
         ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),
+        ("region", region(group.region)),
         ("start-delay", unless(group.start_delay.is_zero(), || time(group.start_delay))),
         ("cpus", unless(group.cpus.is_empty(), || format!("{:?}", group.cpus))),
         ("cpu-policy", unless(group.cpu_policy == CpuPolicy::Shared, || word(&group.cpu_policy))),
@@ -279,6 +285,18 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("stop", stop(&group.stop)),
         ("ratio", ratio),
     ])
+}
+
+fn region(region: Region) -> Option<String> {
+    match region {
+        Region::Whole => None,
+        Region::Split => Some("\"split\"".into()),
+        Region::At { offset_bytes, length_bytes, step_bytes } => Some(inline(&wanted([
+            ("offset", unless(offset_bytes == 0, || size(offset_bytes))),
+            ("length", length_bytes.map(size)),
+            ("step", unless(step_bytes == 0, || size(step_bytes))),
+        ]))),
+    }
 }
 
 fn fsync(policy: &FsyncPolicy) -> Option<String> {
@@ -312,7 +330,7 @@ fn actions(out: &mut Lines, actions: &Actions, filesets: &[Fileset]) {
 }
 
 fn action(action: &Action, filesets: &[Fileset]) -> KeyValues {
-    let (key, value) = (action.operation.nature().word, operation(&action.operation, filesets));
+    let (key, value) = (action.operation.nature().word, operation(action, filesets));
     let fileset = match action.fileset {
         None => (filesets.len() == 1).then(|| format!("\"{ANY}\"")),
         Some(0) if filesets.len() == 1 => None,
@@ -328,19 +346,20 @@ fn action(action: &Action, filesets: &[Fileset]) -> KeyValues {
 }
 
 /// What stands behind the operation's key.
-fn operation(operation: &Operation, filesets: &[Fileset]) -> String {
+fn operation(action: &Action, filesets: &[Fileset]) -> String {
+    let (operation, blocks) = (&action.operation, action.blocks.as_ref());
     let length = |bytes: u64| inline(&vec![("size", size(bytes))]);
     match operation {
         Operation::Create { block_bytes, fsync } => {
-            let block = unless(*block_bytes == 0, || size(*block_bytes));
+            let block = unless(*block_bytes == 0, || block(*block_bytes, blocks));
             inline(&wanted([("block", block), ("fsync", flag(*fsync))]))
         }
         Operation::Read(transfer)
         | Operation::Write(transfer)
         | Operation::Append(transfer)
-        | Operation::MmapRead(transfer) => inline(&self::transfer(transfer)),
+        | Operation::MmapRead(transfer) => inline(&self::transfer(transfer, blocks)),
         Operation::MmapWrite { transfer, msync } => {
-            let mut keys = self::transfer(transfer);
+            let mut keys = self::transfer(transfer, blocks);
             keys.extend(wanted([("msync", flag(*msync))]));
             inline(&keys)
         }
@@ -372,7 +391,12 @@ fn operation(operation: &Operation, filesets: &[Fileset]) -> String {
     }
 }
 
-fn transfer(transfer: &Transfer) -> KeyValues {
+fn block(bytes: u64, blocks: Option<&SizeDistribution>) -> String {
+    blocks.map_or_else(|| size(bytes), size_distribution)
+}
+
+fn transfer(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> KeyValues {
+    let smallest = blocks.and_then(SizeDistribution::bounds).map_or(transfer.block_bytes, |(smallest, _)| smallest);
     let (word, align, distribution, skip) = match transfer.pattern {
         Pattern::FromStart => (None, None, None, None),
         Pattern::FromRandom { align_bytes } => (Some("\"from-random\""), Some(align_bytes), None, None),
@@ -391,13 +415,14 @@ fn transfer(transfer: &Transfer) -> KeyValues {
     };
     let extent = match transfer.extent {
         Extent::Whole => format!("\"{WHOLE}\""),
+        Extent::Bytes(bytes) if blocks.is_some() && bytes == transfer.block_bytes => format!("\"{BLOCK}\""),
         Extent::Bytes(bytes) => size(bytes),
     };
     wanted([
         ("size", Some(extent)),
-        ("block", Some(size(transfer.block_bytes))),
+        ("block", Some(block(transfer.block_bytes, blocks))),
         ("pattern", word.map(str::to_owned)),
-        ("align", align.filter(|align| *align != transfer.block_bytes).map(size)),
+        ("align", align.filter(|align| *align != smallest).map(size)),
         ("distribution", distribution),
         ("skip", skip.map(size)),
         ("fsync", flag(transfer.fsync)),

@@ -2,20 +2,21 @@
 
 use super::{
     action::{ANY, Place, action},
+    sizes::size,
     surface::{
         ActionSurface, DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, PhaseSurface,
-        SizeSurface, SizeTable, StopSurface, WorkloadFile,
+        RegionSurface, RegionWord, StopSurface, WorkloadFile,
     },
     value::{block, bytes, flag, or, small, text, word},
 };
 use crate::{
     decode::{At, Count, Field, Share, Text, Time, document},
-    diagnostic::{Diagnostic, Diagnostics, Report, Source, Span},
+    diagnostic::{Diagnostic, Diagnostics, Report, Source},
 };
 use fstone_model::workload::{
     Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing,
-    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS, Naming,
-    OpenPolicy, Phase, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
+    FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS,
+    Naming, OpenPolicy, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -226,48 +227,6 @@ fn directories(field: Option<&Field<DirectoriesSurface>>, report: &mut Report) -
     Directories::Tree { width, depth }
 }
 
-fn size(surface: &SizeSurface, span: Span, report: &mut Report) -> SizeDistribution {
-    let table: &SizeTable = match surface {
-        SizeSurface::Fixed(bytes) => return SizeDistribution::Fixed(*bytes),
-        SizeSurface::Table(table) => table,
-    };
-    let real = |field: Option<&Field<crate::decode::Real>>| or(field, 1.0, |crate::decode::Real(real)| real);
-    if let Some(Field { value, .. }) = &table.uniform {
-        let (minimum, maximum) = (bytes(value.from.as_ref()), bytes(value.below.as_ref()));
-        if let (Some(from), Some(below)) = (&value.from, &value.below)
-            && minimum > maximum
-        {
-            report.push(
-                Diagnostic::error(below.span, "`below` is less than `from`")
-                    .context(from.span, "`from`")
-                    .label("expected a larger size"),
-            );
-        }
-        return SizeDistribution::Uniform { minimum, maximum };
-    }
-    if let Some(Field { span, value: sizes, .. }) = &table.weighted {
-        if sizes.is_empty() {
-            report.push(Diagnostic::error(*span, "there is no size to draw").label("expected at least one size"));
-        }
-        let weighted =
-            |at: &At<super::surface::WeightedSize>| (bytes(at.value.size.as_ref()), small(at.value.weight.as_ref()));
-        return SizeDistribution::Weighted(sizes.iter().map(weighted).collect());
-    }
-    let (distribution, middle) = if let Some(Field { value, .. }) = &table.gamma {
-        let mean = bytes(value.mean.as_ref());
-        (SizeDistribution::Gamma { mean, shape: real(value.shape.as_ref()) }, mean)
-    } else if let Some(Field { value, .. }) = &table.lognormal {
-        let median = bytes(value.median.as_ref());
-        (SizeDistribution::Lognormal { median, sigma: real(value.sigma.as_ref()) }, median)
-    } else {
-        (SizeDistribution::Fixed(0), 1)
-    };
-    if middle == 0 {
-        report.push(Diagnostic::error(span, "a distribution around 0 bytes has only empty files"));
-    }
-    distribution
-}
-
 fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phase {
     let no_groups = Vec::new();
     let surfaces = surface.group.as_ref().map_or(&no_groups, |field| &field.value);
@@ -332,6 +291,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
     } else {
         Actions::Sequence(Vec::new())
     };
+    within_region(surface, &actions, report);
     ThreadGroup {
         name: text(surface.name.as_ref(), ""),
         threads: small(surface.threads.as_ref()),
@@ -341,6 +301,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         rate_per_second: surface.rate.as_ref().map(|field| field.value.0),
         bytes_per_second: bandwidth(surface, &actions, report),
         arrivals: arrivals(surface, report),
+        region: surface.region.as_ref().map_or(Region::Whole, |field| region(&field.value)),
         start_delay: or(surface.start_delay.as_ref(), Duration::ZERO, |Time(time)| time),
         cpus: cpus(surface, report),
         cpu_policy: word(surface.cpu_policy.as_ref(), CpuPolicy::Shared),
@@ -370,6 +331,34 @@ fn bandwidth(surface: &GroupSurface, actions: &Actions, report: &mut Report) -> 
         );
     }
     Some(field.value.0)
+}
+
+fn region(surface: &RegionSurface) -> Region {
+    match surface {
+        RegionSurface::Word(RegionWord::Whole) => Region::Whole,
+        RegionSurface::Word(RegionWord::Split) => Region::Split,
+        RegionSurface::Table(table) => Region::At {
+            offset_bytes: bytes(table.offset.as_ref()),
+            length_bytes: table.length.as_ref().map(|field| field.value.0),
+            step_bytes: bytes(table.step.as_ref()),
+        },
+    }
+}
+
+/// Reports actions that go through whole files, where threads have parts of them.
+fn within_region(surface: &GroupSurface, actions: &Actions, report: &mut Report) {
+    let Some(field) = surface.region.as_ref().filter(|field| region(&field.value) != Region::Whole) else { return };
+    for action in actions.all() {
+        let Some(transfer) = action.operation.nature().transfer else { continue };
+        let shared = matches!(transfer.pattern, Pattern::Cursor { shared: true });
+        if shared || !matches!(action.choice, FileChoice::Uniform | FileChoice::Same) {
+            report.push(
+                Diagnostic::error(field.span, format!("`{}` goes through whole files", action.name))
+                    .label("each thread has a part of them")
+                    .help("expected the choice \"uniform\" or \"same\", and no shared cursor"),
+            );
+        }
+    }
 }
 
 fn arrivals(surface: &GroupSurface, report: &mut Report) -> Arrivals {

@@ -5,8 +5,8 @@ use crate::{
     diagnostic::{Diagnostic, Report},
 };
 use fstone_model::workload::{
-    Arrivals, CpuPolicy, ErrorPolicy, Existing, Extent, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES,
-    MAXIMUM_THREADS, OpenPolicy, OpenSync, TransactionRule,
+    Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS,
+    OpenPolicy, OpenSync, TransactionRule,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -270,6 +270,8 @@ table! {
         "bandwidth" => bandwidth: Size;
         /// How the operations of a `rate` follow each other: at equal distances ("even", the default) or at random ("poisson").
         "arrivals" => arrivals: Listed<Arrivals>;
+        /// The part of each file that a thread reads and overwrites: "whole" (the default), "split" into one for each thread, or a table that says where.
+        "region" => region: RegionSurface;
         /// How long after the phase's begin the group begins. At once unless given.
         "start-delay" => start_delay: Time;
         /// The CPUs its threads run on, by number. Any unless given.
@@ -282,6 +284,53 @@ table! {
         "stop" => stop: StopSurface;
     }
     one of ["mix", "sequence", "ratio"]
+}
+
+/// `region`: a word, or where.
+#[derive(Debug, Clone)]
+pub(crate) enum RegionSurface {
+    Word(RegionWord),
+    Table(RegionTable),
+}
+
+/// The regions without a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RegionWord {
+    Whole,
+    Split,
+}
+
+table! {
+    /// A part of each file.
+    pub(crate) struct RegionTable {
+        /// Where the first thread's part begins. At the file's start unless given.
+        "offset" => offset: Size;
+        /// How long a thread's part is. To the file's end unless given.
+        "length" => length: Size;
+        /// How much later the next thread's begins. All threads have the same part unless given.
+        "step" => step: Size;
+    }
+}
+
+impl Decode for RegionSurface {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        match node.get_ref() {
+            DeValue::String(_) => Listed::<RegionWord>::decode(node, report).map(|Listed(word)| Self::Word(word)),
+            DeValue::Table(_) => RegionTable::decode(node, report).map(Self::Table),
+            _ => {
+                wrong_type(node, &Self::expected(), report);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Listed::<RegionWord>::schema(), RegionTable::schema()] })
+    }
+
+    fn expected() -> String {
+        "\"whole\", \"split\" or { offset = \"1 GiB\", length = \"64 MiB\", step = \"64 MiB\" }".into()
+    }
 }
 
 table! {
@@ -396,8 +445,8 @@ table! {
 table! {
     /// The making of a file.
     pub(crate) struct CreateSurface {
-        /// Size of each write; the file stays empty unless given.
-        "block" => block: Size;
+        /// Size of each write, or a table with a distribution; the file stays empty unless given.
+        "block" => block: SizeSurface;
         /// Whether to fsync before the close. False unless given.
         "fsync" => fsync: Flag;
     }
@@ -406,13 +455,13 @@ table! {
 table! {
     /// A movement of data within a file.
     pub(crate) struct TransferSurface {
-        /// How much per operation: a size, or "whole" for the file (the default).
+        /// How much per operation: a size, "block" for one block, or "whole" for the file (the default).
         "size" => size: ExtentSurface;
-        /// How much per system call.
-        "block" => block: Size, required;
+        /// How much per system call: a size, or a table with a distribution, by which each is drawn.
+        "block" => block: SizeSurface, required;
         /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip".
         "pattern" => pattern: Listed<PatternWord>;
-        /// Random offsets are multiples of this; of the block unless given.
+        /// Random offsets are multiples of this; of the block, or the smallest block, unless given.
         "align" => align: Size;
         /// How random offsets are drawn: "uniform" (the default), "permutation", { zipf = 1.2 } or { gauss = 0.1 }.
         "distribution" => distribution: DistributionSurface;
@@ -450,26 +499,33 @@ table! {
 }
 
 /// How much an operation moves.
-#[derive(Debug, Clone)]
-pub(crate) struct ExtentSurface(pub(crate) Extent);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExtentSurface {
+    Whole,
+    Block,
+    Bytes(u64),
+}
 
 /// The word for a whole file.
 pub(crate) const WHOLE: &str = "whole";
+/// The word for one block.
+pub(crate) const BLOCK: &str = "block";
 
 impl Decode for ExtentSurface {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        if node.get_ref().as_str() == Some(WHOLE) {
-            return Some(Self(Extent::Whole));
+        match node.get_ref().as_str() {
+            Some(WHOLE) => Some(Self::Whole),
+            Some(BLOCK) => Some(Self::Block),
+            _ => Size::decode(node, report).map(|Size(bytes)| Self::Bytes(bytes)),
         }
-        Size::decode(node, report).map(|Size(bytes)| Self(Extent::Bytes(bytes)))
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [{ "const": WHOLE }, Size::schema()] })
+        json!({ "anyOf": [{ "enum": [WHOLE, BLOCK] }, Size::schema()] })
     }
 
     fn expected() -> String {
-        format!("a size such as \"4 KiB\", or \"{WHOLE}\"")
+        format!("a size such as \"4 KiB\", \"{BLOCK}\" or \"{WHOLE}\"")
     }
 }
 
@@ -592,4 +648,5 @@ words! {
         "shared-cursor" => SharedCursor, "random" => Random, "skip" => Skip,
     }
     DistributionWord { "uniform" => Uniform, "permutation" => Permutation }
+    RegionWord { "whole" => Whole, "split" => Split }
 }

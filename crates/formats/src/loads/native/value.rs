@@ -2,7 +2,7 @@
 
 use crate::{
     decode::{Count, Field, Flag, Listed, Size, Text, Word},
-    diagnostic::{Diagnostic, Report},
+    diagnostic::{Diagnostic, Report, Span},
 };
 
 /// The largest block: what the kernel moves in one call.
@@ -36,8 +36,13 @@ pub(super) fn small<const MAX: u64>(field: Option<&Field<Count<1, MAX>>>) -> u32
 /// The size of a block; reports one that no call can move.
 pub(super) fn block(field: &Field<Size>, report: &mut Report) -> u64 {
     let Size(bytes) = field.value;
-    if !(1..=MAXIMUM_BLOCK_BYTES).contains(&bytes) {
-        report.push(Diagnostic::error(field.span, "no block can have this size").label("expected 1 byte to 1 GiB"));
-    }
+    check_block(bytes, field.span, report);
     bytes
+}
+
+/// Reports a size that no block can have.
+pub(super) fn check_block(bytes: u64, span: Span, report: &mut Report) {
+    if !(1..=MAXIMUM_BLOCK_BYTES).contains(&bytes) {
+        report.push(Diagnostic::error(span, "no block can have this size").label("expected 1 byte to 1 GiB"));
+    }
 }
