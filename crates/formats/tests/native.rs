@@ -148,6 +148,7 @@ fn operation() -> BoxedStrategy<Operation> {
         Operation::OpenClose,
         Operation::Fsync,
         Operation::Fdatasync,
+        Operation::FsyncDirectory,
         Operation::Syncfs,
         Operation::Unlink,
         Operation::Rename,
@@ -281,10 +282,10 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             step_bytes
         })
     ];
-    let times = (time(), time(), region);
+    let times = (time(), time(), region, any::<bool>());
     (text(), 1u32..=2000, actions, io, open, times, rate, cpus, fsync, stop())
         .prop_map(move |(name, threads, actions, io, open, times, rate, cpus, fsync, stop)| {
-            let (think_time, start_delay, region) = times;
+            let (think_time, start_delay, region, invalidate) = times;
             let name = format!("{name}{index}");
             // Only what goes by no whole file has a part of each.
             let parts = actions.all().iter().all(|action| {
@@ -306,6 +307,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 arrivals: rate.2,
                 start_delay,
                 region,
+                invalidate,
                 cpus: cpus.0,
                 cpu_policy: cpus.1,
                 fsync,

@@ -309,6 +309,9 @@ pub struct ThreadGroup {
     /// How the operations of [`Self::rate_per_second`] follow each other.
     #[serde(default, skip_serializing_if = "Arrivals::is_even")]
     pub arrivals: Arrivals,
+    /// Whether what the page cache holds of a file is dropped when the file is opened, as far as it is not dirty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub invalidate: bool,
     /// The part of each file that a thread reads and overwrites.
     #[serde(default, skip_serializing_if = "Region::is_whole")]
     pub region: Region,
@@ -341,6 +344,7 @@ impl ThreadGroup {
             rate_per_second: None,
             bytes_per_second: None,
             arrivals: Arrivals::Even,
+            invalidate: false,
             region: Region::Whole,
             start_delay: Duration::ZERO,
             cpus: Vec::new(),
@@ -582,6 +586,8 @@ pub enum Operation {
     Fsync,
     /// fdatasync.
     Fdatasync,
+    /// fsync of the directory that a file is in: what makes its name durable.
+    FsyncDirectory,
     /// syncfs.
     Syncfs,
     /// Set the size.

@@ -106,6 +106,11 @@ pub(crate) fn fdatasync(fd: Fd) -> Result<()> {
     retry_on_intr(|| fs::fdatasync(fd.borrow()))
 }
 
+/// Drops what the page cache holds of a file and need not write back.
+pub(crate) fn invalidate(fd: Fd) -> Result<()> {
+    fs::fadvise(fd.borrow(), 0, None, fs::Advice::DontNeed)
+}
+
 pub(crate) fn syncfs(directory: BorrowedFd<'_>) -> Result<()> {
     retry_on_intr(|| fs::syncfs(directory))
 }

@@ -135,6 +135,11 @@ pub(crate) trait Io: Sized {
     }
 
     #[inline]
+    fn invalidate(&mut self, fd: Fd) -> Result<()> {
+        if Self::CAPABILITIES.real { kernel::invalidate(fd) } else { Ok(()) }
+    }
+
+    #[inline]
     fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()> {
         if Self::CAPABILITIES.real { kernel::syncfs(directory) } else { Ok(()) }
     }

@@ -38,6 +38,7 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
         Operation::OpenClose => attributes::open_close(worker, index),
         Operation::Fsync => sync::fsync(worker, index),
         Operation::Fdatasync => sync::fdatasync(worker, index),
+        Operation::FsyncDirectory => sync::fsync_directory(worker, index),
         Operation::Syncfs => sync::syncfs(worker, index),
         Operation::Truncate { size_bytes } => allocate::truncate(worker, index, *size_bytes),
         Operation::Fallocate { size_bytes, punch } => allocate::fallocate(worker, index, *size_bytes, *punch),

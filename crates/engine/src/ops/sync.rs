@@ -21,6 +21,18 @@ pub(super) fn fdatasync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outc
     })
 }
 
+/// fsync of the directory that a file is in.
+pub(super) fn fsync_directory<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+    worker.with_file(index, |worker, picked| {
+        let files = worker.files(picked.fileset);
+        files.layout.holder(&mut worker.path, files.layout.holder_of(picked.file));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let fd = worker.call(Call::Open, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags))?;
+        let synced = worker.timed_call(Call::Fsync, |worker| worker.io.fsync(fd));
+        worker.close_after(fd, synced)
+    })
+}
+
 /// syncfs of the fileset's filesystem.
 pub(super) fn syncfs<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
     let group = worker.group;

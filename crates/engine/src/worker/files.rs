@@ -7,7 +7,9 @@ use super::thread::Worker;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
 use fstone_model::workload::OpenPolicy;
+use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 impl<E: Io> Worker<'_, E> {
     /// Chooses a file for the action, does `work` with it, and lets go of it.
@@ -70,7 +72,18 @@ impl<E: Io> Worker<'_, E> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(flags);
-        self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))
+        self.call(Call::Open, |worker| worker.opened(directory, flags))
+    }
+
+    /// Opens the file at the worker's path as its group opens files.
+    #[inline(always)]
+    fn opened(&mut self, directory: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<Fd, Errno> {
+        let fd = self.io.open(directory, self.path.as_c(), flags)?;
+        if self.group.spec.invalidate {
+            // It is advice: a filesystem that takes none is no error of the load.
+            let _ = self.io.invalidate(fd);
+        }
+        Ok(fd)
     }
 
     /// Closes a file; an error of closing counts when there was none before.
@@ -100,7 +113,7 @@ impl<E: Io> Worker<'_, E> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(OFlags::RDWR);
-        let opened = self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
+        let opened = self.call(Call::Open, |worker| worker.opened(directory, flags))?;
         match &self.load.kept {
             Kept::Own => Ok(self.own.put(picked.fileset, picked.file, opened)),
             Kept::Shared(shared) => match shared.put(self.group.descriptors, picked.fileset, picked.file, opened) {

@@ -210,3 +210,112 @@ fn threads_run_on_the_cpus_of_their_group() {
     let refused = try_run(&workload(fileset(4, 65536), threads, operations(1)), directory.path(), 1);
     assert!(refused.expect_err("no such CPU").to_string().contains("on CPU 1000000"));
 }
+
+/// What a load of one stat a file leaves of the first file in the page cache; `None` where that cannot be asked.
+fn is_cached(directory: &Path) -> Option<bool> {
+    let file = std::fs::File::open(directory.join("data/file0")).expect("it was built");
+    let mut buffer = [0; 4096];
+    let buffers = &mut [std::io::IoSliceMut::new(&mut buffer)];
+    match rustix::io::preadv2(&file, buffers, 0, rustix::io::ReadWriteFlags::NOWAIT) {
+        Ok(_) => Some(true),
+        Err(rustix::io::Errno::AGAIN) => Some(false),
+        Err(_) => None,
+    }
+}
+
+#[test]
+fn files_are_opened_cold_when_the_group_says_so() {
+    let directory = on_disk();
+    for open in [OpenPolicy::KeepOpen, OpenPolicy::PerOperation] {
+        let cached = [false, true].map(|invalidate| {
+            let actions = Actions::Sequence(vec![action(Operation::OpenClose), action(Operation::Fsync)]);
+            let threads = ThreadGroup { open, invalidate, ..group(1, actions) };
+            flawless(&workload(fileset(1, 65536), threads, operations(2)), directory.path());
+            is_cached(directory.path())
+        });
+        if cached[0] == Some(true) {
+            assert_eq!(cached[1], Some(false), "{open:?}");
+        } else {
+            eprintln!("skipped: this filesystem does not tell what is cached");
+        }
+    }
+}
+
+/// Threads have parts of a file of their own: what each writes in order, from its part's begin to its end, is the whole file
+/// once, and nothing twice.
+#[test]
+fn threads_write_disjoint_parts_of_one_file() {
+    let size = 64 * 4096;
+    for (region, expected) in [
+        (Region::Split, 0..64),
+        (Region::At { offset_bytes: 8 * 4096, length_bytes: Some(4 * 4096), step_bytes: 8 * 4096 }, 8..36),
+    ] {
+        let directory = in_memory();
+        let write = Operation::Write(transfer(Extent::Bytes(4096), Pattern::Cursor { shared: false }));
+        let mut threads =
+            ThreadGroup { region, ..keeping("group", mix(&[(1, action(write))]), IoOverrides::default()) };
+        threads.threads = 4;
+        let mut load = workload(fileset(1, size), threads, Stop::default());
+        // A sparse file: only what is written is not zero.
+        load.filesets[0].fill = false;
+        let blocks = if region == Region::Split { 64 } else { 16 };
+        load.phases[0].stop = operations(blocks);
+        // Each thread as often as its part has blocks.
+        load.phases[0].groups[0].rate_per_second = Some(2000.0);
+        let report = flawless(&load, directory.path());
+        assert_eq!(report.written_bytes(), blocks * 4096);
+        let data = std::fs::read(directory.path().join("data/file0")).expect("it was built");
+        let written: Vec<u64> = data
+            .chunks(4096)
+            .zip(0..)
+            .filter(|(block, _)| block.iter().any(|byte| *byte != 0))
+            .map(|(_, number)| number)
+            .collect();
+        assert!(written.iter().all(|number| expected.contains(number)), "{written:?}");
+        let in_a_part = |number: &u64| region == Region::Split || (number - 8) % 8 < 4;
+        assert!(written.iter().all(in_a_part), "{written:?}");
+        assert!(written.len() as u64 >= blocks / 4, "each thread writes its own part: {written:?}");
+    }
+    let shared = Operation::Read(transfer(Extent::Bytes(4096), Pattern::Cursor { shared: true }));
+    let threads = ThreadGroup { region: Region::Split, ..group(2, mix(&[(1, action(shared))])) };
+    let refused = try_run(&workload(fileset(1, 65536), threads, operations(1)), in_memory().path(), 1);
+    assert!(refused.expect_err("one cursor for all").to_string().contains("part of each file"));
+}
+
+/// Blocks have the sizes that were asked for, in their shares, by each engine and pattern.
+#[test]
+fn sizes_of_blocks_are_drawn() {
+    let drawn = SizeDistribution::Weighted(vec![(4096, 60), (65536, 40)]);
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8), (IoEngineKind::Libaio, 8)] {
+        for pattern in [
+            Pattern::Random { distribution: Distribution::Uniform, align_bytes: 4096 },
+            Pattern::Cursor { shared: false },
+            Pattern::Cursor { shared: true },
+        ] {
+            let directory = in_memory();
+            let move_one = Transfer { extent: Extent::Bytes(65536), block_bytes: 65536, pattern, fsync: false };
+            let one = |operation| Action { blocks: Some(drawn.clone()), ..action(operation) };
+            let actions = mix(&[(1, one(Operation::Read(move_one))), (1, one(Operation::Write(move_one)))]);
+            let io = IoOverrides { engine: Some(engine), queue_depth: Some(queue_depth), ..IoOverrides::default() };
+            let mut load = workload(fileset(1, 16 << 20), keeping("group", actions, io), operations(4000));
+            load.data.stamped = true;
+            let report = match try_run(&load, directory.path(), 1) {
+                Err(LoadError::Engine { .. }) => continue,
+                report => report.expect("the engine works"),
+            };
+            assert!(report.errors.is_empty(), "{pattern:?}: {:?}", report.errors);
+            let mean = (report.read_bytes() + report.written_bytes()) as f64 / report.invocations() as f64;
+            // A deviation of one block is 30,100 bytes, so of the mean of 4000 of them 476.
+            let expected = 0.6 * 4096.0 + 0.4 * 65536.0;
+            assert!(
+                (mean - expected).abs() < 5.0 * 476.0 + 0.01 * expected,
+                "{engine:?} {pattern:?}: {mean} for {expected}"
+            );
+        }
+    }
+    let move_two = Transfer { extent: Extent::Bytes(131_072), block_bytes: 65536, ..random_block() };
+    let two = Action { blocks: Some(drawn), ..action(Operation::Read(move_two)) };
+    let refused =
+        try_run(&workload(fileset(1, 1 << 20), group(1, mix(&[(1, two)])), operations(1)), in_memory().path(), 1);
+    assert!(refused.expect_err("two random blocks at once").to_string().contains("one block at a time"));
+}

@@ -78,10 +78,11 @@ fn fileset_named(field: &Field<Text>, filesets: &[&str], report: &mut Report) ->
 type PlainOperation = (Operation, fn(&ActionSurface) -> &Option<Field<Nothing>>);
 
 /// The operations that have nothing to choose.
-const PLAIN_OPERATIONS: [PlainOperation; 19] = [
+const PLAIN_OPERATIONS: [PlainOperation; 20] = [
     (Operation::OpenClose, |surface| &surface.open_close),
     (Operation::Fsync, |surface| &surface.fsync),
     (Operation::Fdatasync, |surface| &surface.fdatasync),
+    (Operation::FsyncDirectory, |surface| &surface.fsync_directory),
     (Operation::Syncfs, |surface| &surface.syncfs),
     (Operation::Unlink, |surface| &surface.unlink),
     (Operation::Rename, |surface| &surface.rename),

@@ -277,6 +277,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("rate", group.rate_per_second.map(real)),
         ("bandwidth", group.bytes_per_second.map(size)),
         ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),
+        ("invalidate", flag(group.invalidate)),
         ("region", region(group.region)),
         ("start-delay", unless(group.start_delay.is_zero(), || time(group.start_delay))),
         ("cpus", unless(group.cpus.is_empty(), || format!("{:?}", group.cpus))),
@@ -372,6 +373,7 @@ fn operation(action: &Action, filesets: &[Fileset]) -> String {
         Operation::OpenClose
         | Operation::Fsync
         | Operation::Fdatasync
+        | Operation::FsyncDirectory
         | Operation::Syncfs
         | Operation::Unlink
         | Operation::Rename

@@ -301,6 +301,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         rate_per_second: surface.rate.as_ref().map(|field| field.value.0),
         bytes_per_second: bandwidth(surface, &actions, report),
         arrivals: arrivals(surface, report),
+        invalidate: flag(surface.invalidate.as_ref(), false),
         region: surface.region.as_ref().map_or(Region::Whole, |field| region(&field.value)),
         start_delay: or(surface.start_delay.as_ref(), Duration::ZERO, |Time(time)| time),
         cpus: cpus(surface, report),

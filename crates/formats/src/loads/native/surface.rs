@@ -262,6 +262,8 @@ table! {
         "io" => io: IoSurface;
         /// Whether files are opened for every operation ("per-operation", the default) or stay open ("keep-open").
         "open" => open: Listed<OpenPolicy>;
+        /// Whether what the page cache holds of a file is dropped when it is opened, unless it is yet to be written. False unless given.
+        "invalidate" => invalidate: Flag;
         /// Pause of a thread after each operation. None unless given.
         "think-time" => think_time: Time;
         /// Operations per second wanted of the whole group; latency is then counted from the intended start.
@@ -392,6 +394,8 @@ table! {
         "fsync" => fsync: Nothing;
         /// fdatasync a file.
         "fdatasync" => fdatasync: Nothing;
+        /// fsync the directory that a file is in, which makes its name durable.
+        "fsync-directory" => fsync_directory: Nothing;
         /// syncfs.
         "syncfs" => syncfs: Nothing;
         /// Set a file's size.
@@ -436,7 +440,8 @@ table! {
         "reflink" => reflink: Nothing;
     }
     one of [
-        "create", "read", "write", "append", "mmap-read", "mmap-write", "open-close", "fsync", "fdatasync", "syncfs",
+        "create", "read", "write", "append", "mmap-read", "mmap-write", "open-close", "fsync", "fdatasync",
+        "fsync-directory", "syncfs",
         "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "link", "symlink", "mkdir", "rmdir", "metadata",
         "readdir", "walk", "stat", "chmod", "utimens", "setxattr", "getxattr", "copy-file-range", "reflink",
     ]
