@@ -10,7 +10,7 @@ use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -128,7 +128,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn check(&mut self, path: &PathBuf, data: &[u8], name: u64, offset: u64, filled: bool) {
+    fn check(&mut self, path: &Path, data: &[u8], name: u64, offset: u64, filled: bool) {
         let Some(ledger) = self.running.depot.ledger() else { return };
         let mut start = 0;
         while start < data.len() {
@@ -154,9 +154,9 @@ impl Verifier<'_> {
         }
     }
 
-    fn damage(&mut self, path: &PathBuf, offset: u64, problem: String) {
+    fn damage(&mut self, path: &Path, offset: u64, problem: String) {
         if self.found.damages.len() < MAX_DAMAGES {
-            self.found.damages.push(Damage { path: path.clone(), offset, problem });
+            self.found.damages.push(Damage { path: path.to_owned(), offset, problem });
         }
     }
 
