@@ -5,9 +5,12 @@
 //! start and its result one that it writes at its end, through hostfs; its time comes from [`simulate`]; its address
 //! space is not randomised; and what randomness its kernel asks the host for comes from a seed (`shim/seed.rs`).
 //!
+//! What runs where is no matter of the guest's, but of how long it takes: `processor`.
+//!
 //! Reading order: `messages` is the protocol, `simulate` plays it, this file makes a guest and tells how it ended.
 
 mod messages;
+mod processor;
 mod simulate;
 
 use crate::agent::settings::EXACT;
@@ -16,6 +19,7 @@ use crate::process::{Launch, ProcessEnd, Writable};
 use crate::uml::HOST_AS_ROOT;
 use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
 use fstone_drive::Model;
+use processor::OneProcessor;
 use simulate::{Limits, Simulation, Stop};
 use std::ffi::OsString;
 use std::fs;
@@ -161,6 +165,7 @@ impl ExactSpec {
         let said = directory.join("console");
         let open = |failed: io::Result<fs::File>| failed.map_err(BootError::host(format!("write {}", said.display())));
         let console_input = open(fs::File::create(&said))?.into();
+        let _processor = OneProcessor::take();
         let mut process = self.launch(directory.clone(), console_input)?.spawn()?;
         let limits = Limits {
             silence: self.silence_limit,

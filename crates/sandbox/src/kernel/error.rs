@@ -29,6 +29,11 @@ pub enum StoreError {
     /// There is no kernel in it.
     #[error("{0} holds no kernel: neither linux.uml nor a vmlinuz")]
     NoKernel(PathBuf),
+    /// It is user-mode Linux as distributions build it.
+    #[error(
+        "{0} was built without time travel (CONFIG_UML_TIME_TRAVEL_SUPPORT); build one that has it: fstone kernel build"
+    )]
+    NoTimeTravel(PathBuf),
     /// The kernel does not run here.
     #[error("{path} does not run: {problem}")]
     DoesNotRun {

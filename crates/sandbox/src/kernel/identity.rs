@@ -1,6 +1,9 @@
 //! What a kernel on this host is.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// How a kernel is run.
@@ -60,6 +63,12 @@ impl Kernel {
             modules: self.modules.clone(),
             libraries: self.libraries.clone(),
         })
+    }
+
+    /// SHA-256 of the kernel itself, in hexadecimal digits.
+    pub fn digest(&self) -> io::Result<String> {
+        let digest = Sha256::digest(fs::read(&self.binary)?);
+        Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// The same kernel with each of its paths as this function gives it.

@@ -126,7 +126,11 @@ impl Store {
             && path.starts_with('/')
         {
             let kernel = unpacked::kernel_in(Path::new(path), path, None)?;
-            return if kernel.flavour.word() == flavour { Ok(kernel) } else { Err(StoreError::NoKernel(path.into())) };
+            return match kernel.flavour {
+                known if known.word() == flavour => Ok(kernel),
+                Flavour::Uml if flavour == Flavour::Exact.word() => Err(StoreError::NoTimeTravel(path.into())),
+                _ => Err(StoreError::NoKernel(path.into())),
+            };
         }
         let kernels = self.all()?;
         if let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(name)) {
