@@ -2,24 +2,27 @@
 
 use crate::{
     args::{ExecutorChoice, RunArguments},
-    commands::{Context, device},
+    commands::Context,
     exit::Exit,
     paths,
     rights::is_root,
-    terminal::{self, Failure, OrExit},
+    studies::{self, Study},
+    terminal::{self, Failure},
 };
+use fstone_drive::Model;
 use fstone_lab::{
-    agent::{Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
+    agent::{DEFAULT_MODEL, Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
     filesystem,
     inventory::too_little_memory,
 };
 use fstone_model::{
     Cell, Dataset, Plan,
+    inventory::CHARGE_SETTING,
     metric::catalog,
     study::{DeviceSpec, KernelSpec},
     units::{format_bytes, format_duration},
 };
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 /// What a study becomes.
 pub(crate) enum Chosen {
@@ -157,11 +160,10 @@ pub(crate) fn place_images(plan: &mut Plan) {
 }
 
 /// How guests are made.
-pub(crate) fn guests(context: &Context, arguments: &RunArguments) -> Result<GuestOptions, Failure> {
+pub(crate) fn guests(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<GuestOptions, Failure> {
     let options = GuestOptions::new(context.kernels.clone(), &paths::guests_cache());
-    let model = arguments.model.as_deref().map(device::find).transpose().or_exit(Exit::BadInput)?;
     Ok(GuestOptions {
-        model: model.unwrap_or(options.model),
+        models: models(plan)?,
         charge: arguments.charge.unwrap_or(options.charge),
         memory_bytes: arguments.guest_memory.unwrap_or(options.memory_bytes),
         speed: arguments.guest_disk.unwrap_or_default(),
@@ -178,16 +180,104 @@ pub(crate) fn guest_settings(
     if plan.cells.iter().all(|cell| cell.kernel == KernelSpec::Host) {
         return Ok(Vec::new());
     }
-    let options = guests(context, arguments)?;
+    let options = guests(context, arguments, plan)?;
     let mut settings = vec![("guest memory".to_owned(), format_bytes(options.memory_bytes))];
-    if plan.cells.iter().any(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {
-        settings.push(("modelled drive".to_owned(), options.model.to_string()));
-        settings.push(("charge of a system call".to_owned(), format_duration(options.charge)));
+    if plan.cells.iter().any(is_exact) {
+        settings
+            .extend(options.models.iter().map(|(name, model)| (format!("modelled drive {name}"), model.to_string())));
+        settings.push((CHARGE_SETTING.to_owned(), format_duration(options.charge)));
+        settings.extend(exact_kernels(context, plan));
     }
     if plan.cells.iter().any(|cell| !matches!(cell.kernel, KernelSpec::Host | KernelSpec::Exact(_))) {
         settings.push(("guest disk".to_owned(), options.speed.to_string()));
     }
     Ok(settings)
+}
+
+const fn is_exact(cell: &Cell) -> bool {
+    matches!(cell.kernel, KernelSpec::Exact(_))
+}
+
+/// The seed of runs in virtual time: the same, so that any two of them can be compared seed by seed.
+const EXACT_SEED: u64 = 1;
+
+/// What only runs in virtual time are told: which model each cell's drive is, with its text among what is recorded, and
+/// the seed, unless the user or the study (which would not have the one that was drawn) says another.
+pub(crate) fn make_exact(
+    plan: &mut Plan,
+    study: &Study,
+    arguments: &RunArguments,
+    drawn_seed: u64,
+) -> Result<(), Failure> {
+    let bad = |words: String| Failure::new(Exit::BadInput, words);
+    if !plan.cells.iter().any(is_exact) {
+        let modelled = plan.cells.iter().find_map(|cell| cell.device.model());
+        return match (&arguments.model, modelled) {
+            (Some(_), _) => {
+                Err(bad("--model is for trials in virtual time: add --exact, or --kernel exact:VERSION".into()))
+            }
+            (None, Some(name)) => {
+                Err(bad(format!("the study's device is the model {name}, a drive in virtual time: add --exact")))
+            }
+            (None, None) => Ok(()),
+        };
+    }
+    if plan.seed == drawn_seed && arguments.seed.is_none() && plan.cells.iter().all(is_exact) {
+        plan.seed = EXACT_SEED;
+    }
+    let named = match arguments.model.as_deref() {
+        Some(path) if path.ends_with(".toml") => {
+            let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let text = study
+                .recorded_file(&name)
+                .map_or_else(|| studies::read_bounded(Path::new(path)), |text| Ok(text.to_owned()));
+            let text = text.map_err(|error| bad(format!("--model {path}: {error}")))?;
+            plan.attachments.retain(|(known, _)| *known != name);
+            plan.attachments.push((name.clone(), text));
+            Some(name)
+        }
+        other => other.map(str::to_owned),
+    };
+    for cell in plan.cells.iter_mut().filter(|cell| is_exact(cell)) {
+        if let DeviceSpec::Loop { model, .. } = &mut cell.device {
+            let own = model.take().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+            *model = Some(named.clone().unwrap_or(own));
+        }
+    }
+    models(plan).map(drop)
+}
+
+/// The models that a plan's cells name, each once.
+fn models(plan: &Plan) -> Result<Vec<(String, Model)>, Failure> {
+    let mut models: Vec<(String, Model)> = Vec::new();
+    for name in plan.cells.iter().filter_map(|cell| cell.device.model()) {
+        if models.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        let file = plan.attachments.iter().find(|(known, _)| known == name);
+        let model = match file {
+            Some((_, text)) => Model::parse(name.trim_end_matches(".toml"), text),
+            None => Model::find(name),
+        };
+        let model = model.map_err(|error| Failure::new(Exit::BadInput, format!("the model {name}: {error}")))?;
+        models.push((name.to_owned(), model));
+    }
+    Ok(models)
+}
+
+/// What each of the plan's kernels is, to the last bit: figures in virtual time belong to one build of a kernel.
+fn exact_kernels(context: &Context, plan: &Plan) -> Vec<(String, String)> {
+    let mut names: Vec<String> =
+        plan.cells.iter().filter(|cell| is_exact(cell)).map(|cell| cell.kernel.written()).collect();
+    names.sort();
+    names.dedup();
+    let store = fstone_sandbox::kernel::Store::new(&context.kernels);
+    let known = |name: String| {
+        let kernel = store.find(&name).ok()?;
+        let digest = kernel.digest().ok()?;
+        Some((format!("kernel {name}"), format!("{}, sha256 {digest}", kernel.source)))
+    };
+    names.into_iter().filter_map(known).collect()
 }
 
 /// What trials took beside what was measured, in one line: the median time outside their steps, and after them until the

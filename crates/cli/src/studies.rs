@@ -71,6 +71,12 @@ impl Study {
         matches!(self.files, Files::BuiltIn)
     }
 
+    /// A file that was recorded with the run that the study is from.
+    pub(crate) fn recorded_file(&self, name: &str) -> Option<&str> {
+        let Files::Recorded(files) = &self.files else { return None };
+        files.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
+    }
+
     /// Its plan, and what may not have been meant in it.
     pub(crate) fn compile(&self, overrides: &Overrides) -> Result<(Plan, Option<Diagnostics>), Diagnostics> {
         let types: Vec<_> = fstone_lab::filesystem::types().collect();

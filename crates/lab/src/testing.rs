@@ -7,7 +7,7 @@ use fstone_model::{
 use std::time::Duration;
 
 pub(crate) fn loop_device(size_bytes: u64) -> DeviceSpec {
-    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false }
+    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false, model: None }
 }
 
 pub(crate) fn step(name: &str, action: StepAction) -> Step {

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The setting under whose name it is recorded what a system call takes in virtual time.
+pub const CHARGE_SETTING: &str = "charge of a system call";
+
 /// The machine, read once at the start of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {

@@ -182,6 +182,9 @@ pub enum DeviceSpec {
         /// Whether the image is in memory instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_memory: bool,
+        /// The model of a drive that it is in virtual time: a name, or a file among the plan's attachments.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// A compressed-RAM disk.
     Zram {
@@ -467,8 +470,9 @@ impl DeviceSpec {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Loop { size_bytes, direct_io, sector_bytes, in_memory, .. } => {
-                let mut text = format!("loop {}", units::format_bytes(*size_bytes));
+            Self::Loop { size_bytes, direct_io, sector_bytes, in_memory, model, .. } => {
+                let kind = model.as_deref().unwrap_or("loop");
+                let mut text = format!("{kind} {}", units::format_bytes(*size_bytes));
                 if *in_memory {
                     text.push_str(" in memory");
                 }
@@ -483,6 +487,15 @@ impl DeviceSpec {
             Self::Zram { size_bytes } => format!("zram {}", units::format_bytes(*size_bytes)),
             Self::Block { path } => path.clone(),
             Self::Directory { path } => format!("directory {}", path.as_deref().unwrap_or("(work directory)")),
+        }
+    }
+
+    /// The model of a drive that it is.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        match self {
+            Self::Loop { model, .. } => model.as_deref(),
+            _ => None,
         }
     }
 

@@ -32,6 +32,7 @@ const RAW_READ_TIME: Duration = Duration::from_secs(2);
 pub(super) fn lab_options(
     context: &Context,
     arguments: &RunArguments,
+    plan: &Plan,
     presence: Option<Arc<Presence>>,
 ) -> Result<LabOptions, Failure> {
     Ok(LabOptions {
@@ -41,7 +42,7 @@ pub(super) fn lab_options(
         patience: LabOptions::PATIENCE,
         closing_limit: LabOptions::CLOSING_LIMIT,
         agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
-        guests: Some(executors::guests(context, arguments)?),
+        guests: Some(executors::guests(context, arguments, plan)?),
         presence,
         keep_going: arguments.keep_going,
     })

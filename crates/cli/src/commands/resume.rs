@@ -113,7 +113,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     }
     terminal::tell(&format!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len()));
     let warning = (!changed.is_empty()).then(|| format!("made on another machine than the run began on: {changed}"));
-    let options = lab_options(context, arguments, presence)?;
+    let options = lab_options(context, arguments, &dataset.run.plan, presence)?;
     let work = Work { context, arguments, options: &options, cancel: &cancel };
     let recorder = StoreRecorder::of_known(&mut store, last.id, warning);
     let (recorded, end) = work.carry_out(&dataset.run.plan, &dataset.trials, recorder, Expected::default());

@@ -114,6 +114,7 @@ impl Agenda {
 pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -> Result<Plan, Failure> {
     let device = arguments.device.as_deref().map(str::parse::<DeviceChoice>).transpose();
     let device = device.map_err(|words| Failure::new(Exit::BadInput, format!("--device: {words}")))?;
+    let drawn_seed = fresh_seed();
     let overrides = Overrides {
         quick: arguments.quick,
         duration: arguments.duration,
@@ -123,7 +124,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         device,
         device_size: arguments.device_size,
         seed: arguments.seed,
-        fresh_seed: Some(fresh_seed()),
+        fresh_seed: Some(drawn_seed),
         only: arguments.only.clone(),
         variables: arguments.set.clone(),
     };
@@ -143,6 +144,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         Chosen::Plan(mut plan) => {
             executors::place_images(&mut plan);
             executors::leave_out_warm_up(&mut plan);
+            executors::make_exact(&mut plan, study, arguments, drawn_seed)?;
             Ok(*plan)
         }
         Chosen::Directory => on_directory(context, &plan, None),
@@ -189,7 +191,7 @@ pub(super) fn carry_out(
         inventory: take_inventory(context, arguments, &plan)?,
         plan,
     };
-    let options = lab_options(context, arguments, presence)?;
+    let options = lab_options(context, arguments, &run.plan, presence)?;
     let work = Work { context, arguments, options: &options, cancel: &cancel };
     let recorder = StoreRecorder::of_new(&mut store, &run);
     let (recorded, end) = work.carry_out(&run.plan, &[], recorder, expected);

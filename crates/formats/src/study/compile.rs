@@ -62,6 +62,11 @@ pub fn compile_with_warnings(
     }
     let mut files = Files::new(loader);
     let plan = document(&mut report).and_then(|surface| plan(&surface, &mut files, types, overrides, &mut report));
+    for model in plan.iter().flat_map(|plan| &plan.cells).filter_map(|cell| cell.device.model()) {
+        if model.ends_with(".toml") {
+            files.attach(model, &mut report);
+        }
+    }
     let (plan, warnings) = report.finish(plan)?;
     let mut plan = plan.expect("there is a plan, or an error");
     plan.attachments = files.into_attachments();

@@ -39,7 +39,29 @@ pub(super) fn device(surface: &DeviceSurface, report: &mut Report) -> Option<Dev
             sector_bytes,
             directory: value.directory.as_ref().map(|field| absolute(field, report)),
             in_memory: value.memory.as_ref().is_some_and(|field| field.value.0),
+            model: None,
         });
+    }
+    if let Some(field) = &surface.model {
+        let Some(wanted) = &surface.size else {
+            report.push(Diagnostic::error(field.key, "the drive has no size").help("add it: size = \"500 GB\""));
+            return None;
+        };
+        return Some(DeviceSpec::Loop {
+            size_bytes: size(wanted, report),
+            direct_io: false,
+            sector_bytes: 512,
+            directory: None,
+            in_memory: false,
+            model: Some(field.value.0.clone()),
+        });
+    }
+    if let Some(field) = &surface.size {
+        report
+            .push(Diagnostic::error(field.key, "this is the size of a modelled drive, and there is no `model`").help(
+            "for example: device = { loop = { size = \"32 GiB\" } }, or { model = \"nvme-ssd\", size = \"32 GiB\" }",
+        ));
+        return None;
     }
     if let Some(Field { value, .. }) = &surface.zram {
         return Some(DeviceSpec::Zram { size_bytes: size(value.size.as_ref()?, report) });
@@ -118,9 +140,16 @@ pub(super) fn overridden(device: DeviceSpec, overrides: &Overrides, report: &mut
 /// An image of this size; whatever else the study says of its image stays.
 fn image(device: DeviceSpec, size_bytes: u64, in_memory: bool) -> DeviceSpec {
     match device {
-        DeviceSpec::Loop { direct_io, sector_bytes, directory, .. } => {
-            DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory, in_memory }
+        DeviceSpec::Loop { direct_io, sector_bytes, directory, model, .. } => {
+            DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory, in_memory, model }
         }
-        _ => DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory },
+        _ => DeviceSpec::Loop {
+            size_bytes,
+            direct_io: false,
+            sector_bytes: 512,
+            directory: None,
+            in_memory,
+            model: None,
+        },
     }
 }

@@ -46,6 +46,22 @@ impl<'l> Files<'l> {
         self.read
     }
 
+    /// Reads a file that only goes with the study; reports that it cannot be had.
+    pub(super) fn attach(&mut self, name: &str, report: &mut Report) {
+        if self.read.iter().any(|(known, _)| known == name) {
+            return;
+        }
+        let text = if stays_beside(name) {
+            (self.loader)(name)
+        } else {
+            Err("it is not beside the study: give a relative path without `..`".to_owned())
+        };
+        match text {
+            Ok(text) => self.read.push((name.to_owned(), text)),
+            Err(why) => report.push(Diagnostic::whole(format!("`{name}` cannot be read: {why}"))),
+        }
+    }
+
     /// The load that a file holds, made once however many steps name it.
     fn load(&mut self, key: &'static str, read: FileReader, field: &Field<Text>, report: &mut Report) -> Option<Base> {
         let key = (key, field.value.0.clone());

@@ -117,8 +117,12 @@ table! {
         "block" => block: Text;
         /// No device: a directory of a filesystem that is already there. Nothing is made, mounted or checked.
         "directory" => directory: Text;
+        /// A drive in virtual time: the name of a model (`fstone device` lists them), or a .toml file beside the study.
+        "model" => model: Text;
+        /// The size of a modelled drive; its image is sparse.
+        "size" => size: Size;
     }
-    one of ["loop", "zram", "block", "directory"]
+    one of ["loop", "zram", "block", "directory", "model"]
 }
 
 table! {

@@ -5,7 +5,7 @@
 //! figures wherever and whenever it is made; the hash of its requests, which is recorded with it, is the proof.
 
 use super::{
-    BOOT, GuestOptions, GuestSeat,
+    BOOT, DEFAULT_MODEL, GuestOptions, GuestSeat,
     counts::count_exactly,
     protocol::{DoneStep, Opening, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode},
 };
@@ -16,10 +16,14 @@ use crate::{
         watch::Watch,
     },
 };
+use fstone_drive::Model;
 use fstone_model::{
     Cell, Outcome, StepResult, outcome::Reason, result::CommandRecord, study::DeviceSpec, units::format_duration,
 };
-use fstone_sandbox::exact::{ExactEnd, ExactReport, ExactSpec};
+use fstone_sandbox::{
+    exact::{ExactEnd, ExactReport, ExactSpec},
+    guest::{Ending, Waiting},
+};
 
 /// The step under whose name the guest itself is recorded.
 const GUEST: &str = "guest";
@@ -33,21 +37,20 @@ pub(crate) fn simulate(
     (watch, stop): (&Watch<'_>, &Stop),
     record: &mut Record,
 ) -> Result<Vec<DoneStep>, Halt> {
-    let DeviceSpec::Loop { sector_bytes, .. } = cell.device else {
-        return Err(skipped(BOOT, "a drive that is simulated is an image: device = { loop = … }".into()));
+    let DeviceSpec::Loop { sector_bytes, model, .. } = &cell.device else {
+        return Err(skipped(BOOT, "a drive that is simulated is an image: device = { model = …, size = … }".into()));
     };
+    let name = model.as_deref().unwrap_or(DEFAULT_MODEL);
+    let own = options.models.iter().find(|(known, _)| known == name);
+    let model = own
+        .map_or_else(|| Model::find(name), |(_, model)| Ok(model.clone()))
+        .map_err(|error| Halt::Outcome(Outcome::Refused(Reason::new(BOOT, format!("the model {name}: {error}")))))?;
     let spec = ExactSpec {
         memory_bytes: options.memory_bytes,
-        sector_bytes,
+        sector_bytes: *sector_bytes,
         seed,
         charge: options.charge,
-        ..ExactSpec::new(
-            seat.kernel.binary.clone(),
-            &options.agent,
-            &seat.image,
-            &seat.directory,
-            options.model.clone(),
-        )
+        ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)
     };
     let opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
     let trial = WholeTrial { opening, steps: cell.steps.clone() };
@@ -65,7 +68,7 @@ pub(crate) fn simulate(
             Err(words) => return Err(Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words)))),
         },
         ExactEnd::Failed(words) => return Err(Halt::Outcome(Outcome::Failed(Reason::new(GUEST, words)))),
-        ExactEnd::GuestEnded(ending) => return Err(Halt::Outcome(ending.outcome(GUEST))),
+        ExactEnd::GuestEnded(ending) => return Err(Halt::Outcome(with_cure(ending, ending.outcome(GUEST), &spec))),
         ExactEnd::Stopped => return Err(Halt::Stopped(GUEST.to_owned())),
     };
     let (told, planned) = (steps.len(), cell.steps.len());
@@ -78,6 +81,19 @@ pub(crate) fn simulate(
         count_exactly(&mut step.reply, &|number| report.mark(number));
     }
     Ok(steps)
+}
+
+/// A guest that computes without end has one likely cause: nothing in it takes virtual time.
+fn with_cure(ending: &Ending, outcome: Outcome, spec: &ExactSpec) -> Outcome {
+    match (ending, outcome) {
+        (Ending::Hung { waiting: Waiting::Heartbeat, .. }, Outcome::Hung(reason)) if spec.charge.is_zero() => {
+            Outcome::Hung(reason.with_cure("system calls take no virtual time here, so a load by time may never end: leave --charge out"))
+        }
+        (Ending::Hung { waiting: Waiting::Heartbeat, .. }, Outcome::Hung(reason)) => Outcome::Hung(reason.with_cure(
+            "a program that neither makes system calls nor reads the clock takes no virtual time: give it an amount, not a time",
+        )),
+        (_, outcome) => outcome,
+    }
 }
 
 /// The guest itself as a step: what it was made of, and the hash of all that it asked its drive.

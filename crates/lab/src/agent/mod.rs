@@ -66,8 +66,8 @@ pub struct GuestOptions {
     pub speed: Speed,
     /// What is to go wrong with disks.
     pub faults: Vec<Fault>,
-    /// What the drives of exact guests are.
-    pub model: Model,
+    /// What the drives of exact guests are, by the names that cells have for them.
+    pub models: Vec<(String, Model)>,
     /// What a system call takes in exact guests.
     pub charge: Duration,
 }
@@ -88,7 +88,7 @@ impl GuestOptions {
             watch: None,
             speed: Speed::default(),
             faults: Vec::new(),
-            model: Model::find(DEFAULT_MODEL).expect("it is built in"),
+            models: Vec::new(),
             charge: fstone_sandbox::exact::CHARGE,
         }
     }

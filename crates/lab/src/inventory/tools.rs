@@ -163,8 +163,14 @@ mod tests {
 
     #[test]
     fn a_plan_s_tools_are_listed_once_and_strangers_are_not_run() {
-        let device =
-            DeviceSpec::Loop { size_bytes: 0, direct_io: false, sector_bytes: 512, directory: None, in_memory: false };
+        let device = DeviceSpec::Loop {
+            size_bytes: 0,
+            direct_io: false,
+            sector_bytes: 512,
+            directory: None,
+            in_memory: false,
+            model: None,
+        };
         let commands: [&[&str]; 4] = [&["tar", "-xf", "x"], &["make", "-j8"], &["./wipe", "everything"], &["svn"]];
         let plan = plan_of(&["btrfs", "btrfs"], &device, &commands);
         let runner = FakeRunner::new().without("svn");

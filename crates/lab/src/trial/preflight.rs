@@ -59,6 +59,12 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         })
     };
     let in_guest = cell.kernel != KernelSpec::Host;
+    if cell.device.model().is_some() && !matches!(cell.kernel, KernelSpec::Exact(_)) {
+        let words = "a modelled drive is one in virtual time only";
+        return Some(
+            Obstacle::skipped("device", words).with_cure("run it with --exact, or kernel = [\"exact:VERSION\"]"),
+        );
+    }
     if in_guest && !matches!(cell.device, DeviceSpec::Loop { .. }) {
         let words = format!("a guest's disk is an image, and cannot be {}", cell.device.describe());
         return Some(Obstacle::skipped("device", words).with_cure("device = { loop = { size = \"…\" } }"));

@@ -39,7 +39,7 @@ fn writes() -> Step {
 }
 
 fn image(size_bytes: u64) -> DeviceSpec {
-    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false }
+    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false, model: None }
 }
 
 fn copies(source: &Path) -> Step {

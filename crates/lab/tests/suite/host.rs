@@ -107,6 +107,7 @@ fn refusals_are_in_the_words_of_whoever_refuses() {
         sector_bytes: 512,
         directory: None,
         in_memory: false,
+        model: None,
     };
     let cells = vec![
         cell("ext4", "", "nomballoc", Vec::new()),
@@ -259,6 +260,7 @@ fn loop_settings_reach_the_kernel() {
         sector_bytes: 4096,
         directory: None,
         in_memory: false,
+        model: None,
     };
     direct.queue = vec![("read_ahead_kb".into(), "512".into()), ("scheduler".into(), "none".into())];
     let mut unknown = cell("ext4", "", "", Vec::new());
@@ -298,6 +300,7 @@ fn an_image_in_memory_is_behind_its_loop_device() {
         sector_bytes: 512,
         directory: None,
         in_memory: true,
+        model: None,
     };
     let trials = run(work.path(), &plan(vec![in_memory], 2));
     assert_eq!(trials.len(), 2);

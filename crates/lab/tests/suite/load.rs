@@ -216,6 +216,7 @@ fn errors_limits_and_cancellations_of_a_load() {
         sector_bytes: 512,
         directory: None,
         in_memory: false,
+        model: None,
     };
     let mut endless = cell("ext4", "", "", vec![load(small_files(10, Some(Duration::from_secs(1000))))]);
     endless.steps[2].limit = Duration::from_millis(300);

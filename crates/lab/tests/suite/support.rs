@@ -72,6 +72,7 @@ pub(crate) fn cell(kind: &str, mkfs: &str, mount: &str, steps: Vec<Step>) -> Cel
             sector_bytes: 512,
             directory: None,
             in_memory: false,
+            model: None,
         },
         kernel: KernelSpec::Host,
         queue: Vec::new(),

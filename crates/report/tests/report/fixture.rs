@@ -139,6 +139,7 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
                 sector_bytes: 512,
                 directory: None,
                 in_memory: false,
+                model: None,
             },
             kernel: KernelSpec::Host,
             queue: vec![("scheduler".into(), "none".into())],

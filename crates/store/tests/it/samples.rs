@@ -38,6 +38,7 @@ pub(crate) fn run() -> Run {
                 sector_bytes: 512,
                 directory: None,
                 in_memory: false,
+                model: None,
             },
             kernel: KernelSpec::Host,
             queue: vec![("scheduler".into(), "none".into())],

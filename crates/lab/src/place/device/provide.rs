@@ -159,7 +159,7 @@ fn settle(directory: &Path) {
 /// On a directory, which is no device.
 pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> Result<Provided, DeviceError> {
     let mut provided = match wanted.spec {
-        DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory, in_memory } => {
+        DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory, in_memory, .. } => {
             let image = if *in_memory {
                 memory::image(*size_bytes)?
             } else {
