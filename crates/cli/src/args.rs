@@ -180,8 +180,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// What a system call takes in virtual time; 0 s for nothing. Default: 2 us
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_charge)]
     pub(crate) charge: Option<Duration>,
+    /// How many trials in virtual time run at once; the figures are the same. Default: one per core
+    #[arg(long, value_name = "N", value_parser = parse_jobs, allow_hyphen_values = true)]
+    pub(crate) jobs: Option<usize>,
     /// Memory of a guest. Default: 512 MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_guest_memory, allow_hyphen_values = true)]
     pub(crate) guest_memory: Option<u64>,
@@ -400,6 +403,21 @@ pub(crate) struct CleanArguments {
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let time = units::parse_duration(text).map_err(|error| error.to_string())?;
     if time.is_zero() { Err("it has to be longer than 0".into()) } else { Ok(time) }
+}
+
+/// Nothing, or a time. A second for a system call is a slip of the hand.
+fn parse_charge(text: &str) -> Result<Duration, String> {
+    let time = units::parse_duration(text).map_err(|error| error.to_string())?;
+    let most = Duration::from_millis(1);
+    if time > most { Err(format!("a system call takes at most {}", units::format_duration(most))) } else { Ok(time) }
+}
+
+/// More guests than this are a slip of the hand.
+const MOST_JOBS: usize = 1024;
+
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=MOST_JOBS).contains(number));
+    number.ok_or_else(|| format!("it has to be a whole number, from 1 to {MOST_JOBS}"))
 }
 
 fn parse_number(text: &str) -> Result<u64, String> {

@@ -43,6 +43,7 @@ pub(super) fn lab_options(
         closing_limit: LabOptions::CLOSING_LIMIT,
         agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
         guests: Some(executors::guests(context, arguments, plan)?),
+        jobs: arguments.jobs,
         presence,
         keep_going: arguments.keep_going,
     })

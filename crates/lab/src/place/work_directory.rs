@@ -15,6 +15,8 @@ use std::{
 
 const LOCK_NAME: &str = "fstone.lock";
 const MOUNT_POINT_NAME: &str = "mnt";
+/// What names of lanes begin with.
+const LANE_PREFIX: &str = "lane-";
 /// How long the last children of a killed run may take to die.
 const DYING: Duration = Duration::from_secs(10);
 /// The lock file's line that says so when the directory was made by a run.
@@ -150,6 +152,24 @@ impl WorkDirectory {
             return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, words));
         }
         Ok(path)
+    }
+
+    /// A work directory in this one, for trials that run beside others of the same run. It has to be dropped first.
+    pub(crate) fn lane(&self, number: usize) -> Result<Self, WorkDirectoryError> {
+        Self::lock(&self.path.join(format!("{LANE_PREFIX}{number}")))
+    }
+
+    /// The lanes that a killed run left.
+    pub(crate) fn lanes(&self) -> Vec<PathBuf> {
+        let is_lane = |entry: &fs::DirEntry| {
+            let number =
+                entry.file_name().to_str().and_then(|name| name.strip_prefix(LANE_PREFIX)?.parse::<u32>().ok());
+            number.is_some() && entry.file_type().is_ok_and(|kind| kind.is_dir())
+        };
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut lanes: Vec<PathBuf> = entries.filter(is_lane).map(|entry| entry.path()).collect();
+        lanes.sort();
+        lanes
     }
 
     /// Where it is, without symbolic links.

@@ -13,6 +13,7 @@ use crate::{
     run::{
         alike::FirstTrials,
         budget::Judge,
+        lanes::{self, Places},
         schedule::{Schedule, ScheduleError, trial_seed},
         steady,
     },
@@ -214,6 +215,11 @@ fn begin(
     clean_up(machine, &options.work_directory, sink);
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
+    let lanes = lanes::count(plan, options);
+    if lanes > 1 {
+        let places = Places::make(lanes, &work, machine)?;
+        return places.work(plan, options, cancel, |executor| run_trials(executor, schedule, course, recorder))?;
+    }
     let mut executor = AgentExecutor::new(machine, &work, options, cancel)?;
     let ended = run_trials(&mut executor, schedule, course, recorder);
     // What is left was reported with the trial that left it, and is in the journal for `clean`.
@@ -287,6 +293,7 @@ fn run_trials(
         recorder.trial_started(id, position).map_err(recording)?;
         let at_the_start = others.look();
         let seed = trial_seed(plan, id.repetition);
+        executor.look_ahead(&mut schedule.upcoming().map(|id| (id, trial_seed(plan, id.repetition))));
         let end = executor.run(&Job { cell, id, position, seed, direct, sink });
         let label = || cell.label.clone();
         let (mut trial, stuck) = match end.map_err(|cause| LabError::Trial { id, label: label(), cause })? {
@@ -417,6 +424,7 @@ mod tests {
             patience: LabOptions::PATIENCE,
             closing_limit: LabOptions::CLOSING_LIMIT,
             guests: None,
+            jobs: None,
             presence: None,
             keep_going: false,
         }

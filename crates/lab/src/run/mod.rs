@@ -1,8 +1,10 @@
-//! A run: the schedule of a plan's trials, carrying them out one after the other, and what that would do.
+//! A run: the schedule of a plan's trials, carrying them out, in virtual time several at once, and what that
+//! would do.
 
 mod alike;
 pub mod budget;
 pub mod carry_out;
 pub mod describe;
+mod lanes;
 pub mod schedule;
 mod steady;

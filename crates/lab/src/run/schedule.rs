@@ -180,6 +180,23 @@ impl<'a> Schedule<'a> {
         self.dealer.as_mut()?.words.take()
     }
 
+    /// What follows the last [`Self::next_trial`], as far as it can be said before that trial has ended: the rest of the
+    /// block, and the blocks that every cell takes part in unless it is given up. Where each block is dealt out by what the
+    /// one before it showed, no more is known than the block. For those who begin trials ahead.
+    pub(super) fn upcoming(&self) -> impl Iterator<Item = TrialId> {
+        let rest = self.rest.iter().rev().map(|&cell| TrialId { cell, repetition: self.block });
+        let known = if self.dealer.is_some() { 0 } else { self.plan.repeats.min };
+        let blocks = (self.block + 1..known).flat_map(move |block| {
+            let wanted = move |cell: &u32| {
+                let progress = &self.progress[*cell as usize];
+                !progress.given_up && !progress.done.contains(&block)
+            };
+            let cells = block_order(self.plan, block).into_iter().filter(wanted);
+            cells.map(move |cell| TrialId { cell, repetition: block })
+        });
+        rest.chain(blocks)
+    }
+
     /// Cells that the current block still has to run, the next one last. Whether a cell takes part is decided when the
     /// block begins, by the blocks before it.
     fn rest_of_block(&self) -> Vec<u32> {

@@ -39,4 +39,8 @@ pub trait Executor {
     /// # Errors
     /// When the lab failed; then the run cannot go on.
     fn run(&mut self, job: &Job<'_>) -> Result<TrialEnd, ExecutorError>;
+
+    /// Tells which trials will probably follow the next one, in order, each with its seed. An executor that can carry out
+    /// several at once may begin them.
+    fn look_ahead(&mut self, _upcoming: &mut dyn Iterator<Item = (TrialId, u64)>) {}
 }

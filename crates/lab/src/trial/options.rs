@@ -20,6 +20,9 @@ pub struct LabOptions {
     pub closing_limit: Duration,
     /// How guests are made; `None` where there are to be none.
     pub guests: Option<GuestOptions>,
+    /// How many trials run at once where they do not disturb each other, in virtual time; as many as there are cores and
+    /// memory for when `None`.
+    pub jobs: Option<usize>,
     /// Where other runs of this machine are noticed; `None` not to look for them.
     pub presence: Option<Arc<Presence>>,
     /// Whether to go on when the first trials of all rows fail alike.

@@ -25,6 +25,7 @@ pub(crate) fn options(work: &Path) -> LabOptions {
         patience: LabOptions::PATIENCE,
         closing_limit: LabOptions::CLOSING_LIMIT,
         guests: None,
+        jobs: None,
         presence: None,
         keep_going: false,
     }

@@ -40,6 +40,15 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
         return Ok(Vec::new());
     }
     let work = WorkDirectory::lock(work_directory)?;
+    let mut found = clean_one(&work, dry_run, machine)?;
+    for lane in work.lanes() {
+        found.extend(clean_one(&WorkDirectory::lock(&lane)?, dry_run, machine)?);
+    }
+    Ok(found)
+}
+
+/// The same with one journal.
+fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, CleanError> {
     let mut undo = Undo::open(work.path(), machine)?;
     let mut found = Vec::new();
     let mut in_the_way: Option<String> = None;
