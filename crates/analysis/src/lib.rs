@@ -6,6 +6,7 @@
 //!
 //! This crate is pure: no I/O, no clock, no random number. It knows no format: `fstone-report` renders what is worked out here.
 
+pub mod clock;
 mod compare;
 mod drift;
 mod loads;

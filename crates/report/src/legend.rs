@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis,
-    analysis::MAX_COMPARED_ROWS,
+    analysis::{MAX_COMPARED_ROWS, clock},
     text::{counted, line, listing},
 };
 use fstone_model::{Cell, study::DeviceSpec};
@@ -53,6 +53,12 @@ pub(crate) fn executors(analysis: &Analysis<'_>) -> Option<String> {
     let names: Vec<&str> = executors.iter().map(|executor| crate::analysis::of_executor(executor)).collect();
     match executors.as_slice() {
         [] | ["host"] => None,
+        ["exact"] => clock::heading(&analysis.dataset.run).map(|clock| {
+            format!(
+                "Measured in {clock}. A repeat is another seed, so what varies is layout luck and no noise; rows are compared seed by \
+                 seed, and with no figures of another clock."
+            )
+        }),
         [_] => {
             let mut kernels: Vec<String> = plan.cells.iter().map(|cell| cell.kernel.written()).collect();
             kernels.dedup();
@@ -73,6 +79,7 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
     }
     let intervals = analysis.entries().any(|entry| entry.interval.is_some());
     let count = match analysis.common_count() {
+        Some(count) if clock::is_virtual(analysis.dataset) => format!("Mean of {}", counted(count, "seed")),
         Some(count) => format!("Mean of {}", counted(count, "trial")),
         None => "Mean of n trials".to_owned(),
     };
@@ -85,6 +92,9 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
         ),
     };
     Some(match (analysis.common_count(), intervals) {
+        (Some(1), _) if clock::is_virtual(analysis.dataset) => {
+            "One seed: exact for it; how much is layout luck only other seeds tell.".to_owned()
+        }
         (Some(1), _) => "Single trials: nothing is known of how much they vary.".to_owned(),
         (_, true) => format!(
             "{count}{after} ± the longer arm of its {CONFIDENCE_TEXT} interval{}.",

@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, PublishedEntry, touched},
+    analysis::{Entry, Published, PublishedEntry, clock, touched},
     legend::{NOTHING, UNRELIABLE, legend},
     number,
     text::line,
@@ -51,7 +51,7 @@ fn provenance(dataset: &Dataset) -> String {
     let facts = [
         format!("study {}{quick}, run {}, seed {}", run.plan.study, run.id, run.plan.seed),
         when::minute(run.started_unix_ns),
-        inventory.kernel.clone(),
+        clock::heading(run).unwrap_or_else(|| inventory.kernel.clone()),
         inventory.cpu_model.clone(),
         format!("fstone {}", inventory.fstone_version),
     ];

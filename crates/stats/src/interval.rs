@@ -62,6 +62,8 @@ pub enum IntervalMethod {
     HodgesLehmannExact,
     /// Hodges–Lehmann, ends from the normal approximation to that distribution.
     HodgesLehmannNormal,
+    /// From the least to the most: of figures without noise there is nothing to estimate.
+    Range,
 }
 
 /// A confidence interval, ends included. Invariant: `low <= high`, both finite.

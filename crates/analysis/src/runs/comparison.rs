@@ -4,12 +4,13 @@
 //! trials of both), so each pair gets the Mann–Whitney test and the Hodges–Lehmann shift, and the p-values are corrected
 //! over all pairs of the comparison (Holm). A *regression* is a difference that the corrected test calls real, in the
 //! worse direction, whose estimate is beyond the threshold; a row that completed and does not any more is one without
-//! any test.
+//! any test. Runs in virtual time have no noise to test against and are compared seed by seed ([`super::seeds`]).
 //!
 //! Whether two runs may be compared at all is [`super::mismatches`]'s to say, before anything is computed.
 
 use super::{
     outcomes::{self, OutcomeChange, Turn},
+    seeds,
     settings::{self, Change},
 };
 use crate::{
@@ -125,6 +126,9 @@ pub struct Pair {
     pub adjusted_p: f64,
     /// The smallest p-value that so many figures could have given.
     pub smallest_p: f64,
+    /// How many seeds both runs have, where both are in virtual time: figures are compared seed by seed then, and nothing is
+    /// left to chance.
+    pub seeds: Option<usize>,
     /// Whether that would have survived the correction: whether any figures at all could have made these two differ.
     pub can_differ: bool,
     /// The smallest difference, as a share of the baseline, that so many trials which scatter like these would have told
@@ -282,14 +286,15 @@ fn column(
     let view = &baseline.columns[a];
     let figures: Vec<ComparedFigure> = rows
         .iter()
-        .map(|&(row, partner)| {
-            let (row, partner) = (&baseline.rows[row], &other.rows[partner]);
+        .map(|&(first, second)| {
+            let (row, partner) = (&baseline.rows[first], &other.rows[second]);
+            let exact = seeds::pair((baseline, first, a), (other, second, b));
             let (first, second) = (row.entries[a].clone(), partner.entries[b].clone());
             ComparedFigure {
                 label: row.label.clone(),
                 baseline_cell: row.cell,
                 other_cell: partner.cell,
-                pair: pair(&first, &second),
+                pair: exact.or_else(|| pair(&first, &second)),
                 baseline: first,
                 other: second,
                 verdict: Verdict::NoFigure,
@@ -319,6 +324,7 @@ fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
         p: found.test.p,
         adjusted_p: found.test.p,
         smallest_p: found.test.smallest_p,
+        seeds: None,
         // The correction's to say.
         can_differ: false,
         detectable: None,
@@ -342,7 +348,9 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
             let (adjusted_p, best_p) = corrected.next().expect("one for every pair");
             pair.adjusted_p = adjusted_p;
             pair.can_differ = best_p <= ALPHA;
-            if let Some(scatter) = Scatter::of(&figure.baseline, &figure.other) {
+            if pair.seeds.is_some() {
+                pair.can_differ = true;
+            } else if let Some(scatter) = Scatter::of(&figure.baseline, &figure.other) {
                 let level = ALPHA / pairs.len() as f64;
                 let sizes = (figure.baseline.values.len(), figure.other.values.len());
                 let shift = *shifts.entry(sizes).or_insert_with(|| detectable_shift(sizes.0, sizes.1, level));

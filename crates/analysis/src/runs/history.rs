@@ -226,6 +226,7 @@ fn point(dataset: &Dataset, last: &Dataset, label: &str, step: &str, metric: &st
         return Err(match mismatch.setting {
             Setting::Study => "another study".to_owned(),
             Setting::Load => "another load".to_owned(),
+            Setting::Clock => "another clock".to_owned(),
             Setting::Executor => "another executor".to_owned(),
             Setting::Device => "another device".to_owned(),
             Setting::Machine => "another machine".to_owned(),

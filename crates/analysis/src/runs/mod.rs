@@ -3,6 +3,7 @@
 mod comparison;
 mod history;
 mod outcomes;
+mod seeds;
 mod settings;
 mod words;
 
@@ -10,4 +11,4 @@ pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, Pair, RunCo
 pub use history::{FEWEST_RUNS, History, HistoryError, Point};
 pub use outcomes::{OutcomeChange, Turn};
 pub use settings::{Change, Mismatch, Setting, changes, mismatches};
-pub use words::{CAVEAT, change, difference, percent};
+pub use words::{caveat, change, difference, percent, probability};

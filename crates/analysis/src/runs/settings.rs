@@ -1,6 +1,7 @@
 //! Whether two runs may be compared, and what was different between them.
 
 use crate::{
+    clock::{self, is_virtual},
     number::Scale,
     text::{line, listing, shorten},
 };
@@ -17,6 +18,8 @@ pub enum Setting {
     Study,
     /// What is done in rows of the same name.
     Load,
+    /// Real or virtual time, and what a system call is charged in it. Never compared.
+    Clock,
     /// Host or guest: where kernels run.
     Executor,
     /// What filesystems are made on.
@@ -32,6 +35,7 @@ impl Setting {
         match self {
             Self::Study => "study",
             Self::Load => "load",
+            Self::Clock => "clock",
             Self::Executor => "executor",
             Self::Device => "device",
             Self::Machine => "machine",
@@ -44,6 +48,7 @@ impl Setting {
         match self {
             Self::Study => "figures of two studies answer two questions",
             Self::Load => "rows of the same name did different work",
+            Self::Clock => "a second of one is none of the other",
             Self::Executor => "a guest's figures measure its emulator as much as its kernel",
             Self::Device => "the difference would be the devices' as much as the filesystems'",
             Self::Machine => "the difference would be the machines' as much as the filesystems'",
@@ -111,14 +116,21 @@ pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
         let (before, after) = told_work(a, b);
         differ(Setting::Load, before, after);
     }
+    // Rows of other names, too: no figure of one clock says anything about the other.
+    differ(Setting::Clock, clock::told(baseline), clock::told(other));
     if let Some((a, b)) = first(&|a, b| executor(&a.kernel) != executor(&b.kernel)) {
         differ(Setting::Executor, executor(&a.kernel).to_owned(), executor(&b.kernel).to_owned());
     }
     let devices = match first(&|a, b| device(&a.device) != device(&b.device)) {
         Some((a, b)) => (device(&a.device), device(&b.device)),
+        // What a modelled drive's image lies on, and whose processor simulates it, is in no figure.
+        None if is_virtual(baseline) && is_virtual(other) => Default::default(),
         None => (beneath(&a.inventory), beneath(&b.inventory)),
     };
     differ(Setting::Device, devices.0, devices.1);
+    if is_virtual(baseline) && is_virtual(other) {
+        return found;
+    }
     let (before, after) = machines(&a.inventory, &b.inventory);
     differ(Setting::Machine, before, after);
     found

@@ -14,8 +14,18 @@ use fstone_stats::{ALPHA, CONFIDENCE_TEXT, compare::Shift};
 /// More regressions than this are counted; the table has them all.
 const MAX_TOLD: usize = 4;
 
-/// Below every comparison: what no statistics of two runs can tell.
-pub const CAVEAT: &str = "Changes are shares of the figure before, with their intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
+/// Below every comparison: what its figures are, and what it cannot tell.
+#[must_use]
+pub fn caveat(comparison: &RunComparison<'_>) -> &'static str {
+    let seed_by_seed = |pair: Option<Pair>| pair.is_some_and(|pair| pair.seeds.is_some());
+    if comparison.figures().any(|(_, figure)| seed_by_seed(figure.pair)) { EXACT_CAVEAT } else { CAVEAT }
+}
+
+const EXACT_CAVEAT: &str = "Changes are shares of the figure before, seed by seed, with the least and the most that any seed has. Virtual time has \
+                            no noise: what differs comes from kernel, tools, load or settings. A kernel that was built anew lies otherwise in \
+                            memory, which alone moves most figures by 0.1 to 0.3 %.";
+
+const CAVEAT: &str = "Changes are shares of the figure before, with their intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";
 
 impl Verdict {
@@ -110,8 +120,19 @@ pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
             format!("{estimate}, {CONFIDENCE_TEXT} interval {interval}")
         }
     };
+    match pair.seeds {
+        Some(1) => return format!("{told} (one seed, exact)"),
+        Some(seeds) => return format!("{told} (exact, over {seeds} seeds)"),
+        None => {}
+    }
     let p = p_value(pair.adjusted_p);
     format!("{told} (p {})", if p.starts_with('<') { p } else { format!("= {p}") })
+}
+
+/// The p-value of a pair for a table; "exact" where nothing is left to chance.
+#[must_use]
+pub fn probability(pair: &Pair) -> String {
+    if pair.seeds.is_some() { "exact".to_owned() } else { p_value(pair.adjusted_p) }
 }
 
 fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
@@ -211,7 +232,8 @@ fn hidden(comparison: &RunComparison<'_>) -> Option<String> {
         .figures()
         .filter(|(_, figure)| figure.verdict == Verdict::NotFound)
         .map(|(_, figure)| {
-            let interval = figure.pair?.relative?.interval;
+            let pair = figure.pair.filter(|pair| pair.seeds.is_none())?;
+            let interval = pair.relative?.interval;
             Some(interval.low.abs().max(interval.high.abs()))
         })
         .collect();
@@ -224,7 +246,7 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
     let not_found = |verdict| matches!(verdict, Verdict::NotFound | Verdict::TooFew);
     let mut figures: Vec<(&ComparedColumn, &ComparedFigure, f64)> = comparison
         .figures()
-        .filter(|(_, figure)| not_found(figure.verdict))
+        .filter(|(_, figure)| not_found(figure.verdict) && figure.pair.is_some_and(|pair| pair.seeds.is_none()))
         .filter_map(|(column, figure)| Some((column, figure, figure.pair?.detectable?)))
         .collect();
     figures.sort_by(|a, b| a.2.total_cmp(&b.2));

@@ -201,6 +201,10 @@ fn refusal(baseline: &str, other: &str, refused: &[Mismatch]) -> String {
     for mismatch in refused {
         text.push_str(&format!("  {mismatch}\n"));
     }
+    if refused.iter().any(|mismatch| mismatch.setting == Setting::Clock) {
+        text.push_str("Run the study again with the other's clock: with --exact and the same --charge, or without");
+        return text;
+    }
     let words: Vec<&str> = refused.iter().map(|mismatch| mismatch.setting.word()).collect();
     text.push_str(&format!("If that is what you want to see, say so: --across {}", words.join(",")));
     text

@@ -1,10 +1,9 @@
 //! A comparison as one self-contained page without scripts.
 
 use crate::{
-    analysis::runs::{CAVEAT, RunComparison, Verdict, change, percent},
+    analysis::runs::{RunComparison, Verdict, caveat, change, percent, probability},
     html::css,
     legend::NOTHING,
-    number::p_value,
     svg::{NARROW, WIDE, forest},
     when,
 };
@@ -76,7 +75,7 @@ pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
             .map(|change| (change.what.clone(), change.baseline.clone(), change.other.clone()))
             .collect(),
         unmatched: comparison.unmatched_lines(),
-        caveat: CAVEAT,
+        caveat: caveat(comparison),
         threshold: percent(comparison.threshold),
         back: back.map(str::to_owned),
     }
@@ -93,7 +92,7 @@ fn column(comparison: &RunComparison<'_>, index: usize) -> Column {
         .figures
         .iter()
         .map(|figure| {
-            let told = figure.pair.map(|pair| (change(column, &pair), p_value(pair.adjusted_p)));
+            let told = figure.pair.map(|pair| (change(column, &pair), probability(&pair)));
             let ((change, interval), p) = told.unwrap_or_else(|| ((NOTHING.to_owned(), String::new()), String::new()));
             Row {
                 label: figure.label.clone(),

@@ -1,10 +1,9 @@
 //! A comparison as a comment on a pull request: what changed first, the rest folded away.
 
 use crate::{
-    analysis::runs::{CAVEAT, ComparedColumn, ComparedFigure, RunComparison, Verdict, change},
+    analysis::runs::{ComparedColumn, ComparedFigure, RunComparison, Verdict, caveat, change, probability},
     legend::NOTHING,
     markdown::{escape, head},
-    number::p_value,
 };
 use fstone_model::Better;
 use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT};
@@ -48,7 +47,7 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
     }
     output.push_str(&format!(
         "{} Rank tests, Holm-corrected to {ALPHA_TEXT} over {}.\n",
-        escape(CAVEAT),
+        escape(caveat(comparison)),
         crate::text::counted(comparison.compared(), "pair")
     ));
     output
@@ -74,7 +73,7 @@ fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
         let (estimate, interval, p) = match figure.pair {
             Some(pair) => {
                 let (estimate, interval) = change(column, &pair);
-                (estimate, interval, p_value(pair.adjusted_p))
+                (estimate, interval, probability(&pair))
             }
             None => (NOTHING.to_owned(), String::new(), String::new()),
         };

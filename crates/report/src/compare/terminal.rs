@@ -1,7 +1,7 @@
 //! A comparison for a terminal: the answer, a table per column, outcomes, and what was different.
 
 use crate::{
-    analysis::runs::{CAVEAT, RunComparison, Verdict, change},
+    analysis::runs::{RunComparison, Verdict, caveat, change},
     legend::NOTHING,
     terminal::grid::{Grid, GridColumn, GridRow, Style},
     text::{width, wrap},
@@ -38,7 +38,7 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
     section("What else was different", &comparison.change_lines(), columns, color, &mut output);
     section("Not compared", &comparison.unmatched_lines(), columns, color, &mut output);
     output.push('\n');
-    paragraph(CAVEAT, "", columns, &mut output);
+    paragraph(caveat(comparison), "", columns, &mut output);
     output
 }
 

@@ -6,7 +6,13 @@ use super::{
     table::{self, Cell},
     trials,
 };
-use crate::{Analysis, Options, analysis::Loads, number::grouped, text::line, when};
+use crate::{
+    Analysis, Options,
+    analysis::{Loads, clock},
+    number::grouped,
+    text::line,
+    when,
+};
 use askama::Template;
 use fstone_model::Dataset;
 
@@ -103,7 +109,7 @@ fn count(count: usize) -> String {
 /// When, where, how much.
 fn facts(analysis: &Analysis<'_>) -> String {
     let run = &analysis.dataset.run;
-    let kernel = line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let kernel = || line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");
     let took = run.finished_unix_ns.map_or_else(
         || "not finished".to_owned(),
         |end| format!("took {}", when::duration(end.saturating_sub(run.started_unix_ns))),
@@ -111,7 +117,7 @@ fn facts(analysis: &Analysis<'_>) -> String {
     let facts = [
         when::minute(run.started_unix_ns),
         line(&run.inventory.host),
-        kernel,
+        clock::heading(run).unwrap_or_else(kernel),
         format!("{} of {} trials completed", count(analysis.completed()), count(analysis.dataset.trials.len())),
         took,
     ];

@@ -7,7 +7,7 @@ pub(crate) mod grid;
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, touched},
+    analysis::{Entry, Published, clock, touched},
     legend::{NOTHING, UNRELIABLE, legend},
     number,
     text::{line, shorten, width, wrap},
@@ -70,7 +70,8 @@ impl Printer<'_> {
             format!("run {} of {}{quick}", run.id, line(&run.plan.study)),
             when::minute(run.started_unix_ns),
             line(&run.inventory.host),
-            line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
+            clock::heading(run)
+                .unwrap_or_else(|| line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ")),
         ];
         let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
         for facts in wrap(&facts.join(" · "), self.width) {

@@ -10,7 +10,7 @@ use fstone_analysis::{
     Analysis,
     runs::{self, CompareOptions, RunComparison, Setting, Turn, Unmatched, Verdict},
 };
-use fstone_model::{Dataset, Outcome, outcome::Reason, study::KernelSpec};
+use fstone_model::{Dataset, Outcome, inventory::CHARGE_SETTING, outcome::Reason, study::KernelSpec};
 use fstone_report::compare;
 use insta::assert_snapshot;
 use std::fs;
@@ -262,6 +262,66 @@ fn what_would_compare_something_else_is_found() {
     assert_eq!(found(&|d| d.run.inventory.host = "bench2".into()), [Setting::Machine]);
     assert_eq!(found(&|d| d.run.inventory.memory_bytes += 1 << 20), [], "a kernel takes what it takes");
     assert_eq!(found(&|d| d.run.inventory.memory_bytes *= 2), [Setting::Machine]);
+}
+
+/// A run in virtual time of the same cells.
+fn in_virtual_time(mut dataset: Dataset, charge: &str) -> Dataset {
+    for cell in &mut dataset.run.plan.cells {
+        cell.kernel = KernelSpec::Exact("6.1.192".into());
+    }
+    dataset.run.inventory.settings.push((CHARGE_SETTING.into(), charge.into()));
+    dataset
+}
+
+#[test]
+fn figures_of_two_clocks_never_meet() {
+    let (before, after) = before_and_after();
+    let [first, second] = [before.clone(), after.clone()].map(|run| in_virtual_time(run, "2 us"));
+    let found = |before: &Dataset, after: &Dataset| -> Vec<Setting> {
+        runs::mismatches(before, after).into_iter().map(|mismatch| mismatch.setting).collect()
+    };
+    assert!(found(&before, &second).contains(&Setting::Clock));
+    assert_eq!(found(&first, &in_virtual_time(after.clone(), "5 us")), [Setting::Clock]);
+    // No row in common is no excuse.
+    let mut renamed = second.clone();
+    for cell in &mut renamed.run.plan.cells {
+        cell.label.push_str(" again");
+    }
+    assert!(found(&before, &renamed).contains(&Setting::Clock));
+    // Whose machine simulated it is in no figure; another kernel is what a comparison may be about.
+    let mut elsewhere = second;
+    elsewhere.run.inventory.host = "laptop".into();
+    elsewhere.run.inventory.device.as_mut().expect("there").name = "sdb".into();
+    elsewhere.run.plan.cells[0].kernel = KernelSpec::Exact("6.12.117".into());
+    assert_eq!(found(&first, &elsewhere), []);
+}
+
+#[test]
+fn in_virtual_time_one_seed_is_enough_and_several_are_paired() {
+    let verdicts = |before: &Dataset, after: &Dataset| {
+        with(before, after, &CompareOptions { threshold: 0.005, ..CompareOptions::default() }, |comparison| {
+            comparison.figures().map(|(_, figure)| figure.verdict).collect::<Vec<_>>()
+        })
+    };
+    let slower = |cell: u32, column: usize| if (cell, column) == (0, 0) { 0.99 } else { 1.0 };
+    let [before, after] = [run(3, 1, 0.0, &|_, _| 1.0), run(3, 1, 0.0, &slower)];
+    assert!(verdicts(&before, &after).iter().all(|verdict| *verdict == Verdict::TooFew), "in real time");
+    let exact = [before, after].map(|run| in_virtual_time(run, "2 us"));
+    let found = verdicts(&exact[0], &exact[1]);
+    assert_eq!(found[0], Verdict::Regression);
+    assert!(found[1..].iter().all(|verdict| *verdict == Verdict::NotFound), "{found:?}");
+    assert_snapshot!("virtual", told(&exact[0], &exact[1], |comparison| compare::terminal(comparison, 80, false)));
+
+    // Seeds scatter twenty times as far as the kernels differ.
+    let [before, after] =
+        [run(3, 3, 0.2, &|_, _| 1.0), run(3, 3, 0.2, &slower)].map(|run| in_virtual_time(run, "2 us"));
+    assert_eq!(verdicts(&before, &after)[0], Verdict::Regression);
+    // Without a seed in common they are two samples like any others.
+    let mut others = after;
+    for trial in &mut others.trials {
+        trial.seed += 1000;
+    }
+    assert_eq!(verdicts(&before, &others)[0], Verdict::TooFew);
 }
 
 #[test]

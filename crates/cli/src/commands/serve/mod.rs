@@ -154,11 +154,13 @@ impl Server {
             store.figures(after).map_err(|error| failed(&error))?,
         );
         let mismatches = runs::mismatches(&first, &second);
-        if !mismatches.is_empty() && request.value("across").is_none() {
+        let never = mismatches.iter().any(|mismatch| mismatch.setting == runs::Setting::Clock);
+        if never || (!mismatches.is_empty() && request.value("across").is_none()) {
             let told: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
             let words = format!("Run {after} is not compared with run {before}: {}.", told.join("; "));
             let anyway = format!("/compare?before={before}&after={after}&across=1");
-            return Ok(Answer::html(409, message(&words, Some((&anyway, "Compare them all the same")))));
+            let anyway = (!never).then_some((anyway.as_str(), "Compare them all the same"));
+            return Ok(Answer::html(409, message(&words, anyway)));
         }
         let (first, second) = (Analysis::of(&first), Analysis::of(&second));
         let names = (format!("run {before}"), format!("run {after}"));

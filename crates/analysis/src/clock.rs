@@ -1,0 +1,43 @@
+//! What a run's seconds are: real ones, or virtual ones on a modelled drive.
+
+use crate::text::{line, listing};
+use fstone_model::{Cell, Dataset, dataset::Run, inventory::CHARGE_SETTING, study::KernelSpec};
+
+const fn is_exact(cell: &Cell) -> bool {
+    matches!(cell.kernel, KernelSpec::Exact(_))
+}
+
+/// Whether all of a run is in virtual time.
+#[must_use]
+pub fn is_virtual(dataset: &Dataset) -> bool {
+    let cells = &dataset.run.plan.cells;
+    !cells.is_empty() && cells.iter().all(is_exact)
+}
+
+/// The clock, for a table's heading: "virtual time on hdd-7200-2008, 2 µs charged for each system call"; `None` for real time.
+#[must_use]
+pub fn heading(run: &Run) -> Option<String> {
+    let exact: Vec<&Cell> = run.plan.cells.iter().filter(|cell| is_exact(cell)).collect();
+    let mut models: Vec<String> = exact.iter().filter_map(|cell| cell.device.model()).map(line).collect();
+    models.dedup();
+    let on = if models.is_empty() { String::new() } else { format!(" on {}", listing(&models)) };
+    (!exact.is_empty()).then(|| match charge(run) {
+        Some(charge) => format!("virtual time{on}, {charge} charged for each system call"),
+        None => format!("virtual time{on}"),
+    })
+}
+
+/// What has to be alike for seconds to be alike, in words.
+pub(crate) fn told(dataset: &Dataset) -> String {
+    let run = &dataset.run;
+    let charge = charge(run).map_or_else(String::new, |charge| format!(", {charge} a system call"));
+    match (run.plan.cells.iter().any(is_exact), is_virtual(dataset)) {
+        (_, true) => format!("virtual time{charge}"),
+        (true, false) => format!("real time and virtual time{charge}"),
+        (false, false) => "real time".to_owned(),
+    }
+}
+
+fn charge(run: &Run) -> Option<String> {
+    run.inventory.settings.iter().find(|(name, _)| name == CHARGE_SETTING).map(|(_, charge)| line(charge))
+}

@@ -1,0 +1,62 @@
+//! Two runs in virtual time, seed by seed.
+//!
+//! A trial in virtual time has no noise, so one pair of trials with the same seed is enough to tell what changed for that
+//! seed. What differs from seed to seed is layout luck; a change that has the same sign with every seed is called real.
+
+use super::comparison::Pair;
+use crate::{clock::is_virtual, run::Analysis, table::Entry};
+use fstone_stats::{Interval, compare::Shift, interval::IntervalMethod};
+
+/// Two figures of runs in virtual time; `None` where they have no seed in common, or are not both in virtual time.
+pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_>, usize, usize)) -> Option<Pair> {
+    if !is_virtual(baseline.0.dataset) || !is_virtual(other.0.dataset) {
+        return None;
+    }
+    let (before, after) = (by_seed(baseline), by_seed(other));
+    let both: Vec<(f64, f64)> = before
+        .iter()
+        .filter_map(|(seed, value)| Some((*value, after.iter().find(|(other, _)| other == seed)?.1)))
+        .collect();
+    if both.is_empty() {
+        return None;
+    }
+    let count = both.len() as f64;
+    let differences: Vec<f64> = both.iter().map(|(before, after)| after - before).collect();
+    let shift = spread(&differences, differences.iter().sum::<f64>() / count);
+    let relative = both.iter().all(|(before, after)| *before > 0.0 && *after > 0.0).then(|| {
+        let shares: Vec<f64> = both.iter().map(|(before, after)| after / before - 1.0).collect();
+        let mean = both.iter().map(|(before, after)| (after / before).ln()).sum::<f64>() / count;
+        spread(&shares, mean.exp_m1())
+    });
+    let agree = differences.iter().all(|one| *one > 0.0) || differences.iter().all(|one| *one < 0.0);
+    let p = if agree { 0.0 } else { 1.0 };
+    let reach = |shift: &Shift| shift.interval.low.abs().max(shift.interval.high.abs());
+    Some(Pair {
+        p,
+        adjusted_p: p,
+        smallest_p: 0.0,
+        can_differ: true,
+        seeds: Some(both.len()),
+        detectable: relative.as_ref().map(reach),
+        trials_for_threshold: None,
+        shift,
+        relative,
+    })
+}
+
+/// The values of a figure, each with its seed.
+fn by_seed((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(u64, f64)> {
+    let row = &analysis.rows[row];
+    let entry: &Entry = &row.entries[column];
+    entry.values.iter().map(|value| (row.trials[value.trial].seed, value.value)).collect()
+}
+
+/// An estimate, from the least to the most of what it is of.
+fn spread(values: &[f64], estimate: f64) -> Shift {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // Rounding must not take the mean of equal values out of them.
+    let estimate = estimate.clamp(low, high);
+    let interval = Interval { low, high, confidence: 1.0, method: IntervalMethod::Range, n: values.len() };
+    Shift { estimate, interval }
+}
