@@ -133,14 +133,25 @@ pub(crate) struct ImportArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  fstone verify small-file.fstone\n  fstone verify 3")]
+#[command(
+    after_help = "Examples:\n  fstone verify small-file.fstone\n  fstone verify 3\n  fstone verify --again small-file.fstone"
+)]
 pub(crate) struct VerifyArguments {
     /// A bundle, or the number of a run
     #[arg(value_name = "FILE|RUN")]
     pub(crate) what: String,
+    /// Make the trials again, which have to be in virtual time, and compare every figure and the hash of all requests
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Permit the study to run programs and read files of this machine; without it they are listed and refused
+    #[arg(long, requires = "again")]
+    pub(crate) allow_commands: bool,
+    /// How many trials run at once. Default: one per core
+    #[arg(long, value_name = "N", value_parser = super::parse_jobs, allow_hyphen_values = true, requires = "again")]
+    pub(crate) jobs: Option<usize>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     after_help = "Examples:\n  fstone rerun small-file.fstone --dry-run\n  fstone rerun small-file.fstone\n  fstone rerun kernel-tree.fstone --allow-commands\n\n\
     The study in the bundle is read like any study file and run with the seed and the options it had there. Block devices and directories of\n\

@@ -2,7 +2,7 @@
 //! recorded.
 
 use super::{
-    Context,
+    Context, again,
     compare::{open, read_or_exit},
 };
 use crate::{
@@ -93,6 +93,9 @@ pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandR
             (bundle::read(path).or_exit(Exit::BadInput)?, Some(contents.digest))
         }
     };
+    if arguments.again {
+        return again::again(context, arguments, &dataset);
+    }
     let verified = Verified::of(&dataset);
     let mut text = String::new();
     if let Some(digest) = digest {

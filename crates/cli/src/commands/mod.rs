@@ -1,5 +1,6 @@
 //! One module per command: what the arguments mean, in calls to the other crates.
 
+mod again;
 pub(crate) mod bundles;
 mod carry_out;
 pub(crate) mod check;

@@ -36,7 +36,7 @@ const ANSWER_BYTES: u64 = 256;
 
 pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandResult {
     let mut recorded = bundle::read(&arguments.bundle).or_exit(Exit::BadInput)?;
-    let options = options(&recorded, arguments)?;
+    let options = options(&recorded, arguments, &arguments.bundle.display().to_string())?;
     let plan = run::plan(context, &Study::recorded(&recorded.run.plan), &options)?;
     refuse_places(&plan, arguments)?;
     announce(&recorded, &plan);
@@ -47,7 +47,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
         terminal::print(&format!("{described}\n{told}"));
         return Ok(Exit::Success);
     }
-    permit(&plan, arguments)?;
+    permit(&plan, arguments.allow_commands)?;
     sacrifice::confirm(context, [&plan], &options.allow_destroy)?;
     let study = plan.study.clone();
     let exit = carry_out(context, &options, plan, Expected::default())?;
@@ -78,16 +78,12 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
 }
 
 /// The options the run was started with, as far as they are the study's affair, and this machine's in place of the rest.
-fn options(recorded: &Dataset, arguments: &RerunArguments) -> Result<RunArguments, Failure> {
+pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str) -> Result<RunArguments, Failure> {
     let run = &recorded.run;
     let unknown = |why: &str| {
         Failure::new(
             Exit::BadInput,
-            format!(
-                "cannot repeat {}: its command line is {:?}, {why}",
-                arguments.bundle.display(),
-                run.command.join(" ")
-            ),
+            format!("cannot repeat {name}: its command line is {:?}, {why}", run.command.join(" ")),
         )
     };
     let parsed = Arguments::try_parse_from(&run.command).map_err(|_| unknown("which this fstone does not know"))?;
@@ -108,6 +104,12 @@ fn options(recorded: &Dataset, arguments: &RerunArguments) -> Result<RunArgument
         // "loop" and "zram" mean the same here; a path does not.
         device: arguments.device.clone().or(started.device.filter(|device| matches!(device.as_str(), "loop" | "zram"))),
         seed: Some(run.plan.seed),
+        exact: started.exact,
+        // Another machine's paths mean nothing here.
+        kernel: started.kernel.into_iter().filter(|kernel| !kernel.written().contains('/')).collect(),
+        model: started.model.map(|model| model.rsplit('/').next().unwrap_or_default().to_owned()),
+        charge: started.charge,
+        guest_memory: started.guest_memory,
         dry_run: arguments.dry_run,
         allow_destroy: arguments.allow_destroy.clone(),
         source: arguments.source.clone(),
@@ -128,8 +130,8 @@ fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure>
 }
 
 /// Refuses what a bundle would run and read, unless the user permits it: on the command line, or asked at the terminal.
-fn permit(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
-    let Some(listed) = listed(plan).filter(|_| !arguments.allow_commands) else { return Ok(()) };
+pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
+    let Some(listed) = listed(plan).filter(|_| !allowed) else { return Ok(()) };
     if terminal::is_interactive() {
         let asked = terminal::ask(&format!("{listed}\nMay it? Type yes: "));
         let mut typed = String::new();

@@ -136,6 +136,115 @@ fn trials_in_virtual_time_have_the_same_figures_again() {
     assert_ne!(figures("ide-2004"), first);
 }
 
+/// One after the other or three at once: figures, order and positions are the same, and nothing is left.
+#[test]
+fn trials_in_virtual_time_are_the_same_alone_and_side_by_side() {
+    let Some(kernels) = exact_kernels() else { return };
+    let bench = Bench::new();
+    study(
+        &bench,
+        "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }\n\"bad\" = { type = \"ext4\", mount = \"nonsense\" }",
+    );
+    let trials = |jobs: &str| {
+        let run =
+            ["run", "./tiny.toml", "--exact", "--model", "nvme-ssd", "--seed", "7", "--repeats", "2", "--jobs", jobs];
+        let (code, out, err) = bench.run_with(&run, &[("FSTONE_KERNELS", &kernels)]);
+        assert_eq!(code, 0, "{out}{err}");
+        let json = bench.json();
+        support::trials(&json)
+            .iter()
+            .map(|trial| {
+                ["cell", "repetition", "position", "outcome", "figures"].map(|key| trial[key].to_string()).join(" ")
+            })
+            .collect::<Vec<String>>()
+    };
+    let alone = trials("1");
+    // A row that is refused is not tried again.
+    assert_eq!(alone.len(), 5, "{alone:#?}");
+    assert_eq!(trials("3"), alone);
+    assert!(!bench.path("work").exists(), "its lanes are gone with it");
+}
+
+/// Another user, home, temporary directory, locale and a larger environment, and from a bundle: the same to the last bit.
+#[test]
+fn a_run_in_virtual_time_is_made_again_elsewhere() {
+    let Some(kernels) = exact_kernels() else { return };
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"btrfs\" = { type = \"btrfs\" }");
+    let there = [("FSTONE_KERNELS", kernels.as_str())];
+    let run = ["run", "./tiny.toml", "--kernel", "exact:6.1", "--model", "nvme-ssd", "--charge", "3 us"];
+    let (code, out, err) = bench.run_with(&run, &there);
+    assert_eq!(code, 0, "{out}{err}");
+    bench.succeed(&["export", "1", "run.fstone"]);
+
+    let elsewhere = Bench::of_nobody();
+    std::fs::copy(bench.path("run.fstone"), elsewhere.path("run.fstone")).expect("copied");
+    // The store of test kernels may be in a home that nobody else can enter.
+    let copied = std::process::Command::new("cp").args(["-r", &kernels]).arg(elsewhere.path("kernels")).status();
+    assert!(copied.expect("cp starts").success());
+    let temporary = elsewhere.path("a-temporary-directory-with-a-long-name");
+    std::fs::create_dir(&temporary).expect("made");
+    std::fs::set_permissions(&temporary, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("ours");
+    let long = "x".repeat(9_000);
+    let kernels = elsewhere.path("kernels");
+    let here = [
+        ("FSTONE_KERNELS", kernels.to_str().expect("plain")),
+        ("TMPDIR", temporary.to_str().expect("plain")),
+        ("LC_ALL", "de_DE.UTF-8"),
+        ("LANG", "tr_TR.UTF-8"),
+        ("TZ", "Asia/Kathmandu"),
+        ("SOMETHING", long.as_str()),
+    ];
+    let (code, out, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &here);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("2 trials were made again") && out.contains("the same to the last bit"), "{out}{err}");
+
+    // Another kernel is no repeat, and a run in real time has none.
+    let (code, _, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &[("FSTONE_KERNELS", "/nowhere")]);
+    assert!(code == 3 && err.contains("exact:6.1"), "{code}: {err}");
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    bench.run(&["run", "./tiny.toml", "--executor", "directory", "--duration", "0.1s"]);
+    let (code, _, err) = bench.run(&["verify", "--again", "2"]);
+    assert!(code == 2 && err.contains("only trials in virtual time are the same again"), "{code}: {err}");
+}
+
+#[test]
+fn what_cannot_be_in_virtual_time_is_refused_before_anything_is_made() {
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }");
+    let plain = std::fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    let refused = |device: &str, arguments: &[&str], status: i32, words: &str| {
+        bench.write("tiny.toml", &plain.replace("device = { loop = { size = \"320 MiB\" } }", device));
+        let all = [&["run", "./tiny.toml", "--dry-run"], arguments].concat();
+        let (code, _, err) = bench.run(&all);
+        assert!(code == status && err.contains(words), "{all:?} {device}: {code}: {err}");
+    };
+    let modelled = "device = { model = \"nvme-ssd\", size = \"320 MiB\" }";
+    refused(modelled, &[], 2, "add --exact");
+    refused("device = { size = \"1 GiB\" }", &[], 2, "there is no `model`");
+    refused("device = { model = \"nvme-ssd\" }", &[], 2, "the drive has no size");
+    refused("device = { model = \"../mine.toml\", size = \"1 GiB\" }", &[], 2, "not beside the study");
+    refused("device = { loop = { size = \"320 MiB\" } }", &["--model", "nvme-ssd"], 2, "add --exact");
+    let Some(kernels) = exact_kernels() else { return };
+    let exact = ["--kernels", kernels.as_str(), "--exact"];
+    refused("device = { model = \"tape\", size = \"1 GiB\" }", &exact, 2, "hdd-7200-2008");
+    bench.write(
+        "mine.toml",
+        "title = \"t\"\nkind = \"constant\"\n[parameters]\nlatency = { is = \"900 s\", from = \"me\" }\n",
+    );
+    refused(
+        "device = { model = \"mine.toml\", size = \"1 GiB\" }",
+        &exact,
+        2,
+        "`latency` is 900 s, and has to be from",
+    );
+    if has_uml() {
+        let uml = ["--kernels", kernels.as_str(), "--kernel", "exact:/usr/bin/linux.uml"];
+        refused(modelled, &uml, 3, "without time travel");
+    }
+    refused(modelled, &exact, 0, "");
+}
+
 #[test]
 fn without_a_kernel_that_can_virtual_time_says_how_to_get_one() {
     let bench = Bench::new();

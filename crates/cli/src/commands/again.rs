@@ -1,0 +1,228 @@
+//! `fstone verify --again`: makes a run's trials in virtual time again, and holds every figure and every request against
+//! what was recorded.
+//!
+//! As in `rerun`, the plan of a bundle is not trusted: the study in it is read again, and what it would run or read on this
+//! machine has to be permitted.
+
+use super::{Context, cancel_on_signals, carry_out::lab_options, rerun, run};
+use crate::{
+    args::{RerunArguments, RunArguments, VerifyArguments},
+    executors,
+    exit::Exit,
+    progress::{Expected, RunProgress},
+    sources,
+    studies::Study,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use fstone_lab::{
+    inventory::{self, InventoryContext},
+    machine::Machine,
+    run::carry_out::{Recorder, RecorderError, RunEnd, carry_out},
+};
+use fstone_model::{
+    Cell, Dataset, Plan, StepResult, Trial,
+    result::TrialId,
+    study::{KernelSpec, StepAction},
+    text,
+};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// The step under which a guest in virtual time is recorded, with the hash of its requests.
+const GUEST: &str = "guest";
+
+pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &Dataset) -> CommandResult {
+    let run = &recorded.run;
+    if let Some(cell) = run.plan.cells.iter().find(|cell| !matches!(cell.kernel, KernelSpec::Exact(_))) {
+        let words = format!(
+            "{}: only trials in virtual time are the same again, and {} was not one; `fstone rerun` repeats a run and compares it \
+             by its intervals",
+            arguments.what,
+            text::line(&cell.label)
+        );
+        return Err(Failure::new(Exit::BadInput, words));
+    }
+    let asked = RerunArguments {
+        bundle: (&arguments.what).into(),
+        allow_commands: arguments.allow_commands,
+        ..RerunArguments::default()
+    };
+    let options =
+        RunArguments { jobs: arguments.jobs, ..rerun::options(recorded, &asked, &text::line(&arguments.what))? };
+    let mut plan = run::plan(context, &Study::recorded(&run.plan), &options)?;
+    rerun::permit(&plan, arguments.allow_commands)?;
+    sources::provide(&mut plan, None, sources::Missing::Make)?;
+    let changed = differences(context, &options, recorded, &plan)?;
+
+    let cancel = cancel_on_signals()?;
+    let progress = RunProgress::new(Expected::default());
+    let mut against = Against { recorded, cancel: &cancel, trials: 0, figures: 0, difference: None };
+    let lab = lab_options(context, &options, &plan, None)?;
+    let end = carry_out(&plan, &lab, &[], &mut against, &progress, &cancel);
+    progress.finish();
+    let Against { trials, figures, difference, .. } = against;
+    if end.or_exit(Exit::LabFailed)? == RunEnd::Cancelled && difference.is_none() && trials < recorded.trials.len() {
+        return Ok(Exit::Interrupted);
+    }
+    let missing = recorded.trials.len().saturating_sub(trials);
+    let difference = difference.or_else(|| (missing > 0).then(|| format!("{missing} recorded trials were not made")));
+    match difference {
+        None => {
+            terminal::print(&format!(
+                "{trials} trials were made again: {figures} figures, and the requests to the drive with their times, are the same to \
+                 the last bit.\n"
+            ));
+            Ok(Exit::Success)
+        }
+        Some(difference) => {
+            let mut told = format!("! {}\n", text::line(&difference));
+            for change in &changed {
+                told.push_str(&format!("  not as recorded: {}\n", text::line(change)));
+            }
+            terminal::print(&told);
+            Ok(Exit::Regression)
+        }
+    }
+}
+
+/// What is not here as it was there. Without the same work and the same kernel there is nothing to verify; other things,
+/// such as a tool's version, explain a difference if there is one.
+fn differences(
+    context: &Context,
+    options: &RunArguments,
+    recorded: &Dataset,
+    plan: &Plan,
+) -> Result<Vec<String>, Failure> {
+    let run = &recorded.run;
+    let there = &run.inventory;
+    let fstone = format!("{} ({})", there.fstone_version, there.fstone_commit);
+    let cannot = |words: String| Err(Failure::new(Exit::CannotHere, words));
+    let same = plan.cells.len() == run.plan.cells.len()
+        && plan.seed == run.plan.seed
+        && plan.cells.iter().zip(&run.plan.cells).all(|(here, there)| work(here) == work(there));
+    if !same {
+        return cannot(format!(
+            "this fstone makes another plan of the recorded study than fstone {fstone} did; verify it with that one"
+        ));
+    }
+    let mut changed = Vec::new();
+    for (name, value) in executors::guest_settings(context, options, plan)? {
+        let Some((_, before)) = there.settings.iter().find(|(known, _)| *known == name) else { continue };
+        if *before == value {
+            continue;
+        }
+        if name.starts_with("kernel ") && sha256(before) != sha256(&value) {
+            return cannot(format!(
+                "{name} is another build here: {value}; recorded was {before}. Build the recorded one (fstone kernel build)"
+            ));
+        }
+        changed.push(format!("{name}: {before} then, {value} now"));
+    }
+    let looked = InventoryContext {
+        plan,
+        work_directory: &context.work_directory,
+        fstone_version: env!("CARGO_PKG_VERSION"),
+        fstone_commit: env!("FSTONE_COMMIT"),
+    };
+    let here = inventory::take(&looked, &*Machine::host().runner);
+    for (tool, version) in &there.tools {
+        if let Some((_, now)) = here.tools.iter().find(|(known, now)| known == tool && now != version) {
+            changed.push(format!("{tool}: {version} then, {now} now"));
+        }
+    }
+    if there.fstone_commit != env!("FSTONE_COMMIT") {
+        changed.push(format!("fstone: {fstone} then, {} ({}) now", env!("CARGO_PKG_VERSION"), env!("FSTONE_COMMIT")));
+    }
+    Ok(changed)
+}
+
+/// The hash at the end of what was recorded of a kernel.
+fn sha256(told: &str) -> &str {
+    told.rsplit_once("sha256 ").map_or("", |(_, digest)| digest)
+}
+
+/// A cell as far as its figures depend on it: where a source lies on the host does not count.
+fn work(cell: &Cell) -> Cell {
+    let mut cell = cell.clone();
+    for step in &mut cell.steps {
+        if let StepAction::CopyIn { source, .. } = &mut step.action {
+            *source = Path::new(source).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        }
+    }
+    cell
+}
+
+/// Holds each trial against the recorded one, and ends the run at the first difference.
+struct Against<'a> {
+    recorded: &'a Dataset,
+    cancel: &'a AtomicBool,
+    trials: usize,
+    figures: usize,
+    difference: Option<String>,
+}
+
+impl Recorder for Against<'_> {
+    fn trial_started(&mut self, _: TrialId, _: u32) -> Result<(), RecorderError> {
+        Ok(())
+    }
+
+    fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
+        let Some(before) = self.recorded.trials.iter().find(|other| other.id == trial.id) else { return Ok(()) };
+        if self.difference.is_some() {
+            return Ok(());
+        }
+        self.trials += 1;
+        match first_difference(before, trial) {
+            Ok(figures) => self.figures += figures,
+            Err(what) => {
+                let cell = &self.recorded.run.plan.cells[trial.id.cell as usize];
+                self.difference = Some(format!("{}, repetition {}: {what}", cell.label, trial.id.repetition + 1));
+            }
+        }
+        if self.difference.is_some() || self.trials == self.recorded.trials.len() {
+            self.cancel.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+/// How many figures are the same; `Err` is the first thing that is not.
+fn first_difference(before: &Trial, now: &Trial) -> Result<usize, String> {
+    if before.seed != now.seed {
+        return Err(format!("its seed was {}, and is {} now", before.seed, now.seed));
+    }
+    // Words may name this machine's places.
+    let ended = |trial: &Trial| (trial.outcome.word(), trial.outcome.reason().map(|reason| reason.step.clone()));
+    if ended(before) != ended(now) {
+        return Err(format!("it {} then, and {} now", before.outcome.word(), now.outcome.word()));
+    }
+    let names = |trial: &Trial| trial.steps.iter().map(|step| step.step.clone()).collect::<Vec<_>>();
+    if names(before) != names(now) {
+        return Err(format!("its steps were {:?}, and are {:?} now", names(before), names(now)));
+    }
+    let mut same = 0;
+    for (before, now) in before.steps.iter().zip(&now.steps) {
+        let metrics = |step: &StepResult| step.figures.iter().map(|figure| figure.metric.clone()).collect::<Vec<_>>();
+        if metrics(before) != metrics(now) {
+            return Err(format!("step {} has other figures", before.step));
+        }
+        for (before_figure, now) in before.figures.iter().zip(&now.figures) {
+            if before_figure.value.to_bits() != now.value.to_bits() {
+                return Err(format!(
+                    "step {}, {}: {} then, {} now",
+                    before.step, before_figure.metric, before_figure.value, now.value
+                ));
+            }
+            same += 1;
+        }
+        // Last, for a figure says more than a hash.
+        let told = |step: &StepResult| step.commands.first().map(|command| command.output_tail.clone());
+        if before.step == GUEST && told(before) != told(now) {
+            let [before, now] = [told(before), told(now)].map(Option::unwrap_or_default);
+            return Err(format!("the guest took {before} then, {now} now"));
+        }
+    }
+    Ok(same)
+}
