@@ -38,6 +38,10 @@ pub(crate) const RESULT: &str = "result";
 /// How long a guest's process gets to be gone once its sockets are closed.
 const DYING_TIME: Duration = Duration::from_secs(20);
 
+/// The agent's path is filled up with slashes in front to this length: process 1 has it on its stack, and where that begins
+/// shows in what the guest writes.
+const AGENT_PATH_BYTES: usize = 256;
+
 /// What a system call takes unless told otherwise.
 pub const CHARGE: Duration = Duration::from_micros(2);
 
@@ -239,7 +243,7 @@ impl ExactSpec {
             "uml_dir=uml".to_owned(),
             "umid=guest".to_owned(),
             "hung_task_panic=1".to_owned(),
-            format!("init={}", path_word("the agent's path", &self.agent)?),
+            format!("init={:/>AGENT_PATH_BYTES$}", path_word("the agent's path", &self.agent)?),
             format!("{EXACT}=1"),
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
             "TMPDIR=/run/tmp".to_owned(),
