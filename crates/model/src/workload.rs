@@ -445,6 +445,7 @@ impl CpuPolicy {
 
 /// How a thread chooses what to do next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a group has one of them, and nobody copies it while it runs")]
 #[serde(rename_all = "kebab-case")]
 pub enum Actions {
     /// By weight, drawn for each operation.
