@@ -4,11 +4,12 @@
 use fstone_formats::{
     Diagnostics, Source,
     ffsb::{self, Options, Placement},
+    fio::{self, When},
     native,
     study::{self, Overrides},
     sysbench::{self, Command},
 };
-use fstone_model::{LoadReport, mkfs::MkfsOptions, study::FilesystemType};
+use fstone_model::{LoadReport, mkfs::MkfsOptions, study::FilesystemType, workload::ThreadGroup};
 
 /// What the studies that inputs are made from ask mkfs for.
 const OPTIONS: MkfsOptions = MkfsOptions {
@@ -57,6 +58,38 @@ pub(crate) fn ffsb(text: &str) {
     }
     assert!(!ffsb::header(&profile).is_empty());
     assert!(!ffsb::print(&profile, &LoadReport::default()).is_empty());
+}
+
+/// A fio job file is refused, or is a load, is printed, and is converted into a workload file that means the same.
+pub(crate) fn fio(text: &str) {
+    // One or the other, so that an input costs one parse.
+    let placement = if text.len() % 2 == 1 { fio::Placement::UnderDirectory } else { fio::Placement::AsWritten };
+    let options = fio::Options {
+        placement,
+        sections: &[],
+        variable: &|_| Some("1".to_owned()),
+        loader: &mut |_| Err("it is not read here".to_owned()),
+        seconds: None,
+    };
+    let plan = match fio::parse(&Source::new("load.fio", text), options) {
+        Ok(plan) => plan,
+        Err(wrong) => return refused(text, &wrong),
+    };
+    assert!(!plan.parts.is_empty());
+    let ends = |group: &ThreadGroup| {
+        group.stop.time.is_some() || group.stop.operations.is_some() || group.stop.bytes.is_some()
+    };
+    assert!(plan.workload.measured_phases().flat_map(|phase| &phase.groups).all(ends), "every job ends");
+    let (report, when) = (LoadReport::default(), When::default());
+    assert!(serde_json::from_str::<serde_json::Value>(&fio::json(&plan, &report, &when, true)).is_ok());
+    assert!(!fio::normal(&plan, &report, &when).is_empty() && !fio::terse(&plan, &report, &when).is_empty());
+    if placement == fio::Placement::UnderDirectory {
+        let converted = native::print(&plan.workload);
+        match native::parse(&Source::new("converted", converted.as_str())) {
+            Ok(again) => assert_eq!(again, plan.workload, "{converted}"),
+            Err(wrong) => panic!("{converted}\n{wrong}"),
+        }
+    }
 }
 
 /// Arguments, one a line, are refused, or are a load that is printed.

@@ -95,6 +95,8 @@ pub(crate) enum Command {
     Load(LoadArguments),
     /// Run an FFSB profile unchanged, in the directories it names, and print FFSB's figures
     Ffsb(FfsbArguments),
+    /// Take a fio command line unchanged: `fstone fio [OPTIONS] JOB.fio`, and print fio's figures
+    Fio(FioArguments),
     /// Take a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
     Sysbench(SysbenchArguments),
     /// Print a load of another format (an FFSB profile) as the equivalent workload file
@@ -373,6 +375,14 @@ pub(crate) struct FfsbArguments {
     /// The seed of all random streams
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub(crate) struct FioArguments {
+    /// fio's own words: JOB.fio --output-format=json, or --name=NAME --rw=randread --size=1g …
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

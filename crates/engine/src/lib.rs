@@ -30,5 +30,6 @@ mod tests_support;
 mod worker;
 
 pub use error::LoadError;
+pub use measure::clock::ProcessCounts;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
 pub use run::{Damage, Prepared, Verification, prepare, run, run_verified};

@@ -78,6 +78,11 @@ fn profiles() {
 }
 
 #[test]
+fn job_files() {
+    run("fio", checks::fio);
+}
+
+#[test]
 fn command_lines() {
     run("sysbench", checks::sysbench);
 }

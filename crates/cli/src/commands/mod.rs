@@ -9,6 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod device;
 pub(crate) mod ffsb;
+pub(crate) mod fio;
 pub(crate) mod generated;
 pub(crate) mod history;
 pub(crate) mod kernel;

@@ -1,4 +1,6 @@
-//! The drop-ins for FFSB and sysbench fileio: what their documentation says of them, done with the binary.
+//! The drop-ins for FFSB, sysbench fileio and fio: what their documentation says of them, done with the binary.
+
+mod fio;
 
 use crate::support::{Bench, is_root, tool};
 use std::{fs, path::Path, process::Command};

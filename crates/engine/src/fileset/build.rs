@@ -348,11 +348,20 @@ impl Builder<'_> {
         let mut sum = 0;
         loop {
             self.breathe()?;
+            // One name is one file, which is not asked for again.
+            if files.spec.naming.exact && !sizes.is_empty() {
+                break;
+            }
             files.layout.file(&mut path, sizes.len() as u32, false);
             let size = match kernel::stat(files.directory(), path.as_c()) {
                 Ok(stat) => stat.st_size as u64,
                 Err(Errno::NOENT | Errno::NOTDIR) => break,
                 Err(errno) => return Err(self.refused("stat", &path, errno)),
+            };
+            // Of a larger file with a name of its own the load has its part.
+            let size = match files.sizes.fixed() {
+                Some(wanted) if files.spec.naming.exact && size > wanted => wanted,
+                _ => size,
             };
             if enough(&sizes, sum) || !files.sizes.allows(size) {
                 return Ok(false);

@@ -115,14 +115,43 @@ pub(crate) fn thread_cpu_grain_ns() -> u64 {
     *GRAIN.get_or_init(|| (0..3).map(|_| step()).skip(1).min().unwrap_or(0))
 }
 
-/// User and system time of the process.
-pub(crate) fn process_cpu_ns() -> (u64, u64) {
+fn usage() -> libc::rusage {
     // SAFETY: an all-zero rusage is valid, and getrusage fills it in.
-    let usage = unsafe {
+    unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
         usage
-    };
+    }
+}
+
+/// What the kernel has counted for this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessCounts {
+    /// Context switches.
+    pub context_switches: u64,
+    /// Page faults that read from a device.
+    pub major_faults: u64,
+    /// Other page faults.
+    pub minor_faults: u64,
+}
+
+impl ProcessCounts {
+    /// Up to now, threads that have ended included.
+    #[must_use]
+    pub fn now() -> Self {
+        let usage = usage();
+        let count = |number: libc::c_long| u64::try_from(number).unwrap_or_default();
+        Self {
+            context_switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
+            major_faults: count(usage.ru_majflt),
+            minor_faults: count(usage.ru_minflt),
+        }
+    }
+}
+
+/// User and system time of the process.
+pub(crate) fn process_cpu_ns() -> (u64, u64) {
+    let usage = usage();
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }

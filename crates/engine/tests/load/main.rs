@@ -4,6 +4,7 @@ mod choice;
 mod conformance;
 mod descriptors;
 mod every;
+mod exact;
 mod faults;
 mod ffsb;
 mod groups;

@@ -1,0 +1,186 @@
+#!/bin/bash
+# Compares `fstone fio` with the real fio: what job files with a fixed amount of work do, counted. Prints Markdown.
+#
+#   bench/compare-fio.sh [counts|witness]...      (default: both)
+#
+# counts        reads, writes, bytes, fsyncs and files of some 70 job files, from both tools' JSON and the directories
+#               they leave. A mix's reads and writes are drawn: their sum is compared
+# witness       reads, writes and fsyncs of ten of them as strace sees them, beside what fstone's JSON says
+#
+# FSTONE        the binary (default: target/release/fstone)
+# FIO           the original (default: fio)
+set -euo pipefail
+# shellcheck source=bench/compare-common.sh
+. "$(dirname "$0")/compare-common.sh"
+
+fio=${FIO:-fio}
+command -v "$fio" >/dev/null || { echo "skipped: there is no $fio" >&2; exit 0; }
+command -v jq >/dev/null || { echo "skipped: there is no jq" >&2; exit 0; }
+begin
+
+# name, then the options of its job, or lines of a job file with ; between them.
+cases() {
+    cat <<'CASES'
+seq-read rw=read;size=1m;bs=4k
+seq-write rw=write;size=1m;bs=4k
+rand-read rw=randread;size=1m;bs=4k
+rand-write rw=randwrite;size=1m;bs=4k
+mix rw=rw;size=1m;bs=4k
+rand-mix rw=randrw;size=1m;bs=4k
+mix-70 rw=randrw;size=4m;bs=4k;rwmixread=70
+mix-write rw=randrw;size=4m;bs=4k;rwmixwrite=90
+large-blocks rw=read;size=8m;bs=1m
+small-blocks rw=write;size=64k;bs=512
+odd-end rw=read;size=100k;bs=64k
+odd-end-write rw=write;size=100k;bs=64k
+odd-end-random rw=randwrite;size=100k;bs=16k
+odd-size rw=write;size=12345;bs=1k
+io-size rw=write;size=1m;io_size=256k;bs=4k
+io-size-larger rw=read;size=1m;io_size=3m;bs=4k
+io-size-odd rw=read;size=1m;io_size=100k;bs=64k
+io-size-share rw=read;size=1m;io_size=50%;bs=4k
+number-ios rw=randread;size=1m;bs=4k;number_ios=77
+loops rw=read;size=256k;bs=4k;loops=3
+loops-write rw=randwrite;size=256k;bs=4k;loops=2
+clones rw=write;size=512k;bs=4k;numjobs=4
+clones-grouped rw=randread;size=512k;bs=4k;numjobs=4;group_reporting
+threads rw=randread;size=512k;bs=4k;numjobs=3;thread
+files rw=read;size=1m;bs=4k;nrfiles=8
+files-write rw=write;size=1m;bs=4k;nrfiles=8
+files-random rw=randread;size=1m;bs=4k;nrfiles=8
+files-odd rw=write;size=100k;bs=4k;nrfiles=3
+files-sequential rw=read;size=1m;bs=4k;nrfiles=4;file_service_type=sequential
+files-any rw=read;size=1m;bs=4k;nrfiles=4;file_service_type=random;io_size=512k
+files-sized rw=read;nrfiles=5;filesize=16k;bs=4k
+files-clones rw=write;size=256k;nrfiles=4;numjobs=3;bs=4k
+filename rw=write;size=256k;filename=one
+filenames rw=read;size=256k;filename=one:two
+shared rw=randread;size=256k;filename=one;numjobs=4
+offset rw=read;offset=64k;size=256k;bs=4k
+offset-write rw=write;offset=64k;size=256k;bs=4k;filename=one
+offset-increment rw=write;filename=one;size=64k;offset_increment=64k;numjobs=4
+format rw=write;size=64k;filename_format=$jobname-$filenum;nrfiles=2
+fsync rw=write;size=256k;bs=4k;fsync=1
+fsync-8 rw=write;size=256k;bs=4k;fsync=8
+fsync-odd rw=write;size=256k;bs=4k;fsync=7
+fdatasync rw=randwrite;size=256k;bs=4k;fdatasync=4
+end-fsync rw=write;size=256k;bs=4k;end_fsync=1
+fsync-and-end rw=write;size=256k;bs=4k;fsync=16;end_fsync=1
+fsync-read rw=read;size=256k;bs=4k;fsync=1
+sync rw=write;size=64k;bs=4k;sync=1
+dsync rw=write;size=64k;bs=4k;sync=dsync
+direct rw=randread;size=1m;bs=4k;direct=1
+libaio rw=randread;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16
+libaio-write rw=randwrite;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16
+libaio-mix rw=randrw;size=1m;bs=8k;direct=1;ioengine=libaio;iodepth=8
+uring rw=randread;size=1m;bs=4k;ioengine=io_uring;iodepth=16
+uring-write rw=write;size=1m;bs=16k;ioengine=io_uring;iodepth=4
+mmap rw=read;size=1m;bs=4k;ioengine=mmap
+mmap-write rw=randwrite;size=1m;bs=4k;ioengine=mmap
+pvsync2 rw=randread;size=1m;bs=4k;ioengine=pvsync2
+sync-engine rw=read;size=1m;bs=4k;ioengine=sync
+null rw=randread;size=64m;bs=4k;ioengine=null
+zipf rw=randread;size=1m;bs=4k;random_distribution=zipf:1.2
+normal rw=randread;size=1m;bs=4k;random_distribution=normal:20
+norandommap rw=randread;size=1m;bs=4k;norandommap
+part-random rw=randread;size=1m;bs=4k;percentage_random=50
+two-sizes rw=rw;size=1m;bs=4k,8k
+compress rw=write;size=1m;bs=64k;buffer_compress_percentage=50
+zeros rw=write;size=1m;bs=64k;zero_buffers
+rate rw=read;size=64k;bs=4k;rate_iops=200
+rate-bytes rw=write;size=256k;bs=4k;rate=1m
+think rw=read;size=64k;bs=4k;thinktime=1000
+stonewall rw=write;size=256k;filename=one;[next];stonewall;rw=read;size=256k;filename=one
+waiting rw=write;size=256k;[next];wait_for=job;rw=randread;size=128k
+delayed rw=read;size=64k;startdelay=1;[next];rw=write;size=64k
+verify rw=write;size=256k;bs=4k;verify=crc32c
+verify-random rw=randwrite;size=256k;bs=4k;verify=md5
+filecreate ioengine=filecreate;nrfiles=200;filesize=4k;openfiles=1;create_on_open=1;fallocate=none
+filestat ioengine=filestat;nrfiles=200;filesize=4k
+filedelete ioengine=filedelete;nrfiles=200;filesize=4k;unlink=0
+CASES
+}
+
+# The job file of a case.
+job() { printf '[job]\n'; printf '%s\n' "$1" | tr ';' '\n'; }
+
+# theirs|ours: runs the case in a directory of its own.
+run() {
+    rm -rf "$place/$1" && mkdir "$place/$1"
+    case $1 in
+        theirs) set -- "$fio" theirs ;;
+        ours) set -- "$fstone fio" ours ;;
+    esac
+    # shellcheck disable=SC2086 # a command and its first argument
+    (cd "$place/$2" && $1 "$place/job.fio" --output-format=json --output="$place/$2.json") >"$place/$2.out" 2>"$place/$2.err" || {
+        echo "failed: $(head -3 "$place/$2.err" "$place/$2.out")" >&2
+        return 1
+    }
+}
+
+# Reads, writes, bytes read, bytes written, fsyncs, files: of all jobs. What fstone says of whole files counts as the
+# reads that fio has it for.
+figures() {
+    jq -r '[.jobs[] | [.read.total_ios + ([.file_operations[]?.total_ios] | add // 0), .write.total_ios, .read.io_bytes,
+        .write.io_bytes, .sync.total_ios // 0]] | transpose | map(add) | join(" ")' "$place/$1.json"
+    find "$place/$1" -type f ! -name .fstone | wc -l
+}
+
+counts() {
+    echo "### What job files do"
+    echo
+    echo "| job file | reads, writes, bytes read, bytes written, fsyncs, files: fio | fstone | |"
+    echo "|---|---|---|---|"
+    local equal=0 all=0
+    while read -r name options; do
+        all=$((all + 1))
+        job "$options" >"$place/job.fio"
+        local theirs=failed ours=failed verdict
+        run theirs && theirs=$(figures theirs | xargs)
+        run ours && ours=$(figures ours | xargs)
+        # Of a mix the sums.
+        local sums='{ print $1 + $2, $3 + $4, $5, $6 }'
+        if [ "$theirs" = "$ours" ] && [ "$ours" != failed ]; then
+            verdict=equal
+        elif [[ $options == *rw=rw* || $options == *randrw* ]] && [ "$(awk "$sums" <<<"$theirs")" = "$(awk "$sums" <<<"$ours")" ]; then
+            verdict="equal sums"
+        else
+            verdict=**different**
+        fi
+        [ "$verdict" = "**different**" ] || equal=$((equal + 1))
+        echo "| $name | $theirs | $ours | $verdict |"
+    done < <(cases)
+    circumstances "$equal of $all equal"
+    echo
+}
+
+witness() {
+    command -v strace >/dev/null || { echo "skipped: there is no strace" >&2; return; }
+    echo "### What strace sees of fstone"
+    echo
+    echo "| job file | reads, writes, fsyncs: strace | fstone's JSON | |"
+    echo "|---|---|---|---|"
+    for name in seq-read seq-write rand-read rand-write mix-70 files-random fsync-8 fdatasync offset-increment number-ios; do
+        job "$(cases | awk -v name=$name '$1 == name { print $2 }')" >"$place/job.fio"
+        # Files are made first, so that only the run's own calls are left.
+        run ours
+        local dir=$place/ours
+        (cd "$dir" && strace -f -e trace=pread64,pwrite64,fsync,fdatasync -o "$place/calls" \
+            "$fstone" fio "$place/job.fio" --output-format=json --output="$place/ours.json") >/dev/null 2>&1
+        # Calls on the load's files: before the threads begin, filesets are looked at and synced.
+        local seen said
+        seen=$(awk '/pread64\(/ { r++ } /pwrite64\(/ { w++ } /f(data)?sync\(/ { s++ } END { print r + 0, w + 0, s + 0 }' "$place/calls")
+        said=$(jq -r '[.jobs[] | [.read.total_ios, .write.total_ios, .sync.total_ios // 0]] | transpose | map(add) | join(" ")' "$place/ours.json")
+        echo "| $name | $seen | $said | $([ "$seen" = "$said" ] && echo equal || echo "**different**") |"
+    done
+    circumstances "strace -f, on files that are there"
+    echo
+}
+
+[ $# -gt 0 ] || set -- counts witness
+for part in "$@"; do
+    case $part in
+        counts | witness) "$part" ;;
+        *) echo "unknown part $part: counts or witness" >&2; exit 2 ;;
+    esac
+done

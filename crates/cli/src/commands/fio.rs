@@ -1,0 +1,121 @@
+//! `fstone fio`: fio's command lines and job files, unchanged, in the working directory.
+
+use super::{
+    Context,
+    load::{self, beside},
+};
+use crate::{
+    args::FioArguments,
+    exit::Exit,
+    studies::read_bounded,
+    terminal::{self, CommandResult, OrExit},
+};
+use anyhow::Context as _;
+use fstone_engine::{Ownership, ProcessCounts};
+use fstone_formats::{
+    Source,
+    fio::{self, Asked, CommandLine, Options, OutputFormat, Placement, Plan, When},
+};
+use fstone_model::LoadReport;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult {
+    let line = fio::parse_command_line(&arguments.words).or_exit(Exit::BadInput)?;
+    match line.asked {
+        Some(Asked::Help) => {
+            terminal::print(&fio::help());
+            return Ok(Exit::Success);
+        }
+        Some(Asked::Version) => {
+            terminal::print(&fio::version());
+            return Ok(Exit::Success);
+        }
+        None => {}
+    }
+    let plan = plan(&line)?;
+    if let Some(warnings) = &plan.warnings {
+        terminal::tell(&format!("{warnings}\n"));
+    }
+    if line.parse_only {
+        return Ok(Exit::Success);
+    }
+    let before = ProcessCounts::now();
+    // As fio: the files of its names are its own, whoever made them, and directories may be anywhere.
+    let report = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::AsWritten)?;
+    let when = since(before);
+    for warning in &report.warnings {
+        terminal::tell(&format!("warning: {warning}\n"));
+    }
+    let text: String = line.output.formats.iter().map(|format| printed(*format, &plan, &report, &when)).collect();
+    match &line.output.file {
+        None => terminal::print_document(&text),
+        Some(file) => {
+            std::fs::write(file, text).with_context(|| format!("cannot write {file}")).or_exit(Exit::LabFailed)?;
+        }
+    }
+    for log in fio::logs(&plan, &report) {
+        let name = &log.file;
+        std::fs::write(name, &log.text).with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)?;
+    }
+    for error in &report.errors {
+        terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
+    }
+    Ok(load::exit_of(&report))
+}
+
+fn plan(line: &CommandLine) -> Result<Plan, terminal::Failure> {
+    let mut files = Vec::new();
+    for name in &line.files {
+        let text = read_bounded(Path::new(name)).with_context(|| format!("cannot read {name}"));
+        files.push(Source::new(name, text.or_exit(Exit::BadInput)?));
+    }
+    let first = line.files.first().map_or_else(PathBuf::new, PathBuf::from);
+    line.plan(
+        &files,
+        Options {
+            placement: Placement::AsWritten,
+            sections: &line.sections,
+            variable: &variable,
+            loader: &mut beside(&first),
+            seconds: None,
+        },
+    )
+    .or_exit(Exit::BadInput)
+}
+
+/// A variable of the environment, or what `$ncpus` and its like are here.
+fn variable(name: &str) -> Option<String> {
+    match name {
+        "$ncpus" => std::thread::available_parallelism().ok().map(|cpus| cpus.to_string()),
+        "$pagesize" => Some(rustix::param::page_size().to_string()),
+        "$mb_memory" => {
+            let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+            let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+            let kib: u64 = total.trim().strip_suffix(" kB")?.parse().ok()?;
+            Some((kib >> 10).to_string())
+        }
+        _ => std::env::var(name).ok(),
+    }
+}
+
+fn printed(format: OutputFormat, plan: &Plan, report: &LoadReport, when: &When) -> String {
+    match format {
+        OutputFormat::Normal => fio::normal(plan, report, when),
+        OutputFormat::Terse => fio::terse(plan, report, when),
+        OutputFormat::Json => fio::json(plan, report, when, false),
+        OutputFormat::JsonPlus => fio::json(plan, report, when, true),
+    }
+}
+
+/// When the load was over, and what it took since `before`.
+fn since(before: ProcessCounts) -> When {
+    let now = ProcessCounts::now();
+    let zoned = jiff::Zoned::now();
+    When {
+        unix_ms: u64::try_from(zoned.timestamp().as_millisecond()).unwrap_or_default(),
+        text: zoned.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+        context_switches: now.context_switches.saturating_sub(before.context_switches),
+        major_faults: now.major_faults.saturating_sub(before.major_faults),
+        minor_faults: now.minor_faults.saturating_sub(before.minor_faults),
+    }
+}

@@ -1,0 +1,165 @@
+//! `fstone fio`: what docs/formats/fio.md says of job files, done with the binary.
+
+use crate::support::{Bench, tool};
+use serde_json::Value;
+use std::{fs, path::Path, process::Command};
+
+/// The results of a job file, as JSON.
+fn results(bench: &Bench, file: &str) -> Value {
+    let json = bench.succeed(&["fio", file, "--output-format=json+"]);
+    serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+/// Reads, writes, bytes read, bytes written and fsyncs of each job.
+fn counts(results: &Value) -> Vec<[u64; 5]> {
+    let jobs = results["jobs"].as_array().expect("jobs");
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    jobs.iter()
+        .map(|job| {
+            [
+                count(&job["read"]["total_ios"]),
+                count(&job["write"]["total_ios"]),
+                count(&job["read"]["io_bytes"]),
+                count(&job["write"]["io_bytes"]),
+                count(&job["sync"]["total_ios"]),
+            ]
+        })
+        .collect()
+}
+
+#[test]
+fn a_job_file_does_what_it_says() {
+    let bench = Bench::new();
+    bench.write(
+        "jobs.fio",
+        "[global]\nbs=4k\nsize=256k\n\
+         [write]\nrw=write\nfsync=8\n\
+         [read]\nstonewall\nrw=randread\nfilename=write.0.0\nnumjobs=2\ngroup_reporting\n\
+         [files]\nstonewall\nrw=write\nnrfiles=3\nend_fsync=1\n",
+    );
+    let results = results(&bench, "jobs.fio");
+    // 64 blocks; an fsync before each eighth but the first. Files of 85 KiB hold 21 blocks each.
+    assert_eq!(
+        counts(&results),
+        [[0, 64, 0, 256 << 10, 7], [128, 0, 512 << 10, 0, 0], [0, 63, 0, 63 * 4096, 3]],
+        "{results}"
+    );
+    let group: Vec<u64> =
+        results["jobs"].as_array().expect("jobs").iter().filter_map(|job| job["groupid"].as_u64()).collect();
+    assert_eq!(group, [0, 1, 2]);
+    for (name, bytes) in [("write.0.0", 256 << 10), ("files.0.0", 87381), ("files.0.2", 87381)] {
+        let length = fs::metadata(bench.path(name)).unwrap_or_else(|error| panic!("{name}: {error}")).len();
+        assert_eq!(length, bytes, "{name}");
+    }
+    assert!(!bench.path("read.0.0").exists(), "it has the other's file");
+}
+
+#[test]
+fn files_of_the_users_stay() {
+    let bench = Bench::new();
+    bench.write("job.0.00", "mine");
+    bench.write("job.0.0.bak", "mine");
+    bench.write("job.fio", "[job]\nrw=write\nsize=64k\n");
+    results(&bench, "job.fio");
+    for name in ["job.0.00", "job.0.0.bak"] {
+        assert_eq!(fs::read_to_string(bench.path(name)).expect("it is there"), "mine", "{name}");
+    }
+}
+
+#[test]
+fn operations_on_whole_files_are_no_reads() {
+    let bench = Bench::new();
+    bench.write("files.fio", "[global]\nnrfiles=40\nfilesize=4k\n[made]\nioengine=filecreate\nnumjobs=2\ngroup_reporting\n[gone]\nstonewall\nioengine=filedelete\n");
+    let results = results(&bench, "files.fio");
+    let jobs = &results["jobs"];
+    assert_eq!(jobs[0]["file_operations"]["create"]["total_ios"], 80, "{results}");
+    assert_eq!(jobs[1]["file_operations"]["delete"]["total_ios"], 40, "{results}");
+    assert_eq!(counts(&results), [[0; 5]; 2]);
+    assert!(bench.path("made.1.39").exists() && !bench.path("gone.0.0").exists());
+}
+
+#[test]
+fn damage_between_writing_and_reading_is_found() {
+    let bench = Bench::new();
+    bench.write("write.fio", "[job]\nrw=write\nsize=64k\nbs=4k\nverify=crc32c\n");
+    let written = results(&bench, "write.fio");
+    assert_eq!(counts(&written), [[16, 16, 65536, 65536, 0]], "what was written is read back: {written}");
+    let mut bytes = fs::read(bench.path("job.0.0")).expect("it was written");
+    bytes[20_000] ^= 1;
+    fs::write(bench.path("job.0.0"), bytes).expect("ours");
+    bench.write("read.fio", "[job]\nrw=read\nsize=64k\nbs=4k\nverify=crc32c\n");
+    let (code, out, err) = bench.run(&["fio", "read.fio", "--output-format=json"]);
+    assert_eq!(code, 4, "{out}{err}");
+    assert!(err.contains("job.0.0"), "{err}");
+    let json: Value = serde_json::from_str(&out).expect("errors are not in the JSON");
+    assert_ne!(json["jobs"][0]["error"], 0, "{json}");
+}
+
+#[test]
+fn a_study_and_a_conversion_take_job_files() {
+    let bench = Bench::new();
+    bench.write("load.fio", "[load]\nrw=randwrite\nsize=128k\nbs=4k\nfilename=/tmp/elsewhere\n");
+    let native = bench.succeed(&["convert", "load.fio"]);
+    assert!(native.contains("file-name = \"elsewhere\"") && native.contains("directory = \"tmp\""), "{native}");
+    bench.write("load.toml", &native);
+    fs::create_dir(bench.path("files")).expect("it can be made");
+    let directory = bench.path("files").display().to_string();
+    for spec in ["load.toml", "load.fio"] {
+        let json = bench.succeed(&["load", spec, "--directory", &directory, "--json"]);
+        let report: Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(report["operations"][0]["invocations"], 32, "{spec}");
+    }
+    assert!(bench.path("files/tmp/elsewhere").exists(), "it stays below the load's directory");
+    bench.write(
+        "study.toml",
+        "title = \"fio\"\ndevice = \"directory\"\n[factor.filesystem.here]\ntype = \"ext4\"\n[[step]]\nload = { fio = \"load.fio\" }\n",
+    );
+    let plan = bench.succeed(&["run", "study.toml", "--dry-run"]);
+    assert!(plan.contains("load"), "{plan}");
+}
+
+#[test]
+fn mistakes_have_places_and_cures() {
+    let bench = Bench::new();
+    bench.write("wrong.fio", "[job]\nrw=randred\nblocksiz=4k\nioengine=rbd\n");
+    let (code, _, err) = bench.run(&["fio", "wrong.fio"]);
+    assert_eq!(code, 2, "{err}");
+    for told in ["wrong.fio:2:4", "wrong.fio:3:1", "did you mean `blocksize`", "`rbd` is not supported"] {
+        assert!(err.contains(told), "{told} in {err}");
+    }
+    let (code, out, err) = bench.run(&["fio", "--help"]);
+    assert_eq!((code, out.contains("--output-format")), (0, true), "{err}");
+}
+
+#[test]
+fn counts_are_those_of_fio_itself() {
+    if !tool("fio") {
+        eprintln!("skipped: needs fio");
+        return;
+    }
+    for job in [
+        "rw=write\nsize=256k\nfsync=7",
+        "rw=randread\nsize=1m\nbs=16k\nnumjobs=2",
+        "rw=read\nsize=100k\nbs=64k",
+        "rw=write\nsize=100k\nnrfiles=3",
+        "rw=read\nsize=256k\nio_size=100k\nbs=64k",
+        "rw=write\nfilename=one\nsize=64k\noffset_increment=64k\nnumjobs=3",
+    ] {
+        let bench = Bench::new();
+        bench.write("job.fio", &format!("[job]\n{job}\n"));
+        fs::create_dir(bench.path("theirs")).expect("it can be made");
+        let theirs = Command::new("fio")
+            .args(["../job.fio", "--output-format=json"])
+            .current_dir(bench.path("theirs"))
+            .output()
+            .expect("fio starts");
+        let theirs: Value = serde_json::from_slice(&theirs.stdout).expect("JSON");
+        let ours = results(&bench, "job.fio");
+        assert_eq!(counts(&ours), counts(&theirs), "{job}");
+        for entry in fs::read_dir(bench.path("theirs")).expect("readable").flatten() {
+            let length = |path: &Path| fs::metadata(path).map(|file| file.len()).ok();
+            let name = entry.file_name();
+            assert_eq!(length(&bench.path("").join(&name)), length(&entry.path()), "{job}: {name:?}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What may stand on fio's command line: its own options, job files, and jobs that are written there.
+
+use super::{
+    Findings, Options, Plan, options, plan,
+    text::{Section, Setting, Word, sections},
+};
+use crate::{
+    Diagnostics, Source, Span,
+    diagnostic::{Diagnostic, Report},
+};
+
+/// What a command line asks to be told, in place of something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The options.
+    Help,
+    /// Which program this is.
+    Version,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// For people.
+    Normal,
+    /// A line for each job.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with histograms.
+    JsonPlus,
+}
+
+/// Where results go, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// One after the other.
+    pub formats: Vec<OutputFormat>,
+    /// A file; standard output without one.
+    pub file: Option<String>,
+}
+
+/// A command line that was read.
+#[derive(Debug, Clone)]
+pub struct CommandLine {
+    /// What it asks to be told.
+    pub asked: Option<Asked>,
+    /// Where results go.
+    pub output: Output,
+    /// Job files, by their paths.
+    pub files: Vec<String>,
+    /// Only these sections.
+    pub sections: Vec<String>,
+    /// The seed of all random streams.
+    pub seed: Option<u64>,
+    /// Read, and do nothing.
+    pub parse_only: bool,
+    source: Source,
+    jobs: Vec<Section>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// Options that need no value.
+const FLAGS: &[&str] = &[
+    "norandommap",
+    "thread",
+    "group_reporting",
+    "stonewall",
+    "wait_for_previous",
+    "new_group",
+    "time_based",
+    "fill_device",
+    "fill_fs",
+    "exitall",
+    "create_only",
+    "softrandommap",
+];
+
+/// fio's own options that are taken without effect, and whether they have a value.
+const WITHOUT_EFFECT: &[(&str, bool)] = &[
+    ("eta", true),
+    ("eta-newline", true),
+    ("eta-interval", true),
+    ("status-interval", true),
+    ("max-jobs", true),
+    ("alloc-size", true),
+    ("debug", true),
+    ("aux-path", true),
+    ("warnings-fatal", false),
+];
+
+/// Reads what stands behind `fio`.
+///
+/// # Errors
+/// What is wrong with fio's own options. Options of jobs are read with the jobs.
+pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> {
+    let source = Source::new("command line", words.join(" "));
+    let mut reader = Reader {
+        report: Report::new(source.clone()),
+        line: CommandLine {
+            asked: None,
+            output: Output { formats: vec![OutputFormat::Normal], file: None },
+            files: Vec::new(),
+            sections: Vec::new(),
+            seed: None,
+            parse_only: false,
+            source,
+            jobs: Vec::new(),
+            warnings: Vec::new(),
+        },
+    };
+    let mut start = 0;
+    let mut rest = words.iter().map(|word| {
+        let at = start;
+        start += word.len() + 1;
+        (at, word.as_str())
+    });
+    while let Some((at, word)) = rest.next() {
+        let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
+            match word {
+                "-h" => reader.line.asked = Some(Asked::Help),
+                "-v" => reader.line.asked = Some(Asked::Version),
+                _ => reader.line.files.push(word.to_owned()),
+            }
+            continue;
+        };
+        let key_at = at + 2;
+        let (key, value) = match option.split_once('=') {
+            Some((key, value)) => (key, Some((key_at + key.len() + 1, value))),
+            None => (option, None),
+        };
+        let key = (key_at, key);
+        // A value may also be the next word.
+        let value = value.or_else(|| if reader.takes_value(key.1) { rest.next() } else { None });
+        reader.option(key, value);
+    }
+    reader.report.finish(reader.line).map(|(line, _)| line)
+}
+
+struct Reader {
+    report: Report,
+    line: CommandLine,
+}
+
+impl Reader {
+    fn takes_value(&self, key: &str) -> bool {
+        let own = WITHOUT_EFFECT.iter().find(|(name, _)| *name == key);
+        match key {
+            "help" | "version" | "minimal" | "parse-only" | "readonly" | "append-terse" => false,
+            "output" | "output-format" | "section" | "terse-version" | "seed" => true,
+            _ => match own {
+                Some((_, value)) => *value,
+                None => options::find(key).is_some() && !FLAGS.contains(&key.replace('-', "_").as_str()),
+            },
+        }
+    }
+
+    fn option(&mut self, (at, key): (usize, &str), value: Option<(usize, &str)>) {
+        let key_span = Span::new(at - 2, at + key.len());
+        let text = value.map_or("", |(_, value)| value);
+        let place = value.map_or(key_span, |(at, value)| Span::new(at, at + value.len()));
+        let mut wrong = |expected: &str| {
+            self.report.push(
+                Diagnostic::error(place, format!("not a value for --{key}")).label(format!("expected {expected}")),
+            );
+        };
+        match key {
+            "help" => self.line.asked = Some(Asked::Help),
+            "version" => self.line.asked = Some(Asked::Version),
+            "minimal" => self.line.output.formats = vec![OutputFormat::Terse],
+            "parse-only" => self.line.parse_only = true,
+            // Loads write; that they may is what naming a job file says.
+            "readonly" | "append-terse" => self.refuse(key_span, key),
+            "output" if text.is_empty() => wrong("a file"),
+            "output" => self.line.output.file = Some(text.to_owned()),
+            "section" => self.line.sections.push(text.to_owned()),
+            "seed" => match text.parse() {
+                Ok(seed) => self.line.seed = Some(seed),
+                Err(_) => wrong("a whole number"),
+            },
+            "terse-version" if text != "3" => wrong("3"),
+            "terse-version" => {}
+            "output-format" => {
+                let formats: Option<Vec<OutputFormat>> = text
+                    .split(',')
+                    .map(|word| match word {
+                        "normal" => Some(OutputFormat::Normal),
+                        "terse" | "minimal" => Some(OutputFormat::Terse),
+                        "json" => Some(OutputFormat::Json),
+                        "json+" => Some(OutputFormat::JsonPlus),
+                        _ => None,
+                    })
+                    .collect();
+                match formats {
+                    Some(formats) => self.line.output.formats = formats,
+                    None => wrong("normal, terse, json or json+"),
+                }
+            }
+            _ if WITHOUT_EFFECT.iter().any(|(name, _)| *name == key) => {
+                self.line.warnings.push(Diagnostic::warning(key_span, format!("--{key} has no effect")));
+            }
+            _ if options::find(key).is_some() => self.of_job((at, key), value),
+            _ => {
+                const OWN: [&str; 9] = [
+                    "output",
+                    "output-format",
+                    "section",
+                    "minimal",
+                    "parse-only",
+                    "help",
+                    "version",
+                    "terse-version",
+                    "seed",
+                ];
+                let known = OWN.into_iter().chain(options::names());
+                self.report
+                    .push(Diagnostic::error(key_span, format!("unknown option --{key}")).did_you_mean(key, known));
+            }
+        }
+    }
+
+    fn refuse(&mut self, span: Span, key: &str) {
+        self.report.push(Diagnostic::error(span, format!("--{key} is not supported")).help("leave it out"));
+    }
+
+    /// An option of the job that `--name` began, or of all jobs.
+    fn of_job(&mut self, (at, key): (usize, &str), value: Option<(usize, &str)>) {
+        let source = &self.line.source;
+        let word = |at: usize, text: &str| Word {
+            text: text.to_owned(),
+            source: source.clone(),
+            span: Span::new(at, at + text.len()),
+        };
+        let key_word = word(at, key);
+        let value = value.map(|(at, text)| word(at, text));
+        if let ("name", Some(name)) = (key, &value) {
+            self.line.jobs.push(Section { name: name.clone(), settings: vec![Setting { key: key_word, value }] });
+            return;
+        }
+        if self.line.jobs.is_empty() {
+            let name = word(at, "global");
+            self.line.jobs.push(Section { name, settings: Vec::new() });
+        }
+        let job = self.line.jobs.last_mut().expect("there is one now");
+        job.settings.push(Setting { key: key_word, value });
+    }
+}
+
+impl CommandLine {
+    /// The plan of its jobs and of those in job files, whose texts are handed in.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn plan(&self, files: &[Source], options: Options<'_, '_>) -> Result<Plan, Diagnostics> {
+        let first = files.first().unwrap_or(&self.source);
+        let mut findings = Findings::new(first.clone());
+        for warning in &self.warnings {
+            findings.at(&self.source, warning.clone());
+        }
+        let mut all = self.jobs.clone();
+        for file in files {
+            if file.text().len() > super::MAXIMUM_SIZE {
+                findings.at(file, Diagnostic::whole("the job file is too large"));
+                continue;
+            }
+            all.extend(sections(file, options.loader, &mut findings));
+        }
+        plan(first, &all, &options, findings)
+    }
+}

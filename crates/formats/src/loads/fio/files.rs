@@ -1,0 +1,306 @@
+//! The files of jobs: which there are, how large, and who shares them.
+
+use super::{
+    job::{Blocks, Engine, Job, Service},
+    text::Findings,
+};
+use crate::{Diagnostics, Source, Span, diagnostic::Diagnostic};
+use fstone_model::workload::{Amount, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution};
+use std::collections::HashMap;
+
+/// Files of a job that are named one by one; more have to be numbered.
+const MAXIMUM_NAMED: u64 = 1_000;
+/// Filesets of a load.
+const MAXIMUM_FILESETS: usize = 10_000;
+/// The longest name of a file.
+const MAXIMUM_NAME: usize = 180;
+
+/// Whose directories a load works in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Where the job file says, from the working directory on (`fstone fio`).
+    AsWritten,
+    /// All below the load's directory: `/tmp/x` is `tmp/x` there (studies).
+    UnderDirectory,
+}
+
+/// The filesets of a workload, as jobs need them.
+#[derive(Debug, Default)]
+pub(super) struct Filesets {
+    all: Vec<Fileset>,
+    /// Of each, the level of the first job that has it, and whether that one reads.
+    first: Vec<(usize, bool)>,
+    /// By directory and prefix, and whether that is the whole name.
+    known: HashMap<(String, String, bool), usize>,
+}
+
+/// What a clone of a job works on.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// Its filesets; several when its files have names of their own.
+    pub(super) filesets: Vec<u32>,
+    /// Files in all of them.
+    pub(super) files: u64,
+    /// Where its part of each file begins.
+    pub(super) offset: u64,
+    /// How long its part of each file is, in whole blocks.
+    pub(super) length: u64,
+    /// Size of each file, if they are all alike.
+    pub(super) file_bytes: Option<u64>,
+}
+
+impl Filesets {
+    pub(super) fn into_filesets(self) -> Vec<Fileset> {
+        let first = self.first;
+        let mut all = self.all;
+        for (fileset, (_, reads)) in all.iter_mut().zip(first) {
+            fileset.fill = reads;
+        }
+        all
+    }
+
+    /// Two filesets whose files can have the same names, if there are any.
+    pub(super) fn conflict(&self) -> Option<(&str, &str)> {
+        /// Each is held against those before it.
+        const COMPARED: usize = 1_000;
+        self.all.iter().take(COMPARED).enumerate().find_map(|(index, later)| {
+            let first = self.all[..index].iter().find(|first| first.shares_names_with(later))?;
+            Some((first.name.as_str(), later.name.as_str()))
+        })
+    }
+
+    /// Size of a fileset's files, if they are all alike.
+    pub(super) fn size_of(&self, fileset: u32) -> Option<u64> {
+        match self.all[fileset as usize].size {
+            SizeDistribution::Fixed(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The files of a clone of a job; `None` after having reported why there can be none.
+    pub(super) fn of(
+        &mut self,
+        job: &Job,
+        clone: u32,
+        level: usize,
+        placement: Placement,
+        findings: &mut Findings,
+    ) -> Option<Place> {
+        let named = !job.filenames.is_empty() && !job.engine.of_files();
+        let files = if named { job.filenames.len() as u64 } else { job.files };
+        let sizes = sizes(job, files, findings)?;
+        let typical = sizes.typical_bytes();
+        let offset = offset(job, clone, typical);
+        let block = block(job);
+        let length = typical / block * block;
+        let Some(end) = offset.checked_add(typical).filter(|end| *end <= i64::MAX as u64) else {
+            error(job, findings, "files end behind what any file can hold".into(), "give a smaller offset or size");
+            return None;
+        };
+        let size = if offset == 0 { sizes } else { SizeDistribution::Fixed(end) };
+        let file_bytes = match size {
+            SizeDistribution::Fixed(bytes) => Some(bytes),
+            _ => None,
+        };
+        if length == 0 && !job.engine.of_files() {
+            error(
+                job,
+                findings,
+                format!("files of {typical} bytes have no block of {block}"),
+                "give a larger size, or a smaller bs",
+            );
+            return None;
+        }
+        // Parts of files, and blocks of several sizes, are for files that each are a fileset.
+        let fixed = job.blocks.iter().all(|blocks| matches!(blocks, Blocks::Fixed(_)));
+        let one_by_one =
+            !job.engine.of_files() && (offset > 0 || (file_bytes.is_some() && length != typical) || !fixed);
+        let names: Vec<(String, Option<u64>)> = if named {
+            job.filenames.iter().map(|name| (name.clone(), None)).collect()
+        } else if files == 1 && !job.engine.of_files() {
+            vec![(job.file_name(clone, 0), None)]
+        } else if job.format.ends_with("$filenum") && job.format.matches("$filenum").count() == 1 && !one_by_one {
+            let whole = job.file_name(clone, 0);
+            vec![(whole[..whole.len() - 1].to_owned(), Some(files))]
+        } else if files <= MAXIMUM_NAMED && !job.engine.of_files() {
+            (0..files).map(|file| (job.file_name(clone, file), None)).collect()
+        } else {
+            let cure = "let each hold whole blocks from its beginning, and filename_format end with $filenum";
+            error(job, findings, format!("more than {MAXIMUM_NAMED} files that have to be named one by one"), cure);
+            return None;
+        };
+        if names.len() > 1 && job.service == Service::Sequential {
+            let cure = "use file_service_type=roundrobin";
+            error(job, findings, "files that are named one by one are taken in turn".into(), cure);
+            return None;
+        }
+        let mut filesets = Vec::new();
+        if self.all.len() + names.len() > MAXIMUM_FILESETS {
+            let what = format!("more than {MAXIMUM_FILESETS} names of files, but for numbered ones");
+            error(job, findings, what, "use fewer clones, or numbered files");
+            return None;
+        }
+        for (name, numbered) in names {
+            let (directory, file) = place_of(job, &name, placement, findings)?;
+            filesets.push(self.share(job, directory, file, numbered, &size, level));
+        }
+        Some(Place { filesets, files, offset, length, file_bytes })
+    }
+
+    /// The fileset of this name: one that is there, made larger where that is needed, or a new one.
+    fn share(
+        &mut self,
+        job: &Job,
+        directory: String,
+        prefix: String,
+        numbered: Option<u64>,
+        size: &SizeDistribution,
+        level: usize,
+    ) -> u32 {
+        let reads = job.direction.reads && !job.engine.of_files();
+        let exact = numbered.is_none();
+        let key = (directory.clone(), prefix.clone(), exact);
+        let known = self.known.get(&key).copied();
+        if let Some(index) = known {
+            if let (SizeDistribution::Fixed(has), SizeDistribution::Fixed(needs)) = (&mut self.all[index].size, size) {
+                *has = (*has).max(*needs);
+            }
+            let first = &mut self.first[index];
+            *first = match first.0.cmp(&level) {
+                std::cmp::Ordering::Less => *first,
+                std::cmp::Ordering::Equal => (level, first.1 || reads),
+                std::cmp::Ordering::Greater => (level, reads),
+            };
+            return index as u32;
+        }
+        let made = matches!(job.engine, Engine::FileCreate | Engine::DirectoryCreate);
+        let whole = if directory.is_empty() { prefix.clone() } else { format!("{directory}/{prefix}") };
+        let files = if job.engine == Engine::DirectoryCreate { 0 } else { numbered.unwrap_or(1) };
+        let mut fileset = Fileset::new(whole, Amount::Files(files), size.clone());
+        fileset.directory = directory;
+        fileset.naming = match job.engine {
+            Engine::DirectoryCreate => {
+                Naming { file_prefix: format!("{prefix}file"), directory_prefix: prefix, exact: false }
+            }
+            // Names of directories that are never made, and cannot be another fileset's.
+            _ => Naming { directory_prefix: format!("{prefix}.fstone-directory"), file_prefix: prefix, exact },
+        };
+        fileset.existing = if made { Existing::Rebuild } else { Existing::Reuse };
+        fileset.preallocated = if made { 0.0 } else { 1.0 };
+        // Two may look alike: a name, and a prefix with a number behind it.
+        if self.known.contains_key(&(fileset.directory.clone(), fileset.naming.file_prefix.clone(), !exact)) {
+            fileset.name.push_str(if exact { " (file)" } else { " (files)" });
+        }
+        self.known.insert(key, self.all.len());
+        self.all.push(fileset);
+        self.first.push((level, reads));
+        (self.all.len() - 1) as u32
+    }
+}
+
+/// How sizes of a job's files are drawn.
+fn sizes(job: &Job, files: u64, findings: &mut Findings) -> Option<SizeDistribution> {
+    if let Some((low, high)) = job.file_size {
+        return Some(if low == high {
+            SizeDistribution::Fixed(low)
+        } else {
+            SizeDistribution::Uniform { minimum: low, maximum: high + 1 }
+        });
+    }
+    if job.engine.of_files() && job.size.is_none() {
+        return Some(SizeDistribution::Fixed(0));
+    }
+    match job.size {
+        Some(super::job::Amount::Bytes(bytes)) if bytes > 0 => Some(SizeDistribution::Fixed(bytes / files.max(1))),
+        Some(super::job::Amount::Percent(_)) => {
+            error(
+                job,
+                findings,
+                "a share of files that are not there yet".into(),
+                "give size as bytes, such as size=1g",
+            );
+            None
+        }
+        _ => {
+            error(job, findings, format!("`{}` has no size", job.name), "add size=, such as size=1g");
+            None
+        }
+    }
+}
+
+fn offset(job: &Job, clone: u32, whole: u64) -> u64 {
+    let of = |amount: Option<super::job::Amount>| amount.map_or(0, |amount| amount.of(whole));
+    let offset = of(job.offset).saturating_add(of(job.offset_increment).saturating_mul(u64::from(clone)));
+    // Shares fall where they fall; fio takes the block before.
+    let block = block(job);
+    if matches!(job.offset, Some(super::job::Amount::Percent(_))) { offset / block * block } else { offset }
+}
+
+/// What a job's part of a file is a multiple of.
+pub(super) fn block(job: &Job) -> u64 {
+    let directions = [job.direction.reads, job.direction.writes];
+    let used = job.blocks.iter().zip(directions).filter(|(_, used)| *used);
+    used.map(|(blocks, _)| blocks.smallest()).min().unwrap_or(1).max(1)
+}
+
+/// The directory of a file and its name in there.
+fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings) -> Option<(String, String)> {
+    let whole = if name.starts_with('/') || job.directory.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{}/{name}", job.directory.trim_end_matches('/'))
+    };
+    if whole.starts_with("/dev/") {
+        error(
+            job,
+            findings,
+            format!("`{whole}` is a device, and a load works on files"),
+            "leave filename out and give size=; `fstone run --device` makes filesystems on a device",
+        );
+        return None;
+    }
+    let below = match placement {
+        Placement::AsWritten => whole.as_str(),
+        Placement::UnderDirectory => whole.trim_start_matches('/'),
+    };
+    let plain = |part: &str| part != ".." && !part.contains('\0');
+    let (directory, file) = below.rsplit_once('/').unwrap_or(("", below));
+    let absolute = directory.starts_with('/') || (directory.is_empty() && below.starts_with('/'));
+    let parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if file.is_empty()
+        || file == "."
+        || file.len() > MAXIMUM_NAME
+        || !plain(file)
+        || !parts.iter().all(|part| plain(part))
+    {
+        error(job, findings, format!("`{whole}` is no name for a file here"), "give it a shorter name, without `..`");
+        return None;
+    }
+    let directory = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
+    Some((directory, file.to_owned()))
+}
+
+/// An error of a job as a whole.
+pub(super) fn error(job: &Job, findings: &mut Findings, message: String, cure: &str) {
+    let (source, span): (&Source, Span) = match &job.section {
+        Some((source, span)) => (source, *span),
+        None => {
+            findings.report().push(Diagnostic::whole(message).help(cure));
+            return;
+        }
+    };
+    if source == findings.report().source() {
+        findings.report().push(Diagnostic::error(span, message).help(cure));
+    } else {
+        let one = Diagnostics::one(source, Diagnostic::error(span, message).help(cure));
+        findings.report().append(one);
+    }
+}
+
+/// Whether a job goes from one file to the next only when it is done with the first.
+pub(super) fn to_the_end(job: &Job) -> bool {
+    job.service == Service::Sequential
+}
+
+/// The most files that all jobs have together.
+pub(super) const MOST_FILES: u64 = MAXIMUM_FILES;

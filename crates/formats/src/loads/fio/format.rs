@@ -1,0 +1,44 @@
+//! fio's job files as one of the load formats.
+
+use super::{Options, Placement, Plan, parse};
+use crate::{
+    Diagnostics,
+    loads::{Document, Load, LoadFormat, Reader},
+};
+
+/// fio's job files.
+pub struct Fio;
+
+impl LoadFormat for Fio {
+    fn key(&self) -> &'static str {
+        "fio"
+    }
+
+    fn about(&self) -> &'static str {
+        "A fio job file, by its path relative to the study."
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::File {
+            extensions: &["fio", "job"],
+            read: |document| {
+                let Plan { workload, warnings, .. } = plan(document)?;
+                Ok(Load { workload, warnings, keeps_total: false })
+            },
+        }
+    }
+}
+
+fn plan(document: &mut Document<'_, '_>) -> Result<Plan, Diagnostics> {
+    parse(
+        document.source,
+        Options {
+            placement: Placement::UnderDirectory,
+            sections: &[],
+            // A study means the same wherever it is run.
+            variable: &|_| None,
+            loader: document.loader,
+            seconds: document.seconds,
+        },
+    )
+}

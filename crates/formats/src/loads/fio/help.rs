@@ -1,0 +1,42 @@
+//! What `--help` and `--version` ask for.
+
+use super::options::{OPTIONS, Treatment};
+use std::fmt::Write as _;
+
+/// The program's name and version, as every output begins.
+#[must_use]
+pub fn version() -> String {
+    format!("fio-3.33 (fstone {})\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// Usage and options.
+#[must_use]
+pub fn help() -> String {
+    let mut out = String::from(
+        "Usage:\n  fstone fio [options] JOB.fio...\n  fstone fio [options] --name=NAME --rw=randread --size=1g [options of the job]...\n\n\
+         Job files of fio, in the current directory or where they say. fstone fio prints what fio prints.\n\n\
+         Options:\n  \
+         --output-format=FORMAT  normal, terse, json or json+; several with commas between\n  \
+         --output=FILE           write the results there\n  \
+         --minimal               the same as --output-format=terse\n  \
+         --section=NAME          only this section of the job file; may be given several times\n  \
+         --parse-only            read the job file, and do nothing\n  \
+         --seed=N                the seed of all random streams; drawn without it\n  \
+         --help, --version\n",
+    );
+    let kinds: [(&str, fn(Treatment) -> bool); 3] = [
+        ("Options of jobs", |treatment| treatment == Treatment::Taken),
+        ("Taken without effect", |treatment| matches!(treatment, Treatment::Ignored(_))),
+        ("Refused", |treatment| matches!(treatment, Treatment::Refused(_))),
+    ];
+    for (head, is_of_kind) in kinds {
+        let _ = writeln!(out, "\n{head}:");
+        let names: Vec<&str> =
+            OPTIONS.iter().filter(|option| is_of_kind(option.treatment)).map(|option| option.name).collect();
+        for line in names.chunks(5) {
+            let _ = writeln!(out, "  {}", line.join(" "));
+        }
+    }
+    out.push_str("\ndocs/formats/fio.md says what each does, and why some are refused.\n");
+    out
+}

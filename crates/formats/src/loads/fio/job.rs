@@ -1,0 +1,318 @@
+//! A job: the options of a section and of the `[global]` ones before it, with their values.
+
+use crate::Source;
+use std::time::Duration;
+
+/// A job as it is to be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// The section's name, or `name`.
+    pub name: String,
+    /// Where its section begins.
+    pub(super) section: Option<(Source, crate::Span)>,
+    /// What does the I/O.
+    pub engine: Engine,
+    /// `rw`.
+    pub direction: Direction,
+    /// Block sizes of reads and of writes.
+    pub blocks: [Blocks; 2],
+    /// Offsets of reads and of writes are multiples of this, if it is not the block size.
+    pub align: [Option<u64>; 2],
+    /// Total size of the files.
+    pub size: Option<Amount>,
+    /// How much is moved, if it is not the size.
+    pub io_size: Option<Amount>,
+    /// Size of each file.
+    pub file_size: Option<(u64, u64)>,
+    /// Where in each file I/O begins.
+    pub offset: Option<Amount>,
+    /// How much further it begins for each further clone.
+    pub offset_increment: Option<Amount>,
+    /// The most reads and writes.
+    pub number_ios: Option<u64>,
+    /// How many files.
+    pub files: u64,
+    /// How a file is chosen.
+    pub service: Service,
+    /// Names of files, if they are not made up.
+    pub filenames: Vec<String>,
+    /// Where files are.
+    pub directory: String,
+    /// How files are called.
+    pub format: String,
+    /// O_DIRECT.
+    pub direct: bool,
+    /// O_SYNC or O_DSYNC.
+    pub sync: Sync,
+    /// Requests in flight.
+    pub depth: u32,
+    /// Clones.
+    pub clones: u32,
+    /// Times that the job is run.
+    pub loops: u64,
+    /// The longest it runs.
+    pub runtime: Option<Duration>,
+    /// Whether it runs that long whatever it has done.
+    pub time_based: bool,
+    /// Time before it is measured.
+    pub ramp: Duration,
+    /// Time before it starts.
+    pub delay: Duration,
+    /// Whether it waits for the jobs before it.
+    pub stonewall: bool,
+    /// The job that it waits for.
+    pub wait_for: Option<String>,
+    /// Whether its clones are reported as one.
+    pub group_reporting: bool,
+    /// Whether a new group of reports begins with it.
+    pub new_group: bool,
+    /// An fsync after so many writes; 0 for none.
+    pub fsync_every: u64,
+    /// fdatasync in place of fsync.
+    pub data_only: bool,
+    /// An fsync at the end.
+    pub end_fsync: bool,
+    /// Percent of a mix that are reads.
+    pub read_percent: u32,
+    /// Percent of reads and of writes that are random.
+    pub random_percent: [u32; 2],
+    /// How random offsets are drawn.
+    pub distribution: Offsets,
+    /// Whether a block may come again before all were there.
+    pub repeats_blocks: bool,
+    /// Bytes a second of reads and of writes.
+    pub rate_bytes: [Option<u64>; 2],
+    /// Operations a second of reads and of writes.
+    pub rate_operations: [Option<u64>; 2],
+    /// Whether operations of a rate begin at random times.
+    pub poisson: bool,
+    /// A pause after each operation.
+    pub think: Duration,
+    /// CPUs that threads run on.
+    pub cpus: Vec<u32>,
+    /// Whether each clone has one of them.
+    pub split_cpus: bool,
+    /// Whether data is verified.
+    pub verify: bool,
+    /// Whether what was written is read back.
+    pub do_verify: bool,
+    /// Percent that compress away.
+    pub compress_percent: u32,
+    /// Percent of blocks that repeat another.
+    pub dedupe_percent: u32,
+    /// Whether cached data of its files is dropped first.
+    pub invalidate: bool,
+    /// Whether an error ends the job.
+    pub continues: bool,
+    /// Percentiles that are reported.
+    pub percentiles: Vec<f64>,
+    /// Prefixes of the files with bandwidth, latency and IOPS over time.
+    pub logs: [Option<String>; 3],
+    /// Length of an interval in them.
+    pub log_interval: Option<Duration>,
+    /// The options as they were written, for JSON.
+    pub written: Vec<(String, String)>,
+}
+
+/// What does the I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// One call after the other.
+    Psync,
+    /// The kernel's AIO.
+    Libaio,
+    /// io_uring.
+    IoUring,
+    /// Memory mappings.
+    Mmap,
+    /// Nothing.
+    Null,
+    /// A file is made for each operation.
+    FileCreate,
+    /// A file is looked at.
+    FileStat,
+    /// A file is removed.
+    FileDelete,
+    /// A directory is made.
+    DirectoryCreate,
+}
+
+impl Engine {
+    /// Whether its operations are of whole files.
+    #[must_use]
+    pub const fn of_files(self) -> bool {
+        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete | Self::DirectoryCreate)
+    }
+}
+
+/// `rw`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Direction {
+    /// Whether it reads.
+    pub reads: bool,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Whether at random places.
+    pub random: bool,
+}
+
+/// Sizes of blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocks {
+    /// One size.
+    Fixed(u64),
+    /// Uniform, in steps of the smaller.
+    Range(u64, u64),
+    /// By weight.
+    Split(Vec<(u64, u32)>),
+}
+
+impl Blocks {
+    /// The smallest.
+    #[must_use]
+    pub fn smallest(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) | Self::Range(bytes, _) => *bytes,
+            Self::Split(sizes) => sizes.iter().map(|(bytes, _)| *bytes).min().unwrap_or(1),
+        }
+    }
+
+    /// The largest.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) | Self::Range(_, bytes) => *bytes,
+            Self::Split(sizes) => sizes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(1),
+        }
+    }
+}
+
+/// A size, or a share of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent.
+    Percent(u64),
+}
+
+impl Amount {
+    /// Bytes, where a whole has so many.
+    #[must_use]
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => (u128::from(whole) * u128::from(percent) / 100) as u64,
+        }
+    }
+}
+
+/// How the next file is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// Each in turn, for one block.
+    RoundRobin,
+    /// Each to its end.
+    Sequential,
+    /// Any.
+    Random,
+}
+
+/// O_SYNC and the like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sync {
+    /// Neither.
+    None,
+    /// O_SYNC.
+    Sync,
+    /// O_DSYNC.
+    Dsync,
+}
+
+/// How random offsets are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Offsets {
+    /// All alike.
+    Uniform,
+    /// Zipf with this exponent.
+    Zipf(f64),
+    /// Normal around the middle, the deviation as percent of the space.
+    Normal(f64),
+}
+
+impl Job {
+    /// A job without any option, as fio's manual has the defaults.
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            section: None,
+            engine: Engine::Psync,
+            direction: Direction { reads: true, writes: false, random: false },
+            blocks: [Blocks::Fixed(4096), Blocks::Fixed(4096)],
+            align: [None; 2],
+            size: None,
+            io_size: None,
+            file_size: None,
+            offset: None,
+            offset_increment: None,
+            number_ios: None,
+            files: 1,
+            service: Service::RoundRobin,
+            filenames: Vec::new(),
+            directory: String::new(),
+            format: DEFAULT_FORMAT.into(),
+            direct: false,
+            sync: Sync::None,
+            depth: 1,
+            clones: 1,
+            loops: 1,
+            runtime: None,
+            time_based: false,
+            ramp: Duration::ZERO,
+            delay: Duration::ZERO,
+            stonewall: false,
+            wait_for: None,
+            group_reporting: false,
+            new_group: false,
+            fsync_every: 0,
+            data_only: false,
+            end_fsync: false,
+            read_percent: 50,
+            random_percent: [100; 2],
+            distribution: Offsets::Uniform,
+            repeats_blocks: false,
+            rate_bytes: [None; 2],
+            rate_operations: [None; 2],
+            poisson: false,
+            think: Duration::ZERO,
+            cpus: Vec::new(),
+            split_cpus: false,
+            verify: false,
+            do_verify: true,
+            compress_percent: 0,
+            dedupe_percent: 0,
+            invalidate: true,
+            continues: false,
+            percentiles: DEFAULT_PERCENTILES.to_vec(),
+            logs: [None, None, None],
+            log_interval: None,
+            written: Vec::new(),
+        }
+    }
+
+    /// How files are called, in clone `clone`.
+    pub(super) fn file_name(&self, clone: u32, file: u64) -> String {
+        self.format
+            .replace("$jobname", &self.name)
+            .replace("$jobnum", &clone.to_string())
+            .replace("$filenum", &file.to_string())
+            .replace("$clientuid", "localhost")
+    }
+}
+
+/// How files are called by default.
+pub(super) const DEFAULT_FORMAT: &str = "$jobname.$jobnum.$filenum";
+
+/// Percentiles that are reported by default.
+pub(super) const DEFAULT_PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];

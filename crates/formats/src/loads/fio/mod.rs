@@ -1,0 +1,121 @@
+//! fio's job files, read into the workload; and its way of printing results.
+//!
+//! [`parse`] takes a job file, and [`parse_command_line`] what may stand on fio's command line; both give a [`Plan`]: the jobs,
+//! the load that they describe, and where each job is in the load's report. [`json`], [`normal`] and [`terse`] print that report
+//! as fio does. `docs/formats/fio.md` says, option by option, what differs and why.
+//!
+//! Reading order: `text` reads lines and includes, `options` has every option there is, `value` their values, `read` makes
+//! [`Job`]s, `files` and `workload` say them in the words of the model.
+//!
+//! The format was learnt from fio's documentation and from running it; no code is taken from it.
+
+mod command_line;
+mod files;
+mod format;
+mod help;
+mod job;
+mod options;
+mod print;
+mod read;
+#[cfg(test)]
+mod tests;
+mod text;
+mod value;
+mod workload;
+
+pub use command_line::{Asked, CommandLine, Output, OutputFormat, parse_command_line};
+pub use files::Placement;
+pub use format::Fio;
+pub use help::{help, version};
+pub use job::{Amount, Blocks, Direction, Engine, Job, Offsets, Service, Sync};
+pub use print::{Log, When, json, logs, normal, terse};
+pub use workload::Part;
+
+use crate::{Diagnostics, Source, loads::Loader};
+use fstone_model::Workload;
+use text::Findings;
+
+/// The largest job file that is read, bytes; real ones have a few hundred lines.
+pub const MAXIMUM_SIZE: usize = 256 << 10;
+
+/// What a job file comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Its jobs.
+    pub jobs: Vec<Job>,
+    /// Options of `[global]`, as they were written.
+    pub global: Vec<(String, String)>,
+    /// The load.
+    pub workload: Workload,
+    /// Where each clone of each job is in the load's report.
+    pub parts: Vec<Part>,
+    /// What its author should know.
+    pub warnings: Option<Diagnostics>,
+}
+
+/// How a job file is read.
+pub struct Options<'o, 'l> {
+    /// Where its files are.
+    pub placement: Placement,
+    /// Only these sections; all when there are none.
+    pub sections: &'o [String],
+    /// The value of an environment variable, or of `$ncpus`, `$pagesize` and `$mb_memory`.
+    pub variable: &'o dyn Fn(&str) -> Option<String>,
+    /// Reads included files.
+    pub loader: &'o mut Loader<'l>,
+    /// How long every job runs, whatever the file says.
+    pub seconds: Option<u64>,
+}
+
+/// Reads a job file.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place. Warnings alone are no failure; they are in [`Plan::warnings`].
+pub fn parse(source: &Source, options: Options<'_, '_>) -> Result<Plan, Diagnostics> {
+    let mut findings = Findings::new(source.clone());
+    if !findings.report().check_size(MAXIMUM_SIZE, "the job file") {
+        return Err(findings.into_report().into_diagnostics().expect("the size is wrong"));
+    }
+    let sections = text::sections(source, options.loader, &mut findings);
+    plan(source, &sections, &options, findings)
+}
+
+/// The plan of sections.
+fn plan(
+    source: &Source,
+    sections: &[text::Section],
+    options: &Options<'_, '_>,
+    mut findings: Findings,
+) -> Result<Plan, Diagnostics> {
+    let mut jobs = read::jobs(sections, options.variable, &mut findings);
+    if !options.sections.is_empty() {
+        jobs.retain(|job| options.sections.contains(&job.name));
+    }
+    if let Some(seconds) = options.seconds {
+        for job in &mut jobs {
+            job.runtime = Some(std::time::Duration::from_secs(seconds));
+        }
+    }
+    if jobs.is_empty() && !findings.report().has_errors() {
+        findings.report().push(crate::Diagnostic::whole("there is no job").help("add a section, such as [read]"));
+    }
+    let global: Vec<&text::Setting> =
+        sections.iter().filter(|section| section.name.text == "global").flat_map(|section| &section.settings).collect();
+    let global = read::written(&global);
+    if findings.report().has_errors() {
+        // What follows from jobs that are not as they were meant is no news.
+        return Err(findings.into_report().into_diagnostics().expect("there are errors"));
+    }
+    let (workload, parts) = workload::workload(&stem(source.name()), &jobs, options.placement, &mut findings);
+    let ((), warnings) = findings.into_report().finish(())?;
+    Ok(Plan { jobs, global, workload, parts, warnings })
+}
+
+/// A path's last part without extension.
+fn stem(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    match file.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+        _ => file.to_owned(),
+    }
+}

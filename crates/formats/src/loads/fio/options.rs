@@ -1,0 +1,397 @@
+//! Every option of fio's that a file job can have, and what becomes of it.
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// It means what it means in fio.
+    Taken,
+    /// It changes nothing that is measured here, for this reason.
+    Ignored(&'static str),
+    /// A load that has it would not be what was asked for, for this reason.
+    Refused(&'static str),
+}
+
+/// An option.
+#[derive(Debug)]
+pub(super) struct Opt {
+    pub(super) name: &'static str,
+    /// Other names of it.
+    pub(super) aliases: &'static [&'static str],
+    pub(super) treatment: Treatment,
+}
+
+/// The option of this name.
+pub(super) fn find(name: &str) -> Option<&'static Opt> {
+    // Dashes and underscores are the same to fio's command line.
+    let same = |known: &str| known == name || (known.len() == name.len() && known == name.replace('-', "_"));
+    OPTIONS.iter().find(|option| same(option.name) || option.aliases.iter().any(|alias| same(alias)))
+}
+
+/// Every name.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    OPTIONS.iter().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
+}
+
+const fn taken(name: &'static str, aliases: &'static [&'static str]) -> Opt {
+    Opt { name, aliases, treatment: Treatment::Taken }
+}
+
+const fn ignored(name: &'static str, aliases: &'static [&'static str], why: &'static str) -> Opt {
+    Opt { name, aliases, treatment: Treatment::Ignored(why) }
+}
+
+const fn refused(name: &'static str, aliases: &'static [&'static str], why: &'static str) -> Opt {
+    Opt { name, aliases, treatment: Treatment::Refused(why) }
+}
+
+const TIMES: &str = "latencies are always taken; docs/performance.md has what that costs";
+const MEMORY: &str = "buffers are the engine's own";
+const LAYOUT: &str = "files are made before the first phase, one fileset after the other";
+const LOGS: &str = "it belongs to fio's own log files";
+const OPERATOR: &str = "it is about how fio's processes are run";
+const RANDOM: &str = "random streams follow from one seed (--seed)";
+const ZONED: &str = "it is about zoned block devices, and a load works on files";
+const REPLAY: &str = "recorded I/O is not replayed";
+const SHELL: &str = "a job file runs no commands here";
+const TRIM: &str = "files are not trimmed";
+const FLOW: &str = "threads are not held back for each other";
+const PRIORITY: &str = "I/O priorities are not set";
+const STEADY: &str = "the run would end by what it measures; say time_based and runtime";
+const NUMA: &str = "memory is not bound to NUMA nodes";
+const VERIFYING: &str = "all data is stamped and every stamp is checked; the first damage is told with file and offset";
+const NETWORK: &str =
+    "it belongs to an I/O engine for hardware, a network or a library, and loads work on a mounted filesystem";
+
+/// The options, in the order of fio's documentation.
+pub(super) const OPTIONS: &[Opt] = &[
+    taken("kb_base", &[]),
+    ignored("unit_base", &[], "it changes how rates are printed"),
+    ignored("description", &[], "it is a comment"),
+    taken("name", &[]),
+    taken("loops", &[]),
+    taken("numjobs", &[]),
+    taken("runtime", &["timeout"]),
+    taken("time_based", &[]),
+    taken("startdelay", &[]),
+    taken("ramp_time", &[]),
+    ignored("clocksource", &[], "docs/method/timing.md says which clock is used"),
+    ignored("gtod_reduce", &[], TIMES),
+    ignored("gtod_cpu", &[], TIMES),
+    ignored("job_max_open_zones", &[], ZONED),
+    taken("directory", &[]),
+    taken("filename", &[]),
+    taken("filename_format", &[]),
+    ignored("unique_filename", &[], "it is about fio's clients and servers"),
+    refused("opendir", &[], "a load works on files that it names"),
+    ignored("lockfile", &[], "a file that something needs alone is held by the engine"),
+    taken("nrfiles", &["nr_files"]),
+    ignored("openfiles", &[], "files stay open all the time"),
+    taken("file_service_type", &[]),
+    ignored("ioscheduler", &[], "the device's scheduler is left as it is"),
+    ignored("create_serialize", &[], LAYOUT),
+    ignored("create_fsync", &[], "files are made durable before the first phase"),
+    ignored("create_on_open", &[], LAYOUT),
+    refused("create_only", &[], "`fstone load` builds filesets without phases"),
+    refused("allow_file_create", &[], "files are made when they are missing"),
+    ignored("allow_mounted_write", &[], "block devices are not written"),
+    refused("pre_read", &[], "the page cache is not filled before a load"),
+    ignored("unlink", &[], "files stay when a load ends"),
+    refused("unlink_each_loop", &[], "files stay until the load ends"),
+    refused("zonemode", &[], ZONED),
+    refused("zonerange", &[], ZONED),
+    refused("zonesize", &[], ZONED),
+    refused("zonecapacity", &[], ZONED),
+    refused("zoneskip", &[], ZONED),
+    refused("read_beyond_wp", &[], ZONED),
+    refused("max_open_zones", &[], ZONED),
+    refused("ignore_zone_limits", &[], ZONED),
+    refused("zone_reset_threshold", &[], ZONED),
+    refused("zone_reset_frequency", &[], ZONED),
+    taken("direct", &[]),
+    refused("atomic", &[], "atomic writes are not asked for"),
+    taken("buffered", &[]),
+    taken("readwrite", &["rw"]),
+    ignored("rw_sequencer", &[], "it has a meaning only with an offset behind rw, which is refused"),
+    ignored("unified_rw_reporting", &[], "reads and writes are reported apart, as by default"),
+    ignored("randrepeat", &[], RANDOM),
+    ignored("allrandrepeat", &[], RANDOM),
+    ignored("randseed", &[], RANDOM),
+    taken("fallocate", &[]),
+    ignored("fadvise_hint", &[], "the kernel is given no hints"),
+    refused("write_hint", &[], "the kernel is given no hints"),
+    taken("offset", &[]),
+    ignored("offset_align", &[], "blocks lie at multiples of their size from the offset on"),
+    taken("offset_increment", &[]),
+    taken("number_ios", &[]),
+    taken("fsync", &[]),
+    taken("fdatasync", &[]),
+    refused("write_barrier", &[], "there is no such system call"),
+    refused("sync_file_range", &[], "the engine does not call it"),
+    ignored("overwrite", &[], "files have their full size before they are written"),
+    taken("end_fsync", &[]),
+    taken("fsync_on_close", &[]),
+    taken("rwmixread", &[]),
+    taken("rwmixwrite", &[]),
+    taken("random_distribution", &[]),
+    taken("percentage_random", &[]),
+    taken("norandommap", &[]),
+    ignored("softrandommap", &[], "the order of blocks needs no map"),
+    ignored("random_generator", &[], "docs/method/engine.md says which generator is used"),
+    taken("blocksize", &["bs"]),
+    taken("blocksize_range", &["bsrange"]),
+    taken("bssplit", &[]),
+    refused("blocksize_unaligned", &["bs_unaligned"], "blocks have the sizes that are given"),
+    refused("bs_is_seq_rand", &[], "give reads and writes their block sizes"),
+    taken("blockalign", &["ba"]),
+    taken("zero_buffers", &[]),
+    ignored("refill_buffers", &[], "each written block has data of its own"),
+    ignored("scramble_buffers", &[], "each written block has data of its own"),
+    taken("buffer_compress_percentage", &[]),
+    ignored("buffer_compress_chunk", &[], "the share is that of every 4 KiB"),
+    refused("buffer_pattern", &[], "data is random, or zero with zero_buffers"),
+    taken("dedupe_percentage", &[]),
+    refused("dedupe_mode", &[], "a duplicate repeats one of the blocks before it"),
+    refused("dedupe_working_set_percentage", &[], "a duplicate repeats one of the blocks before it"),
+    refused("dedupe_global", &[], "a duplicate repeats one of the blocks before it"),
+    taken("invalidate", &[]),
+    taken("sync", &[]),
+    ignored("iomem", &["mem"], MEMORY),
+    ignored("iomem_align", &["mem_align"], MEMORY),
+    ignored("hugepage-size", &[], MEMORY),
+    ignored("lockmem", &[], MEMORY),
+    taken("size", &[]),
+    taken("io_size", &["io_limit"]),
+    taken("filesize", &[]),
+    refused("file_append", &[], "a job starts at its offset"),
+    refused("fill_device", &["fill_fs"], "a load ends by size or time; a study's `fill` says how full a filesystem is"),
+    taken("ioengine", &[]),
+    taken("iodepth", &[]),
+    ignored("iodepth_batch_submit", &["iodepth_batch"], "requests are submitted when the queue has room"),
+    ignored("iodepth_batch_complete_min", &["iodepth_batch_complete"], "completions are taken as they come"),
+    ignored("iodepth_batch_complete_max", &[], "completions are taken as they come"),
+    ignored("iodepth_low", &[], "the queue is kept full"),
+    ignored("serialize_overlap", &[], "blocks of a random map do not overlap"),
+    ignored(
+        "io_submit_mode",
+        &[],
+        "requests are submitted by the thread that makes them, and latency counts from the intended start",
+    ),
+    taken("thinktime", &[]),
+    refused("thinktime_spin", &[], "threads sleep between operations"),
+    taken("thinktime_blocks", &[]),
+    refused("thinktime_blocks_type", &[], "a pause comes after each operation"),
+    refused("thinktime_iotime", &[], "a pause comes after each operation"),
+    taken("rate", &[]),
+    ignored("rate_min", &["ratemin"], "a job that falls behind goes on, and the rate that was reached is reported"),
+    taken("rate_iops", &[]),
+    ignored("rate_iops_min", &[], "a job that falls behind goes on, and the rate that was reached is reported"),
+    taken("rate_process", &[]),
+    ignored("rate_ignore_thinktime", &[], "operations of a rate begin at times that pauses do not move"),
+    ignored("rate_cycle", &["ratecycle"], "operations of a rate begin at times of their own"),
+    refused("latency_target", &[], "the queue's depth does not change while a load runs"),
+    refused("latency_window", &[], "the queue's depth does not change while a load runs"),
+    refused("latency_percentile", &[], "the queue's depth does not change while a load runs"),
+    refused("latency_run", &[], "the queue's depth does not change while a load runs"),
+    refused("max_latency", &[], "the run would end by what it measures; the largest latency is reported"),
+    refused("write_iolog", &[], REPLAY),
+    refused("read_iolog", &[], REPLAY),
+    ignored("read_iolog_chunked", &[], REPLAY),
+    ignored("merge_blktrace_file", &[], REPLAY),
+    ignored("merge_blktrace_scalars", &[], REPLAY),
+    ignored("merge_blktrace_iters", &[], REPLAY),
+    ignored("replay_no_stall", &[], REPLAY),
+    ignored("replay_redirect", &[], REPLAY),
+    ignored("replay_scale", &[], REPLAY),
+    ignored("replay_align", &[], REPLAY),
+    ignored("replay_time_scale", &[], REPLAY),
+    ignored("replay_skip", &[], REPLAY),
+    taken("thread", &["threads"]),
+    taken("wait_for", &[]),
+    ignored("nice", &[], OPERATOR),
+    refused("prio", &[], PRIORITY),
+    refused("prioclass", &[], PRIORITY),
+    refused("cmdprio_percentage", &[], PRIORITY),
+    refused("cmdprio_class", &[], PRIORITY),
+    refused("cmdprio_hint", &[], PRIORITY),
+    refused("cmdprio", &[], PRIORITY),
+    refused("cmdprio_bssplit", &[], PRIORITY),
+    taken("cpus_allowed", &[]),
+    taken("cpumask", &[]),
+    taken("cpus_allowed_policy", &[]),
+    refused("numa_cpu_nodes", &[], NUMA),
+    refused("numa_mem_policy", &[], NUMA),
+    ignored("cgroup", &[], OPERATOR),
+    ignored("cgroup_weight", &[], OPERATOR),
+    ignored("cgroup_nodelete", &[], OPERATOR),
+    refused("flow_id", &[], FLOW),
+    refused("flow", &[], FLOW),
+    refused("flow_sleep", &[], FLOW),
+    refused("flow_watermark", &[], FLOW),
+    taken("stonewall", &["wait_for_previous"]),
+    refused("exitall", &[], "each job runs to its own end"),
+    refused("exit_what", &[], "each job runs to its own end"),
+    ignored("exitall_on_error", &[], "an error ends the load, unless continue_on_error says otherwise"),
+    refused("exec_prerun", &[], SHELL),
+    refused("exec_postrun", &[], SHELL),
+    refused("uid", &[], OPERATOR),
+    refused("gid", &[], OPERATOR),
+    taken("verify", &[]),
+    taken("do_verify", &[]),
+    ignored("verify_offset", &[], VERIFYING),
+    ignored("verify_interval", &[], VERIFYING),
+    ignored("verify_pattern", &[], VERIFYING),
+    ignored("verify_pattern_interval", &[], VERIFYING),
+    ignored("verify_header_seed", &[], VERIFYING),
+    ignored("verify_write_sequence", &[], VERIFYING),
+    ignored("verify_fatal", &[], VERIFYING),
+    ignored("verify_dump", &[], VERIFYING),
+    ignored("verify_async", &[], "data is verified by the thread that reads it"),
+    ignored("verify_async_cpus", &[], "data is verified by the thread that reads it"),
+    ignored("verify_backlog", &[], "data is read back when all of it is written"),
+    ignored("verify_backlog_batch", &[], "data is read back when all of it is written"),
+    ignored("experimental_verify", &[], VERIFYING),
+    refused("verify_only", &[], "`fstone load --verify` reads files back"),
+    refused("verify_state_load", &[], VERIFYING),
+    ignored("verify_state_save", &[], VERIFYING),
+    refused("trim_percentage", &[], TRIM),
+    refused("trim_verify_zero", &[], TRIM),
+    refused("trim_backlog", &[], TRIM),
+    refused("trim_backlog_batch", &[], TRIM),
+    refused("num_range", &[], TRIM),
+    refused("steadystate", &["ss"], STEADY),
+    refused("steadystate_duration", &["ss_dur"], STEADY),
+    refused("steadystate_ramp_time", &["ss_ramp"], STEADY),
+    refused("steadystate_check_interval", &[], STEADY),
+    ignored("per_job_logs", &[], LOGS),
+    taken("group_reporting", &[]),
+    taken("new_group", &[]),
+    ignored("stats", &[], "every job is reported"),
+    taken("write_bw_log", &["bandwidth-log"]),
+    taken("write_lat_log", &["latency-log"]),
+    taken("write_iops_log", &[]),
+    ignored("write_hist_log", &[], "histograms are in --output-format=json+"),
+    ignored("log_entries", &[], LOGS),
+    ignored("log_hist_msec", &[], LOGS),
+    ignored("log_hist_coarseness", &[], LOGS),
+    taken("log_avg_msec", &[]),
+    ignored("log_max_value", &["log_window_value"], LOGS),
+    ignored("log_offset", &[], LOGS),
+    ignored("log_prio", &[], LOGS),
+    ignored("log_issue_time", &[], LOGS),
+    ignored("log_compression", &[], LOGS),
+    ignored("log_compression_cpus", &[], LOGS),
+    ignored("log_store_compressed", &[], LOGS),
+    ignored("log_unix_epoch", &[], LOGS),
+    ignored("log_alternate_epoch", &[], LOGS),
+    ignored("log_alternate_epoch_clock_id", &[], LOGS),
+    ignored("block_error_percentiles", &[], TRIM),
+    ignored("bwavgtime", &[], LOGS),
+    ignored("iopsavgtime", &[], LOGS),
+    ignored("disk_util", &[], "a study has the device's counts"),
+    ignored("disable_lat", &[], TIMES),
+    ignored("disable_clat", &[], TIMES),
+    ignored("disable_slat", &[], TIMES),
+    ignored("disable_bw_measurement", &["disable_bw"], TIMES),
+    taken("slat_percentiles", &[]),
+    taken("clat_percentiles", &[]),
+    taken("lat_percentiles", &[]),
+    taken("percentile_list", &[]),
+    ignored("significant_figures", &[], "it changes how figures are printed"),
+    taken("continue_on_error", &[]),
+    taken("ignore_error", &[]),
+    ignored("error_dump", &[], "every error is told with its path"),
+    refused("profile", &[], "write the job file out"),
+    // I/O engines' own.
+    ignored("userspace_reap", &[], "completions are taken as they come"),
+    ignored("hipri", &[], "completions are not polled for"),
+    ignored("hipri_percentage", &[], "completions are not polled for"),
+    ignored("fixedbufs", &[], "the engine's buffers are registered when that is possible"),
+    ignored("registerfiles", &[], "files are registered when that is possible"),
+    ignored("sqthread_poll", &[], "requests are submitted by the thread that makes them"),
+    ignored("sqthread_poll_cpu", &[], "requests are submitted by the thread that makes them"),
+    ignored("nonvectored", &[], "requests are not vectored"),
+    ignored("uncached", &[], "the page cache is used, or O_DIRECT"),
+    ignored("nowait", &[], "requests may wait"),
+    ignored("force_async", &[], "the kernel decides"),
+    ignored("libaio_vectored", &[], "requests are not vectored"),
+    refused("readfua", &[], NETWORK),
+    refused("writefua", &[], NETWORK),
+    refused("hostname", &[], NETWORK),
+    refused("port", &[], NETWORK),
+    refused("protocol", &["proto"], NETWORK),
+    refused("listen", &[], NETWORK),
+    refused("pingpong", &[], NETWORK),
+    refused("verb", &[], NETWORK),
+    refused("cpuload", &[], "jobs that only compute are not run"),
+    refused("cpumode", &[], "jobs that only compute are not run"),
+    refused("cpuchunks", &[], "jobs that only compute are not run"),
+    refused("exit_on_io_done", &[], "jobs that only compute are not run"),
+    refused("program", &[], SHELL),
+    refused("arguments", &[], SHELL),
+    refused("http_verbose", &[], NETWORK),
+    refused("https", &[], NETWORK),
+    refused("http_mode", &[], NETWORK),
+    refused("http_host", &[], NETWORK),
+    refused("http_user", &[], NETWORK),
+    refused("http_pass", &[], NETWORK),
+    refused("http_s3_key", &[], NETWORK),
+    refused("http_s3_keyid", &[], NETWORK),
+    refused("http_s3_region", &[], NETWORK),
+    refused("http_s3_sse_customer_key", &[], NETWORK),
+    refused("http_s3_sse_customer_algorithm", &[], NETWORK),
+    refused("http_s3_storage_class", &[], NETWORK),
+    refused("http_swift_auth_token", &[], NETWORK),
+    refused("cmd_type", &[], NETWORK),
+    refused("write_mode", &[], NETWORK),
+    refused("md_per_io_size", &[], NETWORK),
+    refused("pi_act", &[], NETWORK),
+    refused("pi_chk", &[], NETWORK),
+    refused("apptag", &[], NETWORK),
+    refused("apptag_mask", &[], NETWORK),
+    refused("fdp", &[], NETWORK),
+    refused("fdp_pli", &[], NETWORK),
+    refused("libblkio_driver", &[], NETWORK),
+    refused("libblkio_path", &[], NETWORK),
+    refused("gpu_dev_id", &[], NETWORK),
+    refused("gpu_dev_ids", &[], NETWORK),
+    refused("cuda_io", &[], NETWORK),
+    refused("rocm_io", &[], NETWORK),
+    refused("sg_write_mode", &[], NETWORK),
+    refused("ttl", &[], NETWORK),
+    refused("skip_bad", &[], NETWORK),
+    refused("conf", &[], NETWORK),
+    refused("cont", &[], NETWORK),
+    refused("busy_poll", &[], NETWORK),
+    refused("spr_op", &[], "files have no region of an SSD's own"),
+    refused("spr_num_regions", &[], "files have no region of an SSD's own"),
+    refused("grace_time", &[], SHELL),
+    refused("std_redirect", &[], SHELL),
+    refused("random_sequence_stride", &[], "offsets are drawn, not stridden"),
+    refused("donorname", &[], "files are not defragmented"),
+    refused("inplace", &[], "files are not defragmented"),
+    refused("pool", &[], NETWORK),
+    refused("rbdname", &[], NETWORK),
+    refused("clientname", &[], NETWORK),
+    refused("volume", &[], NETWORK),
+    refused("brick", &[], NETWORK),
+    refused("uri", &[], NETWORK),
+    refused("nfs_url", &[], NETWORK),
+    refused("sprandom", &[], "files have no region of an SSD's own"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut seen = HashSet::new();
+        for name in names() {
+            assert!(seen.insert(name), "{name} twice");
+        }
+        assert_eq!(find("bs").map(|option| option.name), Some("blocksize"));
+        assert_eq!(find("time-based").map(|option| option.name), Some("time_based"));
+        assert!(find("blocksiz").is_none());
+    }
+}

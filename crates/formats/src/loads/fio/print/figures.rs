@@ -1,0 +1,307 @@
+//! The figures of each job, as fio has them, from the report of the load.
+
+use crate::loads::fio::{
+    Plan,
+    workload::{reads, writes},
+};
+use fstone_model::{
+    Histogram, LoadReport,
+    histogram::bounds_of,
+    load::{GroupFsyncs, OperationReport},
+};
+use std::collections::HashMap;
+
+/// When a run was, and what its process took: what a report of the load does not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct When {
+    /// Milliseconds since 1970.
+    pub unix_ms: u64,
+    /// The same as fio prints it: `Sun Nov 22 20:05:55 2026`.
+    pub text: String,
+    /// Context switches of the process.
+    pub context_switches: u64,
+    /// Page faults that read from a device.
+    pub major_faults: u64,
+    /// Other page faults.
+    pub minor_faults: u64,
+}
+
+/// One job, or the jobs of a group with `group_reporting`.
+#[derive(Debug, Clone)]
+pub(super) struct JobFigures {
+    pub(super) name: String,
+    pub(super) group: u32,
+    /// How many clones are in it.
+    pub(super) clones: u64,
+    /// The first error number.
+    pub(super) error: i32,
+    /// Its place in the plan.
+    pub(super) job: usize,
+    /// Reads, writes.
+    pub(super) directions: [DirectionFigures; 2],
+    /// Fsyncs.
+    pub(super) syncs: Histogram,
+    /// Operations of whole files, by name.
+    pub(super) others: Vec<(String, Histogram)>,
+    /// How long its clones ran together, ms.
+    pub(super) job_runtime_ms: u64,
+}
+
+/// Reads or writes of a job.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DirectionFigures {
+    pub(super) operations: u64,
+    pub(super) bytes: u64,
+    pub(super) latency: Histogram,
+    /// How long the longest clone ran, ms.
+    pub(super) runtime_ms: u64,
+}
+
+impl DirectionFigures {
+    pub(super) fn per_second(&self, count: u64) -> f64 {
+        if self.runtime_ms == 0 { 0.0 } else { count as f64 * 1000.0 / self.runtime_ms as f64 }
+    }
+
+    pub(super) fn bytes_per_second(&self) -> f64 {
+        self.per_second(self.bytes)
+    }
+
+    pub(super) fn iops(&self) -> f64 {
+        self.per_second(self.operations)
+    }
+}
+
+/// The figures of every job that is reported, in order.
+pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
+    let ran: HashMap<&str, u64> =
+        report.per_thread.iter().map(|thread| (thread.group.as_str(), thread.elapsed_ns)).collect();
+    let mut operations: HashMap<&str, Vec<&OperationReport>> = HashMap::new();
+    for operation in &report.operations {
+        operations.entry(&operation.group).or_default().push(operation);
+    }
+    let mut fsyncs: HashMap<&str, Vec<&GroupFsyncs>> = HashMap::new();
+    for of_group in &report.group_fsyncs {
+        fsyncs.entry(&of_group.group).or_default().push(of_group);
+    }
+    let groups = groups(plan);
+    let mut all: Vec<JobFigures> = Vec::new();
+    for part in &plan.parts {
+        let job = &plan.jobs[part.job];
+        let group = groups[part.job];
+        let joins = job.group_reporting
+            && all.last().is_some_and(|last| last.group == group && plan.jobs[last.job].group_reporting);
+        if !joins {
+            all.push(JobFigures {
+                name: job.name.clone(),
+                group,
+                clones: 0,
+                error: 0,
+                job: part.job,
+                directions: Default::default(),
+                syncs: Histogram::default(),
+                others: Vec::new(),
+                job_runtime_ms: 0,
+            });
+        }
+        let figures = all.last_mut().expect("one was pushed");
+        figures.clones += 1;
+        let elapsed = |group: &str| ran.get(group).copied().unwrap_or(report.running_ns);
+        let ms = |ns: u64| ns.div_ceil(1_000_000);
+        figures.job_runtime_ms += ms(elapsed(&part.group));
+        for name in std::iter::once(&part.group).chain(&part.verify) {
+            for operation in operations.get(name.as_str()).into_iter().flatten() {
+                figures.add(operation, ms(elapsed(name)), report);
+            }
+            for of_group in fsyncs.get(name.as_str()).into_iter().flatten() {
+                figures.syncs.merge(&of_group.latency);
+            }
+        }
+    }
+    all
+}
+
+impl JobFigures {
+    fn add(&mut self, operation: &OperationReport, runtime_ms: u64, report: &LoadReport) {
+        if operation.errors > 0 && self.error == 0 {
+            let of_it = report.errors.iter().find(|error| error.operation == operation.name);
+            self.error = of_it.or(report.errors.first()).map_or(5, |error| error.errno);
+        }
+        let direction = match operation.name.as_str() {
+            name if reads(name) => &mut self.directions[0],
+            name if writes(name) => &mut self.directions[1],
+            name => {
+                match self.others.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, latency)) => latency.merge(&operation.latency),
+                    None => self.others.push((name.to_owned(), operation.latency.clone())),
+                }
+                return;
+            }
+        };
+        direction.operations += operation.invocations;
+        direction.bytes += operation.read_bytes + operation.written_bytes;
+        direction.latency.merge(&operation.latency);
+        if operation.invocations > 0 {
+            direction.runtime_ms = direction.runtime_ms.max(runtime_ms);
+        }
+    }
+
+    /// Latencies of reads and writes.
+    pub(super) fn latency(&self) -> Histogram {
+        let mut all = self.directions[0].latency.clone();
+        all.merge(&self.directions[1].latency);
+        for (_, latency) in &self.others {
+            all.merge(latency);
+        }
+        all
+    }
+}
+
+/// The number of each job's group: a new one begins behind a stonewall, and with `new_group`.
+fn groups(plan: &Plan) -> Vec<u32> {
+    let mut group = 0;
+    plan.jobs
+        .iter()
+        .enumerate()
+        .map(|(index, job)| {
+            if index > 0 && (job.stonewall || job.new_group) {
+                group += 1;
+            }
+            group
+        })
+        .collect()
+}
+
+/// Mean and standard deviation of a histogram; the deviation within 0.4 %, as its buckets are.
+pub(super) fn mean_and_deviation(histogram: &Histogram) -> (f64, f64) {
+    let Some(mean) = histogram.mean_ns() else { return (0.0, 0.0) };
+    let squares: f64 = histogram
+        .buckets()
+        .iter()
+        .map(|(bucket, count)| {
+            let (low, next) = bounds_of(*bucket as usize);
+            let middle = (low + next - 1) as f64 / 2.0;
+            (middle - mean).powi(2) * *count as f64
+        })
+        .sum();
+    (mean, if histogram.count() > 1 { (squares / (histogram.count() - 1) as f64).sqrt() } else { 0.0 })
+}
+
+/// A histogram in fio's bins: 64 to each power of two, named by the middle of the bin. Our buckets are half as wide and
+/// lie within them.
+pub(super) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
+    let mut bins: Vec<(u64, u64)> = Vec::new();
+    for (bucket, count) in histogram.buckets() {
+        let (low, _) = bounds_of(*bucket as usize);
+        let name = bin_of(low);
+        match bins.last_mut() {
+            Some((last, held)) if *last == name => *held += count,
+            _ => bins.push((name, *count)),
+        }
+    }
+    bins
+}
+
+/// Values below this have a bin each.
+const SMALL: u64 = 128;
+
+/// The name of the bin that holds a value.
+fn bin_of(value: u64) -> u64 {
+    if value < SMALL {
+        return value;
+    }
+    let shift = 63 - value.leading_zeros() - 6;
+    ((value >> shift) << shift) + (1 << (shift - 1))
+}
+
+/// The value at each percentile, from the bins.
+pub(super) fn percentiles(histogram: &Histogram, list: &[f64]) -> Vec<(f64, u64)> {
+    let bins = bins(histogram);
+    let count = histogram.count();
+    if count == 0 {
+        return Vec::new();
+    }
+    let (mut seen, mut bin) = (0, 0);
+    list.iter()
+        .map(|percent| {
+            let rank = ((percent / 100.0 * count as f64) * (1.0 - 1e-12)).ceil().max(1.0) as u64;
+            while bin < bins.len() && seen + bins[bin].1 < rank {
+                seen += bins[bin].1;
+                bin += 1;
+            }
+            (*percent, bins[bin.min(bins.len() - 1)].0)
+        })
+        .collect()
+}
+
+/// Where shares of latencies are divided, in each unit; below the first, between each two.
+pub(super) const DIVISIONS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+/// Percent of latencies below each division of ns, of us and of ms, with those from 1 s to 2 s and beyond.
+pub(super) fn shares(histogram: &Histogram) -> ([f64; 10], [f64; 10], [f64; 12]) {
+    let (mut ns, mut us, mut ms) = ([0.0; 10], [0.0; 10], [0.0; 12]);
+    let total = histogram.count().max(1) as f64;
+    for (bucket, count) in histogram.buckets() {
+        let (value, _) = bounds_of(*bucket as usize);
+        let share = *count as f64 * 100.0 / total;
+        let place = |value: u64| DIVISIONS.iter().position(|division| value < *division);
+        if let Some(place) = place(value) {
+            ns[place] += share;
+        } else if let Some(place) = place(value / 1_000) {
+            us[place] += share;
+        } else if let Some(place) = place(value / 1_000_000) {
+            ms[place] += share;
+        } else {
+            ms[if value < 2_000_000_000 { 10 } else { 11 }] += share;
+        }
+    }
+    (ns, us, ms)
+}
+
+/// CPU time of a thread, percent of its run: user, system.
+pub(super) fn cpu(report: &LoadReport) -> (f64, f64) {
+    let all = report.running_ns as f64 * f64::from(report.threads.max(1));
+    let share = |ns: u64| if all == 0.0 { 0.0 } else { ns as f64 * 100.0 / all };
+    (share(report.process_user_ns), share(report.process_system_ns))
+}
+
+/// In which of fio's classes a queue depth is: 1, 2, 4, 8, 16, 32, and 64 and more.
+pub(super) fn depth_class(depth: u32) -> usize {
+    (31 - depth.max(1).leading_zeros()).min(6) as usize
+}
+
+/// The name that output begins with.
+pub(super) fn version() -> String {
+    crate::loads::fio::help::version().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_those_that_fio_prints() {
+        // Names of bins in fio's own json+, of values that it says are in them.
+        for (value, name) in
+            [(3285, 3280), (686_971, 684_032), (98_466, 98_816), (127, 127), (128, 129), (13_000, 12_992)]
+        {
+            assert_eq!(bin_of(value), name, "{value}");
+        }
+        let histogram = Histogram::from_values(&[5, 3285, 3290, 3300, 98_466]);
+        assert_eq!(bins(&histogram), [(5, 1), (3280, 2), (3312, 1), (98_816, 1)]);
+        assert_eq!(percentiles(&histogram, &[1.0, 50.0, 100.0]), [(1.0, 5), (50.0, 3280), (100.0, 98_816)]);
+    }
+
+    #[test]
+    fn shares_are_divided_as_in_fio() {
+        let (ns, us, ms) =
+            shares(&Histogram::from_values(&[1, 3, 999, 1_500, 9_000, 1_500_000, 1_500_000_000, 3_000_000_000]));
+        assert_eq!((ns[0], ns[1], ns[9]), (12.5, 12.5, 12.5));
+        assert_eq!((us[0], us[2]), (12.5, 12.5));
+        assert_eq!((ms[0], ms[10], ms[11]), (12.5, 12.5, 12.5));
+    }
+
+    #[test]
+    fn depths_have_classes() {
+        assert_eq!([1, 2, 3, 4, 32, 63, 64, 4096].map(depth_class), [0, 1, 1, 2, 5, 5, 6, 6]);
+    }
+}

@@ -1,0 +1,181 @@
+//! Results for people, in fio's words and order.
+
+use super::figures::{
+    DIVISIONS, DirectionFigures, JobFigures, When, cpu, depth_class, jobs, mean_and_deviation, percentiles, shares,
+    version,
+};
+use crate::loads::fio::Plan;
+use fstone_model::{Histogram, LoadReport};
+use std::fmt::Write as _;
+
+/// The results of a run.
+#[must_use]
+pub fn normal(plan: &Plan, report: &LoadReport, when: &When) -> String {
+    let all = jobs(plan, report);
+    let parts = plan.parts.len().max(1) as u64;
+    let mut out = format!("{}\n", version());
+    for figures in &all {
+        job(&mut out, plan, report, figures, when, parts);
+    }
+    let mut groups: Vec<u32> = all.iter().map(|figures| figures.group).collect();
+    groups.dedup();
+    for group in groups {
+        let _ = writeln!(out, "\nRun status group {group} (all jobs):");
+        for (index, name) in ["READ", "WRITE"].iter().enumerate() {
+            status(
+                &mut out,
+                name,
+                all.iter().filter(|figures| figures.group == group).map(|figures| &figures.directions[index]),
+            );
+        }
+    }
+    for error in &report.errors {
+        let _ = writeln!(out, "\nError: {} of {}: {} (x{})", error.call, error.path, error.text, error.count);
+    }
+    out
+}
+
+fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures, when: &When, parts: u64) {
+    let job = &plan.jobs[figures.job];
+    let _ = writeln!(
+        out,
+        "\n{}: (groupid={}, jobs={}): err={:2}: {}",
+        figures.name, figures.group, figures.clones, figures.error, when.text
+    );
+    for (name, direction) in [("read", &figures.directions[0]), ("write", &figures.directions[1])] {
+        if direction.operations == 0 {
+            continue;
+        }
+        let rate = direction.bytes_per_second();
+        let _ = writeln!(
+            out,
+            "  {name}: IOPS={}, BW={}/s ({}/s)({}/{}msec)",
+            direction.iops() as u64,
+            binary(rate),
+            decimal(rate),
+            binary(direction.bytes as f64),
+            direction.runtime_ms
+        );
+        latency(out, "clat", &direction.latency, &job.percentiles);
+    }
+    if figures.syncs.count() > 0 {
+        let _ = writeln!(out, "  fsync/fdatasync/sync_file_range:");
+        latency(out, "sync", &figures.syncs, &job.percentiles);
+    }
+    for (name, histogram) in &figures.others {
+        let _ = writeln!(out, "  {name}: operations={}", histogram.count());
+        latency(out, "clat", histogram, &job.percentiles);
+    }
+    let (ns, us, ms) = shares(&figures.latency());
+    for (unit, shares) in [("nsec", &ns[..]), ("usec", &us[..]), ("msec", &ms[..])] {
+        let shown: Vec<String> = shares
+            .iter()
+            .enumerate()
+            .filter(|(_, share)| **share > 0.0)
+            .map(|(index, share)| match DIVISIONS.get(index) {
+                Some(division) => format!("{division}={share:.2}%"),
+                None if index == DIVISIONS.len() => format!("2000={share:.2}%"),
+                None => format!(">=2000={share:.2}%"),
+            })
+            .collect();
+        for line in shown.chunks(5) {
+            let _ = writeln!(out, "  lat ({unit})   : {}", line.join(", "));
+        }
+    }
+    let (user, system) = cpu(report);
+    let share = |count: u64| count * figures.clones / parts;
+    let _ = writeln!(
+        out,
+        "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}, majf={}, minf={}",
+        share(when.context_switches),
+        share(when.major_faults),
+        share(when.minor_faults)
+    );
+    let depth = depth_class(job.depth);
+    let depths: Vec<String> = ["1", "2", "4", "8", "16", "32", ">=64"]
+        .iter()
+        .enumerate()
+        .map(|(class, name)| format!("{name}={:.1}%", if class == depth { 100.0 } else { 0.0 }))
+        .collect();
+    let _ = writeln!(out, "  IO depths    : {}", depths.join(", "));
+    let _ = writeln!(
+        out,
+        "     issued rwts: total={},{},0,{} short=0,0,0,0 dropped=0,0,0,0",
+        figures.directions[0].operations,
+        figures.directions[1].operations,
+        figures.syncs.count()
+    );
+}
+
+fn latency(out: &mut String, name: &str, histogram: &Histogram, list: &[f64]) {
+    let (mean, deviation) = mean_and_deviation(histogram);
+    let (unit, one) = match histogram.min_ns() {
+        0..2_000 if histogram.max_ns() < 100_000 => ("nsec", 1.0),
+        0..2_000_000 => ("usec", 1e3),
+        _ => ("msec", 1e6),
+    };
+    let whole = |ns: u64| (ns as f64 / one) as u64;
+    let _ = writeln!(
+        out,
+        "    {name} ({unit}): min={}, max={}, avg={:.2}, stdev={:.2}",
+        whole(histogram.min_ns()),
+        whole(histogram.max_ns()),
+        mean / one,
+        deviation / one
+    );
+    let _ = writeln!(out, "    {name} percentiles ({unit}):");
+    let all: Vec<String> = percentiles(histogram, list)
+        .iter()
+        .map(|(percent, value)| format!("{percent:5.2}th=[{:5}]", whole(*value)))
+        .collect();
+    let lines: Vec<String> = all.chunks(4).map(|line| format!("     | {}", line.join(", "))).collect();
+    let _ = writeln!(out, "{}", lines.join(",\n"));
+}
+
+fn status<'f>(out: &mut String, name: &str, all: impl Iterator<Item = &'f DirectionFigures>) {
+    let all: Vec<&DirectionFigures> = all.filter(|figures| figures.operations > 0).collect();
+    let (Some(first), bytes) = (all.first(), all.iter().map(|figures| figures.bytes).sum::<u64>()) else { return };
+    let rates = all.iter().map(|figures| figures.bytes_per_second());
+    let (low, high) = rates.fold((f64::INFINITY, 0.0f64), |(low, high), rate| (low.min(rate), high.max(rate)));
+    let times = all.iter().map(|figures| figures.runtime_ms);
+    let (short, long) = times.fold((first.runtime_ms, 0), |(short, long), time| (short.min(time), long.max(time)));
+    let rate = if long == 0 { 0.0 } else { bytes as f64 * 1000.0 / long as f64 };
+    let _ = writeln!(
+        out,
+        "{name:>7}: bw={}/s ({}/s), {}/s-{}/s ({}/s-{}/s), io={} ({}), run={short}-{long}msec",
+        binary(rate),
+        decimal(rate),
+        binary(low),
+        binary(high),
+        decimal(low),
+        decimal(high),
+        binary(bytes as f64),
+        decimal(bytes as f64)
+    );
+}
+
+/// Four digits at most, in units of 1024.
+fn binary(bytes: f64) -> String {
+    scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"])
+}
+
+/// Four digits at most, in units of 1000.
+fn decimal(bytes: f64) -> String {
+    scaled(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB"])
+}
+
+fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
+    let mut unit = 0;
+    while value >= step && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    let digits = if value >= 100.0 || value.fract() == 0.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$}{}", units[unit])
+}

@@ -1,0 +1,80 @@
+//! Results as lines of fields, fio's terse version 3.
+
+use super::figures::{
+    DirectionFigures, JobFigures, When, cpu, depth_class, jobs, mean_and_deviation, percentiles, shares, version,
+};
+use crate::loads::fio::Plan;
+use fstone_model::{Histogram, LoadReport};
+
+/// Percentiles that a line has room for.
+const PERCENTILES: usize = 20;
+
+/// The results of a run, a line for each job.
+#[must_use]
+pub fn terse(plan: &Plan, report: &LoadReport, when: &When) -> String {
+    let parts = plan.parts.len().max(1) as u64;
+    jobs(plan, report).iter().map(|figures| line(plan, report, figures, when, parts) + "\n").collect()
+}
+
+fn line(plan: &Plan, report: &LoadReport, figures: &JobFigures, when: &When, parts: u64) -> String {
+    let job = &plan.jobs[figures.job];
+    let mut fields: Vec<String> = vec![
+        "3".into(),
+        version(),
+        figures.name.replace(';', "_"),
+        figures.group.to_string(),
+        figures.error.to_string(),
+    ];
+    for direction in &figures.directions {
+        fields.extend(of_direction(direction, &job.percentiles));
+    }
+    let (user, system) = cpu(report);
+    fields.push(format!("{user:.6}%"));
+    fields.push(format!("{system:.6}%"));
+    let of_process = [when.context_switches, when.major_faults, when.minor_faults];
+    fields.extend(of_process.map(|count| (count * figures.clones / parts).to_string()));
+    let depth = depth_class(job.depth);
+    fields.extend((0..7).map(|class| format!("{:.1}%", if class == depth { 100.0 } else { 0.0 })));
+    let (ns, us, ms) = shares(&figures.latency());
+    // Version 3 knows no nanoseconds: what is below one microsecond is below two.
+    let below: f64 = ns.iter().sum();
+    fields.extend(
+        us.iter().enumerate().map(|(index, share)| format!("{:.2}%", if index == 0 { share + below } else { *share })),
+    );
+    fields.extend(ms.iter().map(|share| format!("{share:.2}%")));
+    fields.join(";")
+}
+
+fn of_direction(figures: &DirectionFigures, list: &[f64]) -> Vec<String> {
+    let bandwidth = figures.bytes_per_second() / 1024.0;
+    let mut fields = vec![
+        (figures.bytes >> 10).to_string(),
+        (bandwidth as u64).to_string(),
+        (figures.iops() as u64).to_string(),
+        figures.runtime_ms.to_string(),
+    ];
+    fields.extend(spread(&Histogram::default()));
+    fields.extend(spread(&figures.latency));
+    let all = percentiles(&figures.latency, list);
+    let shown = |index: usize| match (all.get(index), list.get(index)) {
+        (Some((percent, value)), _) => format!("{percent:.6}%={}", value / 1000),
+        (None, Some(percent)) => format!("{percent:.6}%=0"),
+        (None, None) => "0%=0".into(),
+    };
+    fields.extend((0..PERCENTILES).map(shown));
+    fields.extend(spread(&figures.latency));
+    let share = if figures.operations > 0 { 100.0 } else { 0.0 };
+    fields.extend(["0".into(), "0".into(), format!("{share:.6}%"), format!("{bandwidth:.6}"), "0.000000".into()]);
+    fields
+}
+
+/// Minimum, maximum, mean and deviation, in microseconds.
+fn spread(histogram: &Histogram) -> [String; 4] {
+    let (mean, deviation) = mean_and_deviation(histogram);
+    [
+        (histogram.min_ns() / 1000).to_string(),
+        (histogram.max_ns() / 1000).to_string(),
+        format!("{:.6}", mean / 1000.0),
+        format!("{:.6}", deviation / 1000.0),
+    ]
+}

@@ -1,0 +1,573 @@
+//! Sections to jobs: each option's value, and what is refused.
+
+use super::{
+    job::{Amount, Blocks, Direction, Engine, Job, Offsets, Service, Sync},
+    options::{self, Treatment},
+    text::{Findings, Section, Setting, Word},
+    value::{self, Base},
+};
+use crate::diagnostic::Diagnostic;
+use std::time::Duration;
+
+/// Clones and files that a job has at most: what the engine can have at once.
+const MAXIMUM_CLONES: u64 = 4_000;
+/// Files of a job's clone.
+const MAXIMUM_FILES: u64 = 100_000_000;
+/// Requests in flight.
+const MAXIMUM_DEPTH: u64 = 4_096;
+/// The largest block.
+const MAXIMUM_BLOCK: u64 = 1 << 30;
+/// Writes between two fsyncs.
+const MAXIMUM_FSYNC: u64 = 1_000_000;
+/// Percentiles that a list may have, as in fio.
+const MAXIMUM_PERCENTILES: usize = 20;
+
+/// What a machine and its user have to say to a job file.
+pub(super) type Variable<'v> = dyn Fn(&str) -> Option<String> + 'v;
+
+/// The jobs of sections, each with what the `[global]` sections before it say.
+pub(super) fn jobs(sections: &[Section], variable: &Variable<'_>, findings: &mut Findings) -> Vec<Job> {
+    let mut global: Vec<&Setting> = Vec::new();
+    let mut jobs = Vec::new();
+    for section in sections {
+        if section.name.text == "global" {
+            global.extend(&section.settings);
+            continue;
+        }
+        let own: Vec<&Setting> = section.settings.iter().collect();
+        let mut job = Job::new(section.name.text.clone());
+        job.section = Some((section.name.source.clone(), section.name.span));
+        let mut reader = Reader { job, base: Base { kilo: 1024 }, variable, findings };
+        let all = || global.iter().chain(&own);
+        // What `k` means holds for the whole job, wherever it is said.
+        if let Some(base) = all().rfind(|setting| setting.key.text == "kb_base") {
+            reader.setting(base);
+        }
+        for setting in all() {
+            reader.setting(setting);
+        }
+        reader.job.written = written(&own);
+        jobs.push(reader.finish(&section.name));
+    }
+    jobs
+}
+
+/// The options of a section as JSON has them.
+pub(super) fn written(settings: &[&Setting]) -> Vec<(String, String)> {
+    let value = |setting: &&Setting| setting.value.as_ref().map_or("1".to_owned(), |value| value.text.clone());
+    settings.iter().map(|setting| (setting.key.text.clone(), value(setting))).collect()
+}
+
+struct Reader<'r> {
+    job: Job,
+    base: Base,
+    variable: &'r Variable<'r>,
+    findings: &'r mut Findings,
+}
+
+/// What a value should have been.
+type Expected = &'static str;
+
+impl Reader<'_> {
+    fn setting(&mut self, setting: &Setting) {
+        let key = &setting.key;
+        let Some(option) = options::find(&key.text) else {
+            let diagnostic = Diagnostic::error(key.span, format!("unknown option `{}`", key.text))
+                .did_you_mean(&key.text, options::names());
+            self.findings.at(&key.source, diagnostic);
+            return;
+        };
+        match option.treatment {
+            Treatment::Refused(why) => {
+                let span =
+                    setting.value.as_ref().map_or(key.span, |value| crate::Span::new(key.span.start, value.span.end));
+                let off = setting.value.as_ref().is_some_and(|value| value.text == "0");
+                // Switched off, it asks for nothing.
+                if !off {
+                    let diagnostic = Diagnostic::error(span, format!("`{}` is not supported", key.text))
+                        .note(why)
+                        .help("leave it out; docs/formats/fio.md lists what there is");
+                    self.findings.at(&key.source, diagnostic);
+                }
+            }
+            Treatment::Ignored(why) => self.findings.note(key, format!("`{}` has no effect", key.text), why),
+            Treatment::Taken => {
+                let place = setting.value.as_ref().unwrap_or(key);
+                let text = setting.value.as_ref().map(|value| value::expanded(&value.text, self.variable));
+                if let Err(expected) = self.take(option.name, text.as_deref(), place) {
+                    let diagnostic = Diagnostic::error(place.span, format!("not a value for `{}`", key.text))
+                        .label(format!("expected {expected}"));
+                    self.findings.at(&place.source, diagnostic);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, name: &str, text: Option<&str>, place: &Word) -> Result<(), Expected> {
+        let base = self.base;
+        let some = text.unwrap_or("");
+        let flag = || value::flag(text).ok_or("0 or 1");
+        let number = || value::number(some, base).ok_or("a number, such as 16 or 4k");
+        let up_to =
+            |most: u64| number().and_then(|number| if number <= most { Ok(number) } else { Err("a smaller number") });
+        let percent = || up_to(100).map(|number| number as u32).map_err(|_| "a number from 0 to 100");
+        let amount = || amount(some, base).ok_or("a size such as 64m, or a share such as 50%");
+        let seconds = || value::time(some, Duration::from_secs(1)).ok_or("a time, such as 10, 10s or 5m");
+        let job = &mut self.job;
+        match name {
+            "kb_base" => {
+                self.base.kilo = match some {
+                    "1000" => 1000,
+                    "1024" => 1024,
+                    _ => return Err("1000 or 1024"),
+                };
+            }
+            "name" => {
+                if some.is_empty() {
+                    return Err("a name");
+                }
+                some.clone_into(&mut job.name);
+            }
+            "loops" => job.loops = number()?.max(1),
+            "numjobs" => job.clones = up_to(MAXIMUM_CLONES)?.max(1) as u32,
+            "runtime" => job.runtime = Some(seconds()?).filter(|time| !time.is_zero()),
+            "time_based" => job.time_based = flag()?,
+            "startdelay" => {
+                let low = some.split(['-', ':']).next().unwrap_or("");
+                if low.len() < some.len() {
+                    return Err("one time: each clone's own is not drawn");
+                }
+                job.delay = seconds()?;
+            }
+            "ramp_time" => job.ramp = seconds()?,
+            "directory" => {
+                let one = some.split(':').next().unwrap_or("");
+                if one.len() < some.len() {
+                    self.findings.note(
+                        place,
+                        "only the first directory is used",
+                        "clones are not dealt out over directories",
+                    );
+                }
+                one.clone_into(&mut self.job.directory);
+            }
+            "filename" => job.filenames = file_names(some).ok_or("names with `:` between them")?,
+            "filename_format" => some.clone_into(&mut job.format),
+            "nrfiles" => job.files = up_to(MAXIMUM_FILES)?.max(1),
+            "file_service_type" => {
+                let word = some.split(':').next().unwrap_or("");
+                job.service = match word {
+                    "roundrobin" if word == some => Service::RoundRobin,
+                    "sequential" => Service::Sequential,
+                    "random" if word == some => Service::Random,
+                    _ => {
+                        return Err(
+                            "roundrobin, sequential or random (one file for several operations in turn, and zipf, pareto and normal are not supported)",
+                        );
+                    }
+                };
+            }
+            "direct" => job.direct = flag()?,
+            "buffered" => job.direct = !flag()?,
+            "readwrite" => job.direction = direction(some)?,
+            "fallocate" => match some {
+                "none" | "native" | "posix" | "keep" | "truncate" | "0" | "1" => {}
+                _ => return Err("none, native, posix, keep or truncate"),
+            },
+            "offset" => job.offset = Some(amount()?),
+            "offset_increment" => job.offset_increment = Some(amount()?),
+            "number_ios" => job.number_ios = Some(number()?).filter(|number| *number > 0),
+            "fsync" => job.fsync_every = up_to(MAXIMUM_FSYNC)?,
+            "fdatasync" => {
+                job.fsync_every = up_to(MAXIMUM_FSYNC)?;
+                job.data_only = job.fsync_every > 0;
+            }
+            "end_fsync" => job.end_fsync = flag()?,
+            "fsync_on_close" => job.end_fsync |= flag()?,
+            "rwmixread" => job.read_percent = percent()?,
+            "rwmixwrite" => job.read_percent = 100 - percent()?,
+            "random_distribution" => job.distribution = distribution(some)?,
+            "percentage_random" => {
+                let read = |part: &str| value::number(part, base).filter(|percent| *percent <= 100);
+                let [reads, writes, _] = value::by_direction(some, read).ok_or("a number from 0 to 100")?;
+                job.random_percent = [reads.unwrap_or(100) as u32, writes.unwrap_or(100) as u32];
+            }
+            "norandommap" => job.repeats_blocks = flag()?,
+            "blocksize" => {
+                let read = |part: &str| block(part, base).map(Blocks::Fixed);
+                let three = value::by_direction(some, read).ok_or("a size from 1 to 1g, such as 4k")?;
+                take_two(&mut job.blocks, three);
+            }
+            "blocksize_range" => {
+                let read = |part: &str| {
+                    let (low, high) = value::range(part, base)?;
+                    (low > 0 && high <= MAXIMUM_BLOCK).then_some(if low == high {
+                        Blocks::Fixed(low)
+                    } else {
+                        Blocks::Range(low, high)
+                    })
+                };
+                let three = value::by_direction(&some.replace('/', ","), read).ok_or("sizes such as 1k-4k")?;
+                take_two(&mut job.blocks, three);
+            }
+            "bssplit" => {
+                let three = value::by_direction(some, |part| split(part, base))
+                    .ok_or("sizes and percents such as 4k/10:64k/90")?;
+                take_two(&mut job.blocks, three);
+            }
+            "blockalign" => {
+                let three = value::by_direction(some, |part| block(part, base)).ok_or("a size, such as 4k")?;
+                job.align = [three[0], three[1]];
+            }
+            "zero_buffers" => {
+                if flag()? {
+                    job.compress_percent = 100;
+                }
+            }
+            "buffer_compress_percentage" => job.compress_percent = percent()?,
+            "dedupe_percentage" => job.dedupe_percent = percent()?,
+            "invalidate" => job.invalidate = flag()?,
+            "sync" => {
+                job.sync = match text {
+                    None | Some("1" | "sync") => Sync::Sync,
+                    Some("0" | "none") => Sync::None,
+                    Some("dsync") => Sync::Dsync,
+                    Some(_) => return Err("none, sync or dsync"),
+                };
+            }
+            "size" => job.size = Some(amount()?),
+            "io_size" => job.io_size = Some(amount()?),
+            "filesize" => {
+                job.file_size = Some(value::range(some, base).ok_or("a size such as 4k, or two such as 4k-64k")?)
+            }
+            "ioengine" => return self.engine(some, place),
+            "iodepth" => job.depth = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
+            "thinktime" => job.think = value::time(some, Duration::from_micros(1)).ok_or("a time, such as 100us")?,
+            "thinktime_blocks" => {
+                if number()? > 1 {
+                    return Err("1: a pause comes after each operation");
+                }
+            }
+            "rate" => {
+                let three = value::by_direction(some, |part| value::number(part, base))
+                    .ok_or("bytes a second, such as 1m or 1m,500k")?;
+                job.rate_bytes = [three[0].filter(|rate| *rate > 0), three[1].filter(|rate| *rate > 0)];
+            }
+            "rate_iops" => {
+                let three = value::by_direction(some, |part| value::number(part, base))
+                    .ok_or("operations a second, such as 500")?;
+                job.rate_operations = [three[0].filter(|rate| *rate > 0), three[1].filter(|rate| *rate > 0)];
+            }
+            "rate_process" => {
+                job.poisson = match some {
+                    "linear" => false,
+                    "poisson" => true,
+                    _ => return Err("linear or poisson"),
+                };
+            }
+            // Threads or processes: all are threads here.
+            "thread" => drop(flag()?),
+            "wait_for" => job.wait_for = Some(some.to_owned()).filter(|name| name != "none"),
+            "cpus_allowed" => job.cpus = cpus(some).ok_or("CPUs such as 0,2-3")?,
+            "cpumask" => {
+                let mask = number()?;
+                job.cpus = (0..64).filter(|cpu| mask >> cpu & 1 == 1).collect();
+            }
+            "cpus_allowed_policy" => {
+                job.split_cpus = match some {
+                    "shared" => false,
+                    "split" => true,
+                    _ => return Err("shared or split"),
+                };
+            }
+            "stonewall" => job.stonewall = flag()?,
+            "verify" => {
+                const KNOWN: [&str; 20] = [
+                    "0",
+                    "null",
+                    "md5",
+                    "crc64",
+                    "crc32c",
+                    "crc32c-intel",
+                    "crc32",
+                    "crc16",
+                    "crc7",
+                    "xxhash",
+                    "sha512",
+                    "sha256",
+                    "sha1",
+                    "sha3-224",
+                    "sha3-256",
+                    "sha3-384",
+                    "sha3-512",
+                    "meta",
+                    "pattern",
+                    "pattern_hdr",
+                ];
+                if !KNOWN.contains(&some) {
+                    return Err("a checksum such as crc32c, or pattern");
+                }
+                job.verify = !matches!(some, "0" | "null");
+            }
+            "do_verify" => job.do_verify = flag()?,
+            "group_reporting" => job.group_reporting = flag()?,
+            "new_group" => job.new_group = flag()?,
+            "write_bw_log" | "write_lat_log" | "write_iops_log" => {
+                let at = ["write_bw_log", "write_lat_log", "write_iops_log"].iter().position(|known| *known == name);
+                let prefix = text.filter(|text| !text.is_empty() && *text != "1").unwrap_or(&job.name).to_owned();
+                if prefix.contains('\0') {
+                    return Err("a prefix for the names of files");
+                }
+                job.logs[at.unwrap_or_default()] = Some(prefix);
+            }
+            "log_avg_msec" => job.log_interval = Some(Duration::from_millis(number()?)).filter(|time| !time.is_zero()),
+            "slat_percentiles" | "clat_percentiles" | "lat_percentiles" => drop(flag()?),
+            "percentile_list" => {
+                let list: Option<Vec<f64>> = some.split(':').map(value::decimal).collect();
+                let fits = |list: &Vec<f64>| {
+                    list.len() <= MAXIMUM_PERCENTILES && list.iter().all(|percent| (0.0..=100.0).contains(percent))
+                };
+                job.percentiles = list.filter(fits).ok_or("at most 20 numbers from 0 to 100 with `:` between them")?;
+                job.percentiles.sort_by(f64::total_cmp);
+            }
+            "continue_on_error" => {
+                job.continues = match some {
+                    "none" | "0" => false,
+                    "read" | "write" | "io" | "verify" | "all" | "1" => true,
+                    _ => return Err("none, read, write, io, verify or all"),
+                };
+            }
+            "ignore_error" => job.continues = true,
+            _ => unreachable!("every option that is taken has an arm: {name}"),
+        }
+        Ok(())
+    }
+
+    fn engine(&mut self, name: &str, place: &Word) -> Result<(), Expected> {
+        /// Engines that need hardware, a network or a library.
+        const ELSEWHERE: &[&str] = &[
+            "rdma",
+            "net",
+            "netsplice",
+            "rbd",
+            "rados",
+            "gfapi",
+            "gfapi_async",
+            "libhdfs",
+            "http",
+            "nbd",
+            "nfs",
+            "libiscsi",
+            "libzbc",
+            "libblkio",
+            "libcufile",
+            "libhipfile",
+            "libpmem",
+            "dev-dax",
+            "pmemblk",
+            "mtd",
+            "sg",
+            "io_uring_cmd",
+            "xnvme",
+            "dfs",
+            "ime_psync",
+            "ime_psyncv",
+            "ime_aio",
+            "guasi",
+            "spdk",
+            "external",
+            "cpuio",
+            "exec",
+            "e4defrag",
+            "splice",
+            "falloc",
+            "ftruncate",
+            "dirdelete",
+            "dirstat",
+            "filerename",
+            "windowsaio",
+            "solarisaio",
+        ];
+        self.job.engine = match name {
+            "psync" | "pvsync" | "pvsync2" => Engine::Psync,
+            "sync" | "vsync" => {
+                if name == "vsync" {
+                    self.findings.note(
+                        place,
+                        "blocks are not joined into vectors",
+                        "each is a call of its own, as with psync",
+                    );
+                }
+                Engine::Psync
+            }
+            "libaio" => Engine::Libaio,
+            "posixaio" => {
+                self.findings.note(
+                    place,
+                    "posixaio is run as io_uring",
+                    "both keep iodepth requests in flight; no threads of the C library are in between",
+                );
+                Engine::IoUring
+            }
+            "io_uring" => Engine::IoUring,
+            "mmap" | "page_fault" => Engine::Mmap,
+            "null" | "cpp_null" => Engine::Null,
+            "filecreate" => Engine::FileCreate,
+            "filestat" => Engine::FileStat,
+            "filedelete" => Engine::FileDelete,
+            "dircreate" => Engine::DirectoryCreate,
+            _ if ELSEWHERE.contains(&name) => {
+                let diagnostic = Diagnostic::error(place.span, format!("the I/O engine `{name}` is not supported"))
+                    .note("loads work on the files of a mounted filesystem, by the kernel's own calls")
+                    .help("docs/formats/fio.md lists the engines that there are");
+                self.findings.at(&place.source, diagnostic);
+                return Ok(());
+            }
+            _ => return Err("psync, libaio, io_uring, mmap, null, filecreate, filestat, filedelete or dircreate"),
+        };
+        Ok(())
+    }
+
+    /// The job, after what its options say together.
+    fn finish(mut self, section: &Word) -> Job {
+        let job = &mut self.job;
+        if job.time_based && job.runtime.is_none() {
+            self.findings.error(
+                section,
+                "time_based without a runtime never ends",
+                "add runtime=, such as runtime=60s",
+            );
+        }
+        if job.wait_for.as_deref() == Some(&job.name) {
+            self.findings.error(section, format!("`{}` waits for itself", job.name), "name another job in wait_for");
+        }
+        if job.engine == Engine::Mmap && job.direct {
+            self.findings.note(section, "mmap has no O_DIRECT", "direct=1 has no effect here, as with fio");
+            job.direct = false;
+        }
+        if matches!(job.engine, Engine::Psync | Engine::Mmap) {
+            job.depth = 1;
+        }
+        self.job
+    }
+}
+
+/// Reads and writes; trims are not.
+fn take_two<T: Clone>(to: &mut [T; 2], from: [Option<T>; 3]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        if let Some(value) = from {
+            *to = value;
+        }
+    }
+}
+
+fn block(text: &str, base: Base) -> Option<u64> {
+    value::number(text, base).filter(|bytes| (1..=MAXIMUM_BLOCK).contains(bytes))
+}
+
+fn amount(text: &str, base: Base) -> Option<Amount> {
+    match text.strip_suffix('%') {
+        Some(share) => value::number(share, base).filter(|share| *share <= 100).map(Amount::Percent),
+        None => value::number(text, base).map(Amount::Bytes),
+    }
+}
+
+/// `4k/10:64k/50:32k`: shares that are left out share what is left.
+fn split(text: &str, base: Base) -> Option<Blocks> {
+    let mut sizes: Vec<(u64, Option<u32>)> = Vec::new();
+    for part in text.split(':').filter(|part| !part.is_empty()) {
+        let (size, share) = part.split_once('/').unwrap_or((part, ""));
+        let share =
+            if share.is_empty() { None } else { Some(share.parse::<u32>().ok().filter(|share| *share <= 100)?) };
+        sizes.push((block(size, base)?, share));
+    }
+    let given: u32 = sizes.iter().filter_map(|(_, share)| *share).sum();
+    let open = sizes.iter().filter(|(_, share)| share.is_none()).count() as u32;
+    if sizes.is_empty() || given > 100 || (open == 0 && given != 100) {
+        return None;
+    }
+    // In parts of a percent, so that what is left divides evenly.
+    let weight = |share: Option<u32>| share.map_or(100 - given, |share| share * open.max(1));
+    let sizes: Vec<(u64, u32)> =
+        sizes.into_iter().map(|(size, share)| (size, weight(share))).filter(|(_, weight)| *weight > 0).collect();
+    match sizes.as_slice() {
+        [] => None,
+        [(size, _)] => Some(Blocks::Fixed(*size)),
+        _ => Some(Blocks::Split(sizes)),
+    }
+}
+
+fn direction(text: &str) -> Result<Direction, Expected> {
+    let (word, behind) = text.split_once(':').map_or((text, None), |(word, behind)| (word, Some(behind)));
+    if behind.is_some_and(|behind| behind != "1") {
+        return Err(
+            "a direction alone: skipping blocks, going backwards and several blocks from each place are not supported",
+        );
+    }
+    let (reads, writes, random) = match word {
+        "read" => (true, false, false),
+        "write" => (false, true, false),
+        "rw" | "readwrite" => (true, true, false),
+        "randread" => (true, false, true),
+        "randwrite" => (false, true, true),
+        "randrw" => (true, true, true),
+        _ if word.contains("trim") => {
+            return Err("read, write, rw, randread, randwrite or randrw: files are not trimmed");
+        }
+        _ => return Err("read, write, rw, randread, randwrite or randrw"),
+    };
+    Ok(Direction { reads, writes, random })
+}
+
+fn distribution(text: &str) -> Result<Offsets, Expected> {
+    let mut parts = text.split(':');
+    let word = parts.next().unwrap_or("");
+    let parameter = parts.next().map(|part| value::decimal(part).filter(|number| *number > 0.0));
+    if parts.next().is_some() && word != "zoned" && word != "zoned_abs" {
+        return Err("a distribution around its own centre: another is not supported");
+    }
+    match (word, parameter) {
+        ("random", None) => Ok(Offsets::Uniform),
+        ("zipf", None) => Ok(Offsets::Zipf(1.1)),
+        ("zipf", Some(Some(theta))) if theta != 1.0 => Ok(Offsets::Zipf(theta)),
+        ("normal" | "gauss", Some(Some(deviation))) if deviation <= 100.0 => Ok(Offsets::Normal(deviation)),
+        ("pareto", _) => Err("random, zipf:THETA or normal:PERCENT: pareto is not supported"),
+        ("zoned" | "zoned_abs", _) => Err("random, zipf:THETA or normal:PERCENT: zones are not supported"),
+        _ => Err("random, zipf:THETA (not 1) or normal:PERCENT"),
+    }
+}
+
+fn file_names(text: &str) -> Option<Vec<String>> {
+    let mut names = vec![String::new()];
+    let mut escaped = false;
+    for c in text.chars() {
+        match c {
+            '\\' if !escaped => escaped = true,
+            ':' if !escaped => names.push(String::new()),
+            c => {
+                escaped = false;
+                names.last_mut().expect("one is always there").push(c);
+            }
+        }
+    }
+    let fits = |name: &String| !name.is_empty() && !name.contains('\0') && !name.ends_with('/');
+    names.iter().all(fits).then_some(names)
+}
+
+/// `0,2-3` as a list.
+fn cpus(text: &str) -> Option<Vec<u32>> {
+    /// What the kernel's sets of CPUs hold.
+    const MOST: u32 = 1024;
+    let mut all = Vec::new();
+    for part in text.split([',', ':']).map(str::trim) {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let (low, high) = (low.parse::<u32>().ok()?, high.parse::<u32>().ok()?);
+        if low > high || high >= MOST {
+            return None;
+        }
+        all.extend(low..=high);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Some(all)
+}

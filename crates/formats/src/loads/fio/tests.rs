@@ -1,0 +1,390 @@
+use super::*;
+use crate::{Source, native};
+use fstone_model::{
+    Histogram, LoadReport,
+    load::{GroupFsyncs, OperationReport, ThreadReport},
+    workload::{
+        Actions, Arrivals, Distribution, FileChoice, IoEngineKind, Operation, Pattern, Region, SizeDistribution,
+    },
+};
+use std::time::Duration;
+
+fn read(text: &str) -> Result<Plan, Diagnostics> {
+    let mut loader = |name: &str| match name {
+        "common.fio" => Ok("[global]\nbs=16k\n".to_owned()),
+        "itself.fio" => Ok("include itself.fio\n".to_owned()),
+        _ => Err("there is no such file".to_owned()),
+    };
+    let variable = |name: &str| match name {
+        "SIZE" => Some("8m".to_owned()),
+        "$ncpus" => Some("2".to_owned()),
+        _ => None,
+    };
+    let options = Options {
+        placement: Placement::UnderDirectory,
+        sections: &[],
+        variable: &variable,
+        loader: &mut loader,
+        seconds: None,
+    };
+    parse(&Source::new("load.fio", text), options)
+}
+
+fn plan(text: &str) -> Plan {
+    read(text).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+fn problems(text: &str) -> String {
+    read(text).expect_err("it is wrong").to_string()
+}
+
+/// The only operation of a group.
+fn operation(plan: &Plan, phase: usize, group: usize) -> (Operation, FileChoice) {
+    match &plan.workload.phases[phase].groups[group].actions {
+        Actions::Sequence(actions) => (actions[0].operation.clone(), actions[0].choice),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_job_has_what_globals_before_it_say() {
+    let plan = plan(
+        "[global]\ninclude common.fio\nsize=${SIZE}\n[one]\nrw=write\n[global]\nbs=4k\n[two]\nrw=randread\niodepth=$ncpus*8\nioengine=libaio\n",
+    );
+    assert_eq!(plan.jobs.len(), 2);
+    assert_eq!(plan.jobs[0].blocks[1], Blocks::Fixed(16 << 10));
+    assert_eq!((&plan.jobs[1].blocks[0], plan.jobs[1].depth), (&Blocks::Fixed(4096), 16));
+    let groups = &plan.workload.phases[0].groups;
+    assert_eq!(groups[0].stop.operations, Some(512));
+    assert_eq!(groups[1].stop.operations, Some(2048));
+    assert_eq!(plan.workload.io_of(&groups[1]).engine, IoEngineKind::Libaio);
+    assert_eq!(plan.workload.io_of(&groups[0]).engine, IoEngineKind::Psync);
+    let (Operation::Read(transfer), FileChoice::Uniform) = operation(&plan, 0, 1) else { panic!("a read") };
+    assert_eq!(transfer.pattern, Pattern::Random { distribution: Distribution::Permutation, align_bytes: 4096 });
+}
+
+#[test]
+fn files_are_called_as_fio_calls_them() {
+    let names = |text: &str| -> Vec<(String, String, bool)> {
+        let plan = plan(text);
+        let filesets = plan.workload.filesets.iter();
+        filesets
+            .map(|fileset| (fileset.directory.clone(), fileset.naming.file_prefix.clone(), fileset.naming.exact))
+            .collect()
+    };
+    let name = |directory: &str, prefix: &str, exact| (directory.to_owned(), prefix.to_owned(), exact);
+    assert_eq!(names("[a]\nsize=1m\n"), [name("", "a.0.0", true)]);
+    assert_eq!(names("[a]\nsize=1m\nnumjobs=2\nnrfiles=4\n"), [name("", "a.0.", false), name("", "a.1.", false)]);
+    assert_eq!(
+        names("[a]\nsize=1m\ndirectory=/mnt/x\nfilename=d/f:g\n"),
+        [name("mnt/x/d", "f", true), name("mnt/x", "g", true)]
+    );
+    assert_eq!(names("[a]\nsize=1m\nfilename=f\nnumjobs=4\n[b]\nsize=2m\nfilename=f\n").len(), 1, "one file for all");
+    assert_eq!(
+        names("[a]\nsize=1m\nnrfiles=2\nfilename_format=$filenum/$jobname\n"),
+        [name("0", "a", true), name("1", "a", true)]
+    );
+}
+
+#[test]
+fn a_job_moves_whole_blocks_of_its_part_of_each_file() {
+    let region = |text: &str| {
+        let plan = plan(text);
+        let groups = &plan.workload.phases[0].groups;
+        let last = groups.last().expect("one").clone();
+        (last.region, last.stop.operations, plan.workload.filesets[0].size.clone())
+    };
+    let at = |offset_bytes, length| Region::At { offset_bytes, length_bytes: Some(length), step_bytes: 0 };
+    assert_eq!(region("[a]\nsize=100k\nbs=64k\n"), (at(0, 65536), Some(1), SizeDistribution::Fixed(102_400)));
+    assert_eq!(region("[a]\nsize=1m\n"), (Region::Whole, Some(256), SizeDistribution::Fixed(1 << 20)));
+    let parts = "[a]\nsize=1m\noffset_increment=1m\nnumjobs=3\nfilename=f\n";
+    assert_eq!(region(parts), (at(2 << 20, 1 << 20), Some(256), SizeDistribution::Fixed(3 << 20)));
+    assert_eq!(region("[a]\nsize=1m\nio_size=2m\n").1, Some(512));
+    assert_eq!(region("[a]\nsize=1m\nloops=3\n").1, Some(768));
+    assert_eq!(region("[a]\nsize=1m\nnumber_ios=5\n").1, Some(5));
+    assert_eq!(region("[a]\nsize=1m\nruntime=5\ntime_based\n").1, None);
+}
+
+#[test]
+fn stonewalls_and_waiting_make_phases() {
+    let plan = plan("[global]\nsize=1m\n[a]\n[b]\nwait_for=a\n[c]\nstonewall\nrw=write\nverify=md5\nramp_time=2\n");
+    let phases: Vec<(&str, bool, Vec<&str>)> = plan
+        .workload
+        .phases
+        .iter()
+        .map(|phase| {
+            (phase.name.as_str(), phase.measured, phase.groups.iter().map(|group| group.name.as_str()).collect())
+        })
+        .collect();
+    assert_eq!(
+        phases,
+        [
+            ("run", true, vec!["a"]),
+            ("run 2", true, vec!["b"]),
+            ("run 3 ramp", false, vec!["c"]),
+            ("run 3", true, vec!["c"]),
+            ("run 3 verify", true, vec!["c verify"])
+        ]
+    );
+    assert!(plan.workload.data.stamped);
+    assert_eq!(plan.parts[2].verify.as_deref(), Some("c verify"));
+}
+
+#[test]
+fn rates_arrivals_delays_and_cpus_are_those_of_a_clone() {
+    let plan = plan(
+        "[a]\nsize=1m\nnumjobs=2\nrw=randrw\nrate_iops=100,50\nrate_process=poisson\nstartdelay=3\ncpus_allowed=1,4-5\ncpus_allowed_policy=split\n\
+         [b]\nsize=1m\nrate=1m\n",
+    );
+    let groups = &plan.workload.phases[0].groups;
+    assert_eq!((groups[1].rate_per_second, groups[1].arrivals), (Some(150.0), Arrivals::Poisson));
+    assert_eq!((groups[0].cpus.as_slice(), groups[1].cpus.as_slice()), (&[1][..], &[4][..]));
+    assert_eq!(groups[0].start_delay, Duration::from_secs(3));
+    assert_eq!(groups[2].bytes_per_second, Some(1 << 20));
+}
+
+#[test]
+fn mixes_and_splits() {
+    let plan = plan("[a]\nsize=1m\nrw=randrw\nrwmixread=75\nbssplit=4k/50:64k/,8k\npercentage_random=100,50\n");
+    let Actions::Mix(mix) = &plan.workload.phases[0].groups[0].actions else { panic!("a mix") };
+    let weights: Vec<(&str, u32)> = mix.iter().map(|one| (one.action.name.as_str(), one.weight)).collect();
+    assert_eq!(weights, [("read", 7500), ("write", 1250), ("write on", 1250)]);
+    assert_eq!(mix[0].action.blocks, Some(SizeDistribution::Weighted(vec![(4096, 50), (65536, 50)])));
+    assert_eq!(mix[1].action.blocks, None);
+    assert_eq!(plan.workload.phases[0].groups[0].stop.bytes, Some(1 << 20));
+}
+
+#[test]
+fn what_is_wrong_is_shown() {
+    let told = problems(include_str!("../../../../../fuzz/corpus/fio/wrong"));
+    for part in
+        ["load.fio:2:4", "load.fio:3:1", "did you mean `blocksize`", "`a` waits for itself", "`rdma` is not supported"]
+    {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    for (text, message) in [
+        ("", "there is no job"),
+        ("size=1m\n[a]\n", "a setting outside any section"),
+        ("[a]\nrw=read\n", "`a` has no size"),
+        ("[a]\nsize=1m\nwait_for=b\n", "no job before it has that name"),
+        ("[a]\nsize=1m\ntime_based\n", "never ends"),
+        ("[a]\nsize=1m\nfilename=/dev/sda\n", "is a device"),
+        ("[a]\nsize=1m\nfilename=../x\n", "no name for a file"),
+        ("[a]\nsize=1k\nbs=4k\n", "no block"),
+        ("include itself.fio\n[a]\nsize=1m\n", "include each other"),
+        ("[a]\nsize=1m\nioengine=null\n[b]\nsize=1m\n", "beside jobs of other engines"),
+        ("[a]\nsize=1m\nnumjobs=4000\n[b]\nsize=1m\n", "at most 4000"),
+        ("[a]\nsize=1m\nrw=read:-8k\n", "not a value for `rw`"),
+        ("[a]\nsize=1m\nwrite_bw_log=x\n[b]\nsize=1m\n", "for a job alone"),
+    ] {
+        let told = problems(text);
+        assert!(told.contains(message), "{text}: {told}");
+        assert!(told.contains("help") || told.contains("expected"), "{text} has no cure: {told}");
+    }
+}
+
+#[test]
+fn every_option_that_is_taken_is_read() {
+    for option in options::OPTIONS.iter().filter(|option| option.treatment == options::Treatment::Taken) {
+        for name in std::iter::once(&option.name).chain(option.aliases) {
+            // Right or wrong, it is looked at.
+            for value in ["", "=", "=1", "=x", "=4k-8k", "=1:2,3", "=${SIZE}"] {
+                let _ = read(&format!("[a]\nsize=1m\n{name}{value}\n"));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_option_is_documented() {
+    let documentation = include_str!("../../../../../docs/formats/fio.md");
+    for name in options::names() {
+        assert!(documentation.contains(&format!("`{name}`")), "{name} is not documented");
+    }
+}
+
+#[test]
+fn command_lines_have_jobs_files_and_options() {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let line = parse_command_line(&words(
+        "--output-format=json+,normal --output out --direct 1 --name=one --rw randread --size=1m --time_based --runtime 5 --name two --size=2m",
+    ))
+    .expect("it is right");
+    assert_eq!(line.output.formats, [OutputFormat::JsonPlus, OutputFormat::Normal]);
+    assert_eq!(line.output.file.as_deref(), Some("out"));
+    let plan = |line: &CommandLine, files: &[Source]| {
+        let options = Options {
+            placement: Placement::AsWritten,
+            sections: &line.sections,
+            variable: &|_| None,
+            loader: &mut |_| Err(String::new()),
+            seconds: None,
+        };
+        line.plan(files, options).unwrap_or_else(|wrong| panic!("{wrong}"))
+    };
+    let both = plan(&line, &[]);
+    assert_eq!(both.jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert!(both.jobs[0].direct && both.jobs[1].direct && both.jobs[0].time_based && !both.jobs[1].time_based);
+    let line = parse_command_line(&words("--bs=8k job.fio --section=b")).expect("it is right");
+    assert_eq!((line.files.as_slice(), line.sections.as_slice()), (&["job.fio".to_owned()][..], &["b".to_owned()][..]));
+    let file = Source::new("job.fio", "[a]\nsize=1m\n[b]\nsize=2m\n");
+    let one = plan(&line, &[file]);
+    assert_eq!((one.jobs.len(), &one.jobs[0].blocks[0]), (1, &Blocks::Fixed(8192)));
+    let told = parse_command_line(&words("--outputformat=json --minimall")).expect_err("neither is there").to_string();
+    assert!(told.contains("did you mean `output-format`") && told.contains("did you mean `minimal`"), "{told}");
+}
+
+fn report() -> LoadReport {
+    let operation = |name: &str, count: u64, read_bytes, written_bytes, latency: &[u64]| OperationReport {
+        group: "a".into(),
+        name: name.into(),
+        invocations: count,
+        read_bytes,
+        written_bytes,
+        latency: Histogram::from_values(latency),
+        ..OperationReport::default()
+    };
+    LoadReport {
+        elapsed_ns: 2_000_000_000,
+        running_ns: 2_000_000_000,
+        threads: 1,
+        process_user_ns: 200_000_000,
+        operations: vec![
+            operation("read", 3, 12288, 0, &[1_000_000, 2_000_000, 3_000_000]),
+            operation("write", 2, 0, 8192, &[10_000, 20_000]),
+        ],
+        group_fsyncs: vec![GroupFsyncs {
+            group: "a".into(),
+            periodic: 1,
+            at_end: 0,
+            latency: Histogram::from_values(&[40_000_000]),
+        }],
+        per_thread: vec![ThreadReport { group: "a".into(), elapsed_ns: 1_500_000_000, ..ThreadReport::default() }],
+        ..LoadReport::default()
+    }
+}
+
+#[test]
+fn results_are_printed_as_fio_does() {
+    let plan = plan("[global]\nbs=4k\n[a]\nrw=randrw\nsize=20k\nfsync=2\n");
+    let when = When { unix_ms: 1_795_377_955_936, text: "Sun Nov 22 20:05:55 2026".into(), ..When::default() };
+    let text = normal(&plan, &report(), &when);
+    for part in [
+        "a: (groupid=0, jobs=1): err= 0: Sun Nov 22 20:05:55 2026",
+        "read: IOPS=2,",
+        "issued rwts: total=3,2,0,1",
+        "READ: bw=",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let line = terse(&plan, &report(), &when);
+    // As many fields as fio's own has, but for the devices' behind them.
+    assert_eq!(line.trim_end().split(';').count(), 121, "{line}");
+    let json: serde_json::Value = serde_json::from_str(&json(&plan, &report(), &when, true)).expect("JSON");
+    let job = &json["jobs"][0];
+    assert_eq!(job["read"]["iops"], 2.0);
+    assert_eq!((&job["read"]["runtime"], &job["write"]["io_bytes"]), (&1500.into(), &8192.into()));
+    assert_eq!(job["sync"]["total_ios"], 1);
+    assert_eq!(job["read"]["clat_ns"]["percentile"]["50.000000"], 2_007_040);
+    let bins = job["read"]["clat_ns"]["bins"].as_object().expect("bins");
+    assert_eq!(bins.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 3);
+    assert_eq!(json["global options"]["bs"], "4k");
+}
+
+#[test]
+fn json_has_every_key_of_fios() {
+    let plan = plan("[a]\nrw=randrw\nsize=20k\n");
+    let json: serde_json::Value = serde_json::from_str(&json(&plan, &report(), &When::default(), true)).expect("JSON");
+    let has = |value: &serde_json::Value, keys: &[&str]| {
+        for key in keys {
+            assert!(value.get(key).is_some(), "{key}");
+        }
+    };
+    has(&json, &["fio version", "timestamp", "timestamp_ms", "time", "jobs", "disk_util"]);
+    let job = &json["jobs"][0];
+    has(
+        job,
+        &[
+            "jobname",
+            "groupid",
+            "error",
+            "eta",
+            "elapsed",
+            "job options",
+            "read",
+            "write",
+            "trim",
+            "sync",
+            "job_runtime",
+            "usr_cpu",
+            "sys_cpu",
+            "ctx",
+            "majf",
+            "minf",
+            "iodepth_level",
+            "iodepth_submit",
+            "iodepth_complete",
+            "latency_ns",
+            "latency_us",
+            "latency_ms",
+            "latency_depth",
+            "latency_target",
+            "latency_percentile",
+            "latency_window",
+        ],
+    );
+    for direction in ["read", "write", "trim"] {
+        has(
+            &job[direction],
+            &[
+                "io_bytes",
+                "io_kbytes",
+                "bw_bytes",
+                "bw",
+                "iops",
+                "runtime",
+                "total_ios",
+                "short_ios",
+                "drop_ios",
+                "slat_ns",
+                "clat_ns",
+                "lat_ns",
+                "bw_min",
+                "bw_max",
+                "bw_agg",
+                "bw_mean",
+                "bw_dev",
+                "bw_samples",
+                "iops_min",
+                "iops_max",
+                "iops_mean",
+                "iops_stddev",
+                "iops_samples",
+            ],
+        );
+        has(&job[direction]["clat_ns"], &["min", "max", "mean", "stddev", "N"]);
+    }
+    has(&job["iodepth_level"], &["1", "2", "4", "8", "16", "32", ">=64"]);
+    has(&job["latency_ms"], &["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"]);
+}
+
+#[test]
+fn the_fuzzers_seeds_are_read() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/fio");
+    let mut accepted = 0;
+    for seed in std::fs::read_dir(seeds).expect("it is in the repository") {
+        let path = seed.expect("readable").path();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        match read(&text) {
+            Ok(plan) => {
+                let printed = native::print(&plan.workload);
+                let again =
+                    native::parse(&Source::new("printed", printed.as_str())).unwrap_or_else(|wrong| panic!("{wrong}"));
+                assert_eq!(again, plan.workload, "{printed}");
+                accepted += 1;
+            }
+            Err(wrong) => assert!(path.ends_with("wrong"), "{}: {wrong}", path.display()),
+        }
+    }
+    assert_eq!(accepted, 3);
+}

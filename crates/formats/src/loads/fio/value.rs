@@ -1,0 +1,304 @@
+//! Values: numbers with units and arithmetic, times, ranges, lists for reads, writes and trims, variables.
+
+use std::time::Duration;
+
+/// What text stands for depends on this.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Base {
+    /// What `k` means: 1024, or 1000 with `kb_base=1000`; `ki` means the other one.
+    pub(super) kilo: u64,
+}
+
+/// A number of bytes, blocks or anything counted: `4k`, `0x1000`, `(1k*3)`.
+pub(super) fn number(text: &str, base: Base) -> Option<u64> {
+    let value = arithmetic(text, base)?;
+    // All whole numbers up to this are exact in a double; sizes beyond are no longer sizes.
+    (value.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&value)).then_some(value as u64)
+}
+
+/// `0`, `1`, or what means them.
+pub(super) fn flag(text: Option<&str>) -> Option<bool> {
+    match text {
+        None | Some("1" | "true" | "on" | "yes" | "y") => Some(true),
+        Some("0" | "false" | "off" | "no" | "n") => Some(false),
+        Some(_) => None,
+    }
+}
+
+/// A plain decimal number.
+pub(super) fn decimal(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// Thirty years; nobody waits longer.
+const LONGEST_TIME: Duration = Duration::from_secs(30 * 366 * 86_400);
+
+/// A time, to the microsecond; a number without unit counts in `unit`. `1h30m` and `hh:mm:ss` are times, too.
+pub(super) fn time(text: &str, unit: Duration) -> Option<Duration> {
+    let exact = time_of_any_length(text, unit).filter(|time| *time <= LONGEST_TIME)?;
+    Some(Duration::from_micros(u64::try_from(exact.as_micros()).ok()?))
+}
+
+fn time_of_any_length(text: &str, unit: Duration) -> Option<Duration> {
+    if text.contains(':') {
+        let mut total = 0.0;
+        for part in text.split(':') {
+            total = total * 60.0 + decimal(part).filter(|part| *part >= 0.0)?;
+        }
+        return Duration::try_from_secs_f64(total).ok();
+    }
+    let mut total = Duration::ZERO;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let value = decimal(&rest[..digits])?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let one = match rest[..letters].to_ascii_lowercase().as_str() {
+            "" => unit,
+            "us" | "usec" => Duration::from_micros(1),
+            "ms" | "msec" => Duration::from_millis(1),
+            "s" | "sec" => Duration::from_secs(1),
+            "m" => Duration::from_secs(60),
+            "h" => Duration::from_secs(3600),
+            "d" => Duration::from_secs(86_400),
+            _ => return None,
+        };
+        rest = &rest[letters..];
+        total = total.checked_add(Duration::try_from_secs_f64(value * one.as_secs_f64()).ok()?)?;
+    }
+    Some(total)
+}
+
+/// `a`, or `a-b`, the smaller first.
+pub(super) fn range(text: &str, base: Base) -> Option<(u64, u64)> {
+    let (low, high) = match text.split_once(['-', ':']) {
+        Some((low, high)) => (number(low.trim(), base)?, number(high.trim(), base)?),
+        None => (number(text, base)?, number(text, base)?),
+    };
+    Some((low.min(high), low.max(high)))
+}
+
+/// For reads, writes and trims: what is left out is the one before it, and an empty part is `None`.
+pub(super) fn by_direction<T: Clone>(text: &str, mut read: impl FnMut(&str) -> Option<T>) -> Option<[Option<T>; 3]> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return None;
+    }
+    let mut values: [Option<T>; 3] = [None, None, None];
+    for (value, part) in values.iter_mut().zip(&parts) {
+        if !part.is_empty() {
+            *value = Some(read(part)?);
+        }
+    }
+    for index in parts.len()..3 {
+        values[index] = values[index - 1].clone();
+    }
+    Some(values)
+}
+
+/// The value with `${NAME}` replaced from the environment, and `$ncpus` and its like by this machine's numbers.
+pub(super) fn expanded(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        if let Some((name, behind)) = after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            out.push_str(&variable(name).unwrap_or_default());
+            rest = behind;
+            continue;
+        }
+        let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let (name, behind) = after.split_at(length);
+        match name {
+            "pagesize" | "mb_memory" | "ncpus" => out.push_str(&variable(&format!("${name}")).unwrap_or_default()),
+            // `$jobname` and its like belong to file names.
+            _ => {
+                out.push('$');
+                out.push_str(name);
+            }
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The value of an expression of numbers with units, `+ - * / % ^` and parentheses.
+fn arithmetic(text: &str, base: Base) -> Option<f64> {
+    /// Nobody writes longer ones, and each opening parenthesis takes a frame of the stack.
+    const LONGEST: usize = 256;
+    if text.len() > LONGEST {
+        return None;
+    }
+    let mut parser = Arithmetic { rest: text, base };
+    let value = parser.sum()?;
+    parser.rest.trim().is_empty().then_some(value)
+}
+
+/// `k` and `ki` are 1024 and 1000, or 1000 and 1024.
+const OTHER: u64 = 1024 + 1000;
+
+struct Arithmetic<'t> {
+    rest: &'t str,
+    base: Base,
+}
+
+impl Arithmetic<'_> {
+    fn accept(&mut self, sign: char) -> bool {
+        let rest = self.rest.trim_start();
+        let found = rest.strip_prefix(sign);
+        self.rest = found.unwrap_or(rest);
+        found.is_some()
+    }
+
+    fn sum(&mut self) -> Option<f64> {
+        let mut value = self.product()?;
+        loop {
+            if self.accept('+') {
+                value += self.product()?;
+            } else if self.accept('-') {
+                value -= self.product()?;
+            } else {
+                return Some(value);
+            }
+        }
+    }
+
+    fn product(&mut self) -> Option<f64> {
+        let mut value = self.power()?;
+        loop {
+            if self.accept('*') {
+                value *= self.power()?;
+            } else if self.accept('/') {
+                value /= self.power()?;
+            } else if self.accept('%') {
+                value %= self.power()?;
+            } else {
+                return Some(value);
+            }
+        }
+    }
+
+    fn power(&mut self) -> Option<f64> {
+        let value = self.unit()?;
+        if self.accept('^') { Some(value.powf(self.power()?)) } else { Some(value) }
+    }
+
+    fn unit(&mut self) -> Option<f64> {
+        if self.accept('(') {
+            let value = self.sum()?;
+            return if self.accept(')') { self.with_unit(value) } else { None };
+        }
+        if self.accept('-') {
+            return Some(-self.unit()?);
+        }
+        let rest = self.rest.trim_start();
+        if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
+            let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
+            self.rest = &hex[end..];
+            return Some(u64::from_str_radix(&hex[..end], 16).ok()? as f64);
+        }
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let value = decimal(&rest[..end])?;
+        self.rest = &rest[end..];
+        self.with_unit(value)
+    }
+
+    /// The value times the unit that stands behind it.
+    fn with_unit(&mut self, value: f64) -> Option<f64> {
+        let end = self.rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.rest.len());
+        let (letters, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        let lower = letters.to_ascii_lowercase();
+        let prefix = lower.strip_suffix('b').unwrap_or(&lower);
+        let (prefix, other) = match prefix.strip_suffix('i') {
+            Some(prefix) if !prefix.is_empty() => (prefix, true),
+            _ => (prefix, false),
+        };
+        let power = match prefix {
+            "" => 0,
+            "k" => 1,
+            "m" => 2,
+            "g" => 3,
+            "t" => 4,
+            "p" => 5,
+            _ => return None,
+        };
+        let kilo = if other { OTHER - self.base.kilo } else { self.base.kilo };
+        Some(value * (kilo as f64).powi(power))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: Base = Base { kilo: 1024 };
+
+    #[test]
+    fn units_are_those_of_fio() {
+        for (text, value) in [
+            ("4096", 4096),
+            ("4k", 4096),
+            ("4KB", 4096),
+            ("4ki", 4000),
+            ("1m", 1 << 20),
+            ("0x1000", 4096),
+            ("1.5k", 1536),
+            ("(1k*3)", 3072),
+            ("(2+3)*4k", 20480),
+            ("8*16", 128),
+            ("2^10", 1024),
+        ] {
+            assert_eq!(number(text, BASE), Some(value), "{text}");
+        }
+        assert_eq!(number("4k", Base { kilo: 1000 }), Some(4000));
+        assert_eq!(number("4ki", Base { kilo: 1000 }), Some(4096));
+        for wrong in ["", "k", "4x", "4kk", "(4", "4)", "-1", "1/0", "4 k k"] {
+            assert_eq!(number(wrong, BASE), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_have_units_of_their_own() {
+        let second = Duration::from_secs(1);
+        for (text, millis) in [
+            ("10", 10_000),
+            ("10s", 10_000),
+            ("2m", 120_000),
+            ("1h30m", 5_400_000),
+            ("150ms", 150),
+            ("00:01:30", 90_000),
+        ] {
+            assert_eq!(time(text, second), Some(Duration::from_millis(millis)), "{text}");
+        }
+        assert_eq!(time("2000", Duration::from_micros(1)), Some(Duration::from_millis(2)));
+        for wrong in ["", "x", "10x", "-1"] {
+            assert_eq!(time(wrong, second), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn variables_are_replaced() {
+        let variable = |name: &str| match name {
+            "SIZE" => Some("64m".to_owned()),
+            "$ncpus" => Some("8".to_owned()),
+            _ => None,
+        };
+        assert_eq!(expanded("${SIZE}/${NONE}x", variable), "64m/x");
+        assert_eq!(expanded("$ncpus*2 $jobname.$jobnum", variable), "8*2 $jobname.$jobnum");
+        assert_eq!(expanded("a$", variable), "a$");
+    }
+
+    #[test]
+    fn what_is_left_out_is_as_the_one_before() {
+        assert_eq!(by_direction("4k,8k", |part| number(part, BASE)), Some([Some(4096), Some(8192), Some(8192)]));
+        assert_eq!(by_direction(",8k,", |part| number(part, BASE)), Some([None, Some(8192), None]));
+        assert_eq!(by_direction("1,2,3,4", |part| number(part, BASE)), None);
+    }
+}

@@ -1,0 +1,416 @@
+//! Jobs in the words of the model.
+//!
+//! Each clone of a job is a group of one thread, since each has files of its own. Jobs between two stonewalls are the groups
+//! of a phase. A phase with jobs that write and verify is followed by one in which they read back what they wrote.
+
+use super::{
+    files::{Filesets, MOST_FILES, Place, Placement, block, error, to_the_end},
+    job::{Amount, Blocks, Engine, Job, Offsets, Service, Sync},
+    text::Findings,
+};
+use fstone_model::workload::{
+    Action, Actions, Arrivals, CpuPolicy, DataPattern, Distribution, ErrorPolicy, Extent, FileChoice, FinalSync,
+    FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_THREADS, OpenPolicy, OpenSync, Operation, Pattern,
+    Phase, Region, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted, Workload,
+};
+use std::{collections::HashMap, time::Duration};
+
+/// Where a job's figures are in the report of a load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The job, by its place in the file.
+    pub job: usize,
+    /// Which of its clones.
+    pub clone: u32,
+    /// The group's name.
+    pub group: String,
+    /// The name of the group that reads back what it wrote.
+    pub verify: Option<String>,
+}
+
+/// What names its operations have in reports.
+pub(super) const READ: &str = "read";
+pub(super) const WRITE: &str = "write";
+const READ_ON: &str = "read on";
+const WRITE_ON: &str = "write on";
+
+/// Whether an operation of a group that a job is reads.
+pub(super) fn reads(operation: &str) -> bool {
+    operation == READ || operation == READ_ON
+}
+
+/// Whether an operation of a group that a job is writes.
+pub(super) fn writes(operation: &str) -> bool {
+    operation == WRITE || operation == WRITE_ON
+}
+
+/// The load, and where each job is in its report. What cannot be is reported.
+pub(super) fn workload(
+    name: &str,
+    jobs: &[Job],
+    placement: Placement,
+    findings: &mut Findings,
+) -> (Workload, Vec<Part>) {
+    let levels = levels(jobs, findings);
+    let mut filesets = Filesets::default();
+    let mut clones: Vec<(usize, u32, Place)> = Vec::new();
+    let mut files = 0u64;
+    'jobs: for (index, job) in jobs.iter().enumerate() {
+        for clone in 0..job.clones {
+            let Some(place) = filesets.of(job, clone, levels[index], placement, findings) else { break };
+            files = files.saturating_add(place.files);
+            if files > MOST_FILES {
+                error(job, findings, format!("more than {MOST_FILES} files"), "give a smaller nrfiles or numjobs");
+                break 'jobs;
+            }
+            clones.push((index, clone, place));
+        }
+    }
+    if let (Some((one, other)), Some(job)) = (filesets.conflict(), jobs.first()) {
+        let what = format!("files of `{one}` and of `{other}` can have the same names");
+        error(job, findings, what, "give one of the jobs another name or a directory");
+    }
+    let verified = jobs.iter().any(|job| job.verify);
+    let io = io(jobs, findings);
+    let mut names: HashMap<String, u32> = HashMap::new();
+    let mut phases = Vec::new();
+    let mut parts = Vec::new();
+    for level in 0..=levels.iter().copied().max().unwrap_or(0) {
+        let mut groups = Vec::new();
+        let mut back = Vec::new();
+        let mut ramp = Duration::ZERO;
+        for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == level) {
+            let job = &jobs[*index];
+            let group_name = unique(&mut names, job, *clone);
+            let group = group(job, *clone, place, group_name.clone(), io, &filesets);
+            let verify = (job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()).then(|| {
+                let name = format!("{group_name} verify");
+                back.push(read_back(job, place, name.clone(), &group, &filesets));
+                name
+            });
+            ramp = ramp.max(job.ramp);
+            groups.push(group);
+            parts.push(Part { job: *index, clone: *clone, group: group_name, verify });
+        }
+        if groups.is_empty() {
+            continue;
+        }
+        if groups.len() as u64 > MAXIMUM_THREADS {
+            let job = jobs.iter().zip(&levels).rfind(|(_, at)| **at == level).map_or(&jobs[0], |(job, _)| job);
+            error(
+                job,
+                findings,
+                format!("{} clones at once, at most {MAXIMUM_THREADS} are run", groups.len()),
+                "give a smaller numjobs",
+            );
+        }
+        let name = if phases.is_empty() { "run".to_owned() } else { format!("run {}", level + 1) };
+        if !ramp.is_zero() {
+            let mut groups = groups.clone();
+            groups.iter_mut().for_each(|group| group.start_delay = Duration::ZERO);
+            let stop = Stop { time: Some(ramp), ..Stop::default() };
+            phases.push(Phase { name: format!("{name} ramp"), measured: false, groups, stop });
+        }
+        phases.push(Phase { name: name.clone(), measured: true, groups, stop: Stop::default() });
+        if !back.is_empty() {
+            phases.push(Phase { name: format!("{name} verify"), measured: true, groups: back, stop: Stop::default() });
+        }
+    }
+    if let Some(job) = jobs.iter().find(|job| parts.len() > 1 && job.logs.iter().any(Option::is_some)) {
+        error(
+            job,
+            findings,
+            "log files are written for a job alone".into(),
+            "leave write_*_log out, or run this job by itself with --section; a study's report has the load over time",
+        );
+    }
+    let share = |percent: u32| f64::from(percent) / 100.0;
+    let workload = Workload {
+        name: name.to_owned(),
+        filesets: filesets.into_filesets(),
+        phases,
+        io,
+        data: DataPattern {
+            compressible: share(jobs.iter().map(|job| job.compress_percent).max().unwrap_or(0)),
+            duplicate: share(jobs.iter().map(|job| job.dedupe_percent).max().unwrap_or(0)),
+            stamped: verified,
+        },
+        on_error: if jobs.iter().any(|job| job.continues) { ErrorPolicy::Continue } else { ErrorPolicy::Stop },
+        final_sync: FinalSync::None,
+        callout: None,
+        series_interval: jobs.iter().filter_map(|job| job.log_interval).min().unwrap_or(Duration::from_millis(500)),
+    };
+    (workload, parts)
+}
+
+/// In which phase each job runs: after a stonewall, those behind it; and after the job that it waits for.
+fn levels(jobs: &[Job], findings: &mut Findings) -> Vec<usize> {
+    let mut levels: Vec<usize> = Vec::new();
+    let mut base = 0;
+    for (index, job) in jobs.iter().enumerate() {
+        if job.stonewall && index > 0 {
+            base = levels.iter().max().map_or(0, |level| level + 1);
+        }
+        let mut level = base;
+        if let Some(name) = &job.wait_for {
+            match jobs[..index].iter().position(|other| other.name == *name) {
+                Some(other) => level = level.max(levels[other] + 1),
+                None if *name == job.name => {}
+                None => error(
+                    job,
+                    findings,
+                    format!("`{}` waits for `{name}`, and no job before it has that name", job.name),
+                    "name a job that stands above it",
+                ),
+            }
+        }
+        levels.push(level);
+    }
+    levels
+}
+
+/// The name of a clone's group, which no other has.
+fn unique(names: &mut HashMap<String, u32>, job: &Job, clone: u32) -> String {
+    let name = if job.clones == 1 { job.name.clone() } else { format!("{}.{clone}", job.name) };
+    let seen = names.entry(name.clone()).or_default();
+    *seen += 1;
+    if *seen == 1 { name } else { format!("{name} ({seen})") }
+}
+
+/// The I/O settings of most jobs.
+fn io(jobs: &[Job], findings: &mut Findings) -> IoSettings {
+    let nulls = jobs.iter().filter(|job| job.engine == Engine::Null).count();
+    if nulls > 0 && nulls < jobs.len() {
+        let job = jobs.iter().find(|job| job.engine == Engine::Null).unwrap_or(&jobs[0]);
+        error(job, findings, "ioengine=null beside jobs of other engines".into(), "give it a job file of its own");
+    }
+    jobs.first().map_or_else(IoSettings::default, settings)
+}
+
+fn settings(job: &Job) -> IoSettings {
+    IoSettings {
+        engine: match job.engine {
+            Engine::Libaio => IoEngineKind::Libaio,
+            Engine::IoUring => IoEngineKind::IoUring,
+            Engine::Mmap => IoEngineKind::Mmap,
+            Engine::Null => IoEngineKind::Null,
+            _ => IoEngineKind::Psync,
+        },
+        direct: job.direct,
+        sync: match job.sync {
+            Sync::None => OpenSync::None,
+            Sync::Sync => OpenSync::Sync,
+            Sync::Dsync => OpenSync::Dsync,
+        },
+        queue_depth: job.depth,
+    }
+}
+
+fn overrides(own: IoSettings, io: IoSettings) -> IoOverrides {
+    IoOverrides {
+        engine: (own.engine != io.engine).then_some(own.engine),
+        direct: (own.direct != io.direct).then_some(own.direct),
+        sync: (own.sync != io.sync).then_some(own.sync),
+        queue_depth: (own.queue_depth != io.queue_depth).then_some(own.queue_depth),
+    }
+}
+
+fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, filesets: &Filesets) -> ThreadGroup {
+    let mut group = ThreadGroup::new(name, 1, actions(job, place));
+    group.io = overrides(settings(job), io);
+    group.open = if job.engine.of_files() { OpenPolicy::PerOperation } else { OpenPolicy::KeepOpen };
+    group.think_time = job.think;
+    group.start_delay = job.delay;
+    group.invalidate = job.invalidate && !job.engine.of_files() && job.engine != Engine::Null;
+    group.cpus = job.cpus.clone();
+    if job.split_cpus && !job.cpus.is_empty() {
+        // A group of one thread: its CPU is known.
+        group.cpus = vec![job.cpus[clone as usize % job.cpus.len()]];
+        group.cpu_policy = CpuPolicy::Shared;
+    }
+    pace(job, &mut group);
+    if !job.engine.of_files() {
+        group.region = region(place, filesets);
+        group.fsync = fsyncs(job, place);
+    }
+    group.stop = stop(job, place);
+    group
+}
+
+/// The part of each file that is worked on, if that is not all of it.
+fn region(place: &Place, filesets: &Filesets) -> Region {
+    let whole = place.filesets.iter().all(|fileset| filesets.size_of(*fileset) == Some(place.length));
+    if place.offset == 0 && (whole || place.file_bytes.is_none()) {
+        return Region::Whole;
+    }
+    Region::At { offset_bytes: place.offset, length_bytes: Some(place.length), step_bytes: 0 }
+}
+
+fn pace(job: &Job, group: &mut ThreadGroup) {
+    let used = [job.direction.reads, job.direction.writes];
+    let sum = |rates: [Option<u64>; 2]| -> Option<u64> {
+        let rates: Vec<u64> = rates.iter().zip(used).filter_map(|(rate, used)| rate.filter(|_| used)).collect();
+        if rates.is_empty() { None } else { Some(rates.iter().fold(0, |sum: u64, rate| sum.saturating_add(*rate))) }
+    };
+    match (sum(job.rate_operations), sum(job.rate_bytes)) {
+        (Some(operations), _) => {
+            group.rate_per_second = Some(operations as f64);
+            group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
+        }
+        (None, Some(bytes)) if job.poisson => {
+            group.rate_per_second = Some((bytes as f64 / block(job) as f64).max(f64::MIN_POSITIVE));
+            group.arrivals = Arrivals::Poisson;
+        }
+        (None, bytes) => group.bytes_per_second = bytes.filter(|_| !job.engine.of_files()),
+    }
+}
+
+fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
+    let writes = job.direction.writes;
+    let share = if job.direction.reads { 100 - u64::from(job.read_percent) } else { 100 };
+    // The policy counts operations, fio the writes among them.
+    let every = if job.fsync_every == 0 || share == 0 { 0 } else { (job.fsync_every * 100).div_ceil(share) };
+    FsyncPolicy {
+        every_operations: if writes { every } else { 0 },
+        // As fio: not behind the last write.
+        all_files: place.files == 1,
+        counted: false,
+        at_end: writes && job.end_fsync,
+        data_only: job.data_only,
+    }
+}
+
+/// More than any load does; what files hold has a sign.
+const MOST: u64 = i64::MAX as u64;
+
+/// When a clone of a job ends.
+fn stop(job: &Job, place: &Place) -> Stop {
+    let time = job.runtime;
+    if job.time_based {
+        return Stop { time, ..Stop::default() };
+    }
+    if job.engine.of_files() {
+        return Stop { time, operations: Some(place.files.saturating_mul(job.loops).min(MOST)), ..Stop::default() };
+    }
+    let whole = place.length.saturating_mul(place.files);
+    let asked = job.io_size.or(job.size.filter(|_| job.file_size.is_some()));
+    let bytes = asked.map_or(whole, |amount: Amount| amount.of(whole));
+    let bytes = if bytes == 0 { whole } else { bytes };
+    let bytes = bytes.saturating_mul(job.loops).min(MOST);
+    let sizes: Vec<&Blocks> = [job.direction.reads, job.direction.writes]
+        .iter()
+        .zip(&job.blocks)
+        .filter_map(|(used, blocks)| used.then_some(blocks))
+        .collect();
+    match sizes.as_slice() {
+        [Blocks::Fixed(block), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => {
+            let operations = bytes.div_ceil(*block);
+            let operations = job.number_ios.map_or(operations, |most| most.min(operations));
+            Stop { time, operations: Some(operations), ..Stop::default() }
+        }
+        _ => Stop { time, bytes: Some(bytes), operations: job.number_ios, ..Stop::default() },
+    }
+}
+
+fn actions(job: &Job, place: &Place) -> Actions {
+    let fileset = place.filesets[0];
+    let operation = match job.engine {
+        Engine::FileCreate => {
+            Some(("create", Operation::Create { block_bytes: 0, fsync: false }, FileChoice::RoundRobin))
+        }
+        Engine::FileStat => Some(("stat", Operation::Stat, FileChoice::RoundRobin)),
+        Engine::FileDelete => Some(("delete", Operation::Unlink, FileChoice::RoundRobin)),
+        Engine::DirectoryCreate => Some(("mkdir", Operation::Mkdir, FileChoice::Uniform)),
+        _ => None,
+    };
+    if let Some((name, operation, choice)) = operation {
+        let mut action = Action::new(name, operation, Some(fileset));
+        action.choice = choice;
+        return Actions::Sequence(vec![action]);
+    }
+    let reads = match (job.direction.reads, job.direction.writes) {
+        (true, true) => job.read_percent,
+        (reads, _) => 100 * u32::from(reads),
+    };
+    let mut kinds: Vec<(u32, &str, bool, usize)> = Vec::new();
+    for (percent, names, direction) in [(reads, [READ, READ_ON], 0), (100 - reads, [WRITE, WRITE_ON], 1)] {
+        let used = if direction == 0 { job.direction.reads } else { job.direction.writes };
+        let random = if job.direction.random { job.random_percent[direction] } else { 0 };
+        let weights = if used { [percent * random, percent * (100 - random)] } else { [0, 0] };
+        // The name says how it is done only where both ways are in the job.
+        let other = if weights[0] == 0 { names[0] } else { names[1] };
+        kinds.push((weights[0], names[0], true, direction));
+        kinds.push((weights[1], other, false, direction));
+    }
+    kinds.retain(|(weight, ..)| *weight > 0);
+    let mut weighted = Vec::new();
+    for fileset in &place.filesets {
+        for (weight, name, random, direction) in &kinds {
+            weighted
+                .push(Weighted { weight: *weight, action: transfer(job, place, *fileset, name, *random, *direction) });
+        }
+    }
+    // Files with names of their own in turn, a block each.
+    let in_turn = kinds.len() == 1 && job.service == Service::RoundRobin;
+    if weighted.len() == 1 || in_turn {
+        return Actions::Sequence(weighted.into_iter().map(|weighted| weighted.action).collect());
+    }
+    Actions::Mix(weighted)
+}
+
+fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, direction: usize) -> Action {
+    let blocks = &job.blocks[direction];
+    let bytes = blocks.largest();
+    let pattern = if random {
+        let distribution = match job.distribution {
+            Offsets::Uniform if job.repeats_blocks || !matches!(blocks, Blocks::Fixed(_)) => Distribution::Uniform,
+            Offsets::Uniform => Distribution::Permutation,
+            Offsets::Zipf(theta) => Distribution::Zipf { theta },
+            Offsets::Normal(percent) => Distribution::Gauss { deviation: percent / 100.0 },
+        };
+        Pattern::Random { distribution, align_bytes: job.align[direction].unwrap_or(blocks.smallest()) }
+    } else {
+        Pattern::Cursor { shared: false }
+    };
+    let transfer = Transfer { extent: Extent::Bytes(bytes), block_bytes: bytes, pattern, fsync: false };
+    let operation = match direction {
+        0 => Operation::Read(transfer),
+        _ => Operation::Write(transfer),
+    };
+    let mut action = Action::new(name, operation, Some(fileset));
+    action.blocks = match blocks {
+        Blocks::Fixed(_) => None,
+        Blocks::Range(low, high) => Some(SizeDistribution::Uniform { minimum: *low, maximum: high + 1 }),
+        Blocks::Split(sizes) => Some(SizeDistribution::Weighted(sizes.clone())),
+    };
+    let numbered = place.files > 1 && place.filesets.len() == 1;
+    action.choice = match (numbered, random) {
+        (false, _) => FileChoice::Uniform,
+        _ if job.service == Service::Random => FileChoice::Uniform,
+        // All blocks of all files, each once.
+        (true, true) if matches!(blocks, Blocks::Fixed(_)) => FileChoice::Concatenated,
+        (true, true) => FileChoice::Uniform,
+        (true, false) if to_the_end(job) => FileChoice::Concatenated,
+        (true, false) => FileChoice::RoundRobin,
+    };
+    action
+}
+
+/// The group that reads back what a job wrote, from the start of its part of each file on.
+fn read_back(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets) -> ThreadGroup {
+    let mut reader = job.clone();
+    reader.direction = super::job::Direction { reads: true, writes: false, random: false };
+    reader.blocks = [job.blocks[1].clone(), job.blocks[1].clone()];
+    reader.service = Service::Sequential;
+    reader.time_based = false;
+    reader.runtime = None;
+    reader.number_ios = None;
+    reader.io_size = None;
+    reader.loops = 1;
+    let mut group = ThreadGroup::new(name, 1, actions(&reader, place));
+    group.io = written.io;
+    group.open = OpenPolicy::KeepOpen;
+    group.region = region(place, filesets);
+    group.stop = stop(&reader, place);
+    group
+}
