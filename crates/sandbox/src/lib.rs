@@ -13,6 +13,7 @@ pub mod exact;
 pub mod frames;
 pub mod guest;
 pub mod kernel;
+pub mod power;
 mod process;
 pub mod qemu;
 pub mod uml;

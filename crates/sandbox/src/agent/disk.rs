@@ -1,8 +1,9 @@
+#![expect(unsafe_code, reason = "an ioctl")]
 //! How long the guest's own disk takes, for a host that gave it a known speed.
 
 use super::tsc::{Stopwatch, facts};
 use rustix::fs::OFlags;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -18,6 +19,19 @@ const STALL: u32 = 6;
 /// What O_DIRECT reads into.
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
+
+/// Has the kernel forget what it holds of a disk that is not what it was. Nothing of it may be mounted.
+///
+/// # Errors
+/// EACCES without root.
+pub fn flush_buffers(device: &File) -> io::Result<()> {
+    // BLKFLSBUF, linux/fs.h.
+    const FLUSH: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
+    // SAFETY: the request takes no argument and gives nothing back.
+    let request = unsafe { rustix::ioctl::NoArg::<FLUSH>::new() };
+    // SAFETY: the same.
+    Ok(unsafe { rustix::ioctl::ioctl(device, request) }?)
+}
 
 /// The mean time of a read of 4 KiB off a disk, one at a time, past the guest's cache; without stalls of the host.
 pub fn time_of_a_read(device: &Path) -> io::Result<Duration> {

@@ -18,7 +18,7 @@ mod setup;
 mod stacks;
 mod tsc;
 
-pub use disk::time_of_a_read;
+pub use disk::{flush_buffers, time_of_a_read};
 pub use handler::{Context, Handler};
 pub use modules::{LoadError, Modules};
 pub use stacks::blocked as blocked_tasks;

@@ -2,11 +2,12 @@
 
 use super::counters::{DiskCounters, Marks};
 use super::fault::{Effect, Faults, Operation};
+use super::medium::Medium;
 use super::request::{MAX_RANGE_SECTORS, MAX_RANGES, Request, SECTOR_BYTES, Status, What};
 use super::spec::{DiskSpec, MARK_PREFIX, Shared};
 use super::speed::{Due, Pacer, Work};
+use crate::power::{Change, Logged};
 use fstone_drive::{Drive, Model};
-use rustix::fs::{Advice, fadvise};
 use sha2::{Digest, Sha256};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -47,6 +48,8 @@ struct Waiting {
     head: u16,
     bytes: u32,
     operation: Option<Operation>,
+    /// Where it stands in the disk's log.
+    logged: Option<Logged>,
 }
 
 /// Whose time it is, and what decides when a request is complete.
@@ -82,11 +85,10 @@ impl Timing {
 /// A disk without a connection.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    image: File,
+    medium: Medium,
     sectors: u64,
     sector_bytes: u32,
     discard: bool,
-    host_cache: bool,
     write_through: bool,
     timing: Timing,
     faults: Faults,
@@ -104,17 +106,12 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(spec: &DiskSpec, image: File, shared: &Shared) -> io::Result<Self> {
-        if !spec.host_cache {
-            // No reading ahead: the guest does its own, and what it did not ask for would have to be dropped again. Not
-            // every filesystem knows the advice; then nothing is lost but a little speed.
-            let _ = fadvise(&image, 0, None, Advice::Random);
-        }
+        let sectors = image.metadata()?.len() / SECTOR_BYTES;
         Ok(Self {
-            sectors: image.metadata()?.len() / SECTOR_BYTES,
-            image,
+            sectors,
+            medium: Medium::new(spec, image, shared.log.clone(), &shared.showing),
             sector_bytes: spec.sector_bytes,
             discard: spec.discard,
-            host_cache: spec.host_cache,
             write_through: false,
             timing: Timing::Host { pacer: Pacer::new(spec.speed), start: Instant::now() },
             faults: Faults::new(spec.faults.clone()),
@@ -263,6 +260,7 @@ impl Engine {
         let Ok(mut status_byte) = writable.split_at(room) else { return self.senseless(arrived_ns, head) };
         let data_bytes = (readable.available_bytes() as u64).saturating_sub(16);
 
+        let mut logged = None;
         let (status, bytes, operation, work, asked) =
             match Request::decode(&mut readable, data_bytes, room as u64, self.sectors) {
                 Err(status) => {
@@ -285,7 +283,14 @@ impl Engine {
                             (Status::Failed, 0)
                         }
                         None if operation == Some(Operation::Discard) && !self.discard => (Status::Unsupported, 0),
-                        None => self.carry_out(&request, &mut readable, &mut writable),
+                        None => {
+                            let data = self.medium.position_in_log();
+                            let done = self.carry_out(&request, &mut readable, &mut writable);
+                            if done.0 == Status::Done {
+                                logged = self.log(&request, data);
+                            }
+                            done
+                        }
                     };
                     if let Timing::Simulated(simulated) = &mut self.timing {
                         simulated.note(&request);
@@ -298,7 +303,27 @@ impl Engine {
             pacer.set_transport(Duration::from_nanos(self.transport.load(Ordering::Relaxed)));
         }
         let due = self.timing.admit(arrived_ns, self.arrivals, work, &asked);
-        self.wait(Waiting { due, arrived_ns, head, bytes: bytes + 1, operation });
+        self.wait(Waiting { due, arrived_ns, head, bytes: bytes + 1, operation, logged });
+    }
+
+    /// Writes into the disk's log, if it keeps one, what a request changed. `data` is where the log put its data.
+    fn log(&self, request: &Request, data: Change) -> Option<Logged> {
+        let log = self.medium.log()?;
+        match request.what {
+            What::Operation(Operation::Write) => log.change(data, request.sectors.clone()),
+            What::Operation(Operation::Discard) | What::WriteZeroes { .. } => {
+                log.change(Change::Zero, request.sectors.clone())
+            }
+            What::Operation(Operation::Flush) => log.flush(),
+            What::Operation(Operation::Read) | What::Name => None,
+        }
+    }
+
+    /// Writes into the disk's log that a request is complete.
+    fn log_completed(&self, logged: Option<Logged>) {
+        if let (Some(logged), Some(log)) = (logged, self.medium.log()) {
+            log.completed(logged, self.write_through);
+        }
     }
 
     fn carry_out(
@@ -309,6 +334,9 @@ impl Engine {
     ) -> (Status, u32) {
         let name = if request.what == What::Name {
             let mark = self.marks.lock().unwrap_or_else(PoisonError::into_inner).set(self.counters().clone());
+            if let Some(log) = self.medium.log() {
+                log.mark(mark);
+            }
             format!("{MARK_PREFIX}{mark}")
         } else {
             String::new()
@@ -318,11 +346,9 @@ impl Engine {
             return (Status::Done, 0);
         }
         let write_through = self.write_through && !simulated;
-        match request.carry_out(&self.image, &name, &mut self.buffer, readable, writable, write_through) {
+        match request.carry_out(&self.medium, &name, &mut self.buffer, readable, writable, write_through) {
             Ok(bytes) => {
-                if !self.host_cache {
-                    self.drop_behind(request);
-                }
+                self.drop_behind(request);
                 (Status::Done, u32::try_from(bytes).unwrap_or(u32::MAX - 1))
             }
             Err(error) => {
@@ -334,25 +360,23 @@ impl Engine {
         }
     }
 
-    /// Drops from the host's page cache what a disk would not hold in memory: what was read, and once it is durable what
-    /// was written. Until then the cache is the disk's volatile write cache. The kernel keeps pages that are not clean.
+    /// Drops from the host's page cache what a disk would not hold in memory.
     fn drop_behind(&self, request: &Request) {
-        // An image without a page cache of its own (tmpfs) cannot be cold, and the advice does nothing.
-        let _ = match request.what {
+        match request.what {
             What::Operation(Operation::Read) => {
-                let start = request.sectors.start * SECTOR_BYTES;
-                fadvise(&self.image, start, NonZeroU64::new(request.bytes()), Advice::DontNeed)
+                let bytes = NonZeroU64::new(request.bytes());
+                self.medium.drop_behind(request.sectors.start * SECTOR_BYTES, bytes);
             }
-            What::Operation(Operation::Flush) => fadvise(&self.image, 0, None, Advice::DontNeed),
-            _ => Ok(()),
-        };
+            What::Operation(Operation::Flush) => self.medium.drop_behind(0, None),
+            _ => {}
+        }
     }
 
     /// A request without room for its status: there is no way to say so, only to give its memory back.
     fn senseless(&mut self, arrived_ns: u64, head: u16) {
         self.counters().guest_errors += 1;
         let due = self.timing.admit(arrived_ns, self.arrivals, Work::Free, &fstone_drive::Request::Free);
-        self.wait(Waiting { due, arrived_ns, head, bytes: 0, operation: None });
+        self.wait(Waiting { due, arrived_ns, head, bytes: 0, operation: None, logged: None });
     }
 
     fn wait(&mut self, waiting: Waiting) {
@@ -392,6 +416,7 @@ impl Engine {
             }
             self.order.pop();
             let Some(done) = self.waiting.remove(&number) else { continue };
+            self.log_completed(done.logged);
             if let Timing::Host { pacer, .. } = &mut self.timing {
                 pacer.completed(done.due, now);
             }
@@ -435,6 +460,7 @@ impl Engine {
             && let Some((at_ns, number)) = simulated.drive.completed(simulated.now_ns)
         {
             let Some(done) = self.waiting.remove(&number) else { continue };
+            self.log_completed(done.logged);
             if let Some(operation) = done.operation {
                 self.counters().completed(operation, at_ns.saturating_sub(done.arrived_ns));
             }

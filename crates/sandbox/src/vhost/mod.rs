@@ -5,11 +5,12 @@
 //! virtio-blk uses it like any disk: `/dev/vda`. Both user-mode Linux and QEMU connect to its socket.
 //!
 //! A flush is an `fdatasync` of the image. What the guest has not flushed is in the host's page cache and survives
-//! the guest: this disk is not for testing power cuts.
+//! the guest. What a power cut would have left follows from the disk's log: see [`crate::power`].
 
 mod counters;
 mod engine;
 mod fault;
+mod medium;
 mod protocol;
 mod request;
 mod server;
@@ -21,6 +22,7 @@ pub use fault::{Effect, Fault, Operation, Trigger};
 pub use spec::{DiskSpec, MARK_PREFIX};
 pub use speed::Speed;
 
+use crate::power::{CrashState, Log, LogError, LogWriter, States};
 pub(crate) use counters::Marks;
 pub(crate) use engine::Engine;
 pub(crate) use engine::QUEUE_SIZE;
@@ -76,7 +78,7 @@ impl Disk {
         let image_error = |cause| DiskError::Image { path: spec.image.clone(), cause };
         let host_error = |what| move |cause| DiskError::Host { what, cause };
         let image = open_image(spec)?;
-        let shared = Shared::default();
+        let shared = Shared::new(spec, &image).map_err(host_error("begin a log of the disk"))?;
         let mut engine = Engine::new(spec, image, &shared).map_err(image_error)?;
         let _ = std::fs::remove_file(socket);
         let listener = bind(socket).map_err(host_error("make the disk's socket"))?;
@@ -112,6 +114,23 @@ impl Disk {
     /// time, on this very device: what it costs to wake a guest up depends on how long it slept.
     pub fn take_off(&self, transport: Duration) {
         self.shared.transport.store(u64::try_from(transport.as_nanos()).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// The log so far, of a disk that keeps one.
+    pub fn log(&self) -> Option<Result<Log, LogError>> {
+        self.shared.log.as_ref().map(LogWriter::take)
+    }
+
+    /// Shows a crash state in place of what was written, or that again when there is none. To be called while nothing of
+    /// it is mounted; the guest has to forget what it knows of the disk. What is written to the state goes to a file
+    /// without a name in this directory.
+    ///
+    /// # Errors
+    /// When that file cannot be made. Then the disk shows what it showed.
+    pub fn show(&self, state: Option<(&mut States, CrashState)>, directory: &Path) -> io::Result<()> {
+        let shown = state.map(|(states, state)| states.shown(state, directory)).transpose()?;
+        *self.shared.showing.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+        Ok(())
     }
 
     /// Stops serving and gives the final counts. For when the guest is gone.

@@ -3,10 +3,9 @@
 //! and no pointer into the guest's memory ever reaches a system call.
 
 use super::fault::Operation;
-use std::fs::File;
+use super::medium::Medium;
 use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use virtio_bindings::virtio_blk::{
     VIRTIO_BLK_ID_BYTES, VIRTIO_BLK_S_IOERR, VIRTIO_BLK_S_OK, VIRTIO_BLK_S_UNSUPP, VIRTIO_BLK_T_DISCARD,
     VIRTIO_BLK_T_FLUSH, VIRTIO_BLK_T_GET_ID, VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT, VIRTIO_BLK_T_WRITE_ZEROES,
@@ -125,7 +124,7 @@ impl Request {
     /// Does it. Gives how many bytes went to the guest. `name` is what the disk tells who asks for its name.
     pub(crate) fn carry_out(
         &self,
-        image: &File,
+        medium: &Medium,
         name: &str,
         buffer: &mut Vec<u8>,
         readable: &mut impl Read,
@@ -138,7 +137,7 @@ impl Request {
                 buffer.resize(BUFFER_BYTES, 0);
                 while at < end {
                     let piece = &mut buffer[..((end - at) as usize).min(BUFFER_BYTES)];
-                    image.read_exact_at(piece, at)?;
+                    medium.read_exact_at(piece, at)?;
                     writable.write_all(piece)?;
                     at += piece.len() as u64;
                 }
@@ -149,26 +148,19 @@ impl Request {
                 while at < end {
                     let piece = &mut buffer[..((end - at) as usize).min(BUFFER_BYTES)];
                     readable.read_exact(piece)?;
-                    image.write_all_at(piece, at)?;
+                    medium.write_all_at(piece, at)?;
                     at += piece.len() as u64;
                 }
                 if write_through {
-                    image.sync_data()?;
+                    medium.sync()?;
                 }
             }
-            What::Operation(Operation::Flush) => image.sync_data()?,
-            What::Operation(Operation::Discard) => punch(image, at, end - at)?,
+            What::Operation(Operation::Flush) => medium.sync()?,
+            What::Operation(Operation::Discard) => medium.discard(at, end - at)?,
             What::WriteZeroes { may_unmap } => {
-                if !may_unmap || punch(image, at, end - at).is_err() {
-                    let zeroes = vec![0u8; ((end - at) as usize).min(BUFFER_BYTES)];
-                    while at < end {
-                        let piece = &zeroes[..((end - at) as usize).min(BUFFER_BYTES)];
-                        image.write_all_at(piece, at)?;
-                        at += piece.len() as u64;
-                    }
-                }
+                medium.zero(at, end - at, may_unmap)?;
                 if write_through {
-                    image.sync_data()?;
+                    medium.sync()?;
                 }
             }
             What::Name => {
@@ -184,13 +176,9 @@ impl Request {
     }
 }
 
-fn punch(image: &File, at: u64, bytes: u64) -> io::Result<()> {
-    use rustix::fs::{FallocateFlags, fallocate};
-    Ok(fallocate(image, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes)?)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::spec::{DiskSpec, Showing};
     use super::*;
     use proptest::prelude::*;
 
@@ -228,6 +216,7 @@ mod tests {
     fn what_is_written_is_read_and_zeroed() {
         let image = tempfile::tempfile().unwrap();
         image.set_len(1 << 20).unwrap();
+        let image = Medium::new(&DiskSpec::new(""), image, None, &Showing::default());
         let mut buffer = Vec::new();
         let data: Vec<u8> = (0..4096u32).map(|n| n as u8).collect();
         let write = Request { what: What::Operation(Operation::Write), sectors: 8..16 };

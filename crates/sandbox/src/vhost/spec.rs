@@ -3,6 +3,9 @@
 use super::counters::{DiskCounters, Marks};
 use super::fault::Fault;
 use super::speed::Speed;
+use crate::power::{LogSpec, LogWriter, Shown};
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +30,8 @@ pub struct DiskSpec {
     pub speed: Speed,
     /// What is to go wrong.
     pub faults: Vec<Fault>,
+    /// Whether to keep a log of every change, and how.
+    pub log: Option<LogSpec>,
 }
 
 impl DiskSpec {
@@ -39,6 +44,7 @@ impl DiskSpec {
             host_cache: false,
             speed: Speed::default(),
             faults: Vec::new(),
+            log: None,
         }
     }
 }
@@ -49,9 +55,21 @@ pub(crate) struct Shared {
     pub(super) counters: Arc<Mutex<DiskCounters>>,
     pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) transport: Arc<AtomicU64>,
+    pub(super) log: Option<LogWriter>,
+    pub(super) showing: Showing,
 }
 
+/// The crash state that a disk shows in place of its image, if it shows one. Whoever serves the disk may change it while no
+/// request is under way.
+pub(crate) type Showing = Arc<Mutex<Option<Shown>>>;
+
 impl Shared {
+    /// For a disk with this image.
+    pub(crate) fn new(spec: &DiskSpec, image: &File) -> io::Result<Self> {
+        let log = spec.log.as_ref().map(|log| LogWriter::new(log, image, spec.sector_bytes)).transpose()?;
+        Ok(Self { log, ..Self::default() })
+    }
+
     pub(crate) fn counters(&self) -> DiskCounters {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
