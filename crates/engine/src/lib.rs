@@ -5,7 +5,7 @@
 //! report; `drive` is how a thread goes through its operations; `ops` is what the load can do, an operation a function;
 //! `worker` is the thread as operations see it (it chooses files and places, holds and opens them); `plan` is a phase made
 //! ready; `audit` is what the load finds out about itself; `measure` is the clock and the counting; `pattern` is which block
-//! comes next; `fileset` is the files; `io` is how calls reach the kernel; `data` is what is written.
+//! comes next; `fileset` is the files; `io` is how calls reach the kernel; `promises` is what the kernel acknowledged; `data` is what is written.
 //!
 //! This crate knows nothing of devices, filesystems' makers, studies, tables or files that describe workloads. It
 //! prints nothing, and it removes nothing but its own files: those that have the names of a fileset, in a directory that was
@@ -23,6 +23,7 @@ mod ops;
 mod options;
 mod pattern;
 mod plan;
+mod promises;
 mod random;
 mod run;
 #[cfg(test)]
@@ -32,4 +33,5 @@ mod worker;
 pub use error::LoadError;
 pub use measure::clock::ProcessCounts;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
+pub use promises::{Broken, Kept, Property, Witness};
 pub use run::{Damage, Prepared, Verification, prepare, run, run_verified};

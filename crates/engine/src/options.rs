@@ -1,5 +1,6 @@
 //! How a load is run, and who watches.
 
+use crate::promises::Witness;
 use fstone_model::Histogram;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -11,6 +12,10 @@ pub trait Observer: Sync {
     /// The measured interval has ended, with the last measured phase and the final sync. What stood between measured phases
     /// is within it.
     fn measured_end(&self) {}
+    /// Who remembers what the load was promised, if somebody wants to check that. Data is stamped then.
+    fn witness(&self) -> Option<&Witness> {
+        None
+    }
     /// About once per point of the series, and while filesets are built.
     fn progress(&self, _progress: &Progress) {}
 }

@@ -73,6 +73,11 @@ impl Depot {
         }
     }
 
+    /// The same where somebody else remembers what was written.
+    pub(crate) fn without_ledger(self) -> Self {
+        Self { ledger: None, ..self }
+    }
+
     /// What was written last; `None` where data is not stamped.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.ledger.as_ref()

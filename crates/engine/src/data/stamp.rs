@@ -36,6 +36,19 @@ pub(crate) enum Mismatch {
     Unwritten,
 }
 
+impl Mismatch {
+    /// What a person is told.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Zeros => "zeros where data should be",
+            Self::Misplaced => "data of another file or place",
+            Self::Corrupt => "corrupt data",
+            Self::Outdated => "an older state of the data",
+            Self::Unwritten => "data where nothing was written",
+        }
+    }
+}
+
 fn checksum(file: u64, offset: u64, generation: u64) -> u64 {
     scatter(scatter(scatter(file) ^ offset) ^ generation)
 }
@@ -103,6 +116,18 @@ pub(crate) fn check(unit: &[u8], file: u64, offset: u64, expected: Expected) -> 
         None if !known => Ok(()),
         _ => Err(Mismatch::Corrupt),
     }
+}
+
+/// Of which file and generation a block says it is, when it was stamped for this offset.
+pub(crate) fn says(block: &[u8], offset: u64) -> Option<(u64, u64)> {
+    let (words, _) = block.get(..UNIT)?.as_chunks::<WORD>();
+    (u64::from_le_bytes(words[0]) == offset).then(|| (u64::from_le_bytes(words[1]), u64::from_le_bytes(words[2])))
+}
+
+/// The generation of a whole unit that is what was once written there.
+pub(crate) fn generation(unit: &[u8], file: u64, offset: u64) -> Result<u64, Mismatch> {
+    check(unit, file, offset, Expected::Stamped)?;
+    Ok(says(unit, offset).map_or(0, |(_, generation)| generation))
 }
 
 #[cfg(test)]

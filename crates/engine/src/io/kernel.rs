@@ -74,6 +74,11 @@ fn open_without_links(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags, mod
 /// Set once the kernel has said that it has no openat2.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
+/// The number of an open file's inode.
+pub(crate) fn inode(fd: Fd) -> Result<u64> {
+    Ok(fs::fstat(fd.borrow())?.st_ino)
+}
+
 #[inline]
 pub(crate) fn close(fd: Fd) -> Result<()> {
     // SAFETY: the caller owns it and gives it up here. `close` is called by number to learn its error, which

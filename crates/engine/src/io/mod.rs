@@ -10,6 +10,8 @@
 //! | io_uring | a ring, many in flight | plain calls |
 //! | libaio | io_submit, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
+//!
+//! Each can be observed by a [`Witness`](crate::Witness) (`witnessed.rs`), for loads whose promises are checked after a power cut.
 
 mod aio;
 pub(crate) mod kernel;
@@ -18,6 +20,7 @@ mod mmap;
 mod null;
 mod psync;
 mod uring;
+mod witnessed;
 
 pub(crate) use aio::Aio;
 pub(crate) use kernel::{Fd, Result};
@@ -25,7 +28,9 @@ pub(crate) use mmap::Mmap;
 pub(crate) use null::Null;
 pub(crate) use psync::Psync;
 pub(crate) use uring::Uring;
+pub(crate) use witnessed::Witnessed;
 
+use crate::promises::Witness;
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -49,7 +54,7 @@ pub(crate) struct Capabilities {
 }
 
 /// What an engine needs to be set up for a thread.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Setup {
     /// Requests in flight.
     pub(crate) depth: u32,
@@ -57,6 +62,8 @@ pub(crate) struct Setup {
     pub(crate) block_bytes: usize,
     /// Threads of the phase: what a process may have is divided among them.
     pub(crate) threads: u32,
+    /// Who remembers what the kernel acknowledged.
+    pub(crate) witness: Option<Witness>,
 }
 
 /// Which way a queued request moves data.

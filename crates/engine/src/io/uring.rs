@@ -258,7 +258,7 @@ mod tests {
     /// the load end.
     #[test]
     fn slots_outlive_what_is_in_flight() {
-        let mut io = match Uring::new(Setup { depth: 2, block_bytes: 4096, threads: 1 }) {
+        let mut io = match Uring::new(Setup { depth: 2, block_bytes: 4096, threads: 1, witness: None }) {
             Ok(io) => io,
             Err(error) => {
                 eprintln!("skipped: io_uring: {error:?}");

@@ -3,7 +3,7 @@
 use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring};
+use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed};
 use crate::options::{Observer, Progress};
 use crate::plan::GroupPlan;
 use crate::worker::{Halt, Kept, Load, OwnTable, Picked, Worker};
@@ -99,6 +99,9 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         for group in &load.phase.groups {
             let body = match group.io.engine {
                 IoEngineKind::Null => thread::<Null>,
+                IoEngineKind::Psync if load.witness.is_some() => thread::<Witnessed<Psync>>,
+                IoEngineKind::IoUring if load.witness.is_some() => thread::<Witnessed<Uring>>,
+                IoEngineKind::Libaio if load.witness.is_some() => thread::<Witnessed<Aio>>,
                 IoEngineKind::Psync => thread::<Psync>,
                 IoEngineKind::IoUring => thread::<Uring>,
                 IoEngineKind::Libaio => thread::<Aio>,
@@ -171,7 +174,7 @@ pub(super) fn ready<'a, E: Io>(
     let largest = group.actions.iter().map(|action| action.block_bytes).max().unwrap_or(0);
     let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
     let threads = load.phase.groups.iter().map(|group| group.spec.threads).sum();
-    let setup = Setup { depth: group.io.queue_depth.max(1), block_bytes, threads };
+    let setup = Setup { depth: group.io.queue_depth.max(1), block_bytes, threads, witness: load.witness.clone() };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);
     if group.spec.is_paced() || !group.spec.think_time.is_zero() {

@@ -13,9 +13,10 @@ use crate::fileset::build::{self, Site};
 use crate::measure::{Clock, Collector};
 use crate::options::{Ownership, Progress, RunOptions};
 use crate::plan::PhasePlan;
+use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
 use fstone_model::load::ErrorReport;
-use fstone_model::workload::{Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
+use fstone_model::workload::{DataPattern, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
@@ -75,11 +76,14 @@ impl<'a> Running<'a> {
             open_directory(directory)?;
         }
         let measured: Vec<&ThreadGroup> = workload.measured_phases().flat_map(|phase| &phase.groups).collect();
+        // A witness reads the stamps of what is written, and needs no ledger of its own for that.
+        let witness = options.observer.witness().filter(|_| workload.io.engine != IoEngineKind::Null);
+        let pattern = DataPattern { stamped: workload.data.stamped || witness.is_some(), ..workload.data };
         let files = workload
             .filesets
             .iter()
             .map(|spec| {
-                let sizes = build::sizes(spec, workload.data.stamped)?;
+                let sizes = build::sizes(spec, pattern.stamped)?;
                 Ok(Files::new(spec, sizes, build::names(spec.amount)))
             })
             .collect::<Result<Vec<Files>, LoadError>>()?;
@@ -90,12 +94,13 @@ impl<'a> Running<'a> {
             Duration::ZERO => USUAL_INTERVAL,
             interval => interval.max(SHORTEST_INTERVAL),
         };
+        let depot = Depot::new(pattern, largest.min(build::MAX_BLOCK_BYTES) as usize, options.seed);
         Ok(Self {
             workload,
             directory,
             options,
             clock: Clock::get(),
-            depot: Depot::new(workload.data, largest.min(build::MAX_BLOCK_BYTES) as usize, options.seed),
+            depot: if workload.data.stamped { depot } else { depot.without_ledger() },
             built: vec![false; files.len()],
             touched: Touched::nothing(files.len()),
             pretended: None,
@@ -215,7 +220,12 @@ impl<'a> Running<'a> {
         let mut sync_error = None;
         if (last || halted) && self.real() && self.workload.final_sync != FinalSync::None && !self.cancelled() {
             self.options.observer.progress(&Progress { phase: "final sync".into(), ..Progress::default() });
+            let witness = self.options.observer.witness();
+            let begun = witness.map(Witness::tick);
             sync_error = durable.sync(&self.files, self.workload.final_sync).err();
+            if let (Some(witness), Some(begun), None) = (witness, begun, &sync_error) {
+                witness.changed(begun, Change::SyncedAll);
+            }
             // From the moment on when the last thread had closed its last file: nothing in between is free.
             sync_ns = self.clock.between(end.at, self.clock.now());
             self.report.warnings.extend(durable.warnings);
@@ -323,6 +333,7 @@ impl<'a> Running<'a> {
             first_point: if phase.measured { self.measured.points } else { 0 },
             point_ticks: self.clock.ticks(self.interval),
             kept,
+            witness: self.options.observer.witness().cloned(),
         };
         let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));
         set_alone(plan.alone);

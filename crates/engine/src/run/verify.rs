@@ -145,7 +145,7 @@ impl Verifier<'_> {
                         Mismatch::Zeros if !filled => {}
                         mismatch => {
                             self.found.damaged_units += 1;
-                            self.damage(path, place, describe(mismatch).into());
+                            self.damage(path, place, mismatch.words().into());
                         }
                     }
                     start += at + stamp::UNIT;
@@ -196,14 +196,4 @@ fn read_full(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usi
 fn in_words(error: &std::io::Error) -> String {
     let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
     format!("{}{}", crate::errno::describe(errno), cure(errno))
-}
-
-fn describe(mismatch: Mismatch) -> &'static str {
-    match mismatch {
-        Mismatch::Zeros => "zeros where data should be",
-        Mismatch::Misplaced => "data of another file or place",
-        Mismatch::Corrupt => "corrupt data",
-        Mismatch::Outdated => "an older state of the data",
-        Mismatch::Unwritten => "data where nothing was written",
-    }
 }

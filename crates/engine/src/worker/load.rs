@@ -6,6 +6,7 @@ use crate::data::Depot;
 use crate::fileset::Files;
 use crate::measure::{Clock, Collector};
 use crate::plan::PhasePlan;
+use crate::promises::Witness;
 use fstone_model::workload::ErrorPolicy;
 use rustix::fs::OFlags;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,6 +40,8 @@ pub(crate) struct Load<'a> {
     pub(crate) point_ticks: u64,
     /// Where descriptors of files that stay open are.
     pub(crate) kept: Kept,
+    /// Who remembers what the kernel acknowledged.
+    pub(crate) witness: Option<Witness>,
 }
 
 impl Load<'_> {

@@ -10,5 +10,6 @@ mod ffsb;
 mod groups;
 mod integrity;
 mod ownership;
+mod promises;
 mod support;
 mod timing;

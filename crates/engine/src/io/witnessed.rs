@@ -1,0 +1,228 @@
+//! Any engine, with a [`Witness`] that writes down what the kernel acknowledged.
+//!
+//! Everything costs a look at the file's inode number more, so only loads whose promises are to be checked run on it. Transfers
+//! through memory mappings pass it by: they are never taken for promised.
+
+use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, kernel};
+use crate::data::stamp;
+use crate::promises::{Change, FileId, Witness};
+use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::fs::OFlags;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine under observation.
+pub(crate) struct Witnessed<E> {
+    inner: E,
+    witness: Witness,
+    /// Paths of the directories that names are relative to, by descriptor. These stay open as long as the load runs.
+    directories: HashMap<i32, String>,
+    /// What is queued, by slot: file, offset, length, and when it was handed over.
+    queued: Vec<Option<(FileId, u64, usize, u64)>>,
+    /// Whether writes are durable when they return.
+    synchronous: bool,
+}
+
+impl<E: Io> Witnessed<E> {
+    fn path(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Arc<str> {
+        let number = directory.as_raw_fd();
+        let parent = self.directories.entry(number).or_insert_with(|| {
+            let link = format!("/proc/thread-self/fd/{number}");
+            std::fs::read_link(link).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
+        });
+        format!("{parent}/{}", path.to_string_lossy()).into()
+    }
+
+    fn file(&self, fd: Fd) -> Result<FileId> {
+        Ok(self.witness.file(kernel::inode(fd)?))
+    }
+
+    fn wrote(&self, begun: u64, file: FileId, data: &[u8], offset: u64) {
+        // Only whole units can be told apart later.
+        let aligned = offset.is_multiple_of(stamp::UNIT as u64);
+        let Some((stamp, generation)) = stamp::says(data, offset).filter(|_| aligned) else { return };
+        let bytes = (data.len() - data.len() % stamp::UNIT) as u64;
+        self.witness.changed(begun, Change::Wrote { file, offset, bytes, stamp, generation });
+        if self.synchronous {
+            let begun = self.witness.tick();
+            self.witness.changed(begun, Change::Synced { file, names: false });
+        }
+    }
+
+    /// Makes a call that changes names.
+    fn naming(&mut self, change: Change, call: impl FnOnce(&mut E) -> Result<()>) -> Result<()> {
+        let begun = self.witness.tick();
+        call(&mut self.inner)?;
+        self.witness.changed(begun, change);
+        Ok(())
+    }
+}
+
+impl<E: Io> Io for Witnessed<E> {
+    const CAPABILITIES: Capabilities = E::CAPABILITIES;
+
+    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+        let witness = setup.witness.clone().unwrap_or_default();
+        let queued = vec![None; setup.depth as usize];
+        let inner = E::new(setup)?;
+        Ok(Self { inner, witness, directories: HashMap::new(), queued, synchronous: false })
+    }
+
+    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.inner.read(fd, buffer, offset)
+    }
+
+    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+        let file = self.file(fd)?;
+        let begun = self.witness.tick();
+        let got = self.inner.write(fd, data, offset)?;
+        self.wrote(begun, file, &data[..got.min(data.len())], offset);
+        Ok(got)
+    }
+
+    fn slot(&mut self, slot: u32) -> &mut [u8] {
+        self.inner.slot(slot)
+    }
+
+    fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
+        let file = if direction == Direction::Write { Some(self.file(fd)?) } else { None };
+        self.inner.push(slot, direction, fd, length, offset)?;
+        if let Some(place) = self.queued.get_mut(slot as usize) {
+            *place = file.map(|file| (file, offset, length, self.witness.tick()));
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
+        let mut done = Vec::new();
+        self.inner.complete(least, wait, |completion| {
+            done.push(completion);
+            each(completion);
+        })?;
+        for completion in done {
+            let queued = self.queued.get_mut(completion.slot as usize).and_then(Option::take);
+            if let (Some((file, offset, length, begun)), Ok(got)) = (queued, completion.outcome) {
+                let data = self.inner.slot(completion.slot)[..got.min(length)].to_vec();
+                self.wrote(begun, file, &data, offset);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, files: &[Fd]) {
+        self.inner.keep(files);
+    }
+
+    fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
+        self.synchronous |= flags.intersects(OFlags::SYNC | OFlags::DSYNC);
+        let name = self.path(directory, path);
+        let begun = self.witness.tick();
+        let fd = self.inner.open(directory, path, flags)?;
+        if !flags.contains(OFlags::DIRECTORY) {
+            let (file, new) = self.witness.opened(begun, &name, kernel::inode(fd)?);
+            if flags.contains(OFlags::TRUNC) && !new {
+                self.witness.changed(begun, Change::Cut { file });
+            }
+        }
+        Ok(fd)
+    }
+
+    fn close(&mut self, fd: Fd) -> Result<()> {
+        self.inner.close(fd)
+    }
+
+    fn fsync(&mut self, fd: Fd) -> Result<()> {
+        let file = self.file(fd)?;
+        self.naming(Change::Synced { file, names: true }, |inner| inner.fsync(fd))
+    }
+
+    fn fdatasync(&mut self, fd: Fd) -> Result<()> {
+        let file = self.file(fd)?;
+        self.naming(Change::Synced { file, names: false }, |inner| inner.fdatasync(fd))
+    }
+
+    fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()> {
+        self.naming(Change::SyncedAll, |inner| inner.syncfs(directory))
+    }
+
+    fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
+        let file = self.file(fd)?;
+        self.naming(Change::Cut { file }, |inner| inner.truncate(fd, size_bytes))
+    }
+
+    fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()> {
+        let file = self.file(fd)?;
+        if !punch {
+            return self.inner.fallocate(fd, size_bytes, punch);
+        }
+        self.naming(Change::Cut { file }, |inner| inner.fallocate(fd, size_bytes, punch))
+    }
+
+    fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        self.inner.stat(directory, path)
+    }
+
+    fn unlink(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        let name = self.path(directory, path);
+        self.naming(Change::Unnamed { path: name }, |inner| inner.unlink(directory, path))
+    }
+
+    fn rename(&mut self, from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()> {
+        let names = (self.path(from_in, from), self.path(to_in, to));
+        let change = Change::Renamed { from: names.0, to: names.1 };
+        self.naming(change, |inner| inner.rename(from_in, from, to_in, to))
+    }
+
+    fn link(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
+        self.inner.link(directory, from, to)
+    }
+
+    fn symlink(&mut self, directory: BorrowedFd<'_>, target: &CStr, path: &CStr) -> Result<()> {
+        self.inner.symlink(directory, target, path)
+    }
+
+    fn mkdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        self.inner.mkdir(directory, path)
+    }
+
+    fn rmdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+        self.inner.rmdir(directory, path)
+    }
+
+    fn chmod(&mut self, directory: BorrowedFd<'_>, path: &CStr, mode: u32) -> Result<()> {
+        self.inner.chmod(directory, path, mode)
+    }
+
+    fn utimens(&mut self, directory: BorrowedFd<'_>, path: &CStr, seconds: i64) -> Result<()> {
+        self.inner.utimens(directory, path, seconds)
+    }
+
+    fn setxattr(&mut self, fd: Fd, value: &[u8]) -> Result<()> {
+        self.inner.setxattr(fd, value)
+    }
+
+    fn getxattr(&mut self, fd: Fd, value: &mut [u8]) -> Result<usize> {
+        self.inner.getxattr(fd, value)
+    }
+
+    fn copy_file_range(&mut self, from: Fd, to: Fd, length: u64) -> Result<usize> {
+        // What is copied has the stamps of another file.
+        let file = self.file(to)?;
+        let begun = self.witness.tick();
+        let got = self.inner.copy_file_range(from, to, length)?;
+        self.witness.changed(begun, Change::Cut { file });
+        Ok(got)
+    }
+
+    fn reflink(&mut self, from: Fd, to: Fd) -> Result<()> {
+        let file = self.file(to)?;
+        self.naming(Change::Cut { file }, |inner| inner.reflink(from, to))
+    }
+
+    fn list(&mut self, fd: Fd, buffer: &mut [MaybeUninit<u8>], each: impl FnMut(&CStr, Option<bool>)) -> Result<u64> {
+        self.inner.list(fd, buffer, each)
+    }
+}

@@ -1,0 +1,21 @@
+//! What a load was promised: which data and names the filesystem said were durable, and whether they are.
+//!
+//! A [`Witness`] stands between the load and the kernel (`io/witnessed.rs`) and writes down, outside the filesystem, what the
+//! kernel acknowledged and in which order. After a power cut its oracle says what has to be there, and looks.
+//!
+//! What is counted as promised:
+//! - by fsync, fdatasync and synchronous writes: the data that had been written to the file before, and its length;
+//! - by fsync: also the names that the file had. POSIX does not say so, but applications rely on it, and Linux's journaling
+//!   filesystems keep it; it is counted apart;
+//! - by syncfs: all of this for every file, and that names removed before do not come back.
+//!
+//! What came after may have reached the disk or not, so both is accepted: newer data in place of older, a later name in place of
+//! the promised one, and for a file whose removal or truncation had begun by any time, anything.
+
+mod journal;
+mod oracle;
+
+pub use journal::Witness;
+pub use oracle::{Broken, Kept, Property};
+
+pub(crate) use journal::{Change, FileId};

@@ -1,0 +1,474 @@
+//! What has to be there after a power cut, and whether it is.
+
+use super::journal::{Change, Event, FileId, Witness};
+use crate::data::stamp;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const UNIT: u64 = stamp::UNIT as u64;
+/// Broken promises described one by one; any more are only counted.
+const MAX_BROKEN: usize = 20;
+
+/// What kind of promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Property {
+    /// Data that was synced is there, or newer data.
+    Data,
+    /// A file is as long as it was when it was synced, or longer.
+    Length,
+    /// A file that was synced can be found by the name it had, or by one that it got later.
+    Name,
+    /// A name that was removed before everything was synced does not come back.
+    Removal,
+}
+
+impl Property {
+    /// As it is called in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Length => "length",
+            Self::Name => "name",
+            Self::Removal => "removal",
+        }
+    }
+}
+
+/// A promise that was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Of which kind.
+    pub property: Property,
+    /// About which file, below the filesystem's root.
+    pub path: PathBuf,
+    /// What was found instead.
+    pub words: String,
+}
+
+/// What became of the promises.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Promises looked at: one for each file's data, length and name, and one for each removed name.
+    pub checked: u64,
+    /// How many were broken.
+    pub broken: u64,
+    /// The first of them.
+    pub first: Vec<Broken>,
+}
+
+impl Kept {
+    fn note(&mut self, broken: Option<Broken>) {
+        self.checked += 1;
+        if let Some(broken) = broken {
+            self.broken += 1;
+            if self.first.len() < MAX_BROKEN {
+                self.first.push(broken);
+            }
+        }
+    }
+}
+
+/// A write that returned.
+#[derive(Debug)]
+struct Pending {
+    begun: u64,
+    ended: u64,
+    offset: u64,
+    bytes: u64,
+    stamp: u64,
+    generation: u64,
+}
+
+/// What a unit has to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unit {
+    stamp: u64,
+    /// At least.
+    generation: u64,
+    /// When the last write to it returned.
+    ended: u64,
+}
+
+/// What is known of a file at some moment.
+#[derive(Debug, Default)]
+struct Known {
+    /// Written, and not yet promised.
+    pending: Vec<Pending>,
+    /// By unit: its stamp and the generation that is promised.
+    units: BTreeMap<u64, Unit>,
+    /// Whether anything about its data is promised, be it that there is none.
+    synced: bool,
+    /// Names that appeared, and when.
+    names: Vec<(u64, Arc<str>)>,
+    /// The names that are promised.
+    promised_names: BTreeSet<Arc<str>>,
+    /// Names it had after that.
+    later_names: BTreeSet<Arc<str>>,
+    /// When it was cut, if that is not promised yet.
+    cut: Option<u64>,
+    /// Whether it may be gone, or cut later.
+    excused: bool,
+}
+
+/// What is promised at some moment.
+#[derive(Debug, Default)]
+struct Promises {
+    files: HashMap<FileId, Known>,
+    owner: HashMap<Arc<str>, FileId>,
+    /// Names that went, and when.
+    gone: HashMap<Arc<str>, u64>,
+    promised_gone: HashSet<Arc<str>>,
+}
+
+impl Witness {
+    /// Looks whether what had been acknowledged before a [`moment`](Self::moment) is there, by the paths that the load used.
+    /// What cannot be read is a broken promise.
+    #[must_use]
+    pub fn look(&self, moment: u64) -> Kept {
+        Promises::at(&self.journal().events, moment).look()
+    }
+}
+
+impl Promises {
+    fn at(events: &[Event], moment: u64) -> Self {
+        let mut promises = Self::default();
+        // The order in which calls returned, which is not quite the order in which they were written down.
+        let mut acknowledged: Vec<&Event> = events.iter().filter(|event| event.ended < moment).collect();
+        acknowledged.sort_by_key(|event| event.ended);
+        for event in acknowledged {
+            promises.apply(event);
+        }
+        let mut later: Vec<&Event> = events.iter().filter(|event| event.ended >= moment).collect();
+        later.sort_by_key(|event| event.ended);
+        for event in later {
+            promises.allow(event);
+        }
+        promises
+    }
+
+    /// A call that was acknowledged.
+    fn apply(&mut self, event: &Event) {
+        match &event.change {
+            Change::Named { file, path } => {
+                self.gone.remove(path);
+                self.promised_gone.remove(path);
+                self.owner.insert(Arc::clone(path), *file);
+                let known = self.files.entry(*file).or_default();
+                known.names.push((event.ended, Arc::clone(path)));
+                known.later_names.insert(Arc::clone(path));
+            }
+            Change::Unnamed { path } => {
+                self.unname(path);
+                self.gone.insert(Arc::clone(path), event.ended);
+            }
+            Change::Renamed { from, to } => {
+                let Some(file) = self.owner.remove(from) else { return };
+                self.unname(to);
+                self.gone.insert(Arc::clone(from), event.ended);
+                self.gone.remove(to);
+                self.promised_gone.remove(to);
+                self.owner.insert(Arc::clone(to), file);
+                let known = self.files.entry(file).or_default();
+                known.names.retain(|(_, name)| name != from);
+                known.names.push((event.ended, Arc::clone(to)));
+                known.later_names.insert(Arc::clone(to));
+            }
+            Change::Wrote { file, offset, bytes, stamp, generation } => {
+                let known = self.files.entry(*file).or_default();
+                let (begun, ended) = (event.begun, event.ended);
+                let (offset, bytes, stamp, generation) = (*offset, *bytes, *stamp, *generation);
+                known.pending.push(Pending { begun, ended, offset, bytes, stamp, generation });
+            }
+            Change::Cut { file } => {
+                let known = self.files.entry(*file).or_default();
+                known.pending.clear();
+                known.cut = Some(event.ended);
+            }
+            Change::Synced { file, names } => {
+                if let Some(known) = self.files.get_mut(file) {
+                    known.sync(event.begun, *names);
+                }
+            }
+            Change::SyncedAll => {
+                for known in self.files.values_mut() {
+                    known.sync(event.begun, true);
+                }
+                let before = self.gone.iter().filter(|(_, ended)| **ended < event.begun);
+                self.promised_gone.extend(before.map(|(path, _)| Arc::clone(path)));
+            }
+        }
+    }
+
+    /// A name was removed from the file that has it; without any, the file may be gone.
+    fn unname(&mut self, path: &Arc<str>) {
+        let Some(file) = self.owner.remove(path) else { return };
+        if let Some(known) = self.files.get_mut(&file) {
+            known.names.retain(|(_, name)| name != path);
+            known.excused |= known.names.is_empty();
+        }
+    }
+
+    /// A call that may have had its effect or not.
+    fn allow(&mut self, event: &Event) {
+        match &event.change {
+            Change::Named { file, path } => {
+                self.promised_gone.remove(path);
+                self.owner.insert(Arc::clone(path), *file);
+                self.files.entry(*file).or_default().later_names.insert(Arc::clone(path));
+            }
+            Change::Unnamed { path } => {
+                if let Some(known) = self.owner.get(path).and_then(|file| self.files.get_mut(file)) {
+                    known.excused = true;
+                }
+            }
+            Change::Renamed { from, to } => {
+                self.promised_gone.remove(to);
+                if let Some(known) = self.owner.get(to).and_then(|file| self.files.get_mut(file)) {
+                    known.excused = true;
+                }
+                if let Some(file) = self.owner.get(from).copied() {
+                    self.owner.insert(Arc::clone(to), file);
+                    self.files.entry(file).or_default().later_names.insert(Arc::clone(to));
+                }
+            }
+            Change::Cut { file } => self.files.entry(*file).or_default().excused = true,
+            Change::Wrote { .. } | Change::Synced { .. } | Change::SyncedAll => {}
+        }
+    }
+
+    fn look(&self) -> Kept {
+        let mut kept = Kept::default();
+        for known in self.files.values().filter(|known| known.synced && !known.excused && known.cut.is_none()) {
+            known.look(&mut kept);
+        }
+        for path in &self.promised_gone {
+            let there = Path::new(&**path).symlink_metadata().is_ok();
+            kept.note(there.then(|| Broken {
+                property: Property::Removal,
+                path: PathBuf::from(&**path),
+                words: "it was removed and is back".to_owned(),
+            }));
+        }
+        kept
+    }
+}
+
+impl Known {
+    /// A sync that began then was acknowledged.
+    fn sync(&mut self, begun: u64, names: bool) {
+        if self.cut.is_some_and(|ended| ended < begun) {
+            self.cut = None;
+            self.units.clear();
+        }
+        let units = &mut self.units;
+        self.pending.retain(|write| {
+            let covered = write.ended < begun;
+            if covered {
+                for unit in write.offset / UNIT..(write.offset + write.bytes) / UNIT {
+                    // Of writes that ran at the same time, either may have been the last.
+                    let concurrent = units.get(&unit).filter(|before| before.ended > write.begun);
+                    let generation =
+                        concurrent.map_or(write.generation, |before| before.generation.min(write.generation));
+                    units.insert(unit, Unit { stamp: write.stamp, generation, ended: write.ended });
+                }
+            }
+            !covered
+        });
+        self.synced = true;
+        if names {
+            self.promised_names =
+                self.names.iter().filter(|(ended, _)| *ended < begun).map(|(_, name)| Arc::clone(name)).collect();
+            // From here on, only what it is called now or later counts.
+            self.later_names = self.names.iter().map(|(_, name)| Arc::clone(name)).collect();
+        }
+    }
+
+    fn look(&self, kept: &mut Kept) {
+        let named = !self.promised_names.is_empty();
+        // Names are used again: the file may stand under a later one, and another under the one it had.
+        let candidates: BTreeSet<&Arc<str>> = self.promised_names.iter().chain(&self.later_names).collect();
+        let mut found = Vec::new();
+        for name in candidates {
+            let path = Path::new(&**name);
+            if path.is_file() {
+                found.push(self.at(path));
+            }
+        }
+        if found.is_empty() {
+            // A file whose name was never promised may have none, and its data cannot be found then.
+            if let Some(name) = self.promised_names.first() {
+                let words = "it is not there by any name it had".to_owned();
+                kept.note(Some(Broken { property: Property::Name, path: PathBuf::from(&**name), words }));
+            }
+            return;
+        }
+        if named {
+            kept.note(None);
+        }
+        let whole = found.iter().position(|(length, data)| length.is_none() && data.is_none()).unwrap_or(0);
+        let (length, data) = found.swap_remove(whole);
+        kept.note(length);
+        kept.note(data);
+    }
+
+    /// What is wrong with the length and the data of the file at a path.
+    fn at(&self, path: &Path) -> (Option<Broken>, Option<Broken>) {
+        let broken = |property, words| Broken { property, path: path.to_owned(), words };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) => return (None, Some(broken(Property::Data, error.to_string()))),
+        };
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        let end = self.units.keys().next_back().map_or(0, |unit| (unit + 1) * UNIT);
+        let short =
+            (length < end).then(|| broken(Property::Length, format!("it has {length} bytes, and {end} were synced")));
+        (short, self.damage(&file, length).map(|words| broken(Property::Data, words)))
+    }
+
+    /// The first unit that is not what was promised or newer.
+    fn damage(&self, file: &File, length: u64) -> Option<String> {
+        let mut buffer = vec![0u8; 64 << 10];
+        let mut units = self.units.iter().take_while(|(unit, _)| (**unit + 1) * UNIT <= length).peekable();
+        while let Some(&(&first, _)) = units.peek() {
+            let bytes = (length - first * UNIT).min(buffer.len() as u64) as usize;
+            if let Err(error) = file.read_exact_at(&mut buffer[..bytes], first * UNIT) {
+                return Some(format!("byte {}: {error}", first * UNIT));
+            }
+            let last = first + (bytes as u64 / UNIT);
+            while let Some((&unit, &Unit { stamp, generation, .. })) = units.next_if(|(unit, _)| **unit < last) {
+                let at = ((unit - first) * UNIT) as usize;
+                let found = stamp::generation(&buffer[at..at + stamp::UNIT], stamp, unit * UNIT);
+                let words = match found {
+                    Ok(found) if found >= generation => continue,
+                    Ok(found) => format!("generation {found}, and {generation} was synced"),
+                    Err(mismatch) => mismatch.words().to_owned(),
+                };
+                return Some(format!("byte {}: {words}", unit * UNIT));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIRECTORY: &str = "/nowhere";
+
+    fn path(name: &str) -> Arc<str> {
+        format!("{DIRECTORY}/{name}").into()
+    }
+
+    /// A witness of calls one after the other.
+    struct Told(Witness);
+
+    impl Told {
+        fn change(&self, change: Change) {
+            let begun = self.0.tick();
+            self.0.changed(begun, change);
+        }
+
+        fn open(&self, name: &str, inode: u64) -> FileId {
+            let begun = self.0.tick();
+            self.0.opened(begun, &path(name), inode).0
+        }
+
+        fn write(&self, file: FileId, offset: u64, generation: u64) {
+            self.change(Change::Wrote { file, offset, bytes: 512, stamp: 1, generation });
+        }
+
+        fn promises(&self) -> Promises {
+            Promises::at(&self.0.journal().events, self.0.moment())
+        }
+    }
+
+    #[test]
+    fn data_is_promised_when_it_was_written_before_the_sync_began() {
+        let told = Told(Witness::new());
+        let file = told.open("a", 5);
+        told.write(file, 0, 1);
+        let begun = told.0.tick();
+        told.write(file, 512, 2);
+        told.0.changed(begun, Change::Synced { file, names: true });
+        let promises = told.promises();
+        let known = &promises.files[&file];
+        let units: Vec<(u64, u64)> = known.units.iter().map(|(unit, held)| (*unit, held.generation)).collect();
+        assert_eq!(units, [(0, 1)]);
+        assert_eq!(known.pending.len(), 1);
+        assert_eq!(known.promised_names, BTreeSet::from([path("a")]));
+    }
+
+    #[test]
+    fn of_writes_at_the_same_time_either_may_be_the_last() {
+        let told = Told(Witness::new());
+        let file = told.open("a", 5);
+        let begun = told.0.tick();
+        told.write(file, 0, 2);
+        told.0.changed(begun, Change::Wrote { file, offset: 0, bytes: 512, stamp: 1, generation: 1 });
+        told.change(Change::Synced { file, names: true });
+        assert_eq!(told.promises().files[&file].units[&0].generation, 1);
+        told.write(file, 0, 3);
+        told.change(Change::Synced { file, names: true });
+        assert_eq!(told.promises().files[&file].units[&0].generation, 3);
+    }
+
+    #[test]
+    fn a_cut_file_is_asked_for_once_that_is_synced() {
+        let told = Told(Witness::new());
+        let file = told.open("a", 5);
+        told.write(file, 0, 1);
+        told.change(Change::Synced { file, names: true });
+        told.change(Change::Cut { file });
+        told.write(file, 512, 2);
+        assert!(told.promises().files[&file].cut.is_some());
+        told.change(Change::Synced { file, names: true });
+        let promises = told.promises();
+        assert!(promises.files[&file].cut.is_none());
+        assert_eq!(promises.files[&file].units.keys().copied().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn what_comes_after_the_moment_is_allowed_and_not_asked_for() {
+        let told = Told(Witness::new());
+        let file = told.open("tmp", 5);
+        told.write(file, 0, 1);
+        told.change(Change::Synced { file, names: true });
+        let moment = told.0.moment();
+        told.change(Change::Renamed { from: path("tmp"), to: path("new") });
+        let promises = Promises::at(&told.0.journal().events, moment);
+        assert!(promises.files[&file].later_names.contains(&path("new")));
+        assert!(!promises.files[&file].excused);
+        told.change(Change::Unnamed { path: path("new") });
+        assert!(Promises::at(&told.0.journal().events, moment).files[&file].excused);
+    }
+
+    #[test]
+    fn a_number_that_comes_back_is_another_file() {
+        let told = Told(Witness::new());
+        let first = told.open("a", 5);
+        assert_eq!(told.open("a", 5), first);
+        told.change(Change::Unnamed { path: path("a") });
+        let second = told.open("b", 5);
+        assert_ne!(first, second);
+        assert_eq!(told.0.file(5), second);
+        assert!(told.promises().files[&first].excused);
+    }
+
+    #[test]
+    fn removed_names_are_promised_to_stay_away_once_everything_is_synced() {
+        let told = Told(Witness::new());
+        let file = told.open("a", 5);
+        told.change(Change::Unnamed { path: path("a") });
+        assert!(told.promises().promised_gone.is_empty());
+        told.change(Change::SyncedAll);
+        assert!(told.promises().promised_gone.contains(&path("a")));
+        told.open("a", 6);
+        assert!(told.promises().promised_gone.is_empty());
+        let _ = file;
+    }
+}

@@ -1,0 +1,116 @@
+//! A witness of a real load: what was acknowledged is found, and what is taken away is missed.
+
+use crate::support::{action, fileset, group, mix, on_disk, operations, random_block, whole, workload};
+use fstone_engine::{Observer, Ownership, Property, RunOptions, Witness, run};
+use fstone_model::Workload;
+use fstone_model::workload::{IoEngineKind, Operation, Transfer};
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+struct Remembers(Witness);
+
+impl Observer for Remembers {
+    fn witness(&self) -> Option<&Witness> {
+        Some(&self.0)
+    }
+}
+
+fn witnessed(workload: &Workload, directory: &Path) -> Witness {
+    let observer = Remembers(Witness::new());
+    let cancel = AtomicBool::new(false);
+    let options =
+        RunOptions { seed: 1, cancel: &cancel, observer: &observer, measure_null: false, ownership: Ownership::Own };
+    let report = run(workload, directory, &options).expect("it runs");
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    observer.0
+}
+
+/// Files made, overwritten, and made durable after each operation, and some removed.
+fn durable_load(engine: IoEngineKind) -> Workload {
+    let synced = |transfer: Transfer| Transfer { fsync: true, ..transfer };
+    let actions = mix(&[
+        (3, action(Operation::Create { block_bytes: 4096, fsync: true })),
+        (3, action(Operation::Write(synced(random_block())))),
+        (1, action(Operation::Write(synced(whole())))),
+        (1, action(Operation::Unlink)),
+    ]);
+    let mut workload = workload(fileset(20, 16 << 10), group(2, actions), operations(200));
+    workload.data.stamped = true;
+    workload.io.engine = engine;
+    workload
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory.join("data"))
+        .expect("the fileset's directory")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            path.is_file() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("file"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_was_acknowledged_is_there_and_what_is_taken_away_is_missed() {
+    for engine in [IoEngineKind::Psync, IoEngineKind::IoUring] {
+        let place = on_disk();
+        let witness = witnessed(&durable_load(engine), place.path());
+        let kept = witness.look(witness.moment());
+        assert!(kept.checked > 20, "{engine:?}: {kept:?}");
+        assert_eq!(kept.broken, 0, "{engine:?}: {:?}", kept.first);
+
+        let files = files(place.path());
+        assert!(files.len() > 12, "{engine:?}: {files:?}");
+        let (lost, short, zeroed, foreign, sound) = (&files[0], &files[1], &files[2..6], &files[6..10], &files[10..]);
+        let fill = |path: &Path, data: &[u8]| {
+            let length = fs::metadata(path).expect("it is there").len() as usize;
+            let data: Vec<u8> = data.iter().copied().cycle().take(length).collect();
+            fs::write(path, data).expect("it can be written");
+        };
+        let another = fs::read(&sound[0]).expect("it is there");
+        fs::remove_file(lost).expect("it is ours");
+        OpenOptions::new().write(true).open(short).and_then(|file| file.set_len(512)).expect("it can be cut");
+        zeroed.iter().for_each(|path| fill(path, &[0]));
+        foreign.iter().for_each(|path| fill(path, &another));
+
+        let kept = witness.look(witness.moment());
+        let found = |property, path: &PathBuf, words: &str| {
+            kept.first
+                .iter()
+                .any(|broken| broken.property == property && broken.path == *path && broken.words.contains(words))
+        };
+        let all = &kept.first;
+        assert!(found(Property::Name, lost, "by any name"), "{engine:?}: {all:?}");
+        assert!(found(Property::Length, short, "were synced"), "{engine:?}: {all:?}");
+        assert!(zeroed.iter().any(|path| found(Property::Data, path, "zeros")), "{engine:?}: {all:?}");
+        assert!(foreign.iter().any(|path| found(Property::Data, path, "another file")), "{engine:?}: {all:?}");
+        assert!(!all.iter().any(|broken| sound.contains(&broken.path)), "{engine:?}: {all:?}");
+    }
+}
+
+#[test]
+fn an_older_generation_is_missed() {
+    let after = |count| {
+        let place = on_disk();
+        let mut workload = durable_load(IoEngineKind::Psync);
+        workload.filesets[0] = fileset(1, 4096);
+        workload.phases[0].groups[0].actions =
+            mix(&[(1, action(Operation::Write(Transfer { fsync: true, ..whole() })))]);
+        workload.phases[0].groups[0].threads = 1;
+        workload.phases[0].stop = operations(count);
+        let witness = witnessed(&workload, place.path());
+        let file = files(place.path()).remove(0);
+        (place, witness, file)
+    };
+    let (_first, _, file) = after(1);
+    let older = fs::read(file).expect("it is there");
+    let (_second, witness, file) = after(2);
+    assert_eq!(witness.look(witness.moment()).broken, 0);
+    assert_ne!(fs::read(&file).expect("it is there"), older);
+    fs::write(&file, older).expect("it can be written");
+    let kept = witness.look(witness.moment());
+    assert!(kept.first.iter().any(|broken| broken.words.contains("was synced")), "{kept:?}");
+}
