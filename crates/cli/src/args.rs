@@ -105,6 +105,8 @@ pub(crate) enum Command {
     Kernel(KernelArguments),
     /// Models of drives: what is in one, where that is from, and what such a drive does
     Device(DeviceArguments),
+    /// Write a state that a power cut could have left into an image, from the log that a run kept
+    CrashState(CrashStateArguments),
     /// Undo what a killed run left behind: mounts, loop devices, images; lists before it acts
     Clean(CleanArguments),
     /// Print the JSON schema of the study file
@@ -401,6 +403,19 @@ pub(crate) struct ConvertArguments {
     /// Seconds to run, where the format has it apart (FFSB 4.x profiles)
     #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CrashStateArguments {
+    /// The log of a disk that a run with a `power-cut` step kept, as its warnings name it
+    #[arg(value_name = "LOG")]
+    pub(crate) log: PathBuf,
+    /// The state, as the run's warnings name it: 1523-torn-9f2c
+    #[arg(value_name = "STATE")]
+    pub(crate) state: String,
+    /// The image to write, a new file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -70,6 +70,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Convert(arguments) => commands::convert::convert(context, &arguments),
         Command::Kernel(arguments) => commands::kernel::kernel(context, &arguments.action),
         Command::Device(arguments) => commands::device::device(context, &arguments),
+        Command::CrashState(arguments) => commands::crash_state::crash_state(&arguments),
         Command::Clean(arguments) => commands::clean::clean(context, &arguments),
         Command::Schema => commands::generated::schema(),
         Command::Completions { shell } => commands::generated::completions(shell),

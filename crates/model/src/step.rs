@@ -27,11 +27,13 @@ pub enum StepKind {
     Fragmentation,
     /// Copies files of the host into the filesystem.
     CopyIn,
+    /// Tries power cuts.
+    PowerCut,
 }
 
 impl StepKind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Mkfs,
         Self::Mount,
         Self::Load,
@@ -44,6 +46,7 @@ impl StepKind {
         Self::Fsck,
         Self::Fragmentation,
         Self::CopyIn,
+        Self::PowerCut,
     ];
 
     /// Its name in study files, and the default name of such a step.
@@ -62,6 +65,7 @@ impl StepKind {
             Self::Fsck => "fsck",
             Self::Fragmentation => "fragmentation",
             Self::CopyIn => "copy-in",
+            Self::PowerCut => "power-cut",
         }
     }
 }

@@ -308,6 +308,35 @@ pub enum StepAction {
         /// Relative path in the filesystem.
         target: String,
     },
+    /// Mount, check and read what power cuts during the loads before would have left.
+    PowerCut(PowerCut),
+}
+
+/// Power cuts to be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PowerCut {
+    /// Most states to look at.
+    pub states: u32,
+    /// Most bytes of data that the disk's log may hold.
+    pub log_bytes: u64,
+    /// Whether the disk keeps its own promise.
+    pub disk: DiskTruth,
+}
+
+/// Whether a disk keeps its promise that what was flushed is durable. All but a sound one are there to show that a check
+/// finds what they break.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskTruth {
+    /// It does.
+    #[default]
+    Sound,
+    /// Flushes make nothing durable.
+    ForgetsFlushes,
+    /// Something that was flushed is there in part.
+    Tears,
+    /// Something that was flushed is missing, and later writes are there.
+    Reorders,
 }
 
 impl StepAction {
@@ -327,6 +356,7 @@ impl StepAction {
             Self::Fsck { .. } => StepKind::Fsck,
             Self::Fragmentation => StepKind::Fragmentation,
             Self::CopyIn { .. } => StepKind::CopyIn,
+            Self::PowerCut(_) => StepKind::PowerCut,
         }
     }
 }
@@ -460,7 +490,13 @@ impl StepAction {
             | Self::DropCaches
             | Self::Fragmentation
             | Self::CopyIn { .. } => true,
-            Self::Mkfs | Self::Mount | Self::Remount | Self::Unmount | Self::Trim | Self::Fsck { .. } => false,
+            Self::Mkfs
+            | Self::Mount
+            | Self::Remount
+            | Self::Unmount
+            | Self::Trim
+            | Self::Fsck { .. }
+            | Self::PowerCut(_) => false,
         }
     }
 }

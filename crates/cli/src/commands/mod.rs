@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod convert;
+pub(crate) mod crash_state;
 pub(crate) mod device;
 pub(crate) mod ffsb;
 pub(crate) mod fio;

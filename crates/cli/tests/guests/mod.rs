@@ -1,5 +1,7 @@
 //! Trials in guests, as an ordinary user meets them.
 
+mod power;
+
 use crate::support::{self, Bench, has_uml};
 use std::path::Path;
 

@@ -12,11 +12,15 @@ use crate::{
     decode::{At, Count, Field, OneOrMany, Text},
     diagnostic::{Diagnostic, Report, Span},
 };
-use fstone_model::study::{Step, StepAction, TRIAL_STEP};
+use fstone_model::study::{PowerCut, Step, StepAction, TRIAL_STEP};
 use std::{sync::Arc, time::Duration};
 
 /// Names under which the lab records what is no step of the study: the trial itself, and a guest in virtual time.
 const RESERVED: [&str; 2] = [TRIAL_STEP, "guest"];
+
+/// Of power cuts, when a study does not say.
+const DEFAULT_STATES: u32 = 200;
+const DEFAULT_LOG_BYTES: u64 = 1 << 30;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -24,7 +28,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// is taken to hang.
 ///
 /// mkfs, mount, remount, unmount, sync, trim 10 min each (unmounting writes back what is dirty); drop-caches 5 min; fsck
-/// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command 2 h; a load three times its time
+/// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command and power-cut 2 h; a load three times its time
 /// limit and an hour to build its files, or 6 h when it has no time limit.
 #[must_use]
 pub fn default_limit(action: &StepAction) -> Duration {
@@ -38,6 +42,7 @@ pub fn default_limit(action: &StepAction) -> Duration {
         StepAction::DropCaches => 5 * MINUTE,
         StepAction::Fsck { .. } => 180 * MINUTE,
         StepAction::Fragmentation | StepAction::CopyIn { .. } => 60 * MINUTE,
+        StepAction::PowerCut(_) => 120 * MINUTE,
         StepAction::Command { .. } => 120 * MINUTE,
         StepAction::Load(workload) => {
             workload.time_limit().map_or(360 * MINUTE, |time| time.saturating_mul(3).saturating_add(60 * MINUTE))
@@ -231,6 +236,16 @@ fn check_order(templates: &[Template], places: &[Span], report: &mut Report) {
                 unmounted_by = None;
             }
             StepAction::Mkfs => {}
+            StepAction::PowerCut(_) => {
+                let loads = templates[..index].iter().any(|before| matches!(before.action, StepAction::Load(_)));
+                if !loads {
+                    report.push(
+                        Diagnostic::error(place, "there is no load during which the power could be cut")
+                            .help("put a step `load = { … }` before it"),
+                    );
+                }
+                unmounted_by = Some((index, template.action.kind().name()));
+            }
             StepAction::Unmount | StepAction::Fsck { .. } => {
                 if let (StepAction::Unmount, Some((by, _))) = (&template.action, unmounted_by) {
                     report.push(
@@ -286,6 +301,12 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
     } else if let Some(Field { value, .. }) = &surface.fsck {
         let mode = value.mode.as_ref().map(|mode| mode.value.0).unwrap_or_default();
         Template::plain(StepAction::Fsck { mode })
+    } else if let Some(Field { value, .. }) = &surface.power_cut {
+        Template::plain(StepAction::PowerCut(PowerCut {
+            states: value.states.as_ref().map_or(DEFAULT_STATES, |states| states.value.0 as u32),
+            log_bytes: value.log.as_ref().map_or(DEFAULT_LOG_BYTES, |log| log.value.0),
+            disk: value.disk.as_ref().map(|disk| disk.value.0).unwrap_or_default(),
+        }))
     } else {
         let Field { value, .. } = surface.copy_in.as_ref()?;
         let (source, target) = (value.source.as_ref()?, value.target.as_ref()?);

@@ -9,7 +9,7 @@ use crate::{
     loads::{self, FileReader, LoadFormat, Reader, WordsReader},
     study::level::{Numbers, PlainFactors},
 };
-use fstone_model::study::{FsckMode, Order};
+use fstone_model::study::{DiskTruth, FsckMode, Order};
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
@@ -218,10 +218,12 @@ table! {
         "fragmentation" => fragmentation: Nothing;
         /// Copies a file or tree of this machine into the filesystem.
         "copy-in" => copy_in: CopySurface;
+        /// Tries what power cuts during the loads before would have left: mounts, checks and reads each state. Needs a guest.
+        "power-cut" => power_cut: PowerSurface;
     }
     one of [
         "mkfs", "mount", "load", "command", "remount", "unmount", "sync", "drop-caches", "trim", "fsck",
-        "fragmentation", "copy-in",
+        "fragmentation", "copy-in", "power-cut",
     ]
 }
 
@@ -235,6 +237,27 @@ table! {
 
 impl Word for FsckMode {
     const WORDS: &'static [(&'static str, Self)] = &[("read-only", Self::ReadOnly), ("repair", Self::Repair)];
+}
+
+table! {
+    /// Power cuts to be tried.
+    pub(crate) struct PowerSurface {
+        /// How many states of the disk to look at, at most. 200 unless given.
+        "states" => states: Count<1, 1_000_000>;
+        /// How much data the disk's log may hold. 1 GiB unless given.
+        "log" => log: Size;
+        /// "sound" (the default), or a disk that breaks its promise, to see it caught: "forgets-flushes", "tears" or "reorders".
+        "disk" => disk: Listed<DiskTruth>;
+    }
+}
+
+impl Word for DiskTruth {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("sound", Self::Sound),
+        ("forgets-flushes", Self::ForgetsFlushes),
+        ("tears", Self::Tears),
+        ("reorders", Self::Reorders),
+    ];
 }
 
 table! {

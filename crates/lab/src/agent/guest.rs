@@ -4,11 +4,12 @@ use super::{
     BOOT, GuestOptions, Link,
     kept::keep,
     kernels::find,
-    protocol::{Ground, Opening},
+    protocol::{Ground, Opening, StepReply},
 };
 use crate::{
     command::CommandRunner,
-    filesystem,
+    filesystem::{self, Filesystem},
+    meters::{MARK_BEGIN, MARK_END},
     place::{
         device::{Provided, Purpose, make_image},
         undo::{Entry, GUEST_NAME, Undo},
@@ -22,12 +23,13 @@ use crate::{
 use fstone_model::{
     Cell, Outcome, Step,
     outcome::Reason,
-    study::{DeviceSpec, KernelSpec, StepAction},
+    study::{DeviceSpec, KernelSpec, PowerCut, StepAction},
     units::format_duration,
 };
 use fstone_sandbox::{
     guest::{BootError, Ending, Guest, GuestReport, IncidentKind},
     kernel::{Flavour, Kernel},
+    power::LogSpec,
     qemu::{QemuError, QemuSpec},
     uml::{UmlDisk, UmlSpec},
     vhost::{Disk, DiskError, DiskSpec, Speed},
@@ -47,6 +49,8 @@ pub(crate) struct GuestSeat {
     disk: Option<Disk>,
     link: Option<Link>,
     boot_time: Option<Duration>,
+    /// The marks of the disk between which loads ran.
+    loads: Option<(u64, u64)>,
     /// The console's log when it did not come up.
     pub(super) stillborn: Option<PathBuf>,
 }
@@ -83,7 +87,16 @@ pub(crate) fn set_up(
         ExecutorError::Work { path: own.clone(), cause }
     })?;
     let provided = Provided::file(image.clone(), id);
-    let seat = GuestSeat { kernel, directory: own, image, disk: None, link: None, boot_time: None, stillborn: None };
+    let seat = GuestSeat {
+        kernel,
+        directory: own,
+        image,
+        disk: None,
+        link: None,
+        boot_time: None,
+        loads: None,
+        stillborn: None,
+    };
     Ok((seat, provided))
 }
 
@@ -99,6 +112,24 @@ impl GuestSeat {
 
     pub(crate) const fn disk(&self) -> Option<&Disk> {
         self.disk.as_ref()
+    }
+
+    /// Where its images and its disk's log are.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The marks of the disk between which loads ran.
+    pub(crate) const fn loads(&self) -> Option<(u64, u64)> {
+        self.loads
+    }
+
+    /// A load ran.
+    pub(crate) fn note_load(&mut self, reply: &StepReply) {
+        let mark = |name: &str| Some(reply.figures.iter().find(|figure| figure.metric == name)?.value as u64);
+        if let (Some(begin), Some(end)) = (mark(MARK_BEGIN), mark(MARK_END)) {
+            self.loads = Some((self.loads.map_or(begin, |(first, _)| first), end));
+        }
     }
 
     /// Whether it has what a step needs.
@@ -125,6 +156,7 @@ impl GuestSeat {
             seed,
             time_disk: self.disk.is_some() && options.speed.deciding_latency().is_some(),
             measure_null,
+            promises: power_cut(cell).is_some(),
         }
     }
 
@@ -161,6 +193,7 @@ impl GuestSeat {
             sector_bytes,
             speed: options.speed,
             faults: options.faults.clone(),
+            log: power_cut(cell).map(|cut| LogSpec { directory: self.directory.clone(), bound_bytes: cut.log_bytes }),
             ..DiskSpec::new(&self.image)
         };
         let disk = Disk::serve(&spec, &self.directory.join("disk.sock")).map_err(|error| {
@@ -253,11 +286,20 @@ impl GuestSeat {
     }
 }
 
+/// The power cuts that a cell asks for.
+fn power_cut(cell: &Cell) -> Option<PowerCut> {
+    cell.steps.iter().find_map(|step| match step.action {
+        StepAction::PowerCut(cut) => Some(cut),
+        _ => None,
+    })
+}
+
 /// What a guest without the host's files has to bring along: the programs that its commands name.
 fn programs(cell: &Cell, runner: &dyn CommandRunner) -> Vec<PathBuf> {
     let mut names = words(&cell.steps);
     let adapter = filesystem::find(&cell.filesystem.kind);
-    if let Some(filesystem) = adapter.filter(|filesystem| filesystem.tools_need_a_guest()) {
+    let checked_there = |filesystem: &&dyn Filesystem| filesystem.tools_need_a_guest() || power_cut(cell).is_some();
+    if let Some(filesystem) = adapter.filter(checked_there) {
         names.extend(filesystem.tools());
     }
     let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();

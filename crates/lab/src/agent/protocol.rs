@@ -22,6 +22,9 @@ pub(crate) const STEP: &str = "step";
 /// Have what was written on the device; answered with [`StepEnd`].
 pub(crate) const FLUSH: &str = "flush";
 
+/// Mount, read and check the state that the disk shows now, [`StateCheck`]; answered with [`StateReply`].
+pub(crate) const STATE: &str = "state";
+
 /// Give the place back; answered with nothing.
 pub(crate) const LEAVE: &str = "leave";
 
@@ -42,6 +45,8 @@ pub(crate) struct Opening {
     pub(crate) time_disk: bool,
     /// Whether loads measure the engine's own cost.
     pub(crate) measure_null: bool,
+    /// Whether to remember what loads are promised.
+    pub(crate) promises: bool,
 }
 
 /// On what an agent works.
@@ -140,6 +145,39 @@ pub(crate) enum StepEnd {
     Lab(String),
 }
 
+/// A state that a power cut could have left is shown by the disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StateCheck {
+    /// As part of which step.
+    pub(crate) step: Step,
+    /// The last mark of the disk before the power was cut.
+    pub(crate) mark: Option<u64>,
+}
+
+/// What was found in a state.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StateReply {
+    /// How long mounting took, where it could be mounted.
+    pub(crate) mounted: Option<Duration>,
+    /// What became of the promises, where it could be mounted.
+    pub(crate) kept: Option<KeptPromises>,
+    /// What the filesystem's own check says, where there is one.
+    pub(crate) clean: Option<bool>,
+    /// What it says, or why it could not be mounted.
+    pub(crate) words: Option<String>,
+    /// What went wrong with looking itself.
+    pub(crate) end: Option<Outcome>,
+}
+
+/// What became of promises.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct KeptPromises {
+    pub(crate) checked: u64,
+    pub(crate) broken: u64,
+    /// The first that was broken, in words.
+    pub(crate) first: Option<String>,
+}
+
 /// How a load goes on.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -187,6 +225,9 @@ pub(crate) fn decode<T: Message>(bytes: &[u8]) -> Result<T, String> {
     Ok(message)
 }
 
+/// More promises than a guest can remember: sums over states stay exact in a figure.
+const PROMISES: u64 = 1 << 32;
+
 /// What host and agent say to each other.
 pub(crate) trait Message: DeserializeOwned {
     /// Says which rule is broken.
@@ -199,6 +240,20 @@ impl Message for Opening {}
 impl Message for Step {}
 impl Message for String {}
 impl Message for WholeTrial {}
+
+impl Message for StateCheck {}
+
+impl Message for StateReply {
+    fn check(&self) -> Result<(), String> {
+        self.mounted.map_or(Ok(()), in_range)?;
+        self.end.as_ref().map_or(Ok(()), not_completed)?;
+        match &self.kept {
+            Some(kept) if kept.broken > kept.checked => Err("more promises broken than checked".to_owned()),
+            Some(kept) if kept.checked > PROMISES => Err(format!("{} promises", kept.checked)),
+            _ => Ok(()),
+        }
+    }
+}
 
 impl Message for Answer {
     fn check(&self) -> Result<(), String> {

@@ -1,8 +1,8 @@
 //! The agent's end: takes jobs off a channel and does them with a [`Session`], wherever it is.
 
 use super::protocol::{
-    Answer, DoneStep, FLUSH, LEAVE, OPEN, Opening, Progress, STEP, StepEnd, TRIAL, TrialReply, WholeTrial, decode,
-    encode,
+    Answer, DoneStep, FLUSH, LEAVE, OPEN, Opening, Progress, STATE, STEP, StateCheck, StateReply, StepEnd, TRIAL,
+    TrialReply, WholeTrial, decode, encode,
 };
 use crate::{
     events::LoadProgress,
@@ -80,6 +80,16 @@ impl Served {
                     Err(Halt::Outcome(outcome)) => StepEnd::Outcome(outcome),
                     _ => StepEnd::Done,
                 }))
+            }
+            STATE => {
+                let check: StateCheck = decode(body)?;
+                let reply = match session.look_at_state(&check.step, &check) {
+                    Ok(reply) => reply,
+                    Err(Halt::Outcome(outcome)) => StateReply { end: Some(outcome), ..StateReply::default() },
+                    Err(Halt::Lab(error)) => return Err(error.to_string()),
+                    Err(Halt::Stopped(step)) => return Err(format!("{step} was stopped")),
+                };
+                Ok(encode(&reply))
             }
             LEAVE => session.leave().map(|()| Vec::new()).map_err(|error| error.to_string()),
             other => Err(format!("{other:?} is no job of a trial")),

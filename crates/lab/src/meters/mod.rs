@@ -28,6 +28,11 @@ pub(crate) const MARK_BEGIN: &str = "disk mark at the begin";
 /// See [`MARK_BEGIN`].
 pub(crate) const MARK_END: &str = "disk mark at the end";
 
+/// In a guest, sets a mark on the host's side of this disk and gives its number.
+pub(crate) fn mark(device: &Path) -> Option<u64> {
+    DeviceNumber::of(device)?.mark()
+}
+
 /// Meters of one interval. Whatever happens while they pause is not in it.
 #[derive(Debug)]
 pub struct Meters {

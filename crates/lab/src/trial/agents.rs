@@ -18,7 +18,7 @@ use crate::{
     machine::Machine,
     stop::StopReason,
 };
-use fstone_model::{Outcome, Step, outcome::Reason, units::format_duration};
+use fstone_model::{Outcome, Step, outcome::Reason, study::StepAction, units::format_duration};
 use fstone_sandbox::{child::ChildSpec, guest::JobEnd};
 use std::{sync::atomic::AtomicBool, time::Duration};
 
@@ -31,13 +31,13 @@ const DYING: Duration = Duration::from_secs(120);
 
 /// The agents of one trial.
 pub(super) struct Agents<'a> {
-    job: &'a Job<'a>,
+    pub(super) job: &'a Job<'a>,
     machine: &'a Machine,
     options: &'a LabOptions,
     cancel: &'a AtomicBool,
     host: Option<Link>,
     /// The guest that takes the running kernel's place.
-    guest: Option<GuestSeat>,
+    pub(super) guest: Option<GuestSeat>,
     /// Where something grows.
     gauge: Option<Gauge>,
     /// Whether one was given up that could not write, in time, what a finished trial had left in memory.
@@ -126,9 +126,15 @@ impl<'a> Agents<'a> {
         if let (Whom::Guest, Some(seat)) = (whom, &self.guest) {
             seat.can_do(step)?;
         }
+        if let (Whom::Guest, StepAction::PowerCut(cut)) = (whom, &step.action) {
+            return self.cut_power(step, *cut);
+        }
         let grace = if whom == Whom::Host { self.options.patience } else { Duration::ZERO };
         let body = self.ask(whom, &step.name, STEP, &encode(step), step.limit + grace)?;
         let mut reply: StepReply = decode(&body).map_err(|words| failed(step, words))?;
+        if let (Some(seat), StepAction::Load(_)) = (self.guest.as_mut(), &step.action) {
+            seat.note_load(&reply);
+        }
         let disk = self.guest.as_ref().filter(|_| whom == Whom::Guest).and_then(GuestSeat::disk);
         count_exactly(&mut reply, &|number| disk?.mark(number));
         Ok(reply)
@@ -161,7 +167,14 @@ impl<'a> Agents<'a> {
     }
 
     /// Has an agent do a job, and watches over it.
-    fn ask(&mut self, whom: Whom, step: &str, kind: &str, body: &[u8], limit: Duration) -> Result<Vec<u8>, Halt> {
+    pub(super) fn ask(
+        &mut self,
+        whom: Whom,
+        step: &str,
+        kind: &str,
+        body: &[u8],
+        limit: Duration,
+    ) -> Result<Vec<u8>, Halt> {
         let machine = self.machine;
         let link = match whom {
             Whom::Host => self.host.as_mut(),

@@ -310,6 +310,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             seed: job.seed,
             time_disk: false,
             measure_null: self.host.options.measure_null,
+            promises: false,
         };
         let opened = self.agents.open(Whom::Host, DEVICE, &opening)?;
         if let (Some(entry), Some((path, id))) = (self.tree, opened.tree) {

@@ -27,6 +27,8 @@ pub struct LoadRequest<'a> {
     pub end: &'a (dyn Fn() + Sync),
     /// Told how it goes.
     pub progress: &'a (dyn Fn(LoadProgress) + Sync),
+    /// Who remembers what it was promised.
+    pub witness: Option<&'a fstone_engine::Witness>,
 }
 
 /// Why a load gave no report.
@@ -60,6 +62,10 @@ impl fstone_engine::Observer for Watcher<'_> {
 
     fn measured_end(&self) {
         (self.0.end)();
+    }
+
+    fn witness(&self) -> Option<&fstone_engine::Witness> {
+        self.0.witness
     }
 
     fn progress(&self, progress: &fstone_engine::Progress) {

@@ -65,6 +65,12 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             Obstacle::skipped("device", words).with_cure("run it with --exact, or kernel = [\"exact:VERSION\"]"),
         );
     }
+    let cuts = cell.steps.iter().find(|step| matches!(step.action, StepAction::PowerCut(_)));
+    if let Some(step) = cuts.filter(|_| !matches!(cell.kernel, KernelSpec::Uml(_) | KernelSpec::Qemu(_))) {
+        let words = "power cuts need a guest (user-mode Linux or QEMU), whose disk is fstone's own";
+        let obstacle = Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) };
+        return Some(obstacle.with_cure("--executor uml"));
+    }
     if in_guest && !matches!(cell.device, DeviceSpec::Loop { .. }) {
         let words = format!("a guest's disk is an image, and cannot be {}", cell.device.describe());
         return Some(Obstacle::skipped("device", words).with_cure("device = { loop = { size = \"…\" } }"));

@@ -2,6 +2,7 @@
 
 use super::{
     error::ExecutorError,
+    promises::Promises,
     record::{Halt, StepReport, failed, not_durable, outcome_of_stop, refuse_full, skipped},
     warm::Warmth,
     watch::{Gauge, Watch},
@@ -49,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) warnings: Vec<String>,
     /// The UUID of what mkfs made, where the host wants to recognise it later.
     pub(crate) uuid: Option<String>,
+    /// What loads were promised, where the trial asks for it.
+    pub(super) promises: Option<Promises>,
     /// Which programs are in memory.
     pub(crate) warmth: Warmth,
     /// The directory that was made for the load.
@@ -71,6 +74,7 @@ impl Session {
             effective: Effective::default(),
             warnings: Vec::new(),
             uuid: None,
+            promises: opening.promises.then(Promises::default),
             warmth: Warmth::default(),
             tree: None,
             gauge: None,

@@ -27,10 +27,15 @@ pub(crate) fn left_out(cell: &Cell, step: &Step) -> Option<&'static str> {
         .then_some("left out: a directory is not fstone's to make, mount or check")
 }
 
-/// Who makes a step, given who has the filesystem mounted: what one kernel has mounted, the other's tools must not check.
+/// Who makes a step, given who has the filesystem mounted: what one kernel has mounted, the other's tools must not check, and
+/// what is mounted cannot be shown as a power cut would have left it.
 pub(crate) fn parts(cell: &Cell, step: &Step, mounted: Option<Whom>) -> Vec<(Whom, Step)> {
     let whom = whom(cell, step);
-    let other = mounted.filter(|other| *other != whom && matches!(step.action, StepAction::Fsck { .. }));
+    let other = mounted.filter(|other| match step.action {
+        StepAction::Fsck { .. } => *other != whom,
+        StepAction::PowerCut(_) => true,
+        _ => false,
+    });
     let unmount = other.map(|other| (other, Step { action: StepAction::Unmount, ..step.clone() }));
     unmount.into_iter().chain([(whom, step.clone())]).collect()
 }

@@ -42,6 +42,8 @@ pub(crate) enum Call<'s> {
     Load(&'s Workload),
     /// Counts the extents of every file.
     CountExtents(PathBuf),
+    /// Looks at what power cuts would have left, so many states at most.
+    CutPower(u32),
 }
 
 impl Call<'_> {
@@ -59,7 +61,7 @@ impl Call<'_> {
             Self::Sync(place) => words(&["sh", "-c", &format!("sync; sync -f {}", typed(&[at(place)]))]),
             Self::Trim(place) => words(&["fstrim", &at(place)]),
             Self::MakeDirectory(path) => words(&["mkdir", "-p", &at(path)]),
-            Self::Load(_) | Self::CountExtents(_) => None,
+            Self::Load(_) | Self::CountExtents(_) | Self::CutPower(_) => None,
         }
     }
 
@@ -73,6 +75,9 @@ impl Call<'_> {
                 format!("load {}: {threads} thread{plural}{time}", workload.name)
             }
             Self::CountExtents(_) => "count the extents of every file (FIEMAP)".to_owned(),
+            Self::CutPower(states) => {
+                format!("mount, read and check up to {states} states that a power cut could leave")
+            }
             _ => typed(&self.argv().unwrap_or_default()),
         }
     }
@@ -182,6 +187,7 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
             }
         }
         StepAction::Fragmentation => timed(vec![Call::CountExtents(place()?)]),
+        StepAction::PowerCut(cut) => timed(vec![Call::CutPower(cut.states)]),
         StepAction::CopyIn { source, target } => copy_in(step, source, target, &place()?)?,
     })
 }

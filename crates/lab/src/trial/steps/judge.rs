@@ -73,7 +73,7 @@ fn ran(report: &StepReport) -> String {
 }
 
 /// What a check said at its end.
-fn last_words(output: &CommandOutput) -> String {
+pub(super) fn last_words(output: &CommandOutput) -> String {
     const LINES: usize = 3;
     let lines: Vec<&str> =
         output.stdout.lines().chain(output.stderr.lines()).map(str::trim).filter(|line| !line.is_empty()).collect();

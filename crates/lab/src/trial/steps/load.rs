@@ -4,6 +4,7 @@ use crate::{
     meters::Meters,
     trial::{
         load::{LoadFailure, LoadRequest, error_words, load_figures},
+        promises::Promises,
         record::{Halt, StepReport, failed},
         session::{OnProgress, Session},
     },
@@ -29,8 +30,9 @@ impl Session {
         let slot = |slot: &Mutex<Option<Meters>>, value| {
             std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), value)
         };
+        let promises = self.promises.clone();
         let started = Instant::now();
-        let result = machine.loader.load(&LoadRequest {
+        let request = LoadRequest {
             workload,
             directory: &directory,
             seed: self.seed,
@@ -43,7 +45,12 @@ impl Session {
                 }
             },
             progress,
-        });
+            witness: promises.as_ref().map(Promises::witness),
+        };
+        let result = match (&promises, &device) {
+            (Some(promises), Some(device)) => promises.marking(device, || machine.loader.load(&request)),
+            _ => machine.loader.load(&request),
+        };
         report.figures.push(catalog::TIME.figure(started.elapsed().as_secs_f64()));
         let loaded = match result {
             Ok(loaded) => loaded,

@@ -3,6 +3,7 @@
 mod calls;
 mod judge;
 mod load;
+mod state;
 
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
@@ -167,6 +168,8 @@ impl Session {
                 let counted = crate::fragmentation::count(place, &self.machine.stop);
                 return counted.map(Made::Counted).map_err(|error| failed(error.to_string()));
             }
+            // A guest's host does this, with the guest's disk; elsewhere preflight refuses it.
+            Call::CutPower(_) => return Err(failed("there is no disk whose power could be cut".to_owned())),
             Call::Tool { .. } | Call::Run(_) | Call::Load(_) => Ok(()),
         };
         done.map(|()| Made::Done)

@@ -1,0 +1,129 @@
+//! Power cuts: what a sound disk and a sound filesystem keep, and that losses are found.
+
+use crate::support::{self, Bench, has_uml};
+use serde_json::Value;
+
+const MAIL: &str = r#"
+name = "mail"
+
+[[fileset]]
+name = "tmp"
+directory = "tmp"
+files = 0
+size = "8 KiB"
+
+[[fileset]]
+name = "new"
+directory = "new"
+files = 0
+size = "8 KiB"
+
+[[phase]]
+name = "deliver"
+stop = { operations = 60 }
+
+[[phase.group]]
+name = "deliver"
+threads = 2
+
+[[phase.group.sequence]]
+create = { block = "4 KiB", fsync = true }
+fileset = "tmp"
+
+[[phase.group.sequence]]
+move = { to = "new" }
+choice = "same"
+fileset = "tmp"
+"#;
+
+fn study(bench: &Bench, filesystems: &str, cut: &str) {
+    bench.write("mail.workload", MAIL);
+    let text = format!(
+        "title = \"power\"\nrepeats = 1\ndevice = {{ loop = {{ size = \"64 MiB\" }} }}\n\
+         [factor.filesystem]\n{filesystems}\n\
+         [[step]]\nload = {{ workload = \"mail.workload\" }}\nshow = [\"transactions per second\"]\n\
+         [[step]]\npower-cut = {{ {cut} }}\nshow = [\"promises lost\"]\n"
+    );
+    bench.write("power.toml", &text);
+}
+
+fn figure(trial: &Value, metric: &str) -> f64 {
+    let figures = trial["figures"].as_array().expect("a list");
+    let found = figures.iter().find(|figure| figure["metric"] == metric);
+    found.and_then(|figure| figure["value"].as_f64()).unwrap_or_else(|| panic!("{metric}: {trial:#}"))
+}
+
+#[test]
+fn ext4_keeps_on_a_sound_disk_what_it_acknowledged_and_ext2_does_not() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }", "states = 25");
+    let out = bench.succeed(&["run", "./power.toml", "--executor", "uml"]);
+    let json = bench.json();
+    for row in json["rows"].as_array().expect("rows") {
+        let trial = &row["trials"][0];
+        assert!(figure(trial, "promises checked") > 50.0, "{trial:#}");
+        assert!(figure(trial, "crash states") > 15.0, "{trial:#}");
+        assert_eq!(figure(trial, "states mounted"), 100.0, "{trial:#}");
+        let is_ext4 = row["label"] == "ext4";
+        let lost = figure(trial, "promises lost");
+        // ext2 has no journal: a new file that was synced has no name yet.
+        assert_eq!(lost == 0.0, is_ext4, "{lost}: {trial:#}");
+        if is_ext4 {
+            assert_eq!(figure(trial, "states clean"), 100.0, "{trial:#}");
+        }
+    }
+    assert!(out.contains("not there by any name it had"), "{out}");
+
+    // The state that lost something can be made again.
+    let rows = json["rows"].as_array().expect("rows");
+    let ext2 = rows.iter().find(|row| row["label"] == "ext2").expect("a row");
+    let warnings: Vec<&str> =
+        ext2["trials"][0]["warnings"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let after = |words: &str| warnings.iter().find_map(|warning| warning.split(words).nth(1)).expect("a warning");
+    let log = after("fstone crash-state ").split(' ').next().expect("where the log is kept");
+    let state = after("crash state ").split(':').next().expect("a state");
+    bench.succeed(&["crash-state", log, state, "--image", "state.img"]);
+    assert_eq!(std::fs::metadata(bench.path("state.img")).expect("written").len(), 64 << 20);
+    let (code, _, err) = bench.run(&["crash-state", log, state, "--image", "state.img"]);
+    assert!(code == 5 && err.contains("state.img"), "nothing is replaced: {code} {err}");
+    let (code, _, err) = bench.run(&["crash-state", log, "lost", "--image", "other.img"]);
+    assert!(code == 2 && err.contains("is not the name of a crash state"), "{code} {err}");
+}
+
+#[test]
+fn a_disk_that_breaks_its_promise_is_caught() {
+    if !has_uml() {
+        return;
+    }
+    for disk in ["forgets-flushes", "reorders", "tears"] {
+        let bench = Bench::new();
+        study(&bench, "\"ext4\" = { type = \"ext4\" }", &format!("states = 40, disk = \"{disk}\""));
+        bench.succeed(&["run", "./power.toml", "--executor", "uml"]);
+        let json = bench.json();
+        let trial = &support::trials(&json)[0];
+        let harm = figure(trial, "promises lost")
+            + (100.0 - figure(trial, "states mounted"))
+            + (100.0 - figure(trial, "states clean"));
+        assert!(harm > 0.0, "{disk}: {trial:#}");
+    }
+}
+
+#[test]
+fn power_cuts_need_a_guest_and_a_load() {
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }", "states = 25");
+    if support::is_root() {
+        let (code, out, _) = bench.run(&["run", "./power.toml", "--executor", "host"]);
+        assert_eq!(code, 4, "{out}");
+        assert!(out.contains("power cuts need a guest") && out.contains("--executor uml"), "{out}");
+    }
+    let text = std::fs::read_to_string(bench.path("power.toml")).expect("written");
+    let without =
+        text.replace("load = { workload = \"mail.workload\" }", "sync = {}").replace("transactions per second", "time");
+    bench.write("power.toml", &without);
+    let (code, _, err) = bench.run(&["run", "./power.toml", "--dry-run"]);
+    assert!(code == 2 && err.contains("there is no load during which the power could be cut"), "{code} {err}");
+}

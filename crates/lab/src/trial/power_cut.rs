@@ -1,0 +1,243 @@
+//! Power cuts: the lab derives states from the log of the guest's disk, shows one after the other to the guest, which stays
+//! up, and adds up what its agent finds.
+
+use super::{
+    agents::Agents,
+    record::{Halt, failed},
+    who::Whom,
+};
+use crate::{
+    agent::{
+        GuestSeat,
+        protocol::{STATE, StateCheck, StateReply, StepEnd, StepReply, decode, encode},
+    },
+    events::{Event, LoadProgress},
+};
+use fstone_model::{
+    Outcome, Step,
+    metric::{Figure, catalog},
+    outcome::Reason,
+    result::Effective,
+    study::{DiskTruth, PowerCut},
+    units::format_bytes,
+};
+use fstone_sandbox::power::{CrashState, Lie, Log, LogError, States};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// How long a single state may take.
+const STATE_LIMIT: Duration = Duration::from_secs(120);
+/// Losses that are told one by one.
+const TOLD: usize = 3;
+
+/// Logs are large: when so many are kept already, no more are.
+const LOGS: u32 = 8;
+
+/// What was found in all states.
+#[derive(Debug, Default)]
+struct Found {
+    states: u64,
+    mounted: u64,
+    checked: u64,
+    clean: u64,
+    promises: u64,
+    lost: u64,
+    lossy: u64,
+    recovery: Vec<u64>,
+    told: Vec<String>,
+}
+
+impl Agents<'_> {
+    /// The step.
+    pub(super) fn cut_power(&mut self, step: &Step, cut: PowerCut) -> Result<StepReply, Halt> {
+        let started = Instant::now();
+        let log = self.log_of_disk(step)?;
+        let window = self.guest.as_ref().and_then(GuestSeat::loads);
+        let Some((begin, end)) = window else {
+            return Err(failed(step, "no load before it ran in the guest".into()));
+        };
+        let event = |mark| log.event_of_mark(mark).ok_or_else(|| failed(step, "the disk's log lacks a mark".into()));
+        let window = event(begin)?..event(end)? + 1;
+        let lie = match cut.disk {
+            DiskTruth::Sound => None,
+            DiskTruth::ForgetsFlushes => Some(Lie::ForgetsFlushes),
+            DiskTruth::Tears => Some(Lie::Tears),
+            DiskTruth::Reorders => Some(Lie::Reorders),
+        };
+        let mut states = States::new(log, window, lie);
+        let chosen = states.choose(cut.states as usize, self.job.seed);
+        let mut found = Found::default();
+        for (number, &state) in chosen.iter().enumerate() {
+            let reply = self.look_at(step, &mut states, state)?;
+            found.add(state, &reply);
+            self.job.sink.event(&Event::Load(LoadProgress {
+                phase: format!("power cut {} of {}, {} with a loss", number + 1, chosen.len(), found.lossy),
+                elapsed: started.elapsed(),
+                expected: None,
+                operations: found.states,
+                bytes: 0,
+            }));
+        }
+        self.show(step, None)?;
+        let mut warnings = found.warnings(step);
+        // A disk that lies needs no explanation.
+        if !found.told.is_empty() && cut.disk == DiskTruth::Sound {
+            warnings.push(self.keep_log(step, states.log()));
+        }
+        Ok(StepReply {
+            duration: started.elapsed(),
+            commands: Vec::new(),
+            figures: found.figures(started.elapsed()),
+            load: None,
+            warnings,
+            effective: Effective::default(),
+            uuid: None,
+            mounted: false,
+            end: StepEnd::Done,
+        })
+    }
+
+    fn log_of_disk(&self, step: &Step) -> Result<Log, Halt> {
+        let Some(disk) = self.guest.as_ref().and_then(GuestSeat::disk) else {
+            return Err(failed(step, "there is no disk whose power could be cut".into()));
+        };
+        match disk.log() {
+            Some(Ok(log)) => Ok(log),
+            Some(Err(LogError::Full { bound_bytes })) => {
+                let words = format!(
+                    "the load wrote more than {}, which is all that the disk's log may hold",
+                    format_bytes(bound_bytes)
+                );
+                let cure = "give the step a larger `log`, or the load less to do";
+                Err(Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words).with_cure(cure))))
+            }
+            Some(Err(error)) => Err(failed(step, format!("failed to keep a log of the disk: {error}"))),
+            None => Err(failed(step, "the disk kept no log".into())),
+        }
+    }
+
+    /// Keeps the log of a disk with a state that is not as it should be, and says in words where.
+    fn keep_log(&self, step: &Step, log: &Log) -> String {
+        let Ok(options) = self.guest_options() else { return String::new() };
+        let name = format!("{}-{}", self.job.cell.filesystem.name, self.job.cell.kernel.written());
+        match kept_log(&options.kept, &name, log) {
+            Ok(Some(path)) => format!(
+                "{}: to see such a state: `fstone crash-state {} STATE --image FILE` writes it into FILE",
+                step.name,
+                path.display()
+            ),
+            Ok(None) => {
+                format!("{}: the disk's log was not kept; {LOGS} of them are in {}", step.name, options.kept.display())
+            }
+            Err(error) => {
+                format!("{}: the disk's log could not be kept in {}: {error}", step.name, options.kept.display())
+            }
+        }
+    }
+
+    fn show(&self, step: &Step, state: Option<(&mut States, CrashState)>) -> Result<(), Halt> {
+        let Some(seat) = &self.guest else { return Ok(()) };
+        let Some(disk) = seat.disk() else { return Ok(()) };
+        disk.show(state, seat.directory()).map_err(|error| failed(step, format!("show a crash state: {error}")))
+    }
+
+    fn look_at(&mut self, step: &Step, states: &mut States, state: CrashState) -> Result<StateReply, Halt> {
+        let mark = states.log().last_mark_before(state.cut());
+        self.show(step, Some((states, state)))?;
+        let body = encode(&StateCheck { step: step.clone(), mark });
+        let reply = self
+            .ask(Whom::Guest, &step.name, STATE, &body, STATE_LIMIT)
+            .and_then(|body| decode::<StateReply>(&body).map_err(|words| failed(step, words)));
+        let reply = reply.and_then(|mut reply| match reply.end.take() {
+            Some(outcome) => Err(Halt::Outcome(outcome)),
+            None => Ok(reply),
+        });
+        reply.map_err(|halt| in_state(state, halt))
+    }
+}
+
+/// A bad end, with the state that it came to in.
+fn in_state(state: CrashState, halt: Halt) -> Halt {
+    let named = |reason: Reason| Reason { words: format!("in crash state {state}: {}", reason.words), ..reason };
+    match halt {
+        Halt::Outcome(Outcome::Failed(reason)) => Halt::Outcome(Outcome::Failed(named(reason))),
+        Halt::Outcome(Outcome::Hung(reason)) => Halt::Outcome(Outcome::Hung(named(reason))),
+        Halt::Outcome(Outcome::Crashed(reason)) => Halt::Outcome(Outcome::Crashed(named(reason))),
+        halt => halt,
+    }
+}
+
+fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
+    fs::create_dir_all(kept)?;
+    let name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' }).collect();
+    for number in 1..=LOGS {
+        let path = kept.join(format!("{name}-{number}.disk-log"));
+        match log.save(&path) {
+            Ok(()) => return Ok(Some(path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                // Half a log is none.
+                let _ = fs::remove_file(&path);
+                return Err(error);
+            }
+        }
+    }
+    Ok(None)
+}
+
+impl Found {
+    fn add(&mut self, state: CrashState, reply: &StateReply) {
+        self.states += 1;
+        if let Some(time) = reply.mounted {
+            self.mounted += 1;
+            self.recovery.push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        }
+        if let Some(clean) = reply.clean {
+            self.checked += 1;
+            self.clean += u64::from(clean);
+        }
+        let mut told = reply.words.as_ref().map(|words| format!("{state}: {words}"));
+        if let Some(kept) = &reply.kept {
+            self.promises += kept.checked;
+            self.lost += kept.broken;
+            if kept.broken > 0 {
+                self.lossy += 1;
+                let words = kept.first.as_ref().map_or(String::new(), |first| format!(": {first}"));
+                told = Some(format!("{state}: {} of {} promises lost{words}", kept.broken, kept.checked));
+            }
+        }
+        if self.told.len() < TOLD {
+            self.told.extend(told);
+        }
+    }
+
+    fn warnings(&self, step: &Step) -> Vec<String> {
+        self.told.iter().map(|words| format!("{}: crash state {words}", step.name)).collect()
+    }
+
+    fn figures(mut self, time: Duration) -> Vec<Figure> {
+        let share = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
+        let mut figures = vec![
+            catalog::TIME.figure(time.as_secs_f64()),
+            catalog::CRASH_STATES.figure(self.states as f64),
+            catalog::PROMISES_CHECKED.figure(self.promises as f64),
+            catalog::PROMISES_LOST.figure(self.lost as f64),
+            catalog::LOSSY_STATES.figure(self.lossy as f64),
+            catalog::STATES_MOUNTED.figure(share(self.mounted, self.states)),
+        ];
+        if self.checked > 0 {
+            figures.push(catalog::STATES_CLEAN.figure(share(self.clean, self.checked)));
+        }
+        self.recovery.sort_unstable();
+        if let Some(&longest) = self.recovery.last() {
+            let median = self.recovery[(self.recovery.len() - 1) / 2];
+            figures.push(catalog::RECOVERY_P50.figure(median as f64));
+            figures.push(catalog::RECOVERY_MAX.figure(longest as f64));
+        }
+        figures
+    }
+}

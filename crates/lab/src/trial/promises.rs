@@ -1,0 +1,69 @@
+//! What an agent remembers of its loads: what they were promised, and where in the disk's log.
+
+use crate::meters;
+use fstone_engine::Witness;
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+/// How often the disk is told where the load is, at most. What was acknowledged since the last mark is not asked for in a
+/// state that lies behind it, so marks should be close; each costs the guest some 50 µs.
+const MARK_PERIOD: Duration = Duration::from_millis(5);
+
+/// What loads were promised, and where in the disk's log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Promises {
+    witness: Witness,
+    /// (mark of the disk, what had been acknowledged before it was set), both ascending.
+    marks: Arc<Mutex<Vec<(u64, u64)>>>,
+}
+
+impl Promises {
+    pub(super) const fn witness(&self) -> &Witness {
+        &self.witness
+    }
+
+    fn mark(&self, device: &Path) {
+        // In this order: whatever is promised at that moment was there before the mark.
+        let moment = self.witness.moment();
+        if let Some(mark) = meters::mark(device) {
+            self.marks.lock().unwrap_or_else(PoisonError::into_inner).push((mark, moment));
+        }
+    }
+
+    /// What had been acknowledged before a mark of the disk.
+    pub(super) fn moment(&self, mark: Option<u64>) -> u64 {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = marks.partition_point(|(known, _)| mark.is_some_and(|mark| *known <= mark));
+        count.checked_sub(1).map_or(0, |last| marks[last].1)
+    }
+
+    /// Does something while the disk is told again and again how far the load is.
+    pub(super) fn marking<T>(&self, device: &Path, work: impl FnOnce() -> T) -> T {
+        let done = AtomicBool::new(false);
+        let result = thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut last = self.witness.moment();
+                while !done.load(Ordering::Acquire) {
+                    thread::sleep(MARK_PERIOD);
+                    let now = self.witness.moment();
+                    if now != last {
+                        self.mark(device);
+                        last = now;
+                    }
+                }
+            });
+            let result = work();
+            done.store(true, Ordering::Release);
+            result
+        });
+        self.mark(device);
+        result
+    }
+}
