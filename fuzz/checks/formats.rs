@@ -64,14 +64,14 @@ pub(crate) fn ffsb(text: &str) {
 pub(crate) fn fio(text: &str) {
     // One or the other, so that an input costs one parse.
     let placement = if text.len() % 2 == 1 { fio::Placement::UnderDirectory } else { fio::Placement::AsWritten };
-    let options = fio::Options {
+    let mut options = fio::Options {
         placement,
         sections: &[],
         variable: &|_| Some("1".to_owned()),
         loader: &mut |_| Err("it is not read here".to_owned()),
         seconds: None,
     };
-    let plan = match fio::parse(&Source::new("load.fio", text), options) {
+    let plan = match fio::parse(&Source::new("load.fio", text), &mut options) {
         Ok(plan) => plan,
         Err(wrong) => return refused(text, &wrong),
     };

@@ -70,7 +70,7 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Carry out a study: make the filesystems, run the workloads, check, store, report
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Print or write the report of a run
     Report(ReportArguments),
     /// Compare two runs, figure by figure; exit status 1 when something got worse

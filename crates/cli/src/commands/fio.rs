@@ -72,7 +72,7 @@ fn plan(line: &CommandLine) -> Result<Plan, terminal::Failure> {
     let first = line.files.first().map_or_else(PathBuf::new, PathBuf::from);
     line.plan(
         &files,
-        Options {
+        &mut Options {
             placement: Placement::AsWritten,
             sections: &line.sections,
             variable: &variable,

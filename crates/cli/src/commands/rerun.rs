@@ -88,7 +88,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
     };
     let parsed = Arguments::try_parse_from(&run.command).map_err(|_| unknown("which this fstone does not know"))?;
     let started = match parsed.command {
-        Command::Run(started) => started,
+        Command::Run(started) => *started,
         // A run that itself repeated a bundle: the study in the bundle has all there is to say.
         Command::Rerun(_) => RunArguments::default(),
         _ => return Err(unknown("which is not that of a run")),

@@ -78,17 +78,25 @@ pub(crate) struct GroupPlan {
     pub(crate) filesets: Vec<usize>,
 }
 
+/// What a group is planned with, besides its own words.
+#[derive(Clone, Copy)]
+pub(super) struct Common<'a> {
+    pub(super) files: &'a [Files],
+    pub(super) rosters: &'a [Option<Roster>],
+    /// Whether the phase or the group ends when everything was worked on once.
+    pub(super) once: bool,
+    pub(super) clock: &'a Clock,
+}
+
 impl GroupPlan {
     pub(super) fn new(
         spec: &ThreadGroup,
         number: usize,
         manner: Manner,
         descriptors: usize,
-        files: &[Files],
-        rosters: &[Option<Roster>],
-        once: bool,
-        clock: &Clock,
+        common: Common<'_>,
     ) -> Self {
+        let Common { files, rosters, once, clock } = common;
         let actions: Vec<PlannedAction> =
             spec.actions.all().into_iter().map(|action| PlannedAction::new(action, manner, files, rosters)).collect();
         let selector = match &spec.actions {

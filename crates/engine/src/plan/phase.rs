@@ -1,7 +1,7 @@
 //! A phase, made ready: its groups, and what they share.
 
 use super::action::{Manner, hold_of};
-use super::group::GroupPlan;
+use super::group::{Common, GroupPlan};
 use super::limits::Limits;
 use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
@@ -80,7 +80,8 @@ impl PhasePlan {
                 let once = phase.stop.once_through || group.stop.once_through;
                 let descriptors = opened.iter().position(|other| *other == opened[index]).unwrap_or(index);
                 let number = first_group + index;
-                GroupPlan::new(group, number, manner(group), descriptors, files, &rosters, once, clock)
+                let common = Common { files, rosters: &rosters, once, clock };
+                GroupPlan::new(group, number, manner(group), descriptors, common)
             })
             .collect();
         Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, refilled, rosters }

@@ -371,7 +371,7 @@ fn odd_ends_are_read_directly_from_large_sectors() {
             load.final_sync = FinalSync::None;
             match try_run(&load, &place.point, 1) {
                 Ok(report) => {
-                    assert!(report.errors.is_empty(), "{engine:?} {queue_depth} {open:?}: {:?}", report.errors)
+                    assert!(report.errors.is_empty(), "{engine:?} {queue_depth} {open:?}: {:?}", report.errors);
                 }
                 Err(error @ fstone_engine::LoadError::Engine { .. }) => eprintln!("skipped: {engine:?}: {error}"),
                 Err(error) => panic!("{error}"),

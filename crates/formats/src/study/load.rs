@@ -208,8 +208,8 @@ impl Load {
         let sizes =
             |parameter: Parameter| matches!(parameter, Parameter::Files | Parameter::FileSize | Parameter::TotalSize);
         let given = numbers.iter().filter(|number| sizes(number.target.parameter) && self.takes(number));
-        let own = self.own.iter().filter(|(target, ..)| sizes(target.parameter)).map(|(.., span)| *span);
-        given.filter_map(|number| number.span).last().or(own.last()).unwrap_or(self.place)
+        let mut own = self.own.iter().filter(|(target, ..)| sizes(target.parameter)).map(|(.., span)| *span);
+        given.filter_map(|number| number.span).next_back().or(own.next_back()).unwrap_or(self.place)
     }
 
     /// Whether a number of a cell changes this load.

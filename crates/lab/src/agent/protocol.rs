@@ -372,7 +372,8 @@ mod tests {
     fn what_makes_no_sense_is_refused_where_it_arrives() {
         decode::<StepReply>(&encode(&reply())).expect("it makes sense");
         let second = |metric: &str| Figure { metric: metric.to_owned(), ..reply().figures.remove(1) };
-        let refusals: [(&dyn Fn(&mut StepReply), &str); 8] = [
+        type Spoil<'s> = &'s dyn Fn(&mut StepReply);
+        let refusals: [(Spoil<'_>, &str); 8] = [
             (&|reply| reply.duration = Duration::MAX, "a time of"),
             (&|reply| reply.figures[1] = second(&reply.figures[0].metric.clone()), "is there twice"),
             (&|reply| reply.figures[1] = second("\u{1b}[2J"), "no metric's name"),

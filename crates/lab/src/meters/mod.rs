@@ -112,7 +112,7 @@ impl Meters {
         let device = self.device.and_then(DeviceCounters::read);
         let process = ProcessTimes::now();
         let threads = threads::KernelThreads::read();
-        self.sum.add(Readings {
+        self.sum.add(&Readings {
             elapsed,
             cpu: begin.cpu.zip(cpu).map(|(begin, end)| end.since(&begin)),
             kernel_threads: begin.threads.zip(threads).map(|(begin, end)| end.since(&begin)),
@@ -141,7 +141,7 @@ fn both<T>(one: Option<T>, other: Option<T>, sum: impl FnOnce(T, T) -> T) -> Opt
 
 impl Readings {
     /// Adds a later part of the same interval.
-    fn add(&mut self, later: Self) {
+    fn add(&mut self, later: &Self) {
         self.elapsed += later.elapsed;
         self.cpu = both(self.cpu, later.cpu, |one, other| one.plus(&other));
         self.kernel_threads = both(self.kernel_threads, later.kernel_threads, |one, other| one + other);
@@ -278,8 +278,8 @@ mod tests {
             marks: Some(marks),
         };
         let mut sum = Readings::default();
-        sum.add(part(1, 3, 5, (7, 8)));
-        sum.add(part(2, 4, 6, (11, 12)));
+        sum.add(&part(1, 3, 5, (7, 8)));
+        sum.add(&part(2, 4, 6, (11, 12)));
         assert_eq!(
             sum,
             Readings {

@@ -106,7 +106,7 @@ mod tests {
             listed(text),
             [PathBuf::from("/lib/x86_64-linux-gnu/libc.so.6"), PathBuf::from("/lib64/ld-linux-x86-64.so.2")]
         );
-        assert_eq!(listed("\tnot a dynamic executable\n"), [PathBuf::new(); 0]);
+        assert_eq!(listed("\tnot a dynamic executable\n"), [] as [PathBuf; 0]);
     }
 
     #[test]

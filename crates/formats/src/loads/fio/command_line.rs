@@ -251,7 +251,7 @@ impl CommandLine {
     ///
     /// # Errors
     /// Everything that is wrong with them.
-    pub fn plan(&self, files: &[Source], options: Options<'_, '_>) -> Result<Plan, Diagnostics> {
+    pub fn plan(&self, files: &[Source], options: &mut Options<'_, '_>) -> Result<Plan, Diagnostics> {
         let first = files.first().unwrap_or(&self.source);
         let mut findings = Findings::new(first.clone());
         for warning in &self.warnings {
@@ -265,6 +265,6 @@ impl CommandLine {
             }
             all.extend(sections(file, options.loader, &mut findings));
         }
-        plan(first, &all, &options, findings)
+        plan(first, &all, options, findings)
     }
 }

@@ -32,7 +32,7 @@ impl LoadFormat for Fio {
 fn plan(document: &mut Document<'_, '_>) -> Result<Plan, Diagnostics> {
     parse(
         document.source,
-        Options {
+        &mut Options {
             placement: Placement::UnderDirectory,
             sections: &[],
             // A study means the same wherever it is run.

@@ -24,7 +24,8 @@ pub fn help() -> String {
          --seed=N                the seed of all random streams; drawn without it\n  \
          --help, --version\n",
     );
-    let kinds: [(&str, fn(Treatment) -> bool); 3] = [
+    type IsOfKind = fn(Treatment) -> bool;
+    let kinds: [(&str, IsOfKind); 3] = [
         ("Options of jobs", |treatment| treatment == Treatment::Taken),
         ("Taken without effect", |treatment| matches!(treatment, Treatment::Ignored(_))),
         ("Refused", |treatment| matches!(treatment, Treatment::Refused(_))),

@@ -71,13 +71,13 @@ pub struct Options<'o, 'l> {
 ///
 /// # Errors
 /// Everything that is wrong with it, each with its place. Warnings alone are no failure; they are in [`Plan::warnings`].
-pub fn parse(source: &Source, options: Options<'_, '_>) -> Result<Plan, Diagnostics> {
+pub fn parse(source: &Source, options: &mut Options<'_, '_>) -> Result<Plan, Diagnostics> {
     let mut findings = Findings::new(source.clone());
     if !findings.report().check_size(MAXIMUM_SIZE, "the job file") {
         return Err(findings.into_report().into_diagnostics().expect("the size is wrong"));
     }
     let sections = text::sections(source, options.loader, &mut findings);
-    plan(source, &sections, &options, findings)
+    plan(source, &sections, options, findings)
 }
 
 /// The plan of sections.

@@ -238,7 +238,7 @@ impl Reader<'_> {
             "size" => job.size = Some(amount()?),
             "io_size" => job.io_size = Some(amount()?),
             "filesize" => {
-                job.file_size = Some(value::range(some, base).ok_or("a size such as 4k, or two such as 4k-64k")?)
+                job.file_size = Some(value::range(some, base).ok_or("a size such as 4k, or two such as 4k-64k")?);
             }
             "ioengine" => return self.engine(some, place),
             "iodepth" => job.depth = up_to(MAXIMUM_DEPTH)?.max(1) as u32,

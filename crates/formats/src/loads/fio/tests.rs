@@ -20,14 +20,14 @@ fn read(text: &str) -> Result<Plan, Diagnostics> {
         "$ncpus" => Some("2".to_owned()),
         _ => None,
     };
-    let options = Options {
+    let mut options = Options {
         placement: Placement::UnderDirectory,
         sections: &[],
         variable: &variable,
         loader: &mut loader,
         seconds: None,
     };
-    parse(&Source::new("load.fio", text), options)
+    parse(&Source::new("load.fio", text), &mut options)
 }
 
 fn plan(text: &str) -> Plan {
@@ -213,14 +213,14 @@ fn command_lines_have_jobs_files_and_options() {
     assert_eq!(line.output.formats, [OutputFormat::JsonPlus, OutputFormat::Normal]);
     assert_eq!(line.output.file.as_deref(), Some("out"));
     let plan = |line: &CommandLine, files: &[Source]| {
-        let options = Options {
+        let mut options = Options {
             placement: Placement::AsWritten,
             sections: &line.sections,
             variable: &|_| None,
             loader: &mut |_| Err(String::new()),
             seconds: None,
         };
-        line.plan(files, options).unwrap_or_else(|wrong| panic!("{wrong}"))
+        line.plan(files, &mut options).unwrap_or_else(|wrong| panic!("{wrong}"))
     };
     let both = plan(&line, &[]);
     assert_eq!(both.jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);

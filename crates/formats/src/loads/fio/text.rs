@@ -117,7 +117,7 @@ impl Reader<'_, '_> {
                 self.findings.error(&word, format!("more than {MAXIMUM_SETTINGS} settings"), "split the job file");
                 return;
             } else {
-                self.setting(word, &mut lost);
+                self.setting(&word, &mut lost);
             }
         }
     }
@@ -141,12 +141,12 @@ impl Reader<'_, '_> {
         self.sections.push(Section { name, settings: Vec::new() });
     }
 
-    fn setting(&mut self, word: Word, lost: &mut bool) {
+    fn setting(&mut self, word: &Word, lost: &mut bool) {
         self.settings += 1;
         let Some(section) = self.sections.last_mut() else {
             // One error is enough for a file that begins without a section.
             if !std::mem::replace(lost, true) {
-                self.findings.error(&word, "a setting outside any section", "put [global] or [name] above it");
+                self.findings.error(word, "a setting outside any section", "put [global] or [name] above it");
             }
             return;
         };

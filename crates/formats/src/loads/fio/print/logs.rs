@@ -27,7 +27,8 @@ pub fn logs(plan: &Plan, report: &LoadReport) -> Vec<Log> {
         let all = point.read_bytes + point.written_bytes;
         if all == 0 { 0.0 } else { bytes(point, direction) as f64 / all as f64 }
     };
-    let kinds: [(&str, Box<dyn Fn(&SeriesPoint, usize) -> u64>); 3] = [
+    type Value<'v> = Box<dyn Fn(&SeriesPoint, usize) -> u64 + 'v>;
+    let kinds: [(&str, Value<'_>); 3] = [
         ("bw", Box::new(move |point, direction| per_second(bytes(point, direction)) >> 10)),
         ("lat", Box::new(|point, _| point.latency.mean_ns().unwrap_or(0.0) as u64)),
         (
