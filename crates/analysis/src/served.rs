@@ -7,7 +7,11 @@ use crate::{
     table::{Entry, Row, entry},
     text,
 };
-use fstone_model::{Dataset, Trial, metric::catalog, study::DeviceSpec};
+use fstone_model::{
+    Dataset, Trial,
+    metric::catalog,
+    study::{DeviceSpec, KernelSpec},
+};
 
 /// A load that reads less than this says nothing about where from.
 const MIN_READ_BYTES: f64 = (1 << 20) as f64;
@@ -88,8 +92,12 @@ fn above_ceiling(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warn
 
 /// Trials of a load during which other programs took a good part of the machine.
 fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
-    let cpus = f64::from(dataset.run.inventory.cpus);
-    let others = |trial: &Trial| -> Option<bool> {
+    // A guest has one processor, and its meters count that one.
+    let cpus_of = |row: &Row<'_>| match dataset.run.plan.cells[row.cell as usize].kernel {
+        KernelSpec::Host => f64::from(dataset.run.inventory.cpus),
+        KernelSpec::Uml(_) | KernelSpec::Qemu(_) | KernelSpec::Exact(_) => 1.0,
+    };
+    let others = |trial: &Trial, cpus: f64| -> Option<bool> {
         trial.figure(step, catalog::EXECUTION_TIME.name)?;
         let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
         let busy = value(catalog::CPU.name)? - value(catalog::CPU_IRQ.name)?;
@@ -98,9 +106,13 @@ fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
         Some(busy - known > OTHERS)
     };
     let (mut trials, mut disturbed, mut touched) = (0, 0, Vec::new());
-    for (index, row) in rows.iter().enumerate().filter(|_| cpus > 0.0) {
-        let found: Vec<bool> =
-            row.trials.iter().filter(|trial| trial.outcome.is_completed()).filter_map(|trial| others(trial)).collect();
+    for (index, row) in rows.iter().enumerate().filter(|(_, row)| cpus_of(row) > 0.0) {
+        let found: Vec<bool> = row
+            .trials
+            .iter()
+            .filter(|trial| trial.outcome.is_completed())
+            .filter_map(|trial| others(trial, cpus_of(row)))
+            .collect();
         let of_row = found.iter().filter(|found| **found).count();
         trials += found.len();
         disturbed += of_row;

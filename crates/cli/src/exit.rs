@@ -56,9 +56,7 @@ impl Exit {
     const fn meaning(self) -> &'static str {
         match self {
             Self::Success => "done; refused, failed or skipped rows are results",
-            Self::Regression => {
-                "fstone compare found a regression, or fstone verify a wrong figure or a trial that came out differently"
-            }
+            Self::Regression => "fstone compare found a regression, or fstone verify a difference",
             Self::BadInput => "the command line, a study file or a profile is wrong",
             Self::CannotHere => "refused for safety, or a right or a tool is missing",
             Self::NothingCompleted => "no trial completed, or a load ended with errors",

@@ -67,6 +67,16 @@ pub enum Ownership {
     /// As the load's format has it, which has a rule of its own, as FFSB and sysbench have. No mark is looked for or left,
     /// directories may be anywhere, and links are followed. All others stay below the load's directory.
     AsWritten,
+    /// The same, but the load has the very files that it names and no others, as with fio: what else has a name of that form
+    /// stays, and so does whatever is no regular file.
+    ByName,
+}
+
+impl Ownership {
+    /// Whether directories may be anywhere, and links are followed.
+    pub(crate) const fn is_as_written(self) -> bool {
+        matches!(self, Self::AsWritten | Self::ByName)
+    }
 }
 
 /// How a load is run.

@@ -156,10 +156,10 @@ pub mod catalog {
         FSCK_BLOCKS_TOTAL = "blocks total", Count, Neither, FSCK, "blocks there are, as the filesystem's own check counts them";
         EXTENTS_PER_FILE = "extents per file", Ratio, Lower, FRAGMENTATION, "mean number of extents of a non-empty file (FIEMAP)";
         FRAGMENTED_FILES = "fragmented files", Percent, Lower, FRAGMENTATION, "share of non-empty files in more than one extent (FIEMAP)";
-        PROMISES_CHECKED = "promises checked", Count, Neither, POWER, "promises that were looked at after a power cut, summed over all states: the data, length and name of each synced file, and each name whose removal was synced";
+        PROMISES_CHECKED = "promises checked", Count, Neither, POWER, "promises that were looked at after power cuts, summed over the states that could be mounted: the data, length and name of each synced file, and each name whose removal was synced";
         PROMISES_LOST = "promises lost", Count, Lower, POWER, "those of them that were not kept";
         CRASH_STATES = "crash states", Count, Neither, POWER, "states of the disk that a power cut could have left and that were looked at";
-        LOSSY_STATES = "states with a loss", Count, Lower, POWER, "states in which a promise was not kept";
+        LOSSY_STATES = "states with a loss", Count, Lower, POWER, "states in which a promise was not kept, or that could not be mounted";
         STATES_MOUNTED = "states mounted", Percent, Higher, POWER, "share of the states that could be mounted";
         STATES_CLEAN = "states clean", Percent, Higher, POWER, "share of the states in which the filesystem's own check, after mounting and unmounting, found no fault";
         RECOVERY_P50 = "recovery time p50", Nanoseconds, Lower, POWER, "median time to mount a state";

@@ -52,6 +52,7 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     let options =
         RunArguments { jobs: arguments.jobs, ..rerun::options(recorded, &asked, &text::line(&arguments.what))? };
     let mut plan = run::plan(context, &Study::recorded(&run.plan), &options)?;
+    rerun::refuse_places(&plan, &asked)?;
     rerun::permit(&plan, arguments.allow_commands)?;
     sources::provide(&mut plan, None, sources::Missing::Make)?;
     let changed = differences(context, &options, recorded, &plan)?;

@@ -8,10 +8,8 @@ use crate::{
 use anyhow::Context as _;
 use fstone_model::units::format_bytes;
 use fstone_sandbox::power::{CrashState, Log, States};
-use std::{
-    fs::{self, OpenOptions},
-    path::Path,
-};
+use fstone_store::Temporary;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
     let state: CrashState = arguments.state.parse().or_exit(Exit::BadInput)?;
@@ -25,19 +23,18 @@ pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
         let words = format!("state {state} is not of this log, which has {events} events");
         return Err(Failure::new(Exit::BadInput, words));
     }
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(image)
-        .with_context(|| format!("cannot make the image {}", image.display()))
-        .or_exit(Exit::LabFailed)?;
-    let written = States::new(log, 0..events + 1, None).write_image(state, &file);
-    if written.is_err() {
-        // Half an image is none.
-        let _ = fs::remove_file(image);
+    let failed = || format!("cannot write the image {}", image.display());
+    if image.symlink_metadata().is_ok() {
+        return Err(Failure::new(Exit::LabFailed, format!("{}: it is there already", failed())));
     }
-    written.with_context(|| format!("cannot write the image {}", image.display())).or_exit(Exit::LabFailed)?;
-    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    let temporary = Temporary::beside(image).with_context(failed).or_exit(Exit::LabFailed)?;
+    let mut states = States::new(log, 0..events + 1, None);
+    states.write_image(state, temporary.file()).with_context(failed).or_exit(Exit::LabFailed)?;
+    let bytes = temporary.file().metadata().map_or(0, |metadata| metadata.len());
+    // The image of a disk is nobody else's to read.
+    let private = temporary.file().set_permissions(fs::Permissions::from_mode(0o600));
+    private.with_context(failed).or_exit(Exit::LabFailed)?;
+    temporary.publish(image).with_context(failed).or_exit(Exit::LabFailed)?;
     terminal::print(&format!(
         "{}: the disk in state {state}, {}. To look at it: mount -o loop,ro {} DIRECTORY\n",
         image.display(),

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     args::FioArguments,
+    documents,
     exit::Exit,
     studies::read_bounded,
     terminal::{self, CommandResult, OrExit},
@@ -40,8 +41,8 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
         return Ok(Exit::Success);
     }
     let before = ProcessCounts::now();
-    // As fio: the files of its names are its own, whoever made them, and directories may be anywhere.
-    let report = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::AsWritten)?;
+    // As with fio: the files that it names are its own, whoever made them, and directories may be anywhere.
+    let report = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::ByName)?;
     let when = since(before);
     for warning in &report.warnings {
         terminal::tell(&format!("warning: {warning}\n"));
@@ -50,12 +51,15 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     match &line.output.file {
         None => terminal::print_document(&text),
         Some(file) => {
-            std::fs::write(file, text).with_context(|| format!("cannot write {file}")).or_exit(Exit::LabFailed)?;
+            if let Err(failure) = documents::write(Path::new(file), &text) {
+                // What was measured is not lost.
+                terminal::print_document(&text);
+                return Err(failure);
+            }
         }
     }
     for log in fio::logs(&plan, &report) {
-        let name = &log.file;
-        std::fs::write(name, &log.text).with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)?;
+        documents::write(Path::new(&log.file), &log.text)?;
     }
     for error in &report.errors {
         terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));

@@ -119,7 +119,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
 }
 
 /// A block device or directory that the bundle names is another machine's.
-fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
+pub(super) fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
     match named_place(plan).filter(|_| arguments.device.is_none()) {
         Some(path) => Err(Failure::new(
             Exit::CannotHere,

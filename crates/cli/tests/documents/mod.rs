@@ -23,7 +23,7 @@ struct Tried {
 
 const HERE: &[&str] = &["--device", "directory", "--repeats", "2", "--duration", "300ms", "--set", "files=200"];
 
-const README: [Tried; 10] = [
+const README: [Tried; 11] = [
     Tried { command: "check", quickly: &[], status: &[0], prints: &["ext4", "Filesystems"], makes: None },
     Tried {
         command: "list studies",
@@ -73,6 +73,13 @@ const README: [Tried; 10] = [
         quickly: &["--device", "loop", "--dry-run"],
         status: &[0],
         prints: &["20 cells, 5 trials each", "16 GiB", "1 min"],
+        makes: None,
+    },
+    Tried {
+        command: "run small-file --quick --budget 10min",
+        quickly: &["--device", "loop", "--dry-run"],
+        status: &[0],
+        prints: &["trials for 10 min or until all pairs of rows are told apart"],
         makes: None,
     },
     Tried {
@@ -165,14 +172,16 @@ fn the_loads_of_the_documentation_do_what_they_say() {
     let bench = Bench::new();
     let text = document("docs/workload-file.md");
     let examples = examples(&text);
-    assert_eq!(examples.len(), 2);
+    assert_eq!(examples.len(), 3);
     bench.write("mail.workload", examples[0]);
-    bench.write("database.workload", examples[1]);
+    bench.write("groups.workload", examples[1]);
+    bench.write("database.workload", examples[2]);
     bench.write(
         "both.toml",
         "title = \"Both\"\nrepeats = 1\ndevice = { directory = \".\" }\nfactor.filesystem = { \"ext4\" = { type = \"ext4\" } }\n\
          [[step]]\nname = \"mail\"\nload = { workload = \"mail.workload\", new.files = 200, new.directories = 4, duration = \"700 ms\" }\n\
-         [[step]]\nname = \"database\"\nload = { workload = \"database.workload\", file-size = \"1 MiB\", duration = \"700 ms\" }\n",
+         [[step]]\nname = \"database\"\nload = { workload = \"database.workload\", file-size = \"1 MiB\", duration = \"700 ms\" }\n\
+         [[step]]\nname = \"groups\"\nload = { workload = \"groups.workload\", file-size = \"4 MiB\", duration = \"500 ms\" }\n",
     );
     bench.succeed(&["run", "./both.toml"]);
     let trial = trials(&bench.json()).remove(0);
@@ -188,6 +197,7 @@ fn the_loads_of_the_documentation_do_what_they_say() {
     assert!(created > 0.0 && moved > 0.0 && moved <= created, "{created} {moved}");
     let ratio = rate("mail", "read") / rate("mail", "stat");
     assert!((4.0..20.0).contains(&ratio), "{ratio}");
+    assert!(rate("groups", "read") > 0.0 && rate("groups", "write") > 0.0);
     // Three reads to one write.
     let ratio = rate("database", "read") / rate("database", "write");
     assert!((2.0..4.5).contains(&ratio), "{ratio}");

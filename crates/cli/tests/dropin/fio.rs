@@ -112,7 +112,7 @@ fn a_study_and_a_conversion_take_job_files() {
     assert!(bench.path("files/tmp/elsewhere").exists(), "it stays below the load's directory");
     bench.write(
         "study.toml",
-        "title = \"fio\"\ndevice = \"directory\"\n[factor.filesystem.here]\ntype = \"ext4\"\n[[step]]\nload = { fio = \"load.fio\" }\n",
+        "title = \"fio\"\ndevice = { directory = \".\" }\n[factor.filesystem.here]\ntype = \"ext4\"\n[[step]]\nload = { fio = \"load.fio\" }\n",
     );
     let plan = bench.succeed(&["run", "study.toml", "--dry-run"]);
     assert!(plan.contains("load"), "{plan}");

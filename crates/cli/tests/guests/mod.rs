@@ -27,7 +27,7 @@ fn an_ordinary_user_gets_every_row_without_asking() {
         assert!(err.contains("Not root: running the study in user-mode Linux"), "{err}");
     }
     assert!(out.contains("ext4: Unknown parameter 'nomballoc'"), "the guest kernel's words: {out}");
-    assert!(out.contains("guests: booted in") && out.contains("Measured in user-mode Linux"), "{out}");
+    assert!(out.contains("to boot one of") && out.contains("Measured in user-mode Linux"), "{out}");
     let json = bench.json();
     for trial in support::trials(&json) {
         let words = trial.to_string();

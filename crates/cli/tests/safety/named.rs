@@ -89,7 +89,7 @@ fn a_second_run_on_a_disk_or_a_work_directory_is_refused_with_the_holder_named()
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let holder = format!("process {} (", first.id());
+    let holder = format!("process {} on ", first.id());
     let (code, _, in_directory) = bench.run(&["run", "./tiny.toml"]);
     let cleaning = bench.run(&["clean"]);
     let elsewhere = bench.path("other");

@@ -26,6 +26,8 @@ pub(crate) enum Expected {
 pub(crate) enum Mismatch {
     /// It is all zeros: never written, or lost.
     Zeros,
+    /// It is all zeros, and was written.
+    Lost,
     /// It belongs to another file or offset.
     Misplaced,
     /// Its checksum or its bytes are wrong.
@@ -40,7 +42,7 @@ impl Mismatch {
     /// What a person is told.
     pub(crate) const fn words(self) -> &'static str {
         match self {
-            Self::Zeros => "zeros where data should be",
+            Self::Zeros | Self::Lost => "zeros where data should be",
             Self::Misplaced => "data of another file or place",
             Self::Corrupt => "corrupt data",
             Self::Outdated => "an older state of the data",
@@ -98,7 +100,8 @@ pub(crate) fn check(unit: &[u8], file: u64, offset: u64, expected: Expected) -> 
     };
     let generation = word(2);
     if generation.is_some() && empty {
-        return Err(Mismatch::Zeros);
+        let lost = matches!(expected, Expected::Generation(_));
+        return Err(if lost { Mismatch::Lost } else { Mismatch::Zeros });
     }
     if word(0).is_some_and(|found| found != offset) || word(1).is_some_and(|found| found != file) {
         return Err(Mismatch::Misplaced);

@@ -42,7 +42,8 @@ impl<E: Io> Worker<'_, E> {
         let cpu_ns = crate::measure::clock::thread_cpu_ns() - cpu_start;
         self.hand_over(&point);
         let mut report = self.sum.report(&self.group.spec.name);
-        report.elapsed_ns = clock.between(start, last_end);
+        // A group's own time: its delay is not in it.
+        report.elapsed_ns = clock.between(self.group_start().max(start), last_end.max(self.group_start()));
         Ended { at: last_end, cpu_ns, report }
     }
 

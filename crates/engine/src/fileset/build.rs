@@ -10,7 +10,7 @@ use crate::options::{Ownership, Progress, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::OwnedFd;
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
     if !site.real {
         return builder.pretend(files);
     }
-    if site.options.ownership != Ownership::AsWritten && !files.spec.stays_below() {
+    if !site.options.ownership.is_as_written() && !files.spec.stays_below() {
         let what = format!("has fileset {:?} in {:?}, out of the load's directory", builder.name, files.spec.directory);
         return Err(LoadError::Unsupported { what });
     }
@@ -172,7 +172,7 @@ impl Builder<'_> {
     fn open_directory(&self, name: &str) -> Result<OwnedFd, LoadError> {
         let path = self.site.directory.join(name);
         let (base, below) = match self.site.options.ownership {
-            Ownership::AsWritten => (&*path, ""),
+            ownership if ownership.is_as_written() => (&*path, ""),
             _ => (self.site.directory, name),
         };
         std::fs::create_dir_all(base).map_err(|error| self.failed("mkdir", base.to_owned(), &error))?;
@@ -182,7 +182,7 @@ impl Builder<'_> {
     /// Whether what is there may be written: no name of the fileset's leads elsewhere. A file with other names is an
     /// error only where it is `required`: otherwise it makes room for a new one.
     fn stays_below(&self, files: &Files, required: bool) -> Result<bool, LoadError> {
-        if self.site.options.ownership == Ownership::AsWritten {
+        if self.site.options.ownership.is_as_written() {
             return Ok(true);
         }
         let found = leads_elsewhere(&self.root, &files.layout)
@@ -239,9 +239,49 @@ impl Builder<'_> {
         Ok(())
     }
 
+    fn by_name(&self) -> bool {
+        self.site.options.ownership == Ownership::ByName
+    }
+
+    /// Removes the very files that will be made, and nothing that is no regular file.
+    fn remove_named(&self, files: &Files) -> Result<(), LoadError> {
+        let count = match files.spec.amount {
+            _ if files.spec.naming.exact => 1,
+            Amount::Files(count) => count,
+            Amount::Bytes(_) | Amount::Utilization(_) => 0,
+        };
+        let mut path = PathBuffer::default();
+        for file in 0..count {
+            if file.is_multiple_of(1024) && self.site.options.cancel.load(Ordering::Relaxed) {
+                return Err(LoadError::Interrupted);
+            }
+            files.layout.file(&mut path, file as u32, false);
+            match kernel::lstat(files.directory(), path.as_c()) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                    kernel::unlink(files.directory(), path.as_c())
+                        .map_err(|errno| self.refused("unlink", &path, errno))?;
+                }
+                Ok(_) => {
+                    return Err(LoadError::InTheWay {
+                        fileset: self.name.clone(),
+                        path: self.root.clone(),
+                        names: vec![format!("{} (no regular file)", path.shown())],
+                    });
+                }
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(errno) => return Err(self.refused("lstat", &path, errno)),
+            }
+        }
+        Ok(())
+    }
+
     /// Removes what is there and makes everything anew.
     fn rebuild(&mut self, files: &Files) -> Result<(), LoadError> {
-        remove_ours(&self.root, &files.layout).map_err(|(path, error)| self.failed("unlink", path, &error))?;
+        if self.by_name() {
+            self.remove_named(files)?;
+        } else {
+            remove_ours(&self.root, &files.layout).map_err(|(path, error)| self.failed("unlink", path, &error))?;
+        }
         for directory in files.layout.all_directories() {
             let path = self.root.join(directory);
             std::fs::create_dir(&path).map_err(|error| self.failed("mkdir", path, &error))?;
@@ -352,6 +392,10 @@ impl Builder<'_> {
             if files.spec.naming.exact && !sizes.is_empty() {
                 break;
             }
+            // Names beyond those of the load are somebody else's.
+            if self.by_name() && enough(&sizes, sum) {
+                break;
+            }
             files.layout.file(&mut path, sizes.len() as u32, false);
             let size = match kernel::stat(files.directory(), path.as_c()) {
                 Ok(stat) => stat.st_size as u64,
@@ -360,7 +404,7 @@ impl Builder<'_> {
             };
             // Of a larger file with a name of its own the load has its part.
             let size = match files.sizes.fixed() {
-                Some(wanted) if files.spec.naming.exact && size > wanted => wanted,
+                Some(wanted) if (files.spec.naming.exact || self.by_name()) && size > wanted => wanted,
                 _ => size,
             };
             if enough(&sizes, sum) || !files.sizes.allows(size) {

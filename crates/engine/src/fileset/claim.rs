@@ -33,7 +33,7 @@ pub(super) enum Refusal {
 
 /// Takes a directory for the files of a layout.
 pub(super) fn claim(directory: &Path, layout: &Layout, ownership: Ownership) -> std::result::Result<(), Refusal> {
-    if matches!(ownership, Ownership::Own | Ownership::AsWritten) {
+    if ownership == Ownership::Own || ownership.is_as_written() {
         return Ok(());
     }
     let mark = read_mark(directory).map_err(|error| Refusal::Failed("open the mark of", error))?;

@@ -258,7 +258,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     fn context(depth: u32) -> Option<Aio> {
-        match Aio::new(Setup { depth, block_bytes: 4096, threads: 1, witness: None }) {
+        match Aio::new(Setup { depth, block_bytes: 4096, threads: 1, synchronous: false, witness: None }) {
             Ok(aio) => Some(aio),
             Err(error) => {
                 eprintln!("skipped: {}: {}", error.call, error.errno);

@@ -62,6 +62,8 @@ pub(crate) struct Setup {
     pub(crate) block_bytes: usize,
     /// Threads of the phase: what a process may have is divided among them.
     pub(crate) threads: u32,
+    /// Whether files are opened so that writes are durable when they return.
+    pub(crate) synchronous: bool,
     /// Who remembers what the kernel acknowledged.
     pub(crate) witness: Option<Witness>,
 }

@@ -258,13 +258,14 @@ mod tests {
     /// the load end.
     #[test]
     fn slots_outlive_what_is_in_flight() {
-        let mut io = match Uring::new(Setup { depth: 2, block_bytes: 4096, threads: 1, witness: None }) {
-            Ok(io) => io,
-            Err(error) => {
-                eprintln!("skipped: io_uring: {error:?}");
-                return;
-            }
-        };
+        let mut io =
+            match Uring::new(Setup { depth: 2, block_bytes: 4096, threads: 1, synchronous: false, witness: None }) {
+                Ok(io) => io,
+                Err(error) => {
+                    eprintln!("skipped: io_uring: {error:?}");
+                    return;
+                }
+            };
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         io.push(0, Direction::Read, Fd::open(reader.as_raw_fd()), 4096, 0).expect("there is room");
         let mut seen = 0;

@@ -41,6 +41,10 @@ impl<E: Io> Witnessed<E> {
     }
 
     fn wrote(&self, begun: u64, file: FileId, data: &[u8], offset: u64) {
+        // Of a unit that is written in part nothing can be told until it is synced again.
+        if !(offset | data.len() as u64).is_multiple_of(stamp::UNIT as u64) {
+            self.witness.changed(begun, Change::Cut { file });
+        }
         // Only whole units can be told apart later.
         let aligned = offset.is_multiple_of(stamp::UNIT as u64);
         let Some((stamp, generation)) = stamp::says(data, offset).filter(|_| aligned) else { return };
@@ -52,8 +56,8 @@ impl<E: Io> Witnessed<E> {
         }
     }
 
-    /// Makes a call that changes names.
-    fn naming(&mut self, change: Change, call: impl FnOnce(&mut E) -> Result<()>) -> Result<()> {
+    /// Makes a call, and writes the change down if the kernel acknowledged it.
+    fn acknowledged(&mut self, change: Change, call: impl FnOnce(&mut E) -> Result<()>) -> Result<()> {
         let begun = self.witness.tick();
         call(&mut self.inner)?;
         self.witness.changed(begun, change);
@@ -67,8 +71,9 @@ impl<E: Io> Io for Witnessed<E> {
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         let witness = setup.witness.clone().unwrap_or_default();
         let queued = vec![None; setup.depth as usize];
+        let synchronous = setup.synchronous;
         let inner = E::new(setup)?;
-        Ok(Self { inner, witness, directories: HashMap::new(), queued, synchronous: false })
+        Ok(Self { inner, witness, directories: HashMap::new(), queued, synchronous })
     }
 
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -117,7 +122,6 @@ impl<E: Io> Io for Witnessed<E> {
     }
 
     fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
-        self.synchronous |= flags.intersects(OFlags::SYNC | OFlags::DSYNC);
         let name = self.path(directory, path);
         let begun = self.witness.tick();
         let fd = self.inner.open(directory, path, flags)?;
@@ -136,21 +140,21 @@ impl<E: Io> Io for Witnessed<E> {
 
     fn fsync(&mut self, fd: Fd) -> Result<()> {
         let file = self.file(fd)?;
-        self.naming(Change::Synced { file, names: true }, |inner| inner.fsync(fd))
+        self.acknowledged(Change::Synced { file, names: true }, |inner| inner.fsync(fd))
     }
 
     fn fdatasync(&mut self, fd: Fd) -> Result<()> {
         let file = self.file(fd)?;
-        self.naming(Change::Synced { file, names: false }, |inner| inner.fdatasync(fd))
+        self.acknowledged(Change::Synced { file, names: false }, |inner| inner.fdatasync(fd))
     }
 
     fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()> {
-        self.naming(Change::SyncedAll, |inner| inner.syncfs(directory))
+        self.acknowledged(Change::SyncedAll, |inner| inner.syncfs(directory))
     }
 
     fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
         let file = self.file(fd)?;
-        self.naming(Change::Cut { file }, |inner| inner.truncate(fd, size_bytes))
+        self.acknowledged(Change::Cut { file }, |inner| inner.truncate(fd, size_bytes))
     }
 
     fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()> {
@@ -158,7 +162,7 @@ impl<E: Io> Io for Witnessed<E> {
         if !punch {
             return self.inner.fallocate(fd, size_bytes, punch);
         }
-        self.naming(Change::Cut { file }, |inner| inner.fallocate(fd, size_bytes, punch))
+        self.acknowledged(Change::Cut { file }, |inner| inner.fallocate(fd, size_bytes, punch))
     }
 
     fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
@@ -167,13 +171,13 @@ impl<E: Io> Io for Witnessed<E> {
 
     fn unlink(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
         let name = self.path(directory, path);
-        self.naming(Change::Unnamed { path: name }, |inner| inner.unlink(directory, path))
+        self.acknowledged(Change::Unnamed { path: name }, |inner| inner.unlink(directory, path))
     }
 
     fn rename(&mut self, from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()> {
         let names = (self.path(from_in, from), self.path(to_in, to));
         let change = Change::Renamed { from: names.0, to: names.1 };
-        self.naming(change, |inner| inner.rename(from_in, from, to_in, to))
+        self.acknowledged(change, |inner| inner.rename(from_in, from, to_in, to))
     }
 
     fn link(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
@@ -219,7 +223,7 @@ impl<E: Io> Io for Witnessed<E> {
 
     fn reflink(&mut self, from: Fd, to: Fd) -> Result<()> {
         let file = self.file(to)?;
-        self.naming(Change::Cut { file }, |inner| inner.reflink(from, to))
+        self.acknowledged(Change::Cut { file }, |inner| inner.reflink(from, to))
     }
 
     fn list(&mut self, fd: Fd, buffer: &mut [MaybeUninit<u8>], each: impl FnMut(&CStr, Option<bool>)) -> Result<u64> {

@@ -27,6 +27,8 @@ pub(crate) enum Change {
     Synced { file: FileId, names: bool },
     /// Everything is durable.
     SyncedAll,
+    /// Whatever is below this directory was removed or made anew, by no call of the load.
+    Remade { below: Arc<str> },
 }
 
 /// A change, when its call began, and when it had returned.
@@ -91,6 +93,7 @@ impl Witness {
                     journal.names.insert(Arc::clone(to), file);
                 }
             }
+            Change::Remade { below } => journal.forget(below),
             _ => {}
         }
         journal.events.push(Event { begun, ended, change });
@@ -122,15 +125,17 @@ impl Witness {
         let incarnation = self.journal().links.get(&inode).map_or(0, |(_, incarnation)| *incarnation);
         FileId { inode, incarnation }
     }
-
-    /// How many calls were written down.
-    #[must_use]
-    pub fn events(&self) -> usize {
-        self.journal().events.len()
-    }
 }
 
 impl Journal {
+    /// No name below a directory is known any more.
+    fn forget(&mut self, below: &Arc<str>) {
+        let gone: Vec<Arc<str>> = self.names.keys().filter(|path| is_below(path, below)).cloned().collect();
+        for path in gone {
+            self.unname(&path);
+        }
+    }
+
     fn unname(&mut self, path: &Arc<str>) {
         if let Some(file) = self.names.remove(path)
             && let Some((names, _)) = self.links.get_mut(&file.inode)
@@ -138,4 +143,9 @@ impl Journal {
             *names = names.saturating_sub(1);
         }
     }
+}
+
+/// Whether a path is below a directory.
+pub(super) fn is_below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -1,6 +1,6 @@
 //! What has to be there after a power cut, and whether it is.
 
-use super::journal::{Change, Event, FileId, Witness};
+use super::journal::{Change, Event, FileId, Witness, is_below};
 use crate::data::stamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -193,6 +193,7 @@ impl Promises {
                     known.sync(event.begun, *names);
                 }
             }
+            Change::Remade { below } => self.forget(below),
             Change::SyncedAll => {
                 for known in self.files.values_mut() {
                     known.sync(event.begun, true);
@@ -201,6 +202,18 @@ impl Promises {
                 self.promised_gone.extend(before.map(|(path, _)| Arc::clone(path)));
             }
         }
+    }
+
+    /// What is below a directory was remade by somebody else: nothing is asked for there.
+    fn forget(&mut self, below: &str) {
+        for known in self.files.values_mut() {
+            let mut names =
+                known.names.iter().map(|(_, name)| name).chain(&known.promised_names).chain(&known.later_names);
+            known.excused |= names.any(|name| is_below(name, below));
+        }
+        self.owner.retain(|path, _| !is_below(path, below));
+        self.gone.retain(|path, _| !is_below(path, below));
+        self.promised_gone.retain(|path| !is_below(path, below));
     }
 
     /// A name was removed from the file that has it; without any, the file may be gone.
@@ -236,6 +249,7 @@ impl Promises {
                 }
             }
             Change::Cut { file } => self.files.entry(*file).or_default().excused = true,
+            Change::Remade { below } => self.forget(below),
             Change::Wrote { .. } | Change::Synced { .. } | Change::SyncedAll => {}
         }
     }
@@ -430,6 +444,18 @@ mod tests {
         let promises = told.promises();
         assert!(promises.files[&file].cut.is_none());
         assert_eq!(promises.files[&file].units.keys().copied().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn what_is_made_anew_by_others_is_not_asked_for() {
+        let told = Told(Witness::new());
+        let file = told.open("set/a", 5);
+        let other = told.open("elsewhere", 6);
+        told.write(file, 0, 1);
+        told.change(Change::SyncedAll);
+        told.change(Change::Remade { below: path("set") });
+        let promises = told.promises();
+        assert!(promises.files[&file].excused && !promises.files[&other].excused);
     }
 
     #[test]

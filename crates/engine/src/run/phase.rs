@@ -8,7 +8,7 @@ use crate::options::{Observer, Progress};
 use crate::plan::GroupPlan;
 use crate::worker::{Halt, Kept, Load, OwnTable, Picked, Worker};
 use fstone_model::load::ThreadReport;
-use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, ThreadGroup};
+use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, OpenSync, ThreadGroup};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
@@ -102,6 +102,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
                 IoEngineKind::Psync if load.witness.is_some() => thread::<Witnessed<Psync>>,
                 IoEngineKind::IoUring if load.witness.is_some() => thread::<Witnessed<Uring>>,
                 IoEngineKind::Libaio if load.witness.is_some() => thread::<Witnessed<Aio>>,
+                IoEngineKind::Mmap if load.witness.is_some() => thread::<Witnessed<Mmap>>,
                 IoEngineKind::Psync => thread::<Psync>,
                 IoEngineKind::IoUring => thread::<Uring>,
                 IoEngineKind::Libaio => thread::<Aio>,
@@ -174,7 +175,13 @@ pub(super) fn ready<'a, E: Io>(
     let largest = group.actions.iter().map(|action| action.block_bytes).max().unwrap_or(0);
     let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
     let threads = load.phase.groups.iter().map(|group| group.spec.threads).sum();
-    let setup = Setup { depth: group.io.queue_depth.max(1), block_bytes, threads, witness: load.witness.clone() };
+    let setup = Setup {
+        depth: group.io.queue_depth.max(1),
+        block_bytes,
+        threads,
+        synchronous: group.io.sync != OpenSync::None,
+        witness: load.witness.clone(),
+    };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);
     if group.spec.is_paced() || !group.spec.think_time.is_zero() {

@@ -11,7 +11,7 @@ use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build::{self, Site};
 use crate::measure::{Clock, Collector};
-use crate::options::{Ownership, Progress, RunOptions};
+use crate::options::{Progress, RunOptions};
 use crate::plan::PhasePlan;
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
@@ -141,7 +141,15 @@ impl<'a> Running<'a> {
                 metadata: uses(self.workload, index, &|operation| *operation == Operation::Metadata),
                 changes: uses(self.workload, index, &|operation| operation.nature().changes()),
             };
-            build::build(&mut self.files[index], site)?;
+            let witness = self.options.observer.witness().filter(|_| self.real());
+            let begun = witness.map(Witness::tick);
+            let built = build::build(&mut self.files[index], site);
+            if let (Some(witness), Some(begun)) = (witness, begun) {
+                let root = build::root(self.directory, &self.workload.filesets[index]);
+                let root = std::fs::canonicalize(&root).unwrap_or(root);
+                witness.changed(begun, Change::Remade { below: root.to_string_lossy().into() });
+            }
+            built?;
             self.built[index] = true;
             any = true;
         }
@@ -316,7 +324,7 @@ impl<'a> Running<'a> {
             clock: self.clock,
             files: &self.files,
             stamped: self.workload.data.stamped,
-            follows_links: self.options.ownership == Ownership::AsWritten,
+            follows_links: self.options.ownership.is_as_written(),
             on_error: self.workload.on_error,
             depot: &self.depot,
             collector,

@@ -75,6 +75,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("step.command", surface::CommandTable::keys()),
         ("step.fsck", surface::FsckSurface::keys()),
         ("step.copy-in", surface::CopySurface::keys()),
+        ("step.power-cut", surface::PowerSurface::keys()),
         ("quick", surface::QuickSurface::keys()),
         ("quick.factor", surface::SweepSurface::keys()),
         ("quick.sweep", surface::SweepSurface::keys()),

@@ -121,7 +121,10 @@ impl Agents<'_> {
 
     /// Keeps the log of a disk with a state that is not as it should be, and says in words where.
     fn keep_log(&self, step: &Step, log: &Log) -> String {
-        let Ok(options) = self.guest_options() else { return String::new() };
+        let options = match self.guest_options() {
+            Ok(options) => options,
+            Err(_) => return format!("{}: the disk's log could not be kept", step.name),
+        };
         let name = format!("{}-{}", self.job.cell.filesystem.name, self.job.cell.kernel.written());
         match kept_log(&options.kept, &name, log) {
             Ok(Some(path)) => format!(
@@ -192,6 +195,10 @@ fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
 impl Found {
     fn add(&mut self, state: CrashState, reply: &StateReply) {
         self.states += 1;
+        if reply.mounted.is_none() {
+            // Nothing that was promised can be reached.
+            self.lossy += 1;
+        }
         if let Some(time) = reply.mounted {
             self.mounted += 1;
             self.recovery.push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));

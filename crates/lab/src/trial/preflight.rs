@@ -159,7 +159,15 @@ fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle>
             None
         }
     });
-    obstacles.next()
+    let panics = cell.filesystem.mkfs.iter().find(|word| word.ends_with("panic") && cell.kernel == KernelSpec::Host);
+    obstacles.next().or_else(|| {
+        panics.map(|word| Obstacle {
+            step: "mkfs".to_owned(),
+            words: format!("{word:?} would end this machine's kernel at the first error"),
+            cure: Some("use another value, or a guest's kernel".to_owned()),
+            refused: true,
+        })
+    })
 }
 
 /// Mount options that any filesystem has from the security modules; the values are labels.

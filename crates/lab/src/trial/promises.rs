@@ -29,7 +29,7 @@ impl Promises {
         &self.witness
     }
 
-    fn mark(&self, device: &Path) {
+    pub(super) fn mark(&self, device: &Path) {
         // In this order: whatever is promised at that moment was there before the mark.
         let moment = self.witness.moment();
         if let Some(mark) = meters::mark(device) {

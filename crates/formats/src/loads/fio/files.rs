@@ -250,7 +250,8 @@ fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings
     } else {
         format!("{}/{name}", job.directory.trim_end_matches('/'))
     };
-    if whole.starts_with("/dev/") {
+    let mut normal = whole.split('/').filter(|part| !part.is_empty() && *part != ".");
+    if whole.starts_with('/') && normal.next() == Some("dev") {
         error(
             job,
             findings,

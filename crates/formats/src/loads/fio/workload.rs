@@ -380,7 +380,8 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
     let mut action = Action::new(name, operation, Some(fileset));
     action.blocks = match blocks {
         Blocks::Fixed(_) => None,
-        Blocks::Range(low, high) => Some(SizeDistribution::Uniform { minimum: *low, maximum: high + 1 }),
+        // Drawn sizes are cut down to multiples of the smallest: so the largest is drawn as often as any other.
+        Blocks::Range(low, high) => Some(SizeDistribution::Uniform { minimum: *low, maximum: high - high % low + low }),
         Blocks::Split(sizes) => Some(SizeDistribution::Weighted(sizes.clone())),
     };
     let numbered = place.files > 1 && place.filesets.len() == 1;

@@ -40,6 +40,10 @@ impl Session {
             stop: machine.stop.flag(),
             begin: &|| drop(slot(&running, Some(Meters::begin(device.as_deref())))),
             end: &|| {
+                // What the final sync promised is before the interval's end.
+                if let (Some(promises), Some(device)) = (&promises, &device) {
+                    promises.mark(device);
+                }
                 if let Some(meters) = slot(&running, None) {
                     *readings.lock().unwrap_or_else(PoisonError::into_inner) = Some(meters.end());
                 }
