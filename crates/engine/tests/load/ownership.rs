@@ -174,3 +174,31 @@ fn a_link_that_appears_while_a_load_runs_is_not_followed() {
         assert_eq!(std::fs::read(&path).expect("it is there"), vec![7; 4096], "{}", path.display());
     }
 }
+
+/// fio's rule: the files that a job names are its own, whoever made them, and no others are.
+#[test]
+fn a_load_that_owns_names_takes_no_other_file_of_that_form() {
+    let directory = on_disk();
+    let path = |name: &str| directory.path().join(name);
+    for name in ["file0", "file7", "file0.r", "file0042"] {
+        std::fs::write(path(name), b"somebody's").expect("writable");
+    }
+    let mut load = stats();
+    load.filesets[0].amount = Amount::Files(2);
+    load.filesets[0].existing = Existing::Reuse;
+    run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
+    assert_eq!(std::fs::metadata(path("file0")).expect("made").len(), 4096, "it was too small");
+    for name in ["file7", "file0.r", "file0042"] {
+        assert_eq!(std::fs::read(path(name)).expect("it stays"), b"somebody's", "{name}");
+    }
+    // What is large enough is used as it is, also where there are more of them.
+    std::fs::write(path("file0"), [7; 5000]).expect("writable");
+    run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
+    assert_eq!(std::fs::read(path("file0")).expect("it stays"), [7; 5000]);
+    // What is no regular file is not taken for one.
+    std::fs::remove_file(path("file0")).expect("ours");
+    rustix::fs::mknodat(rustix::fs::CWD, path("file0"), rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+    let refused = run_as(&load, directory.path(), Ownership::ByName).expect_err("a FIFO is in the way");
+    assert!(refused.to_string().contains("no regular file"), "{refused}");
+    assert!(path("file0").symlink_metadata().is_ok());
+}
