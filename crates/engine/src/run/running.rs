@@ -157,7 +157,7 @@ impl<'a> Running<'a> {
             self.durable()?.sync(&self.files, self.workload.final_sync).map_err(|error| LoadError::Setup {
                 fileset: self.files[error.fileset].spec.name.clone(),
                 call: error.call,
-                path: error.path,
+                path: self.directory.join(error.path),
                 errno: error.errno,
                 cure: crate::error::cure(error.errno),
             })?;

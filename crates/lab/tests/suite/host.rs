@@ -314,7 +314,8 @@ fn an_image_in_memory_is_behind_its_loop_device() {
 #[test]
 fn a_warm_up_is_run_and_not_recorded() {
     let work = scratch_directory();
-    let log = work.path().join("log");
+    let beside = scratch_directory();
+    let log = beside.path().join("log");
     let script = format!("echo ran >> {}", log.display());
     let mut here = cell("ext4", "", "", vec![shell("note", &script)]);
     here.device = DeviceSpec::Directory { path: None };
