@@ -121,9 +121,8 @@ impl Agents<'_> {
 
     /// Keeps the log of a disk with a state that is not as it should be, and says in words where.
     fn keep_log(&self, step: &Step, log: &Log) -> String {
-        let options = match self.guest_options() {
-            Ok(options) => options,
-            Err(_) => return format!("{}: the disk's log could not be kept", step.name),
+        let Ok(options) = self.guest_options() else {
+            return format!("{}: the disk's log could not be kept", step.name);
         };
         let name = format!("{}-{}", self.job.cell.filesystem.name, self.job.cell.kernel.written());
         match kept_log(&options.kept, &name, log) {
