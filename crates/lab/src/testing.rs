@@ -1,10 +1,27 @@
 //! Small plans for this crate's tests.
 
+use crate::trial::LabOptions;
 use fstone_model::{
     Cell, Plan, Step,
     study::{Column, DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction},
 };
 use std::time::Duration;
+
+/// Options that lead nowhere.
+pub(crate) fn options() -> LabOptions {
+    LabOptions {
+        work_directory: "/nowhere".into(),
+        allow_destroy: Vec::new(),
+        measure_null: false,
+        agent: "/nowhere".into(),
+        patience: LabOptions::PATIENCE,
+        closing_limit: LabOptions::CLOSING_LIMIT,
+        guests: None,
+        jobs: None,
+        presence: None,
+        keep_going: false,
+    }
+}
 
 pub(crate) fn loop_device(size_bytes: u64) -> DeviceSpec {
     DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false, model: None }

@@ -20,13 +20,27 @@ pub(crate) struct Witnessed<E> {
     witness: Witness,
     /// Paths of the directories that names are relative to, by descriptor. These stay open as long as the load runs.
     directories: HashMap<i32, String>,
-    /// What is queued, by slot: file, offset, length, and when it was handed over.
-    queued: Vec<Option<(FileId, u64, usize, u64)>>,
+    /// The writes that are queued, by slot.
+    queued: Vec<Option<Writing>>,
     /// Whether writes are durable when they return.
     synchronous: bool,
 }
 
+/// A write that has begun.
+#[derive(Clone, Copy)]
+struct Writing {
+    begun: u64,
+    file: FileId,
+    offset: u64,
+    /// Of which file and generation its stamp says it is.
+    says: Option<(u64, u64)>,
+}
+
 impl<E: Io> Witnessed<E> {
+    fn writing(&self, fd: Fd, data: &[u8], offset: u64) -> Result<Writing> {
+        Ok(Writing { file: self.file(fd)?, offset, says: stamp::says(data, offset), begun: self.witness.tick() })
+    }
+
     fn path(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Arc<str> {
         let number = directory.as_raw_fd();
         let parent = self.directories.entry(number).or_insert_with(|| {
@@ -40,15 +54,16 @@ impl<E: Io> Witnessed<E> {
         Ok(self.witness.file(kernel::inode(fd)?))
     }
 
-    fn wrote(&self, begun: u64, file: FileId, data: &[u8], offset: u64) {
+    /// A write was acknowledged, so many bytes of it.
+    fn wrote(&self, Writing { begun, file, offset, says }: Writing, got: usize) {
         // Of a unit that is written in part nothing can be told until it is synced again.
-        if !(offset | data.len() as u64).is_multiple_of(stamp::UNIT as u64) {
+        if !(offset | got as u64).is_multiple_of(stamp::UNIT as u64) {
             self.witness.changed(begun, Change::Cut { file });
         }
         // Only whole units can be told apart later.
-        let aligned = offset.is_multiple_of(stamp::UNIT as u64);
-        let Some((stamp, generation)) = stamp::says(data, offset).filter(|_| aligned) else { return };
-        let bytes = (data.len() - data.len() % stamp::UNIT) as u64;
+        let bytes = (got - got % stamp::UNIT) as u64;
+        let whole = offset.is_multiple_of(stamp::UNIT as u64) && bytes > 0;
+        let Some((stamp, generation)) = says.filter(|_| whole) else { return };
         self.witness.changed(begun, Change::Wrote { file, offset, bytes, stamp, generation });
         if self.synchronous {
             let begun = self.witness.tick();
@@ -81,10 +96,9 @@ impl<E: Io> Io for Witnessed<E> {
     }
 
     fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
-        let file = self.file(fd)?;
-        let begun = self.witness.tick();
+        let writing = self.writing(fd, data, offset)?;
         let got = self.inner.write(fd, data, offset)?;
-        self.wrote(begun, file, &data[..got.min(data.len())], offset);
+        self.wrote(writing, got);
         Ok(got)
     }
 
@@ -93,12 +107,14 @@ impl<E: Io> Io for Witnessed<E> {
     }
 
     fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
-        let file = if direction == Direction::Write { Some(self.file(fd)?) } else { None };
-        self.inner.push(slot, direction, fd, length, offset)?;
-        if let Some(place) = self.queued.get_mut(slot as usize) {
-            *place = file.map(|file| (file, offset, length, self.witness.tick()));
-        }
-        Ok(())
+        self.queued[slot as usize] = match direction {
+            Direction::Read => None,
+            Direction::Write => {
+                let says = stamp::says(&self.inner.slot(slot)[..length], offset);
+                Some(Writing { file: self.file(fd)?, offset, says, begun: self.witness.tick() })
+            }
+        };
+        self.inner.push(slot, direction, fd, length, offset)
     }
 
     fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
@@ -108,10 +124,8 @@ impl<E: Io> Io for Witnessed<E> {
             each(completion);
         })?;
         for completion in done {
-            let queued = self.queued.get_mut(completion.slot as usize).and_then(Option::take);
-            if let (Some((file, offset, length, begun)), Ok(got)) = (queued, completion.outcome) {
-                let data = self.inner.slot(completion.slot)[..got.min(length)].to_vec();
-                self.wrote(begun, file, &data, offset);
+            if let (Some(writing), Ok(got)) = (self.queued[completion.slot as usize].take(), completion.outcome) {
+                self.wrote(writing, got);
             }
         }
         Ok(())
@@ -146,6 +160,10 @@ impl<E: Io> Io for Witnessed<E> {
     fn fdatasync(&mut self, fd: Fd) -> Result<()> {
         let file = self.file(fd)?;
         self.acknowledged(Change::Synced { file, names: false }, |inner| inner.fdatasync(fd))
+    }
+
+    fn invalidate(&mut self, fd: Fd) -> Result<()> {
+        self.inner.invalidate(fd)
     }
 
     fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()> {

@@ -24,13 +24,16 @@ pub(super) fn keep(kept: &Path, name: &str, log: &Path, image: &Path) -> String 
 fn moved(kept: &Path, name: &str, log: &Path, image: &Path) -> io::Result<(PathBuf, bool)> {
     fs::create_dir_all(kept)?;
     let images = fs::read_dir(kept)?.flatten().filter(|entry| entry.path().join(IMAGE).exists()).count();
-    let name: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' }).collect();
-    let directory = new_directory(kept, &name)?;
+    let directory = new_directory(kept, &file_name(name))?;
     fs::copy(log, directory.join(LOG))?;
     // Within a filesystem it costs nothing; across two it would cost hours.
     let with_image = images < IMAGES && fs::rename(image, directory.join(IMAGE)).is_ok();
     Ok((directory, with_image))
+}
+
+/// The name, of a cell and its kernel, as one that any filesystem takes.
+pub(crate) fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' }).collect()
 }
 
 fn new_directory(kept: &Path, name: &str) -> io::Result<PathBuf> {

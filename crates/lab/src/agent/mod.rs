@@ -27,6 +27,7 @@ pub use fstone_sandbox::kernel::Flavour;
 pub(crate) use guest::{GuestSeat, set_up as set_up_guest};
 #[cfg(any(test, feature = "fakes"))]
 pub(crate) use here::Here;
+pub(crate) use kept::file_name;
 pub use kernels::{default_kernel, missing_kernel, missing_named_kernel};
 pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};

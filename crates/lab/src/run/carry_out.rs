@@ -397,7 +397,11 @@ fn claim_named_devices(plan: &Plan, options: &LabOptions, machine: &Machine) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{events::Silent, testing, trial::FakeExecutor};
+    use crate::{
+        events::Silent,
+        testing::{self, options},
+        trial::FakeExecutor,
+    };
     use fstone_model::{Outcome, study::Repeats};
     use std::sync::Arc;
 
@@ -412,21 +416,6 @@ mod tests {
         fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
             self.0.push(trial.clone());
             Ok(())
-        }
-    }
-
-    fn options() -> LabOptions {
-        LabOptions {
-            work_directory: "/nowhere".into(),
-            allow_destroy: Vec::new(),
-            measure_null: false,
-            agent: "/nowhere".into(),
-            patience: LabOptions::PATIENCE,
-            closing_limit: LabOptions::CLOSING_LIMIT,
-            guests: None,
-            jobs: None,
-            presence: None,
-            keep_going: false,
         }
     }
 

@@ -360,18 +360,7 @@ mod tests {
 
     #[test]
     fn only_trials_in_virtual_time_run_side_by_side() {
-        let options = |jobs| LabOptions {
-            work_directory: "/nowhere".into(),
-            allow_destroy: Vec::new(),
-            measure_null: false,
-            agent: "/nowhere".into(),
-            patience: LabOptions::PATIENCE,
-            closing_limit: LabOptions::CLOSING_LIMIT,
-            guests: None,
-            jobs,
-            presence: None,
-            keep_going: false,
-        };
+        let options = |jobs| LabOptions { jobs, ..testing::options() };
         let mut plan = plan(FOUR);
         assert_eq!(count(&plan, &options(Some(8))), 1);
         for cell in &mut plan.cells {

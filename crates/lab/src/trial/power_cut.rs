@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     agent::{
-        GuestSeat,
+        GuestSeat, file_name,
         protocol::{STATE, StateCheck, StateReply, StepEnd, StepReply, decode, encode},
     },
     events::{Event, LoadProgress},
@@ -174,8 +174,7 @@ fn in_state(state: CrashState, halt: Halt) -> Halt {
 
 fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
     fs::create_dir_all(kept)?;
-    let name: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' }).collect();
+    let name = file_name(name);
     for number in 1..=LOGS {
         let path = kept.join(format!("{name}-{number}.disk-log"));
         match log.save(&path) {

@@ -30,10 +30,12 @@ impl Promises {
     }
 
     pub(super) fn mark(&self, device: &Path) {
+        // One at a time, or two threads could put theirs down in the other order.
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order: whatever is promised at that moment was there before the mark.
         let moment = self.witness.moment();
         if let Some(mark) = meters::mark(device) {
-            self.marks.lock().unwrap_or_else(PoisonError::into_inner).push((mark, moment));
+            marks.push((mark, moment));
         }
     }
 

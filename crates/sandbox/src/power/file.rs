@@ -3,7 +3,7 @@
 //! `fstone disk log 1\n`, the length of the index (8 bytes, little-endian), the index (JSON), then the data of the log and,
 //! from the next multiple of 4096 bytes on, the disk as it was when the log began, with its holes.
 
-use super::log::{Entry, Flush, Log, copy_range, nameless};
+use super::log::{Entry, Flush, Log, SECTOR_BYTES, copy_range, nameless};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -109,7 +109,7 @@ const fn places(index_bytes: u64, data_bytes: u64) -> (u64, u64) {
 impl Index {
     /// Whether every change lies on the disk, and its data in the log.
     fn is_sound(&self) -> bool {
-        let sectors = self.disk_bytes / 512;
+        let sectors = self.disk_bytes / SECTOR_BYTES;
         let sound = |entry: &Entry| {
             let range = &entry.sectors;
             let fits = range.start < range.end && range.end <= sectors;

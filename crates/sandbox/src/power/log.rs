@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A moment in a disk's life. Every arrival, completion and mark is an event, numbered from 0.
 pub type Event = u64;
 
+/// The unit of all addresses here, as of the guest's requests.
+pub(super) const SECTOR_BYTES: u64 = 512;
+
 /// A log to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSpec {
@@ -21,7 +24,7 @@ pub struct LogSpec {
 }
 
 /// Why there is no log; completes "failed to keep a log of the disk: …".
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
     /// It would be larger than it may be.
     #[error("it would hold more than {bound_bytes} bytes")]
@@ -80,7 +83,7 @@ impl Entry {
     pub(super) fn data_end(&self) -> Option<u64> {
         match self.change {
             Change::Write { data_at } => {
-                Some(data_at.saturating_add((self.sectors.end - self.sectors.start).saturating_mul(512)))
+                Some(data_at.saturating_add((self.sectors.end - self.sectors.start).saturating_mul(SECTOR_BYTES)))
             }
             Change::Zero => None,
         }
@@ -120,13 +123,7 @@ struct Writing {
     data_bytes: u64,
     bound_bytes: u64,
     /// Why it cannot be used.
-    broken: Option<LogBreak>,
-}
-
-#[derive(Debug, Clone)]
-enum LogBreak {
-    Full,
-    Host(String),
+    broken: Option<LogError>,
 }
 
 /// What to tell a log when a request is complete.
@@ -148,7 +145,7 @@ impl LogWriter {
             events: 0,
             base: Arc::new(base),
             data: Arc::new(data),
-            atom: u64::from(sector_bytes) / 512,
+            atom: u64::from(sector_bytes) / SECTOR_BYTES,
         };
         let bound_bytes = spec.bound_bytes;
         let writing = Writing { log, volatile: Vec::new(), data_bytes: 0, bound_bytes, broken: None };
@@ -166,12 +163,12 @@ impl LogWriter {
             return;
         }
         if writing.data_bytes + piece.len() as u64 > writing.bound_bytes {
-            writing.broken = Some(LogBreak::Full);
+            writing.broken = Some(LogError::Full { bound_bytes: writing.bound_bytes });
             return;
         }
         match writing.log.data.write_all_at(piece, writing.data_bytes) {
             Ok(()) => writing.data_bytes += piece.len() as u64,
-            Err(error) => writing.broken = Some(LogBreak::Host(error.to_string())),
+            Err(error) => writing.broken = Some(LogError::Host(error.to_string())),
         }
     }
 
@@ -247,8 +244,7 @@ impl LogWriter {
         let writing = self.writing();
         match &writing.broken {
             None => Ok(writing.log.clone()),
-            Some(LogBreak::Full) => Err(LogError::Full { bound_bytes: writing.bound_bytes }),
-            Some(LogBreak::Host(words)) => Err(LogError::Host(words.clone())),
+            Some(error) => Err(error.clone()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a disk holds, sector by sector: what was there when its log began, data of the log, zeros, or what was written since.
 
-use super::log::{Change, Log, copy_sparsely, nameless};
+use super::log::{Change, Log, SECTOR_BYTES, copy_sparsely, nameless};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -8,8 +8,6 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
-
-const SECTOR_BYTES: u64 = 512;
 
 /// Where sectors come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -210,7 +210,7 @@ fn mkfs<'s>(scene: &Scene<'_>, step: &Step, filesystem: &dyn Filesystem) -> Resu
     Ok(Calls { before: discard.into_iter().collect(), timed: vec![tool], nothing: None })
 }
 
-fn mount_request(scene: &Scene<'_>, filesystem: &dyn Filesystem) -> MountRequest {
+pub(super) fn mount_request(scene: &Scene<'_>, filesystem: &dyn Filesystem) -> MountRequest {
     MountRequest {
         source: scene.device.into(),
         kernel_name: filesystem.kernel_name().to_owned(),

@@ -1,12 +1,13 @@
 //! The agent's part in power cuts: it looks at what one would have left.
 
-use super::judge::last_words;
+use super::{
+    calls::{Call, mount_request},
+    judge::last_words,
+};
 use crate::{
     agent::protocol::{KeptPromises, StateCheck, StateReply},
     filesystem::Verdict,
-    place::mount::MountRequest,
     trial::{
-        error::ExecutorError,
         record::{Halt, StepReport, failed},
         session::Session,
     },
@@ -23,16 +24,9 @@ impl Session {
         let (Some(filesystem), Some(device)) = (self.filesystem, &self.device) else {
             return Err(failed(step, "there is no device".into()));
         };
-        let recheck = device.recheck(&*self.machine.devices);
-        recheck.map_err(|refusal| Halt::Lab(ExecutorError::Device(refusal.into())))?;
-        let path = device.path().to_owned();
-        let argument = device.argument();
-        let request = MountRequest {
-            source: path.clone(),
-            kernel_name: filesystem.kernel_name().to_owned(),
-            options: self.spec.mount.clone(),
-            target: self.place.clone(),
-        };
+        let (path, argument) = (device.path().to_owned(), device.argument());
+        let request = mount_request(&self.scene(), filesystem);
+        drop(self.prepare(&Call::Mount(request.clone()))?);
         forget(&path).map_err(|error| failed(step, format!("forget what {} held: {error}", path.display())))?;
         let mut reply = StateReply::default();
         let started = Instant::now();
