@@ -36,18 +36,28 @@ fn draw(state: &mut u64, bound: u64) -> u64 {
 
 /// Random 4 KiB reads of a file by some threads; per second.
 pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration) -> Measured {
-    let one = |thread: u64| -> Result<f64, Trouble> {
+    reads(threads, time, || {
         own_table();
         let file = File::open(file).map_err(Trouble::failed)?;
+        Ok(move |state: &mut u64, buffer: &mut [u8]| rustix::io::pread(&file, buffer, draw(state, size / 4096) * 4096))
+    })
+}
+
+/// What some threads read in blocks of 4 KiB, each by what `ready` gives it; per second. Compiled for each reader, so
+/// nothing but its calls is in the loop.
+fn reads<R>(threads: u64, time: Duration, ready: impl Fn() -> Result<R, Trouble> + Sync) -> Measured
+where
+    R: FnMut(&mut u64, &mut [u8]) -> rustix::io::Result<usize>,
+{
+    let one = |thread: u64| -> Result<f64, Trouble> {
+        let mut read = ready()?;
         let mut buffer = vec![0u8; 4096];
         let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(thread + 1);
         let start = Instant::now();
         let mut reads = 0u64;
         loop {
             for _ in 0..STRIDE {
-                let offset = draw(&mut state, size / 4096) * 4096;
-                let got = rustix::io::pread(&file, buffer.as_mut_slice(), offset).map_err(Trouble::failed)?;
-                if got != buffer.len() {
+                if read(&mut state, buffer.as_mut_slice()).map_err(Trouble::failed)? != buffer.len() {
                     return Err(Trouble::failed("short read"));
                 }
             }
@@ -59,6 +69,7 @@ pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration)
         }
     };
     std::thread::scope(|scope| {
+        let one = &one;
         let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
         threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))?).sum()
     })
@@ -183,29 +194,10 @@ pub(crate) fn kept_reads(directory: &Path, files: u64, size: u64, threads: u64, 
         rustix::fs::openat(&directory, name(&mut path, number), flags, Mode::empty()).map_err(Trouble::failed)
     };
     let open = (0..files).map(open).collect::<Result<Vec<_>, Trouble>>()?;
-    let one = |thread: u64| -> Result<f64, Trouble> {
-        let mut buffer = vec![0u8; 4096];
-        let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(thread + 1);
-        let start = Instant::now();
-        let mut reads = 0u64;
-        loop {
-            for _ in 0..STRIDE {
-                let file = &open[draw(&mut state, files) as usize];
-                let offset = draw(&mut state, size / 4096) * 4096;
-                let got = rustix::io::pread(file, buffer.as_mut_slice(), offset).map_err(Trouble::failed)?;
-                if got != buffer.len() {
-                    return Err(Trouble::failed("short read"));
-                }
-            }
-            reads += u64::from(STRIDE);
-            let elapsed = start.elapsed();
-            if elapsed >= time {
-                return Ok(reads as f64 / elapsed.as_secs_f64());
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
-        threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))?).sum()
+    reads(threads, time, || {
+        Ok(|state: &mut u64, buffer: &mut [u8]| {
+            let file = &open[draw(state, files) as usize];
+            rustix::io::pread(file, buffer, draw(state, size / 4096) * 4096)
+        })
     })
 }
