@@ -208,7 +208,7 @@ fn action(filesets: u32) -> BoxedStrategy<Action> {
 
 /// Has the action draw the sizes of its blocks, if it is one that can.
 fn draw_blocks(action: &mut Action, drawn: SizeDistribution) {
-    let (_, largest) = drawn.bounds().expect("a range or a list");
+    let (_, largest) = drawn.block_bounds().expect("a range or a list");
     if let Operation::Create { block_bytes, .. } = &mut action.operation {
         *block_bytes = largest;
         action.blocks = Some(drawn);

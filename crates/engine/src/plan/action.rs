@@ -94,7 +94,7 @@ impl PlannedAction {
 /// The action's operation; where blocks are drawn, with the smallest in place of the largest.
 fn with_smallest_block(action: &Action) -> Operation {
     let mut operation = action.operation.clone();
-    if let Some((smallest, _)) = action.blocks.as_ref().and_then(SizeDistribution::bounds)
+    if let Some((smallest, _)) = action.blocks.as_ref().and_then(SizeDistribution::block_bounds)
         && let Some(transfer) = operation.transfer_mut()
     {
         if transfer.extent == Extent::Bytes(transfer.block_bytes) {

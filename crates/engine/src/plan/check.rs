@@ -251,7 +251,7 @@ fn check_blocks(action: &Action) -> Result<(), LoadError> {
     let Some(blocks) = &action.blocks else { return Ok(()) };
     let (name, nature) = (&action.name, action.operation.nature());
     let is_list = matches!(blocks, SizeDistribution::Uniform { .. } | SizeDistribution::Weighted(_));
-    let bounds = blocks.bounds().filter(|(smallest, _)| is_list && *smallest > 0);
+    let bounds = blocks.block_bounds().filter(|(smallest, _)| is_list && *smallest > 0);
     if bounds.is_none_or(|(_, largest)| largest > nature.largest_block) {
         return refuse(format!("draws blocks in {name:?} that are empty, without bounds, or larger than its largest"));
     }

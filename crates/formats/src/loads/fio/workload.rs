@@ -360,7 +360,14 @@ fn actions(job: &Job, place: &Place) -> Actions {
 
 fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, direction: usize) -> Action {
     let blocks = &job.blocks[direction];
-    let bytes = blocks.largest();
+    let drawn = match blocks {
+        Blocks::Fixed(_) => None,
+        // Drawn sizes are cut down to multiples of the smallest: so the largest is drawn as often as any other.
+        Blocks::Range(low, high) => Some(SizeDistribution::Uniform { minimum: *low, maximum: high - high % low + low }),
+        Blocks::Split(sizes) => Some(SizeDistribution::Weighted(sizes.clone())),
+    };
+    let bounds = drawn.as_ref().and_then(SizeDistribution::block_bounds);
+    let bytes = bounds.map_or_else(|| blocks.largest(), |(_, largest)| largest);
     let pattern = if random {
         let distribution = match job.distribution {
             Offsets::Uniform if job.repeats_blocks || !matches!(blocks, Blocks::Fixed(_)) => Distribution::Uniform,
@@ -378,12 +385,7 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
         _ => Operation::Write(transfer),
     };
     let mut action = Action::new(name, operation, Some(fileset));
-    action.blocks = match blocks {
-        Blocks::Fixed(_) => None,
-        // Drawn sizes are cut down to multiples of the smallest: so the largest is drawn as often as any other.
-        Blocks::Range(low, high) => Some(SizeDistribution::Uniform { minimum: *low, maximum: high - high % low + low }),
-        Blocks::Split(sizes) => Some(SizeDistribution::Weighted(sizes.clone())),
-    };
+    action.blocks = drawn;
     let numbered = place.files > 1 && place.filesets.len() == 1;
     action.choice = match (numbered, random) {
         (false, _) => FileChoice::Uniform,

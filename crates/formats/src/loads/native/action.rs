@@ -203,7 +203,8 @@ fn unmoving(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> 
 
 fn transfer(surface: &TransferSurface, report: &mut Report) -> (Transfer, Option<SizeDistribution>) {
     let (block_bytes, blocks) = surface.block.as_ref().map_or((1, None), |field| blocks(field, report));
-    let smallest = blocks.as_ref().and_then(SizeDistribution::bounds).map_or(block_bytes, |(smallest, _)| smallest);
+    let smallest =
+        blocks.as_ref().and_then(SizeDistribution::block_bounds).map_or(block_bytes, |(smallest, _)| smallest);
     let word = word(surface.pattern.as_ref(), PatternWord::FromStart);
     let place = surface.pattern.as_ref().map(|field| field.span);
     let mut only_for = |key: Option<Span>, name: &str, words: &[PatternWord]| {

@@ -373,7 +373,7 @@ fn set_total(fileset: &mut Fileset, total: u64) -> Result<(), ApplyError> {
 }
 
 fn set_block(action: &mut Action, value: u64) -> bool {
-    let drawn = action.blocks.take().as_ref().and_then(SizeDistribution::bounds).map(|(smallest, _)| smallest);
+    let drawn = action.blocks.take().as_ref().and_then(SizeDistribution::block_bounds).map(|(smallest, _)| smallest);
     let operation = &mut action.operation;
     let resize = |transfer: &mut Transfer| {
         if transfer.extent == Extent::Bytes(transfer.block_bytes) {

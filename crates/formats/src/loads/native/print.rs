@@ -398,7 +398,8 @@ fn block(bytes: u64, blocks: Option<&SizeDistribution>) -> String {
 }
 
 fn transfer(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> KeyValues {
-    let smallest = blocks.and_then(SizeDistribution::bounds).map_or(transfer.block_bytes, |(smallest, _)| smallest);
+    let smallest =
+        blocks.and_then(SizeDistribution::block_bounds).map_or(transfer.block_bytes, |(smallest, _)| smallest);
     let (word, align, distribution, skip) = match transfer.pattern {
         Pattern::FromStart => (None, None, None, None),
         Pattern::FromRandom { align_bytes } => (Some("\"from-random\""), Some(align_bytes), None, None),

@@ -60,7 +60,7 @@ pub(super) fn blocks(field: &Field<SizeSurface>, report: &mut Report) -> (u64, O
         }
         drawn => drawn,
     };
-    let Some((smallest, largest)) = drawn.bounds() else {
+    let Some((smallest, largest)) = drawn.block_bounds() else {
         if !report.has_errors() {
             report.push(
                 Diagnostic::error(field.span, "blocks of no bounded size")

@@ -1,0 +1,228 @@
+//! The files that a load works on.
+
+use serde::{Deserialize, Serialize};
+
+/// The most files, and directories, of a fileset. The engine keeps 16 bytes in memory for each: 1.6 GB.
+pub const MAXIMUM_FILES: u64 = 100_000_000;
+
+/// Size of the writes that make files, where nothing else is said.
+pub const DEFAULT_BUILD_BLOCK_BYTES: u64 = 64 << 10;
+
+/// A set of files under a directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fileset {
+    /// Name for messages and results.
+    pub name: String,
+    /// Where: relative to the load's directory; empty is the directory itself. Never with `..`; absolute only in the
+    /// FFSB drop-in, which works in the directories its profile names (a study refuses that).
+    pub directory: String,
+    /// How many files, or how much data, to start with.
+    pub amount: Amount,
+    /// The directories below.
+    pub directories: Directories,
+    /// How file sizes are drawn, at the start and by every create.
+    pub size: SizeDistribution,
+    /// How files and directories are called.
+    pub naming: Naming,
+    /// Share of the files, 0 to 1, that exist before the first phase; the rest are names only (filebench `prealloc`).
+    pub preallocated: f64,
+    /// Size of the writes that build it.
+    pub build_block_bytes: u64,
+    /// What to do with files that are there already.
+    pub existing: Existing,
+    /// Whether to write the files' data while building; otherwise they are sparse (truncated to size).
+    pub fill: bool,
+}
+
+impl Fileset {
+    /// Files of this name and size in the load's directory itself, with everything else as it usually is.
+    #[must_use]
+    pub fn new(name: impl Into<String>, amount: Amount, size: SizeDistribution) -> Self {
+        Self {
+            name: name.into(),
+            directory: String::new(),
+            amount,
+            directories: Directories::Flat { count: 0, root_too: false },
+            size,
+            naming: Naming::default(),
+            preallocated: 1.0,
+            build_block_bytes: DEFAULT_BUILD_BLOCK_BYTES,
+            existing: Existing::Rebuild,
+            fill: true,
+        }
+    }
+
+    /// Whether names of its own can be names of the other, in the same directory.
+    #[must_use]
+    pub fn shares_names_with(&self, other: &Self) -> bool {
+        // "file" and a number is "file1" and a number, too.
+        let meet = |one: &str, other: &str| {
+            let rest = one.strip_prefix(other).or_else(|| other.strip_prefix(one));
+            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let (one, another) = (&self.naming, &other.naming);
+        let files_meet = match (one.exact, another.exact) {
+            (true, true) => one.file_prefix == another.file_prefix,
+            (true, false) => {
+                one.file_prefix.starts_with(&another.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
+            }
+            (false, true) => {
+                another.file_prefix.starts_with(&one.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
+            }
+            (false, false) => meet(&one.file_prefix, &another.file_prefix),
+        };
+        let mixed =
+            meet(&one.file_prefix, &another.directory_prefix) || meet(&one.directory_prefix, &another.file_prefix);
+        // A fileset without directories of its own makes none by that name.
+        let directories = meet(&one.directory_prefix, &another.directory_prefix) && !(one.exact || another.exact);
+        self.directory == other.directory && (files_meet || mixed || directories)
+    }
+
+    /// Whether it is below the load's directory, and what it makes is below its own: the rule for all but the drop-ins.
+    #[must_use]
+    pub fn stays_below(&self) -> bool {
+        let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
+        let names = [&self.naming.file_prefix, &self.naming.directory_prefix];
+        (self.directory.is_empty() || self.directory.split('/').all(plain))
+            && !names.iter().any(|name| name.contains('/'))
+    }
+
+    /// Where [`Operation::Metadata`] works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
+    /// `fs1/meta`), or in it when the fileset's is the load's directory itself.
+    #[must_use]
+    pub fn metadata_directory(&self) -> String {
+        match self.directory.rsplit_once('/') {
+            Some((parent, _)) => format!("{parent}/meta"),
+            None => "meta".to_owned(),
+        }
+    }
+}
+
+/// How much a fileset holds at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// This many files.
+    Files(u64),
+    /// Files until their sizes reach this sum (FFSB init_size).
+    Bytes(u64),
+    /// Files until the filesystem is used to this share, 0 to 1 (FFSB init_util).
+    Utilization(f64),
+}
+
+/// The directories of a fileset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Directories {
+    /// This many directories side by side; files go uniformly into them and, when `root_too`, into their parent.
+    /// With 0 all files are in one directory.
+    Flat {
+        /// How many.
+        count: u64,
+        /// Whether the parent directory takes its share of files as well (FFSB does so).
+        root_too: bool,
+    },
+    /// A tree: every directory has `width` subdirectories, `depth` levels deep; files are in the leaves.
+    Tree {
+        /// Subdirectories per directory.
+        width: u32,
+        /// Levels below the fileset's directory.
+        depth: u32,
+    },
+}
+
+/// How file sizes are drawn. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeDistribution {
+    /// All alike.
+    Fixed(u64),
+    /// Uniform in `minimum..maximum`; `maximum` itself is never drawn unless equal to `minimum`.
+    Uniform {
+        /// Smallest size.
+        minimum: u64,
+        /// First size that is too large.
+        maximum: u64,
+    },
+    /// One of these, by weight: (bytes, weight).
+    Weighted(Vec<(u64, u32)>),
+    /// Gamma with this mean and shape (filebench's default has shape 1.5).
+    Gamma {
+        /// Mean size.
+        mean: u64,
+        /// The shape parameter.
+        shape: f64,
+    },
+    /// Lognormal with this median and σ of ln(size).
+    Lognormal {
+        /// Median size.
+        median: u64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+impl SizeDistribution {
+    /// The smallest and the largest block that can be drawn, where there are bounds. A range gives multiples of its
+    /// smallest size only, so that the next block is where direct I/O can be made.
+    #[must_use]
+    pub fn block_bounds(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Fixed(bytes) => Some((*bytes, *bytes)),
+            Self::Uniform { minimum, maximum } => {
+                let last = maximum.saturating_sub(1).max(*minimum);
+                Some((*minimum, last - last.checked_rem(*minimum).unwrap_or(0)))
+            }
+            Self::Weighted(sizes) => {
+                let drawn = || sizes.iter().filter(|(_, weight)| *weight > 0).map(|(bytes, _)| *bytes);
+                drawn().min().zip(drawn().max())
+            }
+            Self::Gamma { .. } | Self::Lognormal { .. } => None,
+        }
+    }
+
+    /// About how large a file is: the mean, or the median where the mean is another.
+    #[must_use]
+    pub fn typical_bytes(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Uniform { minimum, maximum } => minimum.midpoint(*maximum),
+            Self::Weighted(sizes) => {
+                let sum: u128 = sizes.iter().map(|(bytes, weight)| u128::from(*bytes) * u128::from(*weight)).sum();
+                let weights: u128 = sizes.iter().map(|(_, weight)| u128::from(*weight)).sum();
+                u64::try_from(sum / weights.max(1)).unwrap_or(u64::MAX)
+            }
+            Self::Gamma { mean: bytes, .. } | Self::Lognormal { median: bytes, .. } => *bytes,
+        }
+    }
+}
+
+/// How files and directories of a fileset are called. K counts from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Naming {
+    /// Files are called prefix + K.
+    pub file_prefix: String,
+    /// Directories are called prefix + K.
+    pub directory_prefix: String,
+    /// Whether the prefix is the whole name of the fileset's one file (fio's `filename`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
+}
+
+impl Default for Naming {
+    fn default() -> Self {
+        Self { file_prefix: "file".into(), directory_prefix: "dir".into(), exact: false }
+    }
+}
+
+/// What to do with a fileset's files that exist before the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Existing {
+    /// Remove them and build anew.
+    Rebuild,
+    /// Use them when names, sizes and counts fit, else build anew.
+    Reuse,
+    /// They have to be there and large enough; anything else is an error (sysbench `run`).
+    Require,
+}

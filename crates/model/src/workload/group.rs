@@ -1,0 +1,227 @@
+//! Phases, and the groups of threads that run in them.
+
+use super::action::Actions;
+use super::io::{FsyncPolicy, IoOverrides, OpenPolicy};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The most threads of a phase: the engine counts each in 12 bits of what they share.
+pub const MAXIMUM_THREADS: u64 = 4000;
+
+/// A stretch of the load with its own threads and end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Name for messages and results.
+    pub name: String,
+    /// Whether its operations are in the figures. Ageing and warm-up are not.
+    pub measured: bool,
+    /// Run side by side.
+    pub groups: Vec<ThreadGroup>,
+    /// When it ends; at the latest when every group has reached a stop of its own.
+    pub stop: Stop,
+}
+
+/// When a phase or a group of threads ends: at whichever comes first of those given. Threads finish the operation
+/// they are in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// After this time.
+    pub time: Option<Duration>,
+    /// After this many operations of all its threads together.
+    pub operations: Option<u64>,
+    /// After this many bytes moved by all its threads together.
+    pub bytes: Option<u64>,
+    /// When every thread has gone through its actions (a sequence, or every file once) once.
+    pub once_through: bool,
+    /// When the filesystem is used to this share, 0 to 1 (FFSB ageing): the one that holds the fileset of the group's
+    /// first action.
+    pub utilization: Option<f64>,
+}
+
+/// Threads that do the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadGroup {
+    /// Name for messages and results.
+    pub name: String,
+    /// How many threads.
+    pub threads: u32,
+    /// What each does.
+    pub actions: Actions,
+    /// How its data gets to and from files, where that differs from the rest of the workload.
+    #[serde(default, skip_serializing_if = "IoOverrides::is_empty")]
+    pub io: IoOverrides,
+    /// Whether files are opened for every operation or stay open.
+    pub open: OpenPolicy,
+    /// Pause of a thread after each operation.
+    pub think_time: Duration,
+    /// Operations per second wanted of the whole group; latency is then counted from the intended start.
+    pub rate_per_second: Option<f64>,
+    /// Bytes per second wanted of the whole group, in place of operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<u64>,
+    /// How the operations of [`Self::rate_per_second`] follow each other.
+    #[serde(default, skip_serializing_if = "Arrivals::is_even")]
+    pub arrivals: Arrivals,
+    /// Whether what the page cache holds of a file is dropped when the file is opened, as far as it is not dirty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub invalidate: bool,
+    /// The part of each file that a thread reads and overwrites.
+    #[serde(default, skip_serializing_if = "Region::is_whole")]
+    pub region: Region,
+    /// How long after the phase's begin its threads begin. Its own stop counts from there.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub start_delay: Duration,
+    /// The CPUs its threads run on, by the kernel's numbers; empty for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// Which of these each thread runs on.
+    #[serde(default, skip_serializing_if = "CpuPolicy::is_shared")]
+    pub cpu_policy: CpuPolicy,
+    /// Periodic and final fsyncs of the group.
+    pub fsync: FsyncPolicy,
+    /// An end of its own, before the phase's.
+    pub stop: Stop,
+}
+
+impl ThreadGroup {
+    /// Threads that do this as fast as they can, with everything else as it usually is.
+    #[must_use]
+    pub fn new(name: impl Into<String>, threads: u32, actions: Actions) -> Self {
+        Self {
+            name: name.into(),
+            threads,
+            actions,
+            io: IoOverrides::default(),
+            open: OpenPolicy::PerOperation,
+            think_time: Duration::ZERO,
+            rate_per_second: None,
+            bytes_per_second: None,
+            arrivals: Arrivals::Even,
+            invalidate: false,
+            region: Region::Whole,
+            start_delay: Duration::ZERO,
+            cpus: Vec::new(),
+            cpu_policy: CpuPolicy::Shared,
+            fsync: FsyncPolicy::default(),
+            stop: Stop::default(),
+        }
+    }
+
+    /// Whether it goes at a given rate rather than as fast as it can.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        self.rate_per_second.is_some() || self.bytes_per_second.is_some()
+    }
+}
+
+/// The part of a file that a thread reads and overwrites. What it finds by a pattern is within it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Region {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Thread t of n has the t-th of n equal parts, which begin at multiples of 4 KiB where they are that large.
+    Split,
+    /// Thread t has what begins at `offset_bytes` + t × `step_bytes`.
+    At {
+        /// Where the first thread's begins.
+        offset_bytes: u64,
+        /// How much; to the file's end unless given.
+        length_bytes: Option<u64>,
+        /// How much later the next thread's begins.
+        step_bytes: u64,
+    },
+}
+
+impl Region {
+    fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
+
+    /// Begin and length of the part of a file of this size that thread `thread` of `threads` has.
+    #[must_use]
+    pub fn of(&self, size: u64, thread: u64, threads: u64) -> (u64, u64) {
+        match *self {
+            Self::Whole => (0, size),
+            Self::Split => {
+                let share = size / threads.max(1);
+                let share = if share < SPLIT_BYTES { share } else { share / SPLIT_BYTES * SPLIT_BYTES };
+                let begin = share * thread;
+                (begin, if thread + 1 == threads { size - begin } else { share })
+            }
+            Self::At { offset_bytes, length_bytes, step_bytes } => {
+                let begin = offset_bytes.saturating_add(step_bytes.saturating_mul(thread)).min(size);
+                (begin, length_bytes.unwrap_or(u64::MAX).min(size - begin))
+            }
+        }
+    }
+}
+
+/// Where parts of a file begin.
+const SPLIT_BYTES: u64 = 4096;
+
+/// How the operations of a rate follow each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Even,
+    /// Each at a moment that has nothing to do with the others' (a Poisson process): the gaps are exponential, with the rate's
+    /// mean.
+    Poisson,
+}
+
+impl Arrivals {
+    fn is_even(&self) -> bool {
+        *self == Self::Even
+    }
+}
+
+/// Which of a group's CPUs a thread runs on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuPolicy {
+    /// Any of them.
+    #[default]
+    Shared,
+    /// One: thread t of a group the t-th, beginning again after the last.
+    Split,
+}
+
+impl CpuPolicy {
+    fn is_shared(&self) -> bool {
+        *self == Self::Shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_split_file_are_disjoint_and_all_of_it() {
+        for size in [0, 1, 7, 4096, 10_000, 100_000, 1 << 20, (1 << 30) + 17] {
+            for threads in [1, 2, 3, 7] {
+                let mut end = 0;
+                for thread in 0..threads {
+                    let (begin, length) = Region::Split.of(size, thread, threads);
+                    assert_eq!(begin, end, "{size} {thread} of {threads}");
+                    assert!(begin % 4096 == 0 || size / threads < 4096);
+                    end = begin + length;
+                }
+                assert_eq!(end, size);
+            }
+        }
+    }
+
+    #[test]
+    fn a_region_ends_with_the_file() {
+        let region = |length_bytes| Region::At { offset_bytes: 100, length_bytes, step_bytes: 50 };
+        assert_eq!(region(Some(50)).of(1000, 2, 4), (200, 50));
+        assert_eq!(region(None).of(1000, 2, 4), (200, 800));
+        assert_eq!(region(Some(500)).of(260, 2, 4), (200, 60));
+        assert_eq!(region(None).of(150, 2, 4), (150, 0));
+    }
+}

@@ -1,0 +1,163 @@
+//! How data gets to and from files, and what it looks like.
+
+use serde::{Deserialize, Serialize};
+
+/// How long files stay open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenPolicy {
+    /// Open and close within every operation (FFSB).
+    PerOperation,
+    /// All files of the fileset are opened once, before the phase (sysbench, fio).
+    KeepOpen,
+}
+
+/// Fsyncs that belong to a group rather than to an operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FsyncPolicy {
+    /// After every this many operations of the group, when something was written since; 0 = never. With `all_files`
+    /// before the next operation is begun (so not after the last), else by the thread that performed the operation.
+    pub every_operations: u64,
+    /// Whether every file of the filesets is fsynced (sysbench), a file at a time by whichever thread comes next, or
+    /// only the file just worked on.
+    pub all_files: bool,
+    /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`] limits and that a rate
+    /// paces (sysbench).
+    pub counted: bool,
+    /// Whether each thread fsyncs every file when it ends.
+    pub at_end: bool,
+    /// fdatasync in place of fsync, also where an action of the group ends with an fsync.
+    pub data_only: bool,
+}
+
+/// How data gets to and from files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoSettings {
+    /// The I/O engine.
+    pub engine: IoEngineKind,
+    /// O_DIRECT (filesets are still built through the page cache).
+    pub direct: bool,
+    /// O_SYNC, O_DSYNC or neither.
+    pub sync: OpenSync,
+    /// Requests in flight per thread, for engines that can have more than one.
+    pub queue_depth: u32,
+}
+
+impl Default for IoSettings {
+    fn default() -> Self {
+        Self { engine: IoEngineKind::Psync, direct: false, sync: OpenSync::None, queue_depth: 1 }
+    }
+}
+
+/// What a group of threads has otherwise than its workload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IoOverrides {
+    /// See [`IoSettings::engine`]. The null engine is for a whole workload.
+    pub engine: Option<IoEngineKind>,
+    /// See [`IoSettings::direct`].
+    pub direct: Option<bool>,
+    /// See [`IoSettings::sync`].
+    pub sync: Option<OpenSync>,
+    /// See [`IoSettings::queue_depth`].
+    pub queue_depth: Option<u32>,
+}
+
+impl IoOverrides {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The settings, with what differs.
+    #[must_use]
+    pub fn over(&self, io: IoSettings) -> IoSettings {
+        IoSettings {
+            engine: self.engine.unwrap_or(io.engine),
+            direct: self.direct.unwrap_or(io.direct),
+            sync: self.sync.unwrap_or(io.sync),
+            queue_depth: self.queue_depth.unwrap_or(io.queue_depth),
+        }
+    }
+}
+
+/// The I/O engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IoEngineKind {
+    /// Does nothing, instantly: what remains is fstone's own cost.
+    Null,
+    /// pread, pwrite and the other plain system calls.
+    Psync,
+    /// io_uring.
+    IoUring,
+    /// The kernel's own AIO, io_submit and io_getevents: in flight with O_DIRECT only.
+    Libaio,
+    /// Memory mappings.
+    Mmap,
+}
+
+impl IoEngineKind {
+    /// Whether it can have more than one request in flight.
+    #[must_use]
+    pub fn queues(self) -> bool {
+        match self {
+            Self::IoUring | Self::Libaio | Self::Null => true,
+            Self::Psync | Self::Mmap => false,
+        }
+    }
+}
+
+/// Synchronous open flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenSync {
+    /// Neither.
+    None,
+    /// O_SYNC.
+    Sync,
+    /// O_DSYNC.
+    Dsync,
+}
+
+/// What written data looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DataPattern {
+    /// Share that a compressor can remove, 0 to 1.
+    pub compressible: f64,
+    /// Share of blocks that equal another block, 0 to 1.
+    pub duplicate: f64,
+    /// Whether every block carries file, offset, generation and checksum, and is verified when read.
+    pub stamped: bool,
+}
+
+impl Default for DataPattern {
+    /// Incompressible, without duplicates, not verified.
+    fn default() -> Self {
+        Self { compressible: 0.0, duplicate: 0.0, stamped: false }
+    }
+}
+
+/// What an operation's error does. It is recorded either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorPolicy {
+    /// Ends the load.
+    #[default]
+    Stop,
+    /// The thread goes on with its next operation.
+    Continue,
+}
+
+/// How data is made durable when the threads are done, inside the measured interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinalSync {
+    /// Not at all.
+    None,
+    /// syncfs on the load's filesystem.
+    Syncfs,
+    /// sync: every filesystem of the machine (FFSB).
+    Everything,
+}

@@ -1,0 +1,75 @@
+//! The workload: what a load does, whichever format it was written in.
+//!
+//! A [`Workload`] has [`Fileset`]s (the files it works on) and [`Phase`]s, run one after the other with a barrier
+//! between them. A phase has [`ThreadGroup`]s, run side by side. A thread of a group performs [`Action`]s, chosen
+//! by weight, in a fixed sequence, or by a ratio. Nothing here is executed: the engine does that.
+
+mod action;
+mod fileset;
+mod group;
+mod io;
+
+pub use action::{
+    Action, Actions, Distribution, Extent, FileChoice, Operation, Pattern, TransactionRule, Transfer, Weighted,
+};
+pub use fileset::{
+    Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution,
+};
+pub use group::{Arrivals, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
+pub use io::{
+    DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, OpenPolicy, OpenSync,
+};
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A load on a directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// A short name, such as the profile's.
+    pub name: String,
+    /// The files it works on. Actions refer to them by index. Each is built and made durable just before the first
+    /// phase that works on it, and at the latest before the first measured phase: what an earlier ageing phase left
+    /// behind is on the filesystem before the measured files are (FFSB).
+    pub filesets: Vec<Fileset>,
+    /// Run one after the other, all threads meeting in between. Without any, filesets are built and that is all (FFSB
+    /// `time=0`, sysbench `prepare`).
+    pub phases: Vec<Phase>,
+    /// How data gets to and from the files, where a group of threads has nothing else.
+    pub io: IoSettings,
+    /// What the data looks like.
+    pub data: DataPattern,
+    /// What an errno does.
+    pub on_error: ErrorPolicy,
+    /// How the last measured phase's data is made durable. Its time is inside the measured interval.
+    pub final_sync: FinalSync,
+    /// A shell command to run after filesets are built and synced, before the first measured phase (FFSB callout).
+    pub callout: Option<String>,
+    /// Length of one point of the throughput and latency series.
+    pub series_interval: Duration,
+}
+
+impl Workload {
+    /// How a group's data gets to and from files.
+    #[must_use]
+    pub fn io_of(&self, group: &ThreadGroup) -> IoSettings {
+        group.io.over(self.io)
+    }
+
+    /// The phases whose operations are in the figures.
+    pub fn measured_phases(&self) -> impl Iterator<Item = &Phase> {
+        self.phases.iter().filter(|phase| phase.measured)
+    }
+
+    /// Time that the measured phases are limited to, if every one of them is.
+    #[must_use]
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.measured_phases().map(|phase| phase.stop.time).sum()
+    }
+
+    /// Threads of the largest measured phase.
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        self.measured_phases().map(|phase| phase.groups.iter().map(|group| group.threads).sum()).max().unwrap_or(0)
+    }
+}
