@@ -3,12 +3,14 @@
 mod comparison;
 mod history;
 mod outcomes;
+mod pair;
 mod seeds;
 mod settings;
 mod words;
 
-pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, Pair, RunComparison, Unmatched, Verdict};
+pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, RunComparison, Unmatched, Verdict};
 pub use history::{FEWEST_RUNS, History, HistoryError, Point};
 pub use outcomes::{OutcomeChange, Turn};
+pub use pair::Pair;
 pub use settings::{Change, Mismatch, Setting, changes, mismatches};
 pub use words::{caveat, change, difference, percent, probability};

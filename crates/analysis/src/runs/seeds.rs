@@ -3,7 +3,7 @@
 //! A trial in virtual time has no noise, so one pair of trials with the same seed is enough to tell what changed for that
 //! seed. What differs from seed to seed is layout luck; a change that has the same sign with every seed is called real.
 
-use super::comparison::Pair;
+use super::pair::Pair;
 use crate::{clock::is_virtual, run::Analysis, table::Entry};
 use fstone_stats::{Interval, compare::Shift, interval::IntervalMethod};
 

@@ -1,8 +1,9 @@
 //! A comparison in words, never stronger than the statistics.
 
 use super::{
-    comparison::{ComparedColumn, ComparedFigure, Pair, RunComparison, Verdict},
+    comparison::{ComparedColumn, ComparedFigure, RunComparison, Verdict},
     outcomes::{OutcomeChange, Turn},
+    pair::Pair,
 };
 use crate::{
     number::{grouped, p_value},

@@ -1,10 +1,8 @@
 //! What the workload implies, beside what was seen.
 
 use super::rate::{bandwidth, rate};
-use super::touched::Touched;
-use crate::fileset::Files;
-use fstone_model::Workload;
-use fstone_model::load::{Audit, Expected, GroupFsyncs, OperationReport};
+use super::summary::{DEVIATIONS, Summary};
+use fstone_model::load::{Audit, Expected, OperationReport};
 use fstone_model::nature::Target;
 use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Region, ThreadGroup};
 
@@ -12,24 +10,8 @@ use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, 
 const TOLERANCE: f64 = 0.02;
 /// Points of a mix that may be off beyond chance.
 const MIX_POINTS: f64 = 0.5;
-/// Standard deviations that chance is granted.
-pub(super) const DEVIATIONS: f64 = 5.0;
 /// Share of the mean latency above which the engine's own cost is worth a warning.
 const OVERHEAD: f64 = 0.05;
-
-/// What was done, as far as the audit asks.
-pub(crate) struct Summary<'a> {
-    pub(crate) workload: &'a Workload,
-    pub(crate) files: &'a [Files],
-    pub(crate) touched: &'a Touched,
-    pub(crate) operations: &'a [OperationReport],
-    /// Fsyncs of the groups' policies.
-    pub(crate) group_fsyncs: &'a [GroupFsyncs],
-    /// How long each measured phase ran, of those that did.
-    pub(crate) phases_ns: &'a [u64],
-    pub(crate) verified_bytes: u64,
-    pub(crate) null_ns_per_operation: Option<f64>,
-}
 
 /// The measured groups' actions with their results, in the order of the report.
 fn actions<'a>(summary: &Summary<'a>) -> Vec<(&'a Phase, &'a ThreadGroup, &'a Action, &'a OperationReport)> {

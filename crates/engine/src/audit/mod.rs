@@ -2,7 +2,9 @@
 
 mod expect;
 mod rate;
+mod summary;
 mod touched;
 
-pub(crate) use expect::{Summary, judge};
+pub(crate) use expect::judge;
+pub(crate) use summary::Summary;
 pub(crate) use touched::{Blocks, Touched};

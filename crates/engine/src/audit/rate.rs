@@ -1,6 +1,6 @@
 //! Whether the rates that groups were to keep were kept.
 
-use super::expect::{DEVIATIONS, Summary};
+use super::summary::{DEVIATIONS, Summary};
 use fstone_model::load::{Expected, GroupFsyncs, OperationReport};
 use fstone_model::workload::{Arrivals, Stop, ThreadGroup};
 
