@@ -12,10 +12,12 @@ const MAX_NAMED: usize = 3;
 pub struct Open {
     /// Pairs that were told apart or shown to be alike.
     pub decided: usize,
-    /// All pairs; 0 when nothing can be judged yet.
+    /// All pairs; 0 while no two rows that are compared have figures.
     pub pairs: usize,
-    /// The other pairs, by the plan's cells.
+    /// The other pairs that can be judged, by the plan's cells.
     pub open: Vec<OpenPair>,
+    /// The rows of each panel of which too little is known to judge it: all its pairs are open.
+    pub waiting: Vec<Vec<usize>>,
     /// The same in words: "decided 31 of 36; left: ext4 / ext4 today (± 6 %)".
     pub words: String,
 }
@@ -27,9 +29,14 @@ impl Open {
         let analysis = Analysis::of(dataset);
         let resolution = dataset.run.plan.budget.map_or(0.0, |budget| budget.resolution);
         let column = analysis.primary();
-        let mut of_all = Self { decided: 0, pairs: 0, open: Vec::new(), words: String::new() };
+        let mut of_all = Self { decided: 0, pairs: 0, open: Vec::new(), waiting: Vec::new(), words: String::new() };
         let panels = column.map_or(&[][..], |column| &analysis.comparisons[column].panels);
-        for panel in panels.iter().flatten().filter(|panel| panel.is_judged) {
+        for panel in panels.iter().flatten() {
+            if !panel.is_judged {
+                of_all.pairs += panel.comparison.pairs.len();
+                of_all.waiting.push(panel.rows.clone());
+                continue;
+            }
             let answered = Answered::of(&panel.comparison, resolution);
             of_all.decided += answered.decided;
             of_all.pairs += answered.pairs;
@@ -44,7 +51,7 @@ impl Open {
     }
 
     fn in_words(&self, analysis: &Analysis<'_>) -> String {
-        if self.pairs == 0 {
+        if self.decided == 0 && self.open.is_empty() {
             return "nothing is decided yet".to_owned();
         }
         let mut words = format!("decided {} of {}", self.decided, self.pairs);
@@ -54,8 +61,9 @@ impl Open {
             format!("{a} / {b}{width}")
         };
         let mut left: Vec<String> = self.open.iter().take(MAX_NAMED).map(name).collect();
-        if self.open.len() > MAX_NAMED {
-            left.push(format!("{} more", self.open.len() - MAX_NAMED));
+        let more = self.pairs - self.decided - left.len();
+        if more > 0 {
+            left.push(format!("{more} more"));
         }
         if !left.is_empty() {
             words.push_str(&format!("; left: {}", listing(&left)));

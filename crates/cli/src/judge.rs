@@ -37,7 +37,9 @@ impl Judge for RunJudge {
 
     fn judge(&mut self) -> Verdict {
         let open = Open::of(&self.dataset);
-        Verdict { pairs: open.pairs, open: open.open, words: open.words }
+        let cells = |rows: Vec<usize>| rows.into_iter().map(|row| row as u32).collect();
+        let waiting = open.waiting.into_iter().map(cells).collect();
+        Verdict { pairs: open.pairs, open: open.open, waiting, words: open.words }
     }
 }
 
@@ -47,7 +49,7 @@ mod tests {
     use crate::studies;
     use fstone_formats::study::Overrides;
     use fstone_lab::run::schedule::Schedule;
-    use fstone_model::{Outcome, StepResult, metric::catalog, result::Effective, result::TrialId};
+    use fstone_model::{Outcome, StepResult, metric::catalog, result::Effective, result::TrialId, study::Factor};
     use std::{cell::Cell, time::Duration};
 
     /// SplitMix64, and a normal deviate as a sum of twelve uniform ones.
@@ -179,6 +181,22 @@ mod tests {
     }
 
     #[test]
+    fn a_panel_that_cannot_be_judged_yet_is_not_left_behind_by_one_that_can() {
+        let mut simulated = Simulated::new(&[1.0, 2.0, 4.0, 8.0, 1.0, 1.2], 0.02, 400, 0.01, 7);
+        let factor = Factor { name: "threads".into(), levels: vec!["1".into(), "2".into()], numbers: Some(vec![1, 2]) };
+        simulated.plan.factors.push(factor);
+        for cell in &mut simulated.plan.cells {
+            cell.levels.push(u32::from(cell.index >= 4));
+        }
+        let trials = simulated.go_on(&[]);
+        let count = |cell| trials.iter().filter(|trial| trial.id.cell == cell).count();
+        // Four rows have eight degrees of freedom after four blocks, two rows after nine.
+        assert_eq!([0, 3, 4, 5].map(count), [4, 4, 9, 9]);
+        let published = simulated.published(trials);
+        assert_eq!((published.decided, published.pairs), (7, 7), "{}", published.words);
+    }
+
+    #[test]
     fn a_killed_run_is_resumed_as_if_it_had_not_been() {
         let simulated = Simulated::new(&[1.0, 1.05, 1.4, 2.0], 0.05, 40, 0.02, 6);
         let whole = simulated.go_on(&[]);
@@ -203,7 +221,8 @@ mod tests {
 
         fn judge(&mut self) -> Verdict {
             let verdict = self.0.judge();
-            self.1.set(self.1.get() || verdict.open.len() < verdict.pairs);
+            let waiting: usize = verdict.waiting.iter().map(|cells| cells.len() * (cells.len() - 1) / 2).sum();
+            self.1.set(self.1.get() || verdict.open.len() + waiting < verdict.pairs);
             verdict
         }
     }

@@ -1,8 +1,10 @@
 //! Dealing out a budget of time: which rows take part in the next block.
 //!
 //! After each block a [`Judge`] says which pairs of rows are still open, and about how many more blocks each would take. The time
-//! that is left goes to the pairs that can be decided in it, the cheapest first; when none can, to all open pairs alike. Rows of no
-//! open pair rest, so their blocks are incomplete, which rows + blocks by least squares allow.
+//! that is left goes to the pairs that can be decided in it, the cheapest first; when none can, to all open pairs alike. Rows of
+//! which too little is known to judge them take part until it is known, whatever is open elsewhere. All other rows rest, so blocks
+//! are incomplete, which rows + blocks by least squares allow. A block takes as many of these as fit into the time that is left, and
+//! the run ends when none fits.
 //!
 //! Whatever is decided follows from the trials of the blocks before, and from nothing else: no clock is asked. So a run that was
 //! killed and is resumed decides the same. Time is the sum of the trials' own times; a warm-up is taken to last as long per
@@ -28,6 +30,8 @@ pub struct Verdict {
     pub pairs: usize,
     /// Those that are still open, by their cells.
     pub open: Vec<OpenPair>,
+    /// Cells that are compared with each other, and whose pairs are open because too little is known to judge them.
+    pub waiting: Vec<Vec<u32>>,
     /// The same for the person who waits.
     pub words: String,
 }
@@ -96,29 +100,42 @@ impl<'a> Dealer<'a> {
         let verdict = self.judge.judge();
         self.first_block_seconds.get_or_insert(self.used_seconds);
         self.participants = self.choose(&verdict, live);
-        self.ended = self.participants.is_empty() || self.cost(&self.participants) > self.left_seconds();
+        self.ended = self.participants.is_empty();
         self.words = Some(verdict.words);
     }
 
     fn choose(&self, verdict: &Verdict, live: &[u32]) -> Vec<u32> {
-        if verdict.pairs == 0 {
-            return live.to_vec();
+        let mut chosen = BTreeSet::new();
+        for cells in self.wanted(verdict, live) {
+            let with: BTreeSet<u32> = chosen.iter().copied().chain(cells).collect();
+            if self.cost(with.iter().copied()) <= self.left_seconds() {
+                chosen = with;
+            }
         }
-        let untold = |cell: &u32| {
-            let row = self.rows[*cell as usize];
+        chosen.into_iter().collect()
+    }
+
+    /// The cells that should take part, those that have to do so together in one list; what matters most comes first.
+    fn wanted(&self, verdict: &Verdict, live: &[u32]) -> Vec<Vec<u32>> {
+        if verdict.pairs == 0 {
+            return vec![live.to_vec()];
+        }
+        let untold = |cell: &&u32| {
+            let row = self.rows[**cell as usize];
             !row.completed && row.trials < TRIES
         };
-        let of = |pair: &OpenPair| [pair.rows.0 as u32, pair.rows.1 as u32];
+        let alive = |cells: &Vec<u32>| cells.iter().copied().filter(|cell| live.contains(cell)).collect::<Vec<u32>>();
+        let waiting = verdict.waiting.iter().map(alive).filter(|cells| cells.len() > 1);
+        let of = |pair: &OpenPair| vec![pair.rows.0 as u32, pair.rows.1 as u32];
         let open = verdict.open.iter().filter(|pair| of(pair).iter().all(|cell| live.contains(cell)));
-        let mut by_cost: Vec<(f64, [u32; 2])> =
-            open.map(|pair| (pair.more_blocks * self.cost(&of(pair)), of(pair))).collect();
+        let mut by_cost: Vec<(f64, Vec<u32>)> =
+            open.map(|pair| (pair.more_blocks * self.cost(of(pair)), of(pair))).collect();
         by_cost.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         // Those that can be decided in what is left, if each had it for itself; what is dealt out wrongly is put right at the next look.
         let affordable = by_cost.iter().take_while(|(cost, _)| *cost <= self.left_seconds()).count();
-        let served = if affordable > 0 { &by_cost[..affordable] } else { &by_cost[..] };
-        let cells: BTreeSet<u32> =
-            served.iter().flat_map(|(_, cells)| *cells).chain(live.iter().copied().filter(untold)).collect();
-        cells.into_iter().collect()
+        let served = if affordable > 0 { affordable } else { by_cost.len() };
+        let served = by_cost.into_iter().take(served).map(|(_, cells)| cells);
+        live.iter().filter(untold).map(|cell| vec![*cell]).chain(waiting).chain(served).collect()
     }
 
     fn left_seconds(&self) -> f64 {
@@ -127,12 +144,12 @@ impl<'a> Dealer<'a> {
     }
 
     /// What a trial of each of these takes.
-    fn cost(&self, cells: &[u32]) -> f64 {
-        let mean = |cell: &u32| {
-            let row = self.rows[*cell as usize];
+    fn cost(&self, cells: impl IntoIterator<Item = u32>) -> f64 {
+        let mean = |cell: u32| {
+            let row = self.rows[cell as usize];
             row.seconds / f64::from(row.trials.max(1))
         };
-        cells.iter().map(mean).sum()
+        cells.into_iter().map(mean).sum()
     }
 
     /// About how many trials are to come after these.
@@ -142,6 +159,6 @@ impl<'a> Dealer<'a> {
             return 0;
         }
         let each = self.used_seconds / f64::from(trials);
-        ((self.left_seconds() - self.cost(rest)) / each).max(0.0) as u32
+        ((self.left_seconds() - self.cost(rest.iter().copied())) / each).max(0.0) as u32
     }
 }

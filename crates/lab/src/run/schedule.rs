@@ -481,7 +481,7 @@ mod tests {
             let mut open = vec![pair(2, 3, 1e6)];
             open.extend((more > 0).then(|| pair(0, 1, more as f64)));
             let pairs = if self.tried[0] > 1 { 6 } else { 0 };
-            Verdict { pairs, open, words: format!("{more} more") }
+            Verdict { pairs, open, waiting: Vec::new(), words: format!("{more} more") }
         }
     }
 
@@ -515,6 +515,8 @@ mod tests {
         assert_eq!((count(2), count(3), order.len()), (8, 8, 30));
         let short = dealt(&budgeted(9), &[], 7);
         assert_eq!(short.len(), 8, "a third block of two would fit no more");
+        let hopeless = dealt(&budgeted(10), &[], 100);
+        assert_eq!(hopeless.len(), 10, "no four rows fit, but two do");
         assert_eq!(dealt(&budgeted(3), &[], 7).len(), 4, "the first block tells how long a block takes");
     }
 
