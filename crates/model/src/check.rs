@@ -109,6 +109,7 @@ impl Check for LoadReport {
         fits("fsyncs", &mut self.group_fsyncs.iter().flat_map(|one| [one.periodic, one.at_end, one.latency.count()]))?;
         fits("calls", &mut self.calls.iter().map(|one| one.latency.count()))?;
         fits("errors", &mut self.errors.iter().map(|one| one.count))?;
+        fits("times of phases", &mut self.phases.iter().map(|one| one.elapsed_ns))?;
         fits("operations of threads", &mut self.per_thread.iter().map(|one| one.operations))?;
         fits("times of threads", &mut self.per_thread.iter().map(|one| one.busy_ns))?;
         fits("operations over time", &mut self.series.iter().map(|one| one.operations))?;

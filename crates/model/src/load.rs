@@ -31,6 +31,9 @@ pub struct LoadReport {
     /// What each thread of each measured phase did, group by group; empty when it was not recorded.
     #[serde(default)]
     pub per_thread: Vec<ThreadReport>,
+    /// The measured phases, in their order, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseReport>,
     /// One per action of each group, in the workload's order.
     pub operations: Vec<OperationReport>,
     /// Fsyncs of the groups' fsync policy: an entry for the periodic ones of a group, and another for the final ones,
@@ -68,6 +71,17 @@ pub struct ThreadReport {
     pub latency: Histogram,
     /// From the phase's begin to the end of its last operation; 0 where that was not recorded.
     #[serde(default)]
+    pub elapsed_ns: u64,
+}
+
+/// One of several measured phases.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// Its name.
+    pub name: String,
+    /// The names of its groups.
+    pub groups: Vec<String>,
+    /// Its part of the measured interval; the last one's has the final sync in it.
     pub elapsed_ns: u64,
 }
 
@@ -225,6 +239,20 @@ impl LoadReport {
     /// A count per second of the measured interval.
     #[must_use]
     pub fn per_second(&self, count: u64) -> f64 {
-        if self.elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / self.elapsed_ns as f64 }
+        rate(count, self.elapsed_ns)
     }
+
+    /// A count of what some groups did, per second of the phases in which they ran.
+    #[must_use]
+    pub fn per_second_of(&self, count: u64, group: impl Fn(&str) -> bool) -> f64 {
+        if self.phases.is_empty() {
+            return self.per_second(count);
+        }
+        let theirs = self.phases.iter().filter(|phase| phase.groups.iter().any(|name| group(name)));
+        rate(count, theirs.map(|phase| phase.elapsed_ns).sum())
+    }
+}
+
+fn rate(count: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / elapsed_ns as f64 }
 }

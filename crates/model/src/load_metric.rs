@@ -115,13 +115,14 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
     let mut figures = Vec::new();
     for part in parts(&actions) {
         let (mut invocations, mut latency) = (0, Histogram::default());
-        for operation in report.operations.iter().filter(|operation| part.has(operation)) {
+        let of_part = report.operations.iter().filter(|operation| part.has(operation));
+        for operation in of_part.clone() {
             invocations += operation.invocations;
             latency.merge(&operation.latency);
         }
         figures.push(Figure {
             metric: format!("{} {RATE}", part.name),
-            value: report.per_second(invocations),
+            value: report.per_second_of(invocations, |group| of_part.clone().any(|operation| operation.group == group)),
             unit: Unit::PerSecond,
             better: Better::Higher,
         });
@@ -136,6 +137,7 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::PhaseReport;
 
     #[test]
     fn groups_are_told_apart_where_there_are_several() {
@@ -179,5 +181,36 @@ mod tests {
         assert_eq!(value("deliver latency max"), Some(2_000_000.0));
         assert_eq!(value("deliver latency mean"), Some(2_000_000.0));
         assert!(value("deliver latency p99.9").is_some());
+    }
+
+    #[test]
+    fn groups_of_different_phases_have_each_their_own_time() {
+        let operation = |group: &str, name: &str| OperationReport {
+            group: group.into(),
+            name: name.into(),
+            invocations: 60,
+            ..OperationReport::default()
+        };
+        let phase = |name: &str, groups: &[&str], seconds: u64| PhaseReport {
+            name: name.into(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            elapsed_ns: seconds * 1_000_000_000,
+        };
+        let report = LoadReport {
+            elapsed_ns: 9_000_000_000,
+            phases: vec![phase("fill", &["writers"], 6), phase("work", &["readers", "deleters"], 3)],
+            operations: vec![
+                operation("writers", "write"),
+                operation("readers", "read"),
+                operation("deleters", "read"),
+            ],
+            ..LoadReport::default()
+        };
+        let figures = figures(&report);
+        let value = |name: &str| figures.iter().find(|figure| figure.metric == name).map(|figure| figure.value);
+        assert_eq!(value("writers operations per second"), Some(10.0));
+        assert_eq!(value("readers operations per second"), Some(20.0));
+        assert_eq!(value("read operations per second"), Some(40.0));
+        assert_eq!(value("write operations per second"), Some(10.0));
     }
 }

@@ -14,6 +14,10 @@ impl Running<'_> {
         let groups: Vec<&ThreadGroup> = self.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
         let collected = self.collector.finish(&names(&groups), self.interval);
         let mut report = self.report;
+        if report.phases.len() == 1 {
+            // It is all of the interval.
+            report.phases.clear();
+        }
         report.operations = collected.operations;
         report.calls = collected.calls;
         report.group_fsyncs = collected.group_fsyncs;

@@ -15,7 +15,7 @@ use crate::options::{Progress, RunOptions};
 use crate::plan::PhasePlan;
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
-use fstone_model::load::ErrorReport;
+use fstone_model::load::{ErrorReport, PhaseReport};
 use fstone_model::workload::{DataPattern, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
@@ -253,6 +253,11 @@ impl<'a> Running<'a> {
         report.running_ns += end.running_ns;
         report.sync_ns += sync_ns;
         report.elapsed_ns = report.running_ns + report.sync_ns;
+        report.phases.push(PhaseReport {
+            name: phase.name.clone(),
+            groups: phase.groups.iter().map(|group| group.name.clone()).collect(),
+            elapsed_ns: end.running_ns + sync_ns,
+        });
         report.process_user_ns += after.0.saturating_sub(before.get().0);
         report.process_system_ns += after.1.saturating_sub(before.get().1);
         self.cpu_ns += end.cpu_ns;
