@@ -6,6 +6,7 @@
 //!
 //! This crate is pure: no I/O, no clock, no random number. It knows no format: `fstone-report` renders what is worked out here.
 
+mod ceiling;
 pub mod clock;
 mod compare;
 mod drift;
@@ -15,6 +16,7 @@ mod notes;
 pub mod number;
 mod open;
 mod published;
+mod rules;
 mod run;
 pub mod runs;
 mod sentences;
@@ -24,6 +26,7 @@ mod table;
 pub mod text;
 pub mod when;
 
+pub use ceiling::Ceiling;
 pub use compare::{ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
 pub use drift::Drifting;
 pub use loads::{LoadRow, LoadStep, Loads};
@@ -31,7 +34,9 @@ pub use notes::{Footnote, FootnoteRow, Warning, touched};
 pub use number::Scale;
 pub use open::Open;
 pub use published::{Published, PublishedEntry};
+pub use rules::{Finding, Rule};
 pub use run::Analysis;
 pub use sentences::{amount, in_words};
+pub use served::share_from_memory;
 pub use structure::{Panel, Structure, Sweep, Varied, executors, of_executor};
 pub use table::{ColumnView, Entry, Row, TrialValue};

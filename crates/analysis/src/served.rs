@@ -1,24 +1,18 @@
-//! Whether figures are a device's, and the machine the run's alone: what was read from memory, what is faster than the device can
-//! read, and what other programs took.
+//! Whether figures are a device's, and the machine the run's alone: what was read from memory, and what other programs took.
 
 use crate::{
+    ceiling::{BOUNDED, Bounded, is_on_device},
     notes::Warning,
-    number::grouped,
+    number::{Scale, grouped},
     table::{Entry, Row, entry},
     text,
 };
-use fstone_model::{
-    Dataset, Trial,
-    metric::catalog,
-    study::{DeviceSpec, KernelSpec},
-};
+use fstone_model::{Dataset, Trial, metric::catalog, study::KernelSpec};
 
 /// A load that reads less than this says nothing about where from.
 const MIN_READ_BYTES: f64 = (1 << 20) as f64;
 /// From this share on a load's reads are mostly the page cache's.
 const MOSTLY: f64 = 0.5;
-/// By so much a rate may be above the ceiling: that was measured for two seconds before the run.
-const MARGIN: f64 = 1.1;
 
 /// Of the machine's CPU time, what is neither the load's nor kernel threads' nor interrupts'. From here on it is other programs'; on
 /// a machine that the run had for itself it was a few per cent.
@@ -32,8 +26,11 @@ pub(super) fn warnings(dataset: &Dataset, rows: &[Row<'_>]) -> Vec<Warning> {
             steps.push(&step.step);
         }
     }
-    let of_step = |step| [from_memory(rows, step), above_ceiling(dataset, rows, step), shared(dataset, rows, step)];
-    steps.into_iter().flat_map(of_step).flatten().collect()
+    let of_step = |step| {
+        let beyond = BOUNDED.iter().filter_map(|bounded| better_than_device(dataset, rows, step, bounded));
+        from_memory(rows, step).into_iter().chain(beyond).chain(shared(dataset, rows, step)).collect::<Vec<_>>()
+    };
+    steps.into_iter().flat_map(of_step).collect()
 }
 
 /// Rows whose step read mostly from memory.
@@ -55,7 +52,8 @@ fn from_memory(rows: &[Row<'_>], step: &str) -> Option<Warning> {
 
 /// The share of the bytes that a row's trials read in this step which the device did not read for it; `None` where one of the two is
 /// not known.
-fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
+#[must_use]
+pub fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
     let sum = |entry: &Entry| entry.values.iter().map(|value| value.value).sum::<f64>();
     let rate = entry(row, step, catalog::READ_THROUGHPUT.name);
     let time = entry(row, step, catalog::EXECUTION_TIME.name);
@@ -65,26 +63,18 @@ fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
     (all_there && row.completed > 0 && read >= MIN_READ_BYTES).then(|| (1.0 - sum(&device) / read).max(0.0))
 }
 
-/// Rows that read faster than the device was measured to.
-fn above_ceiling(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
-    let ceiling = dataset.run.inventory.raw_read_bytes_per_second.filter(|ceiling| *ceiling > 0.0)?;
-    let of_device = |row: &Row<'_>| {
-        let cell = dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
-        let device = cell.map(|cell| &cell.device);
-        matches!(device, Some(DeviceSpec::Loop { in_memory: false, .. } | DeviceSpec::Block { .. }))
+/// Rows whose step was better than the device can be.
+fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: &Bounded) -> Option<Warning> {
+    let ceiling = bounded.ceiling(&dataset.run.inventory)?;
+    let cell_of = |row: &Row<'_>| dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
+    let better = |row: &Row<'_>| {
+        let values = entry(row, step, bounded.metric.name).values;
+        cell_of(row).is_some_and(is_on_device) && ceiling.is_beaten(values.iter().map(|value| value.value))
     };
-    let faster = |row: &Row<'_>| {
-        let rates = entry(row, step, catalog::READ_THROUGHPUT.name).values;
-        !rates.is_empty() && rates.iter().all(|rate| rate.value > MARGIN * ceiling)
-    };
-    let found: Vec<usize> =
-        rows.iter().enumerate().filter(|(_, row)| of_device(row) && faster(row)).map(|(index, _)| index).collect();
+    let found: Vec<usize> = rows.iter().enumerate().filter(|(_, row)| better(row)).map(|(index, _)| index).collect();
+    let told = Scale::of_one(bounded.metric.unit, ceiling.value).with_unit(ceiling.value);
     (!found.is_empty()).then(|| Warning {
-        text: format!(
-            "{}: reads went faster than the device can read, {} MiB/s by itself",
-            text::line(step),
-            grouped(ceiling / f64::from(1 << 20), 0)
-        ),
+        text: format!("{}: {}, {told} {}", text::line(step), bounded.warning, bounded.device),
         rows: found,
         trials: 0,
     })

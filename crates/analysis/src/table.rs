@@ -1,6 +1,10 @@
 //! The table: rows, columns, and the entries where they meet.
 
-use crate::{number::Scale, text};
+use crate::{
+    ceiling::{self, Ceiling},
+    number::Scale,
+    text,
+};
 use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog};
 use fstone_stats::{
     Interval, Sample, Summary,
@@ -28,6 +32,8 @@ pub struct ColumnView {
     pub scale: Scale,
     /// What the metric is and how it is made; empty for metrics that the catalog does not know.
     pub about: &'static str,
+    /// The best that the device under the run can do, where that was measured.
+    pub ceiling: Option<Ceiling>,
 }
 
 /// A cell of the plan.
@@ -130,6 +136,12 @@ impl Entry {
 }
 
 impl ColumnView {
+    /// Whether an entry is better than the device can be by itself.
+    #[must_use]
+    pub fn is_beyond_device(&self, entry: &Entry) -> bool {
+        self.ceiling.is_some_and(|ceiling| ceiling.is_beaten(entry.values.iter().map(|value| value.value)))
+    }
+
     /// "higher is better", "lower is better", or nothing.
     #[must_use]
     pub const fn direction(&self) -> &'static str {
@@ -255,5 +267,6 @@ pub(crate) fn column_view(
         better,
         scale: Scale::choose(unit, &figures),
         about: known.map_or("", |metric| metric.about),
+        ceiling: ceiling::of_metric(dataset, &column.metric),
     }
 }

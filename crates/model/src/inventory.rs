@@ -36,6 +36,12 @@ pub struct Inventory {
     pub fstone_commit: String,
     /// Raw sequential read of the device before the run, bytes per second (what `hdparm -t` tells).
     pub raw_read_bytes_per_second: Option<f64>,
+    /// Raw sequential write to a file on the device before the run, past the page cache.
+    #[serde(default)]
+    pub raw_write_bytes_per_second: Option<f64>,
+    /// How often a second the device makes a block durable that was written alone (fdatasync), one at a time.
+    #[serde(default)]
+    pub flushes_per_second: Option<f64>,
     /// /proc/self/mountinfo at the start, bounded.
     pub mounts: String,
     /// Kernel settings that bear on the figures: (name, value), e.g. ("vm.dirty_ratio", "20").

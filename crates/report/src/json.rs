@@ -33,11 +33,26 @@ pub struct Document<'a> {
     pub footnotes: Vec<FootnotePart<'a>>,
     /// What a reader has to know before believing the figures.
     pub warnings: Vec<WarningPart<'a>>,
+    /// The rules of Hoefler & Belli (SC 2015), and whether the report keeps them.
+    pub rules: Vec<RulePart>,
     /// Pairs of rows that were compared.
     pub comparisons: Vec<PairPart<'a>>,
     /// Where the published figures are from, when they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_source: Option<&'a str>,
+}
+
+/// A rule.
+#[derive(Debug, Serialize)]
+pub struct RulePart {
+    /// Its number in the paper.
+    pub number: u8,
+    /// What it asks, as far as it was checked.
+    pub asks: &'static str,
+    /// "holds", "does not hold" or "does not apply".
+    pub verdict: &'static str,
+    /// Why.
+    pub because: String,
 }
 
 /// The run.
@@ -275,6 +290,7 @@ pub fn document<'a>(analysis: &'a Analysis<'a>, options: &Options) -> Document<'
                 cells: warning.rows.iter().map(|row| analysis.rows[*row].cell).collect(),
             })
             .collect(),
+        rules: analysis.rules().iter().map(rule).collect(),
         comparisons: pairs(analysis),
         published_source: published.map(|published| published.source.as_str()),
     }
@@ -333,6 +349,10 @@ fn row_part<'a>(analysis: &'a Analysis<'a>, index: usize, published: Option<&'a 
             })
             .collect(),
     }
+}
+
+fn rule(rule: &analysis::Rule) -> RulePart {
+    RulePart { number: rule.number, asks: rule.asks, verdict: rule.verdict(), because: rule.words().to_owned() }
 }
 
 fn pairs<'a>(analysis: &'a Analysis<'a>) -> Vec<PairPart<'a>> {

@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis,
-    analysis::{MAX_COMPARED_ROWS, clock},
+    analysis::{ColumnView, Entry, MAX_COMPARED_ROWS, clock},
     text::{counted, line, listing},
 };
 use fstone_model::{Cell, study::DeviceSpec};
@@ -120,6 +120,13 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
     if analysis.has_unreliable() {
         lines.push(format!("{UNRELIABLE} too few trials: the interval itself is rough."));
     }
+    let beyond = |column: usize| {
+        let view = &analysis.columns[column];
+        analysis.rows.iter().any(|row| view.is_beyond_device(&row.entries[column]))
+    };
+    if (0..analysis.columns.len()).any(beyond) {
+        lines.push(format!("{BEYOND} better than the device is by itself, so memory served it."));
+    }
     if analysis.has_letters() {
         let within =
             if analysis.structure.panels.len() > 1 { "Within a column and block of rows" } else { "Within a column" };
@@ -135,6 +142,16 @@ pub(crate) fn ratios(analysis: &Analysis<'_>) -> Option<String> {
 
 /// Stands behind an interval from too few trials.
 pub(crate) const UNRELIABLE: &str = "†";
+
+/// Stands behind a figure that is better than the device can be.
+pub(crate) const BEYOND: &str = "▲";
+
+/// What stands behind a figure and its interval.
+pub(crate) fn mark(column: &ColumnView, entry: &Entry) -> String {
+    let rough = if entry.is_unreliable() { UNRELIABLE } else { "" };
+    let beyond = if column.is_beyond_device(entry) { BEYOND } else { "" };
+    format!("{rough}{beyond}")
+}
 
 /// In place of a figure that is not there.
 pub(crate) const NOTHING: &str = "–";

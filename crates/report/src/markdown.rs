@@ -3,7 +3,7 @@
 use crate::{
     Analysis, Options,
     analysis::{Entry, Published, PublishedEntry, clock, touched},
-    legend::{NOTHING, UNRELIABLE, legend},
+    legend::{self, NOTHING, legend},
     number,
     text::line,
     when,
@@ -40,6 +40,7 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
         }
         output.push('\n');
     }
+    output.push_str(&format!("{}\n\n", escape(&analysis.rules_in_words())));
     output.push_str(&provenance(dataset));
     output
 }
@@ -103,13 +104,14 @@ fn table(analysis: &Analysis<'_>) -> String {
 }
 
 fn value(analysis: &Analysis<'_>, column: usize, entry: &Entry) -> String {
-    let scale = &analysis.columns[column].scale;
+    let view = &analysis.columns[column];
+    let scale = &view.scale;
     let Some(mean) = entry.mean() else { return NOTHING.to_owned() };
     let tail = match entry.half_width() {
         Some(half) => format!("± {}", scale.number(half)),
         None => "(1 trial)".to_owned(),
     };
-    let mark = if entry.is_unreliable() { UNRELIABLE } else { "" };
+    let mark = legend::mark(view, entry);
     let letters = if entry.letters.is_empty() { String::new() } else { format!(" {}", entry.letters) };
     format!("{} {tail}{mark}{letters}", scale.number(mean))
 }

@@ -29,6 +29,9 @@ use std::{
 /// How long the device is read before a run, as `hdparm -t` does.
 const RAW_READ_TIME: Duration = Duration::from_secs(2);
 
+/// So long for a file's blocks, for writing, and for flushes.
+const RAW_WRITE_TIME: Duration = Duration::from_millis(700);
+
 pub(super) fn lab_options(
     context: &Context,
     arguments: &RunArguments,
@@ -160,7 +163,7 @@ impl Work<'_> {
     }
 }
 
-/// The machine as it is before the run, its raw read speed included.
+/// The machine as it is before the run, the device's own speed included.
 pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
     let inventory_context = InventoryContext {
         plan,
@@ -174,6 +177,15 @@ pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: 
     match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
         Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
         Err(error) => terminal::tell(&format!("No raw read speed: failed to {error}.")),
+    }
+    if inventory.raw_read_bytes_per_second.is_some() && inventory::tests_work_directory(plan) {
+        match inventory::raw_write(&context.work_directory, RAW_WRITE_TIME) {
+            Ok(write) => {
+                inventory.raw_write_bytes_per_second = Some(write.bytes_per_second);
+                inventory.flushes_per_second = Some(write.flushes_per_second);
+            }
+            Err(error) => terminal::tell(&format!("No raw write speed: failed to {error}.")),
+        }
     }
     Ok(inventory)
 }

@@ -1,7 +1,7 @@
 //! The machine a run is made on, as far as it bears on the figures.
 //!
-//! [`take`] reads it once, at the start of a run; [`raw_read`] measures the device's own speed; [`check()`] tells what
-//! this machine can do, before anything is run. Nothing here fails: what cannot be read is left empty.
+//! [`take`] reads it once, at the start of a run; [`raw_read`] and [`raw_write`] measure the device's own speed;
+//! [`check()`] tells what this machine can do, before anything is run. Nothing here fails: what cannot be read is left empty.
 
 mod check;
 mod check_text;
@@ -10,18 +10,20 @@ mod machine;
 mod memory;
 mod place;
 mod raw_read;
+mod raw_write;
 mod settings;
 mod text;
 mod tools;
 
 pub use check::{Ability, Check, FilesystemCheck, ProgramCheck, check};
 pub use memory::too_little_memory;
-pub use raw_read::{RawRead, RawReadError, raw_read};
+pub use raw_read::{RawRead, RawSpeedError, raw_read};
+pub use raw_write::{RawWrite, raw_write};
 pub use settings::STATES;
 pub use tools::tool_version;
 
 use crate::command::CommandRunner;
-use fstone_model::study::DeviceSpec;
+use fstone_model::study::{DeviceSpec, KernelSpec};
 use fstone_model::{Inventory, Plan};
 use place::{existing, mount_of};
 use std::path::Path;
@@ -43,7 +45,7 @@ pub struct InventoryContext<'a> {
 /// A mount table is bounded to this in a record: a machine with containers has thousands of mounts.
 const MOUNTS_BYTES: usize = 64 << 10;
 
-/// Takes the inventory; `raw_read_bytes_per_second` is left to [`raw_read`].
+/// Takes the inventory; the device's own speed is left to [`raw_read`] and [`raw_write`].
 #[must_use]
 pub fn take(context: &InventoryContext<'_>, runner: &dyn CommandRunner) -> Inventory {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -67,6 +69,8 @@ pub fn take(context: &InventoryContext<'_>, runner: &dyn CommandRunner) -> Inven
         fstone_version: context.fstone_version.to_owned(),
         fstone_commit: context.fstone_commit.to_owned(),
         raw_read_bytes_per_second: None,
+        raw_write_bytes_per_second: None,
+        flushes_per_second: None,
         mounts: text::clip(&mounts, MOUNTS_BYTES).to_owned(),
         settings: settings::read(&memory_information),
     }
@@ -86,6 +90,13 @@ pub fn named_device(plan: &Plan) -> Option<&Path> {
         DeviceSpec::Block { path } => Some(Path::new(path)),
         _ => None,
     })
+}
+
+/// Whether images of a plan are files in the work directory, so that the device under it is what is tested.
+#[must_use]
+pub fn tests_work_directory(plan: &Plan) -> bool {
+    let there = |device: &DeviceSpec| matches!(device, DeviceSpec::Loop { directory: None, in_memory: false, .. });
+    plan.cells.iter().any(|cell| there(&cell.device) && !matches!(cell.kernel, KernelSpec::Exact(_)))
 }
 
 #[cfg(test)]

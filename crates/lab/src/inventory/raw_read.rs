@@ -16,10 +16,10 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const PIECE_BYTES: usize = 2 << 20;
+pub(super) const PIECE_BYTES: usize = 2 << 20;
 
 /// O_DIRECT wants memory and offsets aligned to the logical block, which is at most this for any device there is.
-const ALIGNMENT: usize = 64 << 10;
+pub(super) const ALIGNMENT: usize = 64 << 10;
 
 /// The file that stands in for the device: larger than the cache of a drive.
 const FILE_BYTES: u64 = 256 << 20;
@@ -42,7 +42,7 @@ pub struct RawRead {
 
 /// Why nothing was measured; completes "failed to …".
 #[derive(Debug, thiserror::Error)]
-pub enum RawReadError {
+pub enum RawSpeedError {
     /// Something did not work.
     #[error("{doing} {path} with direct I/O: {cause}")]
     System {
@@ -72,8 +72,8 @@ pub enum RawReadError {
 /// Reads a block device, or the device under a directory, for about this long.
 ///
 /// # Errors
-/// [`RawReadError`]: a reason to print in the figure's place.
-pub fn raw_read(path: &Path, duration: Duration) -> Result<RawRead, RawReadError> {
+/// [`RawSpeedError`]: a reason to print in the figure's place.
+pub fn raw_read(path: &Path, duration: Duration) -> Result<RawRead, RawSpeedError> {
     let is_device = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     if is_device {
         return read_device(path, duration);
@@ -87,34 +87,41 @@ pub fn raw_read(path: &Path, duration: Duration) -> Result<RawRead, RawReadError
     read_file(&directory, duration)
 }
 
-fn read_device(path: &Path, duration: Duration) -> Result<RawRead, RawReadError> {
-    let failed = |doing| move |cause| RawReadError::System { doing, path: path.to_owned(), cause };
+fn read_device(path: &Path, duration: Duration) -> Result<RawRead, RawSpeedError> {
+    let failed = |doing| move |cause| RawSpeedError::System { doing, path: path.to_owned(), cause };
     let mut device = direct().read(true).open(path).map_err(failed("open"))?;
     let bytes = device.seek(SeekFrom::End(0)).map_err(failed("read"))?;
     if bytes < LEAST_FILE_BYTES {
-        return Err(RawReadError::TooSmall { path: path.to_owned(), bytes });
+        return Err(RawSpeedError::TooSmall { path: path.to_owned(), bytes });
     }
     let (read_bytes, elapsed) = read_for(&device, bytes, Repeat::Once, duration).map_err(failed("read"))?;
     Ok(RawRead::new(read_bytes, elapsed, path))
 }
 
-fn read_file(directory: &Path, duration: Duration) -> Result<RawRead, RawReadError> {
-    let failed = |doing| move |cause| RawReadError::System { doing, path: directory.to_owned(), cause };
+fn read_file(directory: &Path, duration: Duration) -> Result<RawRead, RawSpeedError> {
+    let failed = |doing| move |cause| RawSpeedError::System { doing, path: directory.to_owned(), cause };
+    let (file, written) = filled_file(directory, duration)?;
+    let (read_bytes, elapsed) = read_for(&file, written, Repeat::Endless, duration).map_err(failed("read"))?;
+    Ok(RawRead::new(read_bytes, elapsed, directory))
+}
+
+/// A file without a name on the device under a directory, filled for at most this long, and its length.
+pub(super) fn filled_file(directory: &Path, duration: Duration) -> Result<(File, u64), RawSpeedError> {
+    let failed = |doing| move |cause| RawSpeedError::System { doing, path: directory.to_owned(), cause };
     let mounts = crate::place::mount::read_mountinfo().unwrap_or_default();
     if super::mount_of(directory, &mounts).is_some_and(|mount| ["tmpfs", "ramfs"].contains(&&*mount.kernel_name)) {
-        return Err(RawReadError::InMemory { path: directory.to_owned() });
+        return Err(RawSpeedError::InMemory { path: directory.to_owned() });
     }
     let space = rustix::fs::statvfs(directory).map_err(|error| failed("open")(error.into()))?;
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     // Never more than an eighth of what is free.
     let bytes = FILE_BYTES.min(free_bytes / 8) / PIECE_BYTES as u64 * PIECE_BYTES as u64;
     if bytes < LEAST_FILE_BYTES {
-        return Err(RawReadError::TooSmall { path: directory.to_owned(), bytes: free_bytes });
+        return Err(RawSpeedError::TooSmall { path: directory.to_owned(), bytes: free_bytes });
     }
     let file = nameless_file(directory).map_err(failed("open"))?;
     let written = fill(&file, bytes, duration).map_err(failed("write"))?;
-    let (read_bytes, elapsed) = read_for(&file, written, Repeat::Endless, duration).map_err(failed("read"))?;
-    Ok(RawRead::new(read_bytes, elapsed, directory))
+    Ok((file, written))
 }
 
 impl RawRead {
@@ -183,7 +190,7 @@ fn read_for(file: &File, bytes: u64, repeat: Repeat, duration: Duration) -> io::
 }
 
 /// A piece of the buffer whose address suits O_DIRECT.
-fn aligned(buffer: &mut [u8]) -> &mut [u8] {
+pub(super) fn aligned(buffer: &mut [u8]) -> &mut [u8] {
     let start = buffer.as_ptr().align_offset(ALIGNMENT).min(buffer.len() - PIECE_BYTES);
     &mut buffer[start..start + PIECE_BYTES]
 }
@@ -241,7 +248,7 @@ mod tests {
             eprintln!("skipped: /dev/shm is no tmpfs");
             return;
         }
-        assert!(matches!(raw_read(shared_memory, SHORT), Err(RawReadError::InMemory { .. })));
-        assert!(matches!(raw_read(Path::new("/dev/null"), SHORT), Err(RawReadError::System { .. })));
+        assert!(matches!(raw_read(shared_memory, SHORT), Err(RawSpeedError::InMemory { .. })));
+        assert!(matches!(raw_read(Path::new("/dev/null"), SHORT), Err(RawSpeedError::System { .. })));
     }
 }

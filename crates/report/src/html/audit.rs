@@ -3,7 +3,7 @@
 use super::shared::name;
 use crate::{
     Analysis,
-    analysis::{LoadRow, Loads},
+    analysis::{LoadRow, Loads, share_from_memory},
     number::{Scale, grouped},
 };
 use fstone_model::{
@@ -30,7 +30,7 @@ pub(super) struct AuditRow {
     pub(super) values: Vec<String>,
 }
 
-const HEADS: [(&str, &str); 7] = [
+const HEADS: [(&str, &str); 8] = [
     ("own cost", "per operation"),
     ("share", "of the mean latency"),
     ("mix off by", "points"),
@@ -38,13 +38,17 @@ const HEADS: [(&str, &str); 7] = [
     ("blocks touched", "of expected"),
     ("bytes written", "of asked for"),
     ("rate", "of asked for"),
+    ("served by memory", "of bytes read"),
 ];
 
 pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Audits {
-    let mut all: Vec<(&str, &LoadRow<'_>, [String; 7])> = loads
+    let mut all: Vec<(&str, &LoadRow<'_>, [String; 8])> = loads
         .steps
         .iter()
-        .flat_map(|step| step.rows.iter().map(|of_row| (step.step.as_str(), of_row, values(of_row))))
+        .flat_map(|step| {
+            let name = step.step.as_str();
+            step.rows.iter().map(move |of_row| (name, of_row, values(analysis, name, of_row)))
+        })
         .filter(|(.., values)| values.iter().any(|value| value != NOTHING))
         .collect();
     let of = (all.len() > MAX_ROWS).then_some(all.len());
@@ -67,8 +71,8 @@ pub(super) fn audit(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Audits {
 
 const NOTHING: &str = "–";
 
-/// Own cost, its share, mix, files, blocks, bytes, rate.
-fn values(row: &LoadRow<'_>) -> [String; 7] {
+/// Own cost, its share, mix, files, blocks, bytes, rate, reads from memory.
+fn values(analysis: &Analysis<'_>, step: &str, row: &LoadRow<'_>) -> [String; 8] {
     let audits = || row.reports.iter().map(|report: &&LoadReport| &report.audit);
     let largest = |pick: &dyn Fn(&Audit) -> Option<f64>| audits().filter_map(pick).reduce(f64::max);
     let told = |value: Option<f64>, tell: &dyn Fn(f64) -> String| value.map_or_else(|| NOTHING.to_owned(), tell);
@@ -87,5 +91,6 @@ fn values(row: &LoadRow<'_>) -> [String; 7] {
         share(&|audit| audit.distinct_blocks),
         share(&|audit| audit.written_bytes),
         share(&|audit| audit.rate),
+        told(share_from_memory(&analysis.rows[row.row], step), &|share| format!("{} %", grouped(share * 100.0, 1))),
     ]
 }

@@ -46,9 +46,17 @@ pub(super) fn machine(analysis: &Analysis<'_>) -> Machine {
         let queue: Vec<String> = told.map(|(name, value)| format!("{name} {value}")).collect();
         facts.push(("Its queue", queue.join("; ")));
     }
-    if let Some(rate) = inventory.raw_read_bytes_per_second {
+    let raw = [
+        ("Raw sequential read", inventory.raw_read_bytes_per_second),
+        ("Raw sequential write", inventory.raw_write_bytes_per_second),
+    ];
+    for (name, rate) in raw.into_iter().filter_map(|(name, rate)| Some((name, rate?))) {
         let told = Scale::of_one(Unit::BytesPerSecond, rate).with_unit(rate);
-        facts.push(("Raw sequential read", format!("{told}, before the run")));
+        facts.push((name, format!("{told}, before the run")));
+    }
+    if let Some(rate) = inventory.flushes_per_second {
+        let told = Scale::of_one(Unit::PerSecond, rate).with_unit(rate);
+        facts.push(("Blocks made durable", format!("{told}, one at a time, before the run")));
     }
     facts.push(("Tested on", tested_on(analysis)));
     // Most tools say their name with their version.

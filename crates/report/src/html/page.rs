@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Analysis, Options,
-    analysis::{Loads, clock},
+    analysis::{Loads, Rule, clock},
     number::grouped,
     text::line,
     when,
@@ -42,6 +42,9 @@ struct Page {
     trials: trials::Trials,
     method: Vec<String>,
     warnings: Vec<String>,
+    rules_sentence: String,
+    rules_broken: bool,
+    rules: Vec<Rule>,
     audit: audit::Audits,
     machine: machine::Machine,
     repeat: machine::Repeat,
@@ -64,6 +67,7 @@ pub fn html(dataset: &Dataset, options: &Options) -> String {
         ("machine", "Machine"),
         ("repeat", "Repeat it"),
     ]);
+    let rules = analysis.rules();
     let (comparisons_title, comparisons) = table::comparisons(&analysis);
     let page = Page {
         fstone: line(&run.inventory.fstone_version),
@@ -88,6 +92,9 @@ pub fn html(dataset: &Dataset, options: &Options) -> String {
         trials: trials::trials(&analysis),
         method: method::method(&analysis),
         warnings: method::warnings(&analysis),
+        rules_sentence: analysis.rules_in_words(),
+        rules_broken: rules.iter().any(Rule::is_broken),
+        rules,
         audit: audit::audit(&analysis, &loads),
         machine: machine::machine(&analysis),
         repeat: machine::repeat(&analysis),

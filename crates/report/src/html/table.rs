@@ -53,6 +53,7 @@ pub(super) enum Cell {
         value: String,
         half: String,
         rough: bool,
+        beyond: bool,
         letters: String,
         ratio: String,
     },
@@ -114,7 +115,7 @@ fn head(analysis: &Analysis<'_>, index: usize) -> Head {
     let ratios = widest(&mut entries().filter_map(|entry| Some(ratio(entry.ratio?).chars().count() + 1)));
     let value = value.max(ratios);
     let half = widest(&mut entries().map(|entry| match entry.half_width() {
-        Some(half) => column.scale.number(half).chars().count() + 2 + usize::from(entry.is_unreliable()),
+        Some(half) => column.scale.number(half).chars().count() + 2 + legend::mark(column, entry).chars().count(),
         None if entry.values.is_empty() => 0,
         None => "(1 trial)".len(),
     }));
@@ -142,12 +143,14 @@ fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
         }
         None => (0..analysis.columns.len())
             .map(|column| {
-                let (entry, scale) = (&row.entries[column], &analysis.columns[column].scale);
+                let (entry, view) = (&row.entries[column], &analysis.columns[column]);
+                let scale = &view.scale;
                 match entry.mean() {
                     Some(mean) => Cell::Value {
                         value: scale.number(mean),
                         half: entry.half_width().map(|half| scale.number(half)).unwrap_or_default(),
                         rough: entry.is_unreliable(),
+                        beyond: view.is_beyond_device(entry),
                         letters: entry.letters.clone(),
                         ratio: entry.ratio.map(ratio).unwrap_or_default(),
                     },

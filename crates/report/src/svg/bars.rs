@@ -4,7 +4,7 @@ use super::{
     axis::Axis,
     canvas::{Anchor, Canvas, Px},
     figure::{Drawing, Look},
-    frame::{LINE, TEXT, axis_title, labels_width, legend, vertical_axis},
+    frame::{LINE, TEXT, axis_title, beyond_device, ceiling, device_line, labels_width, legend, vertical_axis},
     measure::{text_width, wrap},
 };
 use crate::{Analysis, analysis::in_words};
@@ -26,10 +26,13 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
         top += LINE;
     }
     top += 12.0;
-    let values = analysis.rows.iter().flat_map(|row| row.entries[column].drawn());
+    let rows: Vec<usize> = (0..analysis.rows.len()).collect();
+    let device = ceiling(analysis, column, &rows);
+    let values = analysis.rows.iter().flat_map(|row| row.entries[column].drawn()).chain(device);
     let axis = Axis::linear(values, true, top + HEIGHT, top);
     let left = labels_width(&axis, view.scale.divisor, TICKS) + 10.0;
     vertical_axis(&mut canvas, &axis, view.scale.divisor, TICKS, left, look.width);
+    device_line(&mut canvas, &axis, device, left, look.width);
     let group = (look.width - left) / structure.panels.len() as f64;
     let bar = (group * 0.8 / names.len().max(1) as f64).min(54.0);
     let mut deepest = 0usize;
@@ -86,6 +89,7 @@ fn one(
         canvas.interval((center, axis.at(low)), (center, axis.at(high)), !entry.is_unreliable());
     }
     canvas.line(x + gap, top, x + width - gap, top, "fs-bar");
+    beyond_device(canvas, view, entry, (center, top));
     // Trials beside the whisker, spread so that they do not hide each other.
     let step = (width * 0.5 / entry.values.len().max(1) as f64).min(4.0);
     let points: Vec<(f64, f64)> = entry

@@ -3,9 +3,10 @@
 use super::{
     bars, dots,
     figure::{Chapter, Figure, MAX_ROWS, slug},
+    frame::{ceiling, extent},
     lines, rows,
 };
-use crate::{Analysis, analysis::in_words, text::counted};
+use crate::{Analysis, analysis::in_words, legend::BEYOND, text::counted};
 use fstone_stats::CONFIDENCE_TEXT;
 
 /// A grouped bar plot has no more bars than this.
@@ -77,11 +78,19 @@ fn figure<'a>(analysis: &'a Analysis<'a>, column: usize, form: Form, sweep: Opti
     }
 }
 
-/// The lowest and the highest value or end of an interval; infinite without any.
-fn extent(analysis: &Analysis<'_>, column: usize, rows: &[usize]) -> (f64, f64) {
-    rows.iter()
-        .flat_map(|row| analysis.rows[*row].entries[column].drawn())
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+/// What the dotted line and the triangles mean.
+fn of_device(analysis: &Analysis<'_>, column: usize, shown: &[usize]) -> String {
+    let view = &analysis.columns[column];
+    let Some(best) = view.ceiling else { return String::new() };
+    let told = view.scale.with_unit(best.value);
+    let mut words = match ceiling(analysis, column, shown) {
+        Some(_) => format!(" The dotted line is the best that the device does by itself, {told}."),
+        None => format!(" The best that the device does by itself, {told}, is beyond the axis."),
+    };
+    if shown.iter().any(|row| view.is_beyond_device(&analysis.rows[*row].entries[column])) {
+        words.push_str(&format!(" {BEYOND} marks figures that are better, so memory served them."));
+    }
+    words
 }
 
 fn form(analysis: &Analysis<'_>, low: f64) -> Form {
@@ -124,6 +133,7 @@ fn caption(analysis: &Analysis<'_>, column: usize, form: Form, shown: &[usize], 
     if let Some(name) = analysis.baseline_name().filter(|_| form == Form::Dots) {
         caption.push_str(&format!(" The dashed line is the baseline, {name}."));
     }
+    caption.push_str(&of_device(analysis, column, shown));
     if cut && form != Form::Bars {
         caption.push_str(" The axis does not start at zero.");
     }

@@ -4,12 +4,13 @@ use super::{
     axis::Axis,
     canvas::{Canvas, Shape},
     figure::{Drawing, Look, MAX_ROWS},
-    frame::{axis_title, axis_words, horizontal_axis},
+    frame::{axis_title, axis_words, ceiling, horizontal_axis},
     rows::{Placed, RowLayout, ranked},
 };
 use crate::{
     Analysis,
     analysis::{Entry, in_words},
+    legend::BEYOND,
 };
 
 /// Points of a strip: radius, and how many layers they are stacked in before they overlap.
@@ -23,11 +24,13 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
     rows.truncate(MAX_ROWS);
     let entry = |row: usize| &analysis.rows[row].entries[column];
     let value = |row: usize| match entry(row).mean() {
+        Some(mean) if view.is_beyond_device(entry(row)) => format!("{} {BEYOND}", view.scale.number(mean)),
         Some(mean) => view.scale.number(mean),
         None => analysis.rows[row].word.unwrap_or("–").to_owned(),
     };
     let layout = RowLayout::new(analysis, &rows, look, &value);
-    let values = || rows.iter().flat_map(|row| entry(*row).drawn());
+    let device = ceiling(analysis, column, &rows);
+    let values = || rows.iter().flat_map(|row| entry(*row).drawn()).chain(device);
     let axis = Some(look)
         .filter(|look| look.logarithmic)
         .and_then(|_| Axis::logarithmic(values(), layout.from, layout.to))
@@ -35,6 +38,9 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
     let mut canvas = Canvas::default();
     let wanted = if look.is_narrow() { 4 } else { 6 };
     horizontal_axis(&mut canvas, &axis, view.scale.divisor, wanted, layout.top, layout.bottom);
+    if let Some(x) = device.map(|device| axis.at(device)) {
+        canvas.line(x, layout.top, x, layout.bottom, "fs-axis fs-device");
+    }
     baselines(&mut canvas, analysis, column, &layout, &axis);
     layout.headings(&mut canvas);
     for placed in &layout.rows {

@@ -5,13 +5,21 @@ use super::{
     canvas::{Anchor, Canvas, Shape},
     measure::{text_width, wrap},
 };
-use crate::{analysis::ColumnView, number::grouped};
+use crate::{
+    Analysis,
+    analysis::{ColumnView, Entry},
+    legend::BEYOND,
+    number::grouped,
+};
 
 /// Font size of tick labels and legends.
 pub(super) const TEXT: f64 = 12.0;
 const SMALL: f64 = 11.0;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 15.0;
+
+/// By so much an axis is made longer to reach the device's ceiling, at most.
+const REACH: f64 = 2.0;
 
 /// Ticks further apart than this factor are labelled each with the decimals it needs: "0.1", "10", "1,000".
 const OWN_DECIMALS: f64 = 50.0;
@@ -66,6 +74,34 @@ pub(super) fn horizontal_axis(canvas: &mut Canvas, axis: &Axis, divisor: f64, wa
             canvas.text(middle, bottom + 15.0, Anchor::Middle, "fs-m fs-s", &label);
             free_from = middle + half + 6.0;
         }
+    }
+}
+
+/// The lowest and the highest value or end of an interval; infinite without any.
+pub(super) fn extent(analysis: &Analysis<'_>, column: usize, rows: &[usize]) -> (f64, f64) {
+    rows.iter()
+        .flat_map(|row| analysis.rows[*row].entries[column].drawn())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+}
+
+/// The device's ceiling, where the axis of these rows can reach it.
+pub(super) fn ceiling(analysis: &Analysis<'_>, column: usize, rows: &[usize]) -> Option<f64> {
+    let value = analysis.columns[column].ceiling?.value;
+    let (low, high) = extent(analysis, column, rows);
+    (low / REACH <= value && value <= high * REACH).then_some(value)
+}
+
+/// A dotted line across a plot at what the device does by itself.
+pub(super) fn device_line(canvas: &mut Canvas, axis: &Axis, device: Option<f64>, left: f64, right: f64) {
+    if let Some(y) = device.map(|device| axis.at(device)) {
+        canvas.line(left, y, right, y, "fs-axis fs-device");
+    }
+}
+
+/// Marks a figure that is better than the device by itself, above its mean.
+pub(super) fn beyond_device(canvas: &mut Canvas, column: &ColumnView, entry: &Entry, (x, y): (f64, f64)) {
+    if column.is_beyond_device(entry) {
+        canvas.text(x, y - 8.0, Anchor::Middle, "fs-m fs-s", BEYOND);
     }
 }
 

@@ -4,7 +4,9 @@ use super::{
     axis::Axis,
     canvas::{Anchor, Canvas, Shape, between, through},
     figure::{Drawing, Look},
-    frame::{LINE, TEXT, axis_title, axis_words, labels_width, legend, vertical_axis},
+    frame::{
+        LINE, TEXT, axis_title, axis_words, beyond_device, ceiling, device_line, labels_width, legend, vertical_axis,
+    },
     measure::{text_width, wrap},
 };
 use crate::{
@@ -31,7 +33,8 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, sweep: &Sweep, look: 
         top += LINE;
     }
     top += 12.0;
-    let values = || sweep.rows.iter().flat_map(|row| analysis.rows[*row].entries[column].drawn());
+    let device = ceiling(analysis, column, &sweep.rows);
+    let values = || sweep.rows.iter().flat_map(|row| analysis.rows[*row].entries[column].drawn()).chain(device);
     let (low_y, high_y) = (top + HEIGHT, top);
     let axis = Some(look)
         .filter(|look| look.logarithmic)
@@ -39,6 +42,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, sweep: &Sweep, look: 
         .unwrap_or_else(|| Axis::linear(values(), false, low_y, high_y));
     let left = labels_width(&axis, view.scale.divisor, TICKS) + 10.0;
     vertical_axis(&mut canvas, &axis, view.scale.divisor, TICKS, left, look.width);
+    device_line(&mut canvas, &axis, device, left, look.width);
     let (levels, numbers): (Vec<&str>, Vec<u64>) = swept(analysis, sweep).into_iter().unzip();
     let across = positions(&numbers, left + 14.0, look.width - 14.0);
     let x_of = |row: usize| {
@@ -114,6 +118,7 @@ fn line(
         let trials: Vec<(f64, f64)> = entry.values.iter().map(|value| (*x, axis.at(value.value))).collect();
         canvas.dots(&trials, "fs-dots");
         canvas.mark(*x, axis.at(mean), Shape::of(series), 4.2);
+        beyond_device(canvas, view, entry, (*x, axis.at(mean)));
         canvas.close();
     }
 }

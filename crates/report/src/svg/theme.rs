@@ -42,6 +42,7 @@ const FIXED: &str = ".fs{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'
 .fs text{stroke-width:3px;stroke-linejoin:round;paint-order:stroke}\
 .fs-b{font-weight:600}.fs-s{font-size:11px}.fs-h{font-size:14px;font-weight:600}.fs-e{text-anchor:end}\
 .fs-c{text-anchor:middle}.fs-grid,.fs-axis,.fs-ghost{fill:none;stroke-width:1}.fs-zero{stroke-dasharray:3 3}\
+.fs-device{stroke-width:1.6;stroke-dasharray:1.6 3.2}\
 .fs-dots{fill:none;stroke:currentColor;stroke-linecap:round;stroke-width:4.4;stroke-opacity:.5}\
 .fs-bar{stroke:currentColor;stroke-width:2;fill:none}.fs-rough{stroke-dasharray:3 2}\
 .fs-cap{stroke:currentColor;stroke-width:1.4;fill:none}\

@@ -8,7 +8,7 @@ pub(crate) mod grid;
 use crate::{
     Analysis, Options,
     analysis::{Entry, Published, clock, touched},
-    legend::{NOTHING, UNRELIABLE, legend},
+    legend::{NOTHING, legend, mark},
     number,
     text::{line, shorten, width, wrap},
     when,
@@ -49,6 +49,8 @@ pub fn terminal(dataset: &Dataset, options: &TerminalOptions) -> String {
         printer.published(published, &mut output);
     }
     printer.warnings(&mut output);
+    output.push('\n');
+    printer.paragraph(&analysis.rules_in_words(), "", &mut output);
     output
 }
 
@@ -150,13 +152,14 @@ impl Printer<'_> {
     /// A column's cells, points under points and ± under ±.
     fn cells(&self, order: &[usize], column: usize) -> Vec<Parts> {
         let analysis = self.analysis;
-        let scale = &analysis.columns[column].scale;
+        let view = &analysis.columns[column];
+        let scale = &view.scale;
         let entry = |row: usize| &analysis.rows[row].entries[column];
         let half = |entry: &Entry| entry.half_width().map(|half| scale.number(half));
         let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let half_width = widest(&mut order.iter().filter_map(|row| half(entry(*row))).map(|text| width(&text)));
         let letters_width = widest(&mut order.iter().map(|row| width(&entry(*row).letters)));
-        let marked = order.iter().any(|row| entry(*row).is_unreliable());
+        let mark_width = widest(&mut order.iter().map(|row| width(&mark(view, entry(*row)))));
         let single = order.iter().any(|row| entry(*row).values.len() == 1);
         let tail_width = (if half_width > 0 { half_width + 3 } else { 0 }).max(if single { width(SINGLE) } else { 0 });
         let first = column == 0;
@@ -176,8 +179,8 @@ impl Printer<'_> {
                     None => SINGLE.to_owned(),
                 };
                 let mut parts = vec![(scale.number(mean), Style::Plain), (format!("{tail:>tail_width$}"), Style::Dim)];
-                if marked {
-                    parts.push((if entry.is_unreliable() { UNRELIABLE } else { " " }.to_owned(), Style::Warn));
+                if mark_width > 0 {
+                    parts.push((format!("{:mark_width$}", mark(view, entry)), Style::Warn));
                 }
                 if letters_width > 0 {
                     parts.push((format!(" {:letters_width$}", entry.letters), Style::Plain));

@@ -187,6 +187,8 @@ fn inventory() -> Inventory {
         fstone_version: "0.1.0".into(),
         fstone_commit: "f71ade3".into(),
         raw_read_bytes_per_second: Some(412.5 * 1024.0 * 1024.0),
+        raw_write_bytes_per_second: Some(380.0 * 1024.0 * 1024.0),
+        flushes_per_second: Some(1250.0),
         mounts: "22 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw".into(),
         settings: vec![pair(("vm.dirty_ratio", "20")), pair(("vm.dirty_background_ratio", "10"))],
     }
@@ -378,6 +380,7 @@ pub(crate) fn load_report(random: &mut Random, rate: f64, seconds: u64) -> LoadR
         process_system_ns: seconds * 700_000_000,
         threads: 128,
         per_thread: Vec::new(),
+        phases: Vec::new(),
         operations,
         group_fsyncs: Vec::new(),
         calls: vec![CallReport {

@@ -8,4 +8,5 @@ mod history;
 mod hostile;
 mod odd;
 mod pages;
+mod rules;
 mod words;
