@@ -1,10 +1,11 @@
 //! A thread of the load, as far as operations see it: the files it holds, where its next operation goes, what came of
 //! it.
 //!
-//! Reading order: [`Worker`] is the thread and its tools; `choose` picks a file and a place in it, [`Aim`] the same worked
-//! out in advance; `files` opens, closes and lets go; `descriptors` knows who owns the descriptor of a file that stays open.
+//! Reading order: [`Worker`] is the thread and its tools; `choose` picks a file, [`Blocks`] the places in it, `aim` is
+//! both worked out in advance; `files` opens, closes and lets go; `descriptors` knows who owns the descriptor of a file that stays open.
 
 mod aim;
+mod blocks;
 mod choose;
 mod descriptors;
 mod files;
@@ -16,6 +17,7 @@ mod state;
 mod thread;
 
 pub(crate) use aim::Target;
+pub(crate) use blocks::Blocks;
 pub(crate) use descriptors::Kept;
 pub(crate) use load::Load;
 pub(crate) use outcome::{Fault, Halt, Outcome};
