@@ -4,8 +4,8 @@
 //! Transfers are handed over in one call and taken back in another. Only those with O_DIRECT are really in flight: of
 //! buffered files the kernel moves the data within io_submit.
 
+use super::slots::Slots;
 use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
-use crate::data::memory::Aligned;
 use rustix::io::Errno;
 use std::ffi::{c_long, c_ulong};
 use std::time::Duration;
@@ -46,8 +46,7 @@ struct Event {
 #[derive(Debug)]
 pub(crate) struct Aio {
     context: c_ulong,
-    slots: Aligned,
-    block_bytes: usize,
+    slots: Slots,
     /// Pushed and not yet handed over.
     pushed: Vec<ControlBlock>,
     /// Room for pointers to them.
@@ -183,7 +182,7 @@ impl Drop for Aio {
         // SAFETY: the context is ours and given up here. The call waits for what is in flight.
         if called(unsafe { libc::syscall(libc::SYS_io_destroy, self.context) }).is_err() && self.flying > 0 {
             // The slots may still be the kernel's.
-            std::mem::forget(std::mem::take(&mut self.slots));
+            self.slots.abandon();
         }
     }
 }
@@ -205,8 +204,7 @@ impl Io for Aio {
         })?;
         Ok(Self {
             context,
-            slots: Aligned::new(setup.block_bytes * setup.depth as usize),
-            block_bytes: setup.block_bytes,
+            slots: Slots::new(setup.depth, setup.block_bytes),
             pushed: Vec::with_capacity(setup.depth as usize + 1),
             pointers: Vec::with_capacity(setup.depth as usize + 1),
             events: vec![Event::default(); setup.depth as usize + 1],
@@ -224,13 +222,12 @@ impl Io for Aio {
     }
 
     fn slot(&mut self, slot: u32) -> &mut [u8] {
-        let start = slot as usize * self.block_bytes;
-        &mut self.slots.bytes_mut()[start..start + self.block_bytes]
+        self.slots.get(slot)
     }
 
     #[inline]
     fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
-        let memory = self.slot(slot);
+        let memory = self.slots.get(slot);
         debug_assert!(length <= memory.len());
         let memory = memory.as_mut_ptr();
         self.pushed.push(Self::control_block(u64::from(slot), direction, fd, memory, length, offset));

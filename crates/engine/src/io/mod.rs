@@ -19,6 +19,7 @@ pub(crate) mod mapping;
 mod mmap;
 mod null;
 mod psync;
+mod slots;
 mod uring;
 mod witnessed;
 

@@ -5,8 +5,8 @@
 //! cooperative work (5.19) before plain ones (5.1); registered memory and files where it lets us. Data of queued
 //! transfers lives in slots, one for each request in flight, in one registered region.
 
+use super::slots::Slots;
 use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
-use crate::data::memory::Aligned;
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::Errno;
 use std::time::Duration;
@@ -21,8 +21,7 @@ const UNTIMED_WAIT: Duration = Duration::from_micros(50);
 /// A ring of a thread.
 pub(crate) struct Uring {
     ring: IoUring,
-    slots: Aligned,
-    block_bytes: usize,
+    slots: Slots,
     registered_memory: bool,
     /// Index of a registered file by its descriptor; -1 for others.
     registered_files: Vec<i32>,
@@ -112,7 +111,8 @@ impl Uring {
         loop {
             match self.ring.submit_and_wait(1) {
                 Ok(_) => {}
-                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                // Busy: the completion queue has to be emptied first.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY)) => {}
                 // The entry was not taken: nothing is in flight.
                 Err(error) if !self.ring.submission().is_empty() => return Err(errno_of(&error)),
                 Err(_) => {}
@@ -136,7 +136,7 @@ impl Drop for Uring {
         // After a panic or an error of the ring itself: the slots are the kernel's until all is done.
         while self.flying > 0 {
             if self.complete(1, None, |_| {}).is_err() {
-                std::mem::forget(std::mem::take(&mut self.slots));
+                self.slots.abandon();
                 return;
             }
         }
@@ -163,20 +163,12 @@ impl Io for Uring {
             SetupError { call: "io_uring_setup", errno, cure }
         };
         let ring = build(setup.depth).map_err(failed)?;
-        let mut slots = Aligned::new(setup.block_bytes * setup.depth as usize);
-        let memory = slots.bytes_mut();
+        let mut slots = Slots::new(setup.depth, setup.block_bytes);
+        let memory = slots.all();
         let region = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() };
         // SAFETY: `slots` is never resized, and is dropped after the ring that knows it (the order of the fields).
         let registered_memory = !memory.is_empty() && unsafe { ring.submitter().register_buffers(&[region]) }.is_ok();
-        Ok(Self {
-            ring,
-            slots,
-            block_bytes: setup.block_bytes,
-            registered_memory,
-            registered_files: Vec::new(),
-            flying: 0,
-            early: Vec::new(),
-        })
+        Ok(Self { ring, slots, registered_memory, registered_files: Vec::new(), flying: 0, early: Vec::new() })
     }
 
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -188,13 +180,12 @@ impl Io for Uring {
     }
 
     fn slot(&mut self, slot: u32) -> &mut [u8] {
-        let start = slot as usize * self.block_bytes;
-        &mut self.slots.bytes_mut()[start..start + self.block_bytes]
+        self.slots.get(slot)
     }
 
     #[inline]
     fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
-        let memory = self.slot(slot);
+        let memory = self.slots.get(slot);
         debug_assert!(length <= memory.len());
         let memory = memory.as_mut_ptr();
         let entry =
