@@ -64,11 +64,8 @@ impl<E: Io> Witnessed<E> {
         let bytes = (got - got % stamp::UNIT) as u64;
         let whole = offset.is_multiple_of(stamp::UNIT as u64) && bytes > 0;
         let Some((stamp, generation)) = says.filter(|_| whole) else { return };
-        self.witness.changed(begun, Change::Wrote { file, offset, bytes, stamp, generation });
-        if self.synchronous {
-            let begun = self.witness.tick();
-            self.witness.changed(begun, Change::Synced { file, names: false });
-        }
+        let durable = self.synchronous;
+        self.witness.changed(begun, Change::Wrote { file, offset, bytes, stamp, generation, durable });
     }
 
     /// Makes a call, and writes the change down if the kernel acknowledged it.

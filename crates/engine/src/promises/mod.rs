@@ -4,7 +4,8 @@
 //! kernel acknowledged and in which order. After a power cut its oracle says what has to be there, and looks.
 //!
 //! What is counted as promised:
-//! - by fsync, fdatasync and synchronous writes: the data that had been written to the file before, and its length;
+//! - by fsync and fdatasync: the data that had been written to the file before, and its length;
+//! - by a synchronous write (O_SYNC, O_DSYNC): the data that it wrote, and the file's length up to there;
 //! - by fsync: also the names that the file had. POSIX does not say so, but applications rely on it, and Linux's journaling
 //!   filesystems keep it; it is counted apart;
 //! - by syncfs: all of this for every file, and that names removed before do not come back.

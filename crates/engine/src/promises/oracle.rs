@@ -86,11 +86,17 @@ struct Pending {
 /// What a unit has to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unit {
-    stamp: u64,
-    /// At least.
-    generation: u64,
+    /// Its stamp and at least which generation; `None` where writes of several stamps may have been the last.
+    says: Option<(u64, u64)>,
     /// When the last write to it returned.
     ended: u64,
+}
+
+impl Unit {
+    /// Another write may have been the last.
+    fn or(&mut self, stamp: u64, generation: u64) {
+        self.says = self.says.filter(|says| says.0 == stamp).map(|says| (stamp, says.1.min(generation)));
+    }
 }
 
 /// What is known of a file at some moment.
@@ -98,7 +104,7 @@ struct Unit {
 struct Known {
     /// Written, and not yet promised.
     pending: Vec<Pending>,
-    /// By unit: its stamp and the generation that is promised.
+    /// By unit, what is promised.
     units: BTreeMap<u64, Unit>,
     /// Whether anything about its data is promised, be it that there is none.
     synced: bool,
@@ -142,6 +148,7 @@ impl Promises {
         for event in acknowledged {
             promises.apply(event);
         }
+        promises.files.values_mut().for_each(Known::allow_pending);
         let mut later: Vec<&Event> = events.iter().filter(|event| event.ended >= moment).collect();
         later.sort_by_key(|event| event.ended);
         for event in later {
@@ -177,11 +184,17 @@ impl Promises {
                 known.names.push((event.ended, Arc::clone(to)));
                 known.later_names.insert(Arc::clone(to));
             }
-            Change::Wrote { file, offset, bytes, stamp, generation } => {
+            Change::Wrote { file, offset, bytes, stamp, generation, durable } => {
                 let known = self.files.entry(*file).or_default();
                 let (begun, ended) = (event.begun, event.ended);
                 let (offset, bytes, stamp, generation) = (*offset, *bytes, *stamp, *generation);
-                known.pending.push(Pending { begun, ended, offset, bytes, stamp, generation });
+                let write = Pending { begun, ended, offset, bytes, stamp, generation };
+                if *durable {
+                    known.promise(&write);
+                    known.synced = true;
+                } else {
+                    known.pending.push(write);
+                }
             }
             Change::Cut { file } => {
                 let known = self.files.entry(*file).or_default();
@@ -250,7 +263,12 @@ impl Promises {
             }
             Change::Cut { file } => self.files.entry(*file).or_default().excused = true,
             Change::Remade { below } => self.forget(below),
-            Change::Wrote { .. } | Change::Synced { .. } | Change::SyncedAll => {}
+            Change::Wrote { file, offset, bytes, stamp, generation, .. } => {
+                if let Some(known) = self.files.get_mut(file) {
+                    known.may_hold(*offset, *bytes, *stamp, *generation);
+                }
+            }
+            Change::Synced { .. } | Change::SyncedAll => {}
         }
     }
 
@@ -278,26 +296,45 @@ impl Known {
             self.cut = None;
             self.units.clear();
         }
-        let units = &mut self.units;
-        self.pending.retain(|write| {
-            let covered = write.ended < begun;
-            if covered {
-                for unit in write.offset / UNIT..(write.offset + write.bytes) / UNIT {
-                    // Of writes that ran at the same time, either may have been the last.
-                    let concurrent = units.get(&unit).filter(|before| before.ended > write.begun);
-                    let generation =
-                        concurrent.map_or(write.generation, |before| before.generation.min(write.generation));
-                    units.insert(unit, Unit { stamp: write.stamp, generation, ended: write.ended });
-                }
-            }
-            !covered
-        });
+        let (covered, pending) = std::mem::take(&mut self.pending).into_iter().partition(|write| write.ended < begun);
+        self.pending = pending;
+        let covered: Vec<Pending> = covered;
+        covered.iter().for_each(|write| self.promise(write));
         self.synced = true;
         if names {
             self.promised_names =
                 self.names.iter().filter(|(ended, _)| *ended < begun).map(|(_, name)| Arc::clone(name)).collect();
             // From here on, only what it is called now or later counts.
             self.later_names = self.names.iter().map(|(_, name)| Arc::clone(name)).collect();
+        }
+    }
+
+    /// What was written is durable.
+    fn promise(&mut self, write: &Pending) {
+        for unit in write.offset / UNIT..(write.offset + write.bytes) / UNIT {
+            let mut held = Unit { says: Some((write.stamp, write.generation)), ended: write.ended };
+            // Of writes that ran at the same time, either may have been the last.
+            if let Some(before) = self.units.get(&unit).filter(|before| before.ended > write.begun) {
+                match before.says {
+                    Some((stamp, generation)) => held.or(stamp, generation),
+                    None => held.says = None,
+                }
+            }
+            self.units.insert(unit, held);
+        }
+    }
+
+    /// Units may hold a write that is not promised. Its generation is not always above what is: it was given before the call
+    /// began, and another thread may have written in between.
+    fn may_hold(&mut self, offset: u64, bytes: u64, stamp: u64, generation: u64) {
+        let units = self.units.range_mut(offset / UNIT..(offset + bytes) / UNIT);
+        units.for_each(|(_, unit)| unit.or(stamp, generation));
+    }
+
+    /// The same for what was acknowledged and not yet made durable.
+    fn allow_pending(&mut self) {
+        for write in std::mem::take(&mut self.pending) {
+            self.may_hold(write.offset, write.bytes, write.stamp, write.generation);
         }
     }
 
@@ -353,7 +390,8 @@ impl Known {
                 return Some(format!("byte {}: {error}", first * UNIT));
             }
             let last = first + (bytes as u64 / UNIT);
-            while let Some((&unit, &Unit { stamp, generation, .. })) = units.next_if(|(unit, _)| **unit < last) {
+            while let Some((&unit, held)) = units.next_if(|(unit, _)| **unit < last) {
+                let Some((stamp, generation)) = held.says else { continue };
                 let at = ((unit - first) * UNIT) as usize;
                 let found = stamp::generation(&buffer[at..at + stamp::UNIT], stamp, unit * UNIT);
                 let words = match found {
@@ -393,11 +431,18 @@ mod tests {
         }
 
         fn write(&self, file: FileId, offset: u64, generation: u64) {
-            self.change(Change::Wrote { file, offset, bytes: 512, stamp: 1, generation });
+            self.change(Change::Wrote { file, offset, bytes: 512, stamp: 1, generation, durable: false });
         }
 
         fn promises(&self) -> Promises {
             Promises::at(&self.0.journal().events, self.0.moment())
+        }
+
+        /// Unit and generation of what is promised of a file.
+        fn promised(&self, file: FileId) -> Vec<(u64, u64)> {
+            let promises = self.promises();
+            let units = promises.files[&file].units.iter();
+            units.filter_map(|(unit, held)| Some((*unit, held.says?.1))).collect()
         }
     }
 
@@ -411,9 +456,7 @@ mod tests {
         told.0.changed(begun, Change::Synced { file, names: true });
         let promises = told.promises();
         let known = &promises.files[&file];
-        let units: Vec<(u64, u64)> = known.units.iter().map(|(unit, held)| (*unit, held.generation)).collect();
-        assert_eq!(units, [(0, 1)]);
-        assert_eq!(known.pending.len(), 1);
+        assert_eq!(told.promised(file), [(0, 1)]);
         assert_eq!(known.promised_names, BTreeSet::from([path("a")]));
     }
 
@@ -423,12 +466,46 @@ mod tests {
         let file = told.open("a", 5);
         let begun = told.0.tick();
         told.write(file, 0, 2);
-        told.0.changed(begun, Change::Wrote { file, offset: 0, bytes: 512, stamp: 1, generation: 1 });
+        let beside = Change::Wrote { file, offset: 0, bytes: 512, stamp: 1, generation: 1, durable: false };
+        told.0.changed(begun, beside);
         told.change(Change::Synced { file, names: true });
-        assert_eq!(told.promises().files[&file].units[&0].generation, 1);
+        assert_eq!(told.promised(file), [(0, 1)]);
         told.write(file, 0, 3);
         told.change(Change::Synced { file, names: true });
-        assert_eq!(told.promises().files[&file].units[&0].generation, 3);
+        assert_eq!(told.promised(file), [(0, 3)]);
+    }
+
+    /// A thread may have got its generation before another one wrote and synced, and have written after that.
+    #[test]
+    fn a_later_write_may_have_a_lower_generation() {
+        let told = Told(Witness::new());
+        let file = told.open("a", 5);
+        told.write(file, 0, 2);
+        told.write(file, 512, 3);
+        told.change(Change::Synced { file, names: true });
+        let moment = told.0.moment();
+        assert_eq!(told.promised(file), [(0, 2), (1, 3)]);
+        told.write(file, 0, 1);
+        assert_eq!(told.promised(file), [(0, 1), (1, 3)], "acknowledged, and perhaps on the disk");
+        let then = Promises::at(&told.0.journal().events, moment);
+        assert_eq!(then.files[&file].units[&0].says, Some((1, 1)), "not acknowledged yet, and perhaps on the disk");
+        // Of data that the file may have under another name nothing can be told.
+        told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 9, generation: 4, durable: false });
+        assert_eq!(told.promised(file), [(0, 1)]);
+        told.change(Change::Synced { file, names: true });
+        assert_eq!(told.promised(file), [(0, 1), (1, 4)]);
+    }
+
+    /// O_DSYNC makes durable what is written through it, and nothing that others wrote to the same file.
+    #[test]
+    fn a_synchronous_write_promises_itself_alone() {
+        let told = Told(Witness::new());
+        let file = told.open("a", 5);
+        told.write(file, 0, 1);
+        assert!(!told.promises().files[&file].synced);
+        told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 1, generation: 2, durable: true });
+        assert_eq!(told.promised(file), [(1, 2)]);
+        assert!(told.promises().files[&file].synced);
     }
 
     #[test]
