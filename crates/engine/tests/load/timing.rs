@@ -38,6 +38,36 @@ fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
     }
 }
 
+/// How late the kernel wakes a thread that waits for its turn is in no latency. Here it may take its time.
+#[test]
+fn waking_late_is_in_no_latency() {
+    const SLACK: Duration = Duration::from_millis(200);
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8)] {
+        let directory = in_memory();
+        let mut threads = group(1, reads());
+        threads.open = OpenPolicy::KeepOpen;
+        threads.rate_per_second = Some(20.0);
+        let mut load = workload(fileset(1, 4096), threads, operations(10));
+        load.io = IoSettings { engine, queue_depth, ..IoSettings::default() };
+        let ran = std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                // Threads have the slack of the one that starts them.
+                let slack = std::num::NonZeroU64::new(SLACK.as_nanos() as u64);
+                rustix::thread::set_current_timer_slack(slack).expect("anybody may be late");
+                try_run(&load, directory.path(), 1)
+            });
+            running.join().expect("no panic")
+        });
+        match ran {
+            Ok(report) => {
+                let median = report.operations[0].latency.percentile_ns(50.0).expect("ten operations");
+                assert!(median < SLACK.as_nanos() as f64 / 4.0, "{engine:?}: {median} ns");
+            }
+            Err(error) => eprintln!("skipped: {engine:?}: {error}"),
+        }
+    }
+}
+
 #[test]
 fn phases_with_rates_are_expected_one_after_the_other() {
     let directory = in_memory();
