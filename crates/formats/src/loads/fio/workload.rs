@@ -258,11 +258,30 @@ fn pace(job: &Job, group: &mut ThreadGroup) {
             group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
         }
         (None, Some(bytes)) if job.poisson => {
-            group.rate_per_second = Some((bytes as f64 / block(job) as f64).max(f64::MIN_POSITIVE));
+            let mean = mean_bytes(&group.actions).unwrap_or(block(job) as f64);
+            group.rate_per_second = Some((bytes as f64 / mean).max(f64::MIN_POSITIVE));
             group.arrivals = Arrivals::Poisson;
         }
         (None, bytes) => group.bytes_per_second = bytes.filter(|_| !job.engine.of_files()),
     }
+}
+
+/// What the group's reads and writes move on average; `None` where it has none.
+fn mean_bytes(actions: &Actions) -> Option<f64> {
+    let of = |action: &Action| match &action.blocks {
+        Some(blocks @ SizeDistribution::Uniform { .. }) => {
+            blocks.block_bounds().map_or(0.0, |(smallest, largest)| smallest.midpoint(largest) as f64)
+        }
+        Some(blocks) => blocks.typical_bytes() as f64,
+        None => action.operation.nature().largest_block as f64,
+    };
+    let shares: Vec<(f64, f64)> = match actions {
+        Actions::Mix(mix) => mix.iter().map(|weighted| (f64::from(weighted.weight), of(&weighted.action))).collect(),
+        others => others.all().into_iter().map(|action| (1.0, of(action))).collect(),
+    };
+    let weights: f64 = shares.iter().map(|(weight, _)| weight).sum();
+    let mean = shares.iter().map(|(weight, bytes)| weight * bytes).sum::<f64>() / weights;
+    (mean > 0.0).then_some(mean)
 }
 
 fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
