@@ -389,7 +389,7 @@ proptest! {
     #[test]
     fn what_is_printed_is_read_back(workload in workload()) {
         let text = native::print(&workload);
-        prop_assert_eq!(parse(&text), workload, "{}", text);
+        prop_assert_eq!(parse(&text), workload.without_unused_depths(), "{}", text);
     }
 
     #[test]
@@ -441,12 +441,19 @@ transactions = "begun-blocks"
 [[phase.group.mix]]
 name = "look"
 stat = {}
+
+[[phase.group]]
+name = "search"
+open = "keep-open"
+
+[[phase.group.mix]]
+read = { size = "4 KiB", block = "4 KiB", pattern = "random" }
 "#;
 
 #[test]
 fn an_example_means_what_it_says() {
     let workload = parse(EXAMPLE);
-    assert_eq!((workload.filesets[0].amount, workload.threads()), (Amount::Files(1000), 16));
+    assert_eq!((workload.filesets[0].amount, workload.threads()), (Amount::Files(1000), 17));
     assert_eq!(workload.filesets[0].directories, Directories::Flat { count: 20, root_too: false });
     let group = &workload.phases[0].groups[1];
     assert_eq!((group.think_time, group.actions.all()[1].name.as_str()), (Duration::from_millis(10), "look"));
@@ -565,7 +572,7 @@ fn numbers_of_a_load_are_changed() {
     let mut workload = parse(EXAMPLE);
     assert!(matches!(
         Target::whole(Parameter::Threads).apply(&mut workload, 8),
-        Err(ApplyError::Ambiguous { names, .. }) if names == "deliver, read"
+        Err(ApplyError::Ambiguous { names, .. }) if names == "deliver, read, search"
     ));
     assert_eq!(
         Target::whole(Parameter::Operations).apply(&mut workload, 8),
@@ -593,11 +600,11 @@ fn numbers_of_a_load_are_changed() {
 /// A group's own settings stand before the file's; what it does not say is the file's.
 #[test]
 fn groups_have_settings_of_their_own() {
+    let reads = "open = \"keep-open\", sequence = [{ read = { size = 512, block = 512 } }]";
     let text = |io: &str, own: &str| {
         format!(
             "name = \"w\"\nio = {io}\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = 0\n[[phase]]\nname = \"p\"\n\
-             stop = {{ operations = 1 }}\ngroup = [{{ name = \"a\", sequence = [{{ stat = {{}} }}] }}, \
-             {{ name = \"b\", io = {own}, sequence = [{{ stat = {{}} }}] }}]\n"
+             stop = {{ operations = 1 }}\ngroup = [{{ name = \"a\", {reads} }}, {{ name = \"b\", io = {own}, {reads} }}]\n"
         )
     };
     let mut workload = parse(&text("{ engine = \"io-uring\", direct = true }", "{ direct = false, queue-depth = 8 }"));
@@ -618,6 +625,35 @@ fn groups_have_settings_of_their_own() {
     let refused = parsed.expect_err("the other does something").to_string();
     assert!(refused.contains("the null engine is for a whole workload"), "{refused}");
     assert!(native::parse(&Source::new("w.toml", text("{ engine = \"null\" }", "{}"))).is_ok());
+}
+
+/// A depth that nobody can use is refused where it stands.
+#[test]
+fn a_queue_depth_has_to_change_something() {
+    let depth = "io = { engine = \"io-uring\", queue-depth = 8 }";
+    let text = |top: &str, group: &str, action: &str| {
+        format!(
+            "name = \"w\"\n{top}\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = 4096\n[[phase]]\nname = \"p\"\n\
+             stop = {{ operations = 1 }}\n[[phase.group]]\nname = \"g\"\n{group}\n[[phase.group.mix]]\n{action}\n"
+        )
+    };
+    let kept = "open = \"keep-open\"";
+    let block = "read = { size = 512, block = 512, pattern = \"random\" }";
+    parse(&text(depth, kept, block));
+    parse(&text("", &format!("{kept}\n{depth}"), block));
+    for (top, group, action, place, words) in [
+        (depth, "", block, "2:43", "opens a file for each operation"),
+        (depth, "open = \"keep-open\"\nthink-time = \"1 ms\"", block, "2:43", "pause"),
+        (&format!("{depth}\ndata = {{ stamped = true }}"), kept, block, "2:43", "stamped"),
+        (depth, kept, "read = { size = 4096, block = 512 }", "2:43", "single read or write"),
+        (depth, kept, "stat = {}", "2:43", "single read or write"),
+        ("io = { queue-depth = 8 }", kept, block, "2:22", "its I/O engine"),
+        ("", &format!("think-time = \"1 ms\"\n{kept}\n{depth}"), block, "14:43", "pause"),
+    ] {
+        let text = text(top, group, action);
+        let refused = native::parse(&Source::new("w.toml", text.clone())).expect_err(&text).to_string();
+        assert!(refused.contains(words) && refused.contains(&format!("w.toml:{place}")), "{text}\n{refused}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::patience::Patience;
 use crate::io::{Completion, Direction, Io};
 use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, Queued};
-use crate::plan::{PeriodicFsyncs, is_one_transfer};
+use crate::plan::PeriodicFsyncs;
 use crate::worker::{Fault, Halt, Worker};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -70,7 +70,7 @@ impl<E: Io> Worker<'_, E> {
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let depth = self.group.io.queue_depth;
-        let single: Vec<bool> = self.group.actions.iter().map(|action| is_one_transfer(&action.operation)).collect();
+        let single: Vec<bool> = self.group.actions.iter().map(|action| action.operation.is_one_transfer()).collect();
         let paced = self.group.schedule.is_some();
         let at_once = if self.group.io.direct { 1 } else { depth };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);

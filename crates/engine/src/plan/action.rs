@@ -105,17 +105,20 @@ fn with_smallest_block(action: &Action) -> Operation {
     operation
 }
 
-/// How a group moves data, as far as it decides who may share a file.
+/// How a group moves data, as far as it decides who may share a file, and how many requests are in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     pub(crate) io: IoSettings,
     pub(crate) open: OpenPolicy,
     pub(crate) stamped: bool,
+    /// Whether a thread may have several requests in flight.
+    pub(crate) queues: bool,
 }
 
 impl Manner {
     pub(crate) fn of(workload: &Workload, group: &ThreadGroup) -> Self {
-        Self { io: workload.io_of(group), open: group.open, stamped: workload.data.stamped }
+        let (io, queues) = (workload.io_of(group), workload.one_at_a_time(group).is_none());
+        Self { io, open: group.open, stamped: workload.data.stamped, queues }
     }
 }
 
@@ -156,25 +159,4 @@ pub(crate) fn cursor_of(transfer: &Transfer) -> Option<bool> {
 /// Whether the action's positions come from a permutation.
 pub(crate) fn is_permutation(action: &PlannedAction) -> bool {
     action.transfer.as_ref().and_then(distribution_of) == Some(Distribution::Permutation)
-}
-
-/// Whether an operation is one transfer, which can be kept in flight beside others.
-pub(crate) fn is_one_transfer(operation: &Operation) -> bool {
-    let (Operation::Read(transfer) | Operation::Write(transfer)) = operation else { return false };
-    let one = matches!(transfer.extent, Extent::Bytes(bytes) if bytes <= transfer.block_bytes);
-    one && !transfer.fsync && !matches!(transfer.pattern, Pattern::Skip { .. })
-}
-
-/// Why the threads of a group have one request in flight at a time, whatever queue depth was asked for.
-pub(crate) fn one_at_a_time(group: &ThreadGroup, manner: Manner) -> Option<&'static str> {
-    match group.open {
-        _ if !manner.io.engine.queues() => Some("its I/O engine has no more"),
-        OpenPolicy::PerOperation => Some("it opens a file for each operation (open = \"keep-open\" keeps them open)"),
-        _ if !group.think_time.is_zero() => Some("its threads pause after each operation"),
-        _ if manner.stamped => Some("its data is stamped, and checked as it is read"),
-        _ if !group.actions.all().iter().any(|action| is_one_transfer(&action.operation)) => {
-            Some("none of its operations is a single read or write of a block")
-        }
-        OpenPolicy::KeepOpen => None,
-    }
 }

@@ -1,6 +1,6 @@
 //! A group of threads, made ready: how it chooses, when it fsyncs, when it ends.
 
-use super::action::{Manner, PlannedAction, one_at_a_time};
+use super::action::{Manner, PlannedAction};
 use super::limits::Limits;
 use super::schedule::Schedule;
 use super::series::Series;
@@ -136,7 +136,7 @@ impl GroupPlan {
             actions,
             selector,
             limits,
-            queues: one_at_a_time(spec, manner).is_none(),
+            queues: manner.queues,
             until_walked,
             thread_quota,
             schedule: Schedule::of(spec, &files.iter().map(|files| &files.spec.size).collect::<Vec<_>>()),

@@ -11,7 +11,7 @@ mod phase;
 mod schedule;
 mod series;
 
-pub(crate) use action::{Manner, PlannedAction, cursor_of, is_one_transfer, is_permutation, one_at_a_time};
+pub(crate) use action::{PlannedAction, cursor_of, is_permutation};
 pub(crate) use check::check;
 pub(crate) use group::{GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;

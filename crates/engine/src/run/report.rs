@@ -3,7 +3,6 @@
 use super::names::names;
 use super::running::Running;
 use crate::audit::{self, Summary};
-use crate::plan::{Manner, one_at_a_time};
 use fstone_model::LoadReport;
 use fstone_model::workload::{IoEngineKind, ThreadGroup};
 use std::sync::atomic::Ordering;
@@ -60,8 +59,7 @@ impl Running<'_> {
             .collect();
         report.warnings.extend(missed);
         report.warnings.extend(groups.iter().filter_map(|group| {
-            let manner = Manner::of(self.workload, group);
-            let (depth, why) = (manner.io.queue_depth, one_at_a_time(group, manner)?);
+            let (depth, why) = (self.workload.io_of(group).queue_depth, self.workload.one_at_a_time(group)?);
             (depth > 1).then(|| format!("{} has one request in flight per thread, and not {depth}: {why}", group.name))
         }));
         let indirect = self.indirect.load(Ordering::Relaxed);

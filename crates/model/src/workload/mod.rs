@@ -8,6 +8,7 @@ mod action;
 mod fileset;
 mod group;
 mod io;
+mod queue;
 
 pub use action::{
     Action, Actions, Distribution, Extent, FileChoice, Operation, Pattern, TransactionRule, Transfer, Weighted,

@@ -137,7 +137,7 @@ impl Parameter {
             Self::BlockSize => "the load moves no data",
             Self::Duration => "the load is not limited by time",
             Self::Operations => "the load is not limited by a number of operations",
-            Self::QueueDepth => "the load's I/O engine has one request in flight",
+            Self::QueueDepth => "none of the load's threads can have several requests in flight",
         }
     }
 
@@ -277,9 +277,8 @@ pub(super) fn apply_to(
         }
         Parameter::QueueDepth => {
             let depth = u32::try_from(value).expect("within its bounds");
-            let (io, groups) = (workload.io, workload.phases.iter_mut().flat_map(|phase| &mut phase.groups));
-            for group in groups.filter(|group| group.name == part && group.io.over(io).engine.queues()) {
-                group.io.queue_depth = Some(depth);
+            for (phase, group) in queueing(workload, |_, group| group.name == part) {
+                workload.phases[phase].groups[group].io.queue_depth = Some(depth);
                 found = true;
             }
         }
@@ -318,24 +317,28 @@ fn in_bounds(parameter: Parameter, value: u64) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// Of all measured groups whose engine can have several requests in flight, when they have as many.
+/// The groups that can have several requests in flight, of those that are `wanted`: the places of their phases, and of
+/// themselves in these.
+fn queueing(workload: &Workload, wanted: impl Fn(&Phase, &ThreadGroup) -> bool) -> Vec<(usize, usize)> {
+    let groups = workload.phases.iter().enumerate().flat_map(|(number, phase)| {
+        phase.groups.iter().enumerate().map(move |(index, group)| ((number, index), phase, group))
+    });
+    let queueing = groups.filter(|(_, phase, group)| wanted(phase, group) && workload.one_at_a_time(group).is_none());
+    queueing.map(|(place, ..)| place).collect()
+}
+
+/// Of all measured groups that can have several requests in flight, when they have as many.
 fn set_queue_depth(workload: &mut Workload, depth: u32) -> Result<(), ApplyError> {
-    let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
-    let queueing: Vec<(&ThreadGroup, u32)> = groups
-        .map(|group| (group, workload.io_of(group)))
-        .filter_map(|(group, io)| io.engine.queues().then_some((group, io.queue_depth)))
-        .collect();
-    let Some((_, first)) = queueing.first().copied() else {
-        return Err(ApplyError::Absent(Parameter::QueueDepth));
-    };
-    if queueing.iter().any(|(_, depth)| *depth != first) {
-        return Err(ambiguous("group of threads", queueing.iter().map(|(group, _)| group.name.as_str())));
+    let places = queueing(workload, |phase, _| phase.measured);
+    let groups = || places.iter().map(|(phase, group)| &workload.phases[*phase].groups[*group]);
+    let mut depths = groups().map(|group| workload.io_of(group).queue_depth);
+    let first = depths.next().ok_or(ApplyError::Absent(Parameter::QueueDepth))?;
+    if depths.any(|depth| depth != first) {
+        return Err(ambiguous("group of threads", groups().map(|group| group.name.as_str())));
     }
     workload.io.queue_depth = depth;
-    let io = workload.io;
-    let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
-    for group in measured.flat_map(|phase| &mut phase.groups).filter(|group| group.io.over(io).engine.queues()) {
-        group.io.queue_depth = None;
+    for (phase, group) in places {
+        workload.phases[phase].groups[group].io.queue_depth = None;
     }
     Ok(())
 }

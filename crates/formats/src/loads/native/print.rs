@@ -19,9 +19,10 @@ use std::time::Duration;
 /// A workload as a workload file; [`super::parse`] reads it back as the same workload.
 ///
 /// That holds for workloads that a workload file can describe: names are unique, filesets are below the load's
-/// directory, every phase ends.
+/// directory, every phase ends. Queue depths that change nothing are left out.
 #[must_use]
 pub fn print(workload: &Workload) -> String {
+    let workload = &workload.clone().without_unused_depths();
     let mut out = Lines::default();
     out.key("name", quoted(&workload.name));
     out.unless_default("on-error", word(&workload.on_error), workload.on_error == ErrorPolicy::Stop);

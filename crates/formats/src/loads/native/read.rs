@@ -68,7 +68,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
     let default_io = surface.io.as_ref().map_or_else(IoOverrides::default, |field| io(&field.value));
     let default_io = default_io.over(IoSettings::default());
     null_for_all(default_io, phase_surfaces, report);
-    Some(Workload {
+    let workload = Workload {
         name: text(surface.name.as_ref(), ""),
         io: default_io,
         filesets,
@@ -78,7 +78,30 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
         final_sync: word(surface.final_sync.as_ref(), FinalSync::Syncfs),
         callout: surface.callout.as_ref().map(|field| field.value.0.clone()),
         series_interval,
-    })
+    };
+    used_depths(&workload, surface, phase_surfaces, report);
+    Some(workload)
+}
+
+/// Reports queue depths that would change nothing.
+fn used_depths(workload: &Workload, surface: &WorkloadFile, phases: &[At<PhaseSurface>], report: &mut Report) {
+    // What an empty group could do is not known.
+    if workload.phases.iter().flat_map(|phase| &phase.groups).any(|group| group.actions.all().is_empty()) {
+        return;
+    }
+    let depth_of = |io: &Option<Field<IoSurface>>| io.as_ref()?.value.queue_depth.as_ref().map(|field| field.span);
+    let of_group = workload.unused_depth_of_group().and_then(|((phase, group), why)| {
+        let (name, phase) = (&workload.phases[phase].groups[group].name, phases.get(phase)?.value.group.as_ref()?);
+        Some((depth_of(&phase.value.get(group)?.value.io)?, format!("of `{name}` "), why))
+    });
+    let of_all = || Some((depth_of(&surface.io)?, String::new(), workload.unused_depth()?));
+    if let Some((span, whose, why)) = of_group.or_else(of_all) {
+        report.push(
+            Diagnostic::error(span, format!("the queue depth {whose}would change nothing"))
+                .label(why)
+                .help("leave it out, or see what a queue needs in docs/workload-file.md"),
+        );
+    }
 }
 
 fn unique<'s>(names: impl Iterator<Item = &'s Field<Text>>, what: &str, report: &mut Report) {

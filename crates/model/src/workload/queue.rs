@@ -1,0 +1,132 @@
+//! Requests in flight: which groups can have several, and where a queue depth would change nothing.
+
+use super::{Extent, OpenPolicy, Operation, Pattern, ThreadGroup, Workload};
+
+impl Operation {
+    /// Whether it is one transfer, which can be kept in flight beside others.
+    #[must_use]
+    pub fn is_one_transfer(&self) -> bool {
+        let (Self::Read(transfer) | Self::Write(transfer)) = self else { return false };
+        let one = matches!(transfer.extent, Extent::Bytes(bytes) if bytes <= transfer.block_bytes);
+        one && !transfer.fsync && !matches!(transfer.pattern, Pattern::Skip { .. })
+    }
+}
+
+impl Workload {
+    /// Why the threads of a group have one request in flight at a time, whatever queue depth is asked for.
+    #[must_use]
+    pub fn one_at_a_time(&self, group: &ThreadGroup) -> Option<&'static str> {
+        match group.open {
+            _ if !self.io_of(group).engine.queues() => Some("its I/O engine has one request in flight at a time"),
+            OpenPolicy::PerOperation => {
+                Some("it opens a file for each operation (open = \"keep-open\" keeps them open)")
+            }
+            _ if !group.think_time.is_zero() => Some("its threads pause after each operation"),
+            _ if self.data.stamped => Some("its data is stamped, and checked as it is read"),
+            _ if !group.actions.all().iter().any(|action| action.operation.is_one_transfer()) => {
+                Some("none of its operations is a single read or write of a block")
+            }
+            OpenPolicy::KeepOpen => None,
+        }
+    }
+
+    /// The first group whose own queue depth changes nothing, by the places of its phase and of itself in that, and why.
+    #[must_use]
+    pub fn unused_depth_of_group(&self) -> Option<((usize, usize), &'static str)> {
+        self.groups()
+            .filter(|(_, group)| group.io.queue_depth.is_some_and(|depth| depth > 1))
+            .find_map(|(place, group)| Some((place, self.one_at_a_time(group)?)))
+    }
+
+    /// Why the workload's queue depth changes nothing, when that holds for all groups that have none of their own.
+    #[must_use]
+    pub fn unused_depth(&self) -> Option<&'static str> {
+        let mut heirs = self.groups().filter(|(_, group)| self.io.queue_depth > 1 && group.io.queue_depth.is_none());
+        let why = self.one_at_a_time(heirs.next()?.1)?;
+        heirs.all(|(_, group)| self.one_at_a_time(group).is_some()).then_some(why)
+    }
+
+    /// The same load, without queue depths that change nothing.
+    #[must_use]
+    pub fn without_unused_depths(mut self) -> Self {
+        while let Some(((phase, group), _)) = self.unused_depth_of_group() {
+            self.phases[phase].groups[group].io.queue_depth = Some(1);
+        }
+        if self.unused_depth().is_some() {
+            self.io.queue_depth = 1;
+        }
+        self
+    }
+
+    /// All groups, with the places of their phases and of themselves in those.
+    fn groups(&self) -> impl Iterator<Item = ((usize, usize), &ThreadGroup)> {
+        self.phases
+            .iter()
+            .enumerate()
+            .flat_map(|(phase, of)| of.groups.iter().enumerate().map(move |(group, one)| ((phase, group), one)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{
+        Action, Actions, DataPattern, ErrorPolicy, FinalSync, IoEngineKind, IoSettings, Phase, Stop, Transfer,
+    };
+    use std::time::Duration;
+
+    fn workload() -> Workload {
+        let transfer =
+            Transfer { extent: Extent::Bytes(4096), block_bytes: 4096, pattern: Pattern::FromStart, fsync: false };
+        let actions = |operation| Actions::Sequence(vec![Action::new("a", operation, Some(0))]);
+        let reads = ThreadGroup {
+            open: OpenPolicy::KeepOpen,
+            ..ThreadGroup::new("reads", 1, actions(Operation::Read(transfer)))
+        };
+        let stats = ThreadGroup { name: "stats".into(), actions: actions(Operation::Stat), ..reads.clone() };
+        let groups = vec![reads, stats];
+        Workload {
+            name: "w".into(),
+            filesets: Vec::new(),
+            phases: vec![Phase { name: "p".into(), measured: true, groups, stop: Stop::default() }],
+            io: IoSettings { engine: IoEngineKind::IoUring, queue_depth: 8, ..IoSettings::default() },
+            data: DataPattern::default(),
+            on_error: ErrorPolicy::Stop,
+            final_sync: FinalSync::None,
+            callout: None,
+            series_interval: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_depth_that_nobody_can_use_is_found() {
+        let good = workload();
+        assert_eq!((good.unused_depth(), good.unused_depth_of_group()), (None, None));
+        assert_eq!(good.clone().without_unused_depths(), good);
+        let changes: [fn(&mut Workload); 5] = [
+            |load| load.phases[0].groups[0].open = OpenPolicy::PerOperation,
+            |load| load.phases[0].groups[0].think_time = Duration::from_millis(1),
+            |load| load.data.stamped = true,
+            |load| load.phases[0].groups[0].actions = load.phases[0].groups[1].actions.clone(),
+            |load| load.io.engine = IoEngineKind::Psync,
+        ];
+        let reasons = changes.map(|change| {
+            let mut bad = workload();
+            change(&mut bad);
+            assert_eq!(bad.clone().without_unused_depths().io.queue_depth, 1);
+            bad.unused_depth().expect("nobody queues")
+        });
+        let different: std::collections::HashSet<&str> = reasons.into_iter().collect();
+        assert_eq!(different.len(), 5, "{different:?}");
+    }
+
+    #[test]
+    fn a_group_says_so_of_its_own() {
+        let mut load = workload();
+        load.phases[0].groups[1].io.queue_depth = Some(4);
+        assert_eq!(load.unused_depth_of_group().map(|(place, _)| place), Some((0, 1)));
+        assert_eq!(load.unused_depth(), None);
+        let mended = load.without_unused_depths();
+        assert_eq!((mended.io.queue_depth, mended.phases[0].groups[1].io.queue_depth), (8, Some(1)));
+    }
+}
