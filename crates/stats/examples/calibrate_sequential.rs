@@ -1,6 +1,7 @@
 //! What looking after every block costs and saves, by simulation. Prints Markdown tables.
 //!
-//! `cargo run --release -p fstone-stats --example calibrate_sequential [runs]`
+//! `cargo run --release -p fstone-stats --example calibrate_sequential [RUNS [SERIES]]`. SERIES is a file for the figures that the rule
+//! of fsperf is tried on, so that other tools can be tried on the same: bench/calibrate/change_points.py.
 
 #[expect(dead_code, reason = "the other calibrations use the rest")]
 mod support;
@@ -129,7 +130,7 @@ fn two_per_cent(runs: usize) {
             mean(equal)
         );
     };
-    for blocks in [12, 24] {
+    for blocks in [12, 24, 38] {
         print(&format!("a fixed number, {blocks}"), &mut |factor| {
             let mut s = Simulation::new(blocks as u64);
             let found = (0..runs).map(|_| differs(&fixed(&mut s, Run::new(2, 0.02, factor), blocks))).sum();
@@ -154,19 +155,41 @@ fn two_per_cent(runs: usize) {
             (found, blocks)
         });
     }
+    let history = |factor: f64| history(runs, factor);
     // fsperf: a result is a regression when it lies outside mean ± 1.96 σ of the earlier ones.
     print("mean ± 1.96 σ of 24 earlier figures, one new", &mut |factor| {
-        let mut s = Simulation::new(7);
-        let mut found = 0;
-        for _ in 0..runs {
-            let earlier: Vec<f64> = (0..24).map(|_| (0.02 * s.normal()).exp()).collect();
-            let sample = Sample::new(earlier).unwrap();
-            let new = factor * (0.02 * s.normal()).exp();
-            found += usize::from((new - sample.mean()).abs() > 1.96 * sample.stddev());
-        }
-        (found, runs)
+        let outside = |series: &&Vec<f64>| {
+            let sample = Sample::new(series[..EARLIER].to_vec()).unwrap();
+            (series[EARLIER] - sample.mean()).abs() > 1.96 * sample.stddev()
+        };
+        (history(factor).iter().filter(outside).count(), runs)
     });
     println!();
+}
+
+/// Figures of a device before it may have become slower, and as many after.
+const EARLIER: usize = 24;
+
+/// What tools that watch a device over time are given: a series a run, without what the blocks of a run share.
+fn history(runs: usize, factor: f64) -> Vec<Vec<f64>> {
+    let mut s = Simulation::new(7);
+    let figure = |s: &mut Simulation, index| {
+        let level = if index < EARLIER { 1.0 } else { factor };
+        100.0 * level * (0.02 * s.normal()).exp()
+    };
+    (0..runs).map(|_| (0..2 * EARLIER).map(|index| figure(&mut s, index)).collect()).collect()
+}
+
+/// A line a series: the factor, then its figures.
+fn write_series(path: &str, runs: usize) -> std::io::Result<()> {
+    let mut text = String::new();
+    for factor in [0.98, 1.0] {
+        for series in history(runs, factor) {
+            let figures: Vec<String> = series.iter().map(f64::to_string).collect();
+            text.push_str(&format!("{factor},{}\n", figures.join(",")));
+        }
+    }
+    std::fs::write(path, text)
 }
 
 fn nine_rows(runs: usize) {
@@ -199,6 +222,9 @@ fn nine_rows(runs: usize) {
 
 fn main() {
     let runs = std::env::args().nth(1).map_or(1000, |n| n.parse().expect("a number"));
+    if let Some(path) = std::env::args().nth(2) {
+        write_series(&path, runs).expect("a file that can be written");
+    }
     two_per_cent(runs);
     nine_rows(runs);
     false_alarms(runs);
