@@ -343,8 +343,7 @@ fn tests(analysis: &Analysis<'_>) -> Finding {
         return Finding::NotApplicable("there are no two rows to compare".to_owned());
     }
     unless(problems, || {
-        "what is called different has a p-value over all pairs of its column and an interval that leaves out none"
-            .to_owned()
+        "every difference has a p-value over all pairs of its column and an interval that leaves out zero".to_owned()
     })
 }
 

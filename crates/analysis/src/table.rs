@@ -62,7 +62,7 @@ pub struct Row<'a> {
 /// A figure of the table: a column of a row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entry {
-    /// Every trial's value.
+    /// Every trial's value, in the order of the trials.
     pub values: Vec<TrialValue>,
     /// Count, mean, median and so on; `None` without values.
     pub summary: Option<Summary>,

@@ -117,7 +117,8 @@ fn cell<'a>(analysis: &'a Analysis<'a>, index: usize) -> CellData<'a> {
                 completed
                     .iter()
                     .map(|trial| {
-                        entry.values.iter().find(|value| value.trial == *trial).map(|value| rounded(value.value))
+                        let found = entry.values.binary_search_by_key(trial, |value| value.trial).ok();
+                        found.map(|at| rounded(entry.values[at].value))
                     })
                     .collect()
             })

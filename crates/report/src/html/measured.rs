@@ -41,9 +41,12 @@ pub(super) fn measured(analysis: &Analysis<'_>) -> Measured {
                 steps.push((&step.step, Vec::new()));
                 steps.len() - 1
             });
-            for figure in step.figures.iter().filter(|figure| figure.value.is_finite()) {
+            for (place, figure) in step.figures.iter().enumerate().filter(|(_, figure)| figure.value.is_finite()) {
                 let metrics = &mut steps[at].1;
-                let metric = metrics.iter().position(|sums| sums.figure.metric == figure.metric).unwrap_or_else(|| {
+                // Trials have their figures in the same order, nearly always.
+                let expected = metrics.get(place).filter(|sums| sums.figure.metric == figure.metric).map(|_| place);
+                let known = || metrics.iter().position(|sums| sums.figure.metric == figure.metric);
+                let metric = expected.or_else(known).unwrap_or_else(|| {
                     metrics.push(Sums { figure, rows: HashMap::new() });
                     metrics.len() - 1
                 });
