@@ -37,10 +37,14 @@ compare: build ## beside the real sysbench and fio (Debian's) and, with FFSB=/pa
 	@FSTONE=$(FSTONE) bench/compare-ffsb.sh
 
 .PHONY: calibrate
-calibrate: build ## coverage, false alarms and power: simulated, then with real trials (root, about half an hour)
+calibrate: build ## coverage, false alarms and power: simulated, then with real trials (root, about an hour and a half)
 	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_intervals
 	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_tests
+	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_tables 1000
+	@$(CARGO) run --release --locked --package fstone-stats --example calibrate_sequential 1000
+	@$(CARGO) test --release --locked --package fstone judge::tests::calibrate -- --ignored --nocapture
 	@FSTONE=$(FSTONE) bench/calibrate.sh
+	@FSTONE=$(FSTONE) RUNS=100 bench/calibrate-budget.sh
 
 .PHONY: fuzz
 fuzz: ## every parser for SECONDS (default 60) each; needs the nightly toolchain
