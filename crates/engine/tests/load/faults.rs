@@ -40,20 +40,27 @@ impl Mounted {
     }
 
     fn remount(&self, options: &str) {
-        command("mount", &["-o", &format!("remount,{options}"), &self.point.to_string_lossy()]).expect("it is ours");
+        self.when_free("mount", &["-o", &format!("remount,{options}")]);
+    }
+
+    /// Runs a command on the mount point. A child that another test is starting, and a thread of another test's load, has
+    /// our descriptors for a moment.
+    fn when_free(&self, program: &str, arguments: &[&str]) {
+        let point = self.point.to_string_lossy();
+        let arguments = [arguments, &[&*point]].concat();
+        for _ in 0..100 {
+            if command(program, &arguments).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        command(program, &arguments).expect("nobody is in there");
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // A child that another test is starting has our descriptors until it runs its program.
-        for _ in 0..100 {
-            if command("umount", &[&self.point.to_string_lossy()]).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        command("umount", &[&self.point.to_string_lossy()]).expect("nobody is in there");
+        self.when_free("umount", &[]);
     }
 }
 

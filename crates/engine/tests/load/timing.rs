@@ -83,7 +83,9 @@ fn phases_with_rates_are_expected_one_after_the_other() {
     let report = flawless(&load, directory.path());
     let rate = report.audit.rate.expect("every group has one");
     assert!((240.0..260.0).contains(&rate.expected), "{rate:?}");
-    assert!(rate.observed > 200.0, "{rate:?}");
+    // How much of it is reached is the machine's matter.
+    let operations = report.invocations() as f64 / (report.running_ns as f64 / 1e9);
+    assert!(rate.observed > operations * 1.01, "{rate:?}, {operations} without fsyncs");
 }
 
 #[test]
@@ -188,6 +190,21 @@ fn think_time_is_not_latency() {
     assert!(report.running_ns >= 9 * 20_000_000, "{}", report.running_ns);
     let latency = &report.operations[0].latency;
     assert!(latency.sum_ns() < u128::from(report.running_ns) / 2);
+}
+
+/// What a filesystem does when a file is closed (NFS, CIFS and FUSE write back then) is not free. Of a single read of 10,000
+/// open files nearly all of the interval is their closing, unless the machine had other things to do.
+#[test]
+fn closing_is_in_the_interval() {
+    let directory = in_memory();
+    let mut threads = group(1, reads());
+    threads.open = OpenPolicy::KeepOpen;
+    let load = workload(fileset(10_000, 512), threads, operations(1));
+    let mut shares = (0..20).map(|_| {
+        let report = flawless(&load, directory.path());
+        report.running_ns as f64 / report.last_done_ns as f64
+    });
+    assert!(shares.any(|share| share > 4.0));
 }
 
 #[test]
