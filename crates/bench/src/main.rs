@@ -5,6 +5,7 @@
 //! results with their machine. Nothing here is linked into the product.
 
 mod bare;
+mod before;
 mod figures;
 mod inside;
 mod options;

@@ -24,6 +24,9 @@ pub(crate) struct Options {
     /// Where to keep the results.
     #[arg(long, value_name = "DIRECTORY", default_value = "bench/runs")]
     pub(crate) output: PathBuf,
+    /// The JSON record of an earlier run, to stand beside this one in the table.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) before: Option<PathBuf>,
     /// What this process is to measure for another one: WHAT AMOUNT DIRECTORY.
     #[arg(long, num_args = 3, hide = true)]
     pub(crate) inside: Option<Vec<String>>,

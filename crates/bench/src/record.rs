@@ -1,5 +1,6 @@
 //! Results, kept with the machine they are of.
 
+use crate::before::{Before, Value};
 use crate::options::Options;
 use crate::place::command;
 use serde::Serialize;
@@ -162,11 +163,16 @@ pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>
     let (json, markdown) = (base.with_extension("json"), base.with_extension("md"));
     let text = serde_json::to_string_pretty(&run).map_err(|error| format!("write the results: {error}"))?;
     std::fs::write(&json, text + "\n").map_err(failed)?;
-    std::fs::write(&markdown, table(&run)).map_err(failed)?;
+    std::fs::write(&markdown, table(&run, options.before.as_deref().map(Before::read).transpose()?.as_ref()))
+        .map_err(failed)?;
     Ok(vec![json, markdown])
 }
 
-fn table(run: &Run<'_>) -> String {
+fn table(run: &Run<'_>, before: Option<&Before>) -> String {
+    let shown = |value: Option<Value>| value.map_or_else(String::new, |(value, interval)| between(value, interval));
+    let column =
+        |text: &dyn Fn(&Before) -> String| before.map_or_else(String::new, |before| format!(" {} |", text(before)));
+    let (header, rule) = (column(&|before| format!("before ({})", before.date)), column(&|_| "---".into()));
     let machine = &run.machine;
     let mut text = format!(
         "# The load engine beside its peers, {}\n\n{} × {}, Linux {}, {:.1} GiB of memory. All sides of a figure were \
@@ -184,33 +190,35 @@ fn table(run: &Run<'_>) -> String {
     if run.smoke {
         text.push_str("**Smoke mode: the amounts are far too small for these figures to mean anything.**\n\n");
     }
-    text.push_str("| figure | goal | result | |\n|---|---|---|---|\n");
+    let _ = writeln!(text, "| figure | goal |{header} result | |\n|---|---|{}---|---|", rule.trim_start());
     for record in run.figures {
         if record.verdicts.is_empty() && !record.absent.is_empty() {
-            let why = record.absent.join("; ");
-            let _ = writeln!(text, "| {} | | not measured: {why} | |", record.title);
+            let (why, nothing) = (record.absent.join("; "), column(&|_| String::new()));
+            let _ = writeln!(text, "| {} | |{nothing} not measured: {why} | |", record.title);
         }
         for verdict in &record.verdicts {
             let mark = if verdict.reached { "reached" } else { "**missed**" };
             let value = between(verdict.value, verdict.interval95);
-            let _ = writeln!(text, "| {} | {} | {value} | {mark} |", record.title, verdict.goal);
+            let earlier = column(&|before| shown(before.verdict(&record.name, &verdict.goal)));
+            let _ = writeln!(text, "| {} | {} |{earlier} {value} | {mark} |", record.title, verdict.goal);
         }
     }
-    text.push_str("\n| figure | side | mean | unit | n |\n|---|---|---|---|---|\n");
+    let _ = writeln!(text, "\n| figure | side |{header} mean | unit | n |\n|---|---|{}---|---|---|", rule.trim_start());
     for record in run.figures {
         for side in &record.sides {
             let value = between(side.mean, side.interval95);
             let _ = writeln!(
                 text,
-                "| {} | {} | {value} | {} | {} |",
+                "| {} | {} |{} {value} | {} | {} |",
                 record.title,
                 side.name,
+                column(&|before| shown(before.side(&record.name, &side.name))),
                 record.unit,
                 side.values.len()
             );
         }
         for absent in &record.absent {
-            let _ = writeln!(text, "| {} | {absent} | | | |", record.title);
+            let _ = writeln!(text, "| {} | {absent} |{} | | |", record.title, column(&|_| String::new()));
         }
     }
     text

@@ -105,16 +105,28 @@ fn judge(record: &Record, goal: Goal) -> Option<Verdict> {
                 reached: ours.mean <= limit,
             });
         }
-        Goal::AtLeast { over, .. } | Goal::AtMostTimes { over, .. } | Goal::Like { over } => over,
+        Goal::AtMostBeyond { over, .. }
+        | Goal::AtLeast { over, .. }
+        | Goal::AtMostTimes { over, .. }
+        | Goal::Like { over } => over,
     };
     let theirs = record.side(over)?;
+    if let Goal::AtMostBeyond { by, .. } = goal {
+        let beyond = ours.values.iter().zip(&theirs.values).map(|(ours, theirs)| ours - theirs).collect();
+        let beyond = Sample::new(beyond).ok()?;
+        let interval95 = interval95(&beyond, SEED).map(|interval| (interval.low, interval.high));
+        let (goal, value) = (format!("at most {by} beyond {over}"), beyond.mean());
+        return Some(Verdict { goal, value, interval95, reached: value <= by });
+    }
     let pairs: Vec<(f64, f64)> = theirs.values.iter().copied().zip(ours.values.iter().copied()).collect();
     let shift = blocked_relative_shift(&pairs, 0.95)?;
     let (value, low, high) = (1.0 + shift.estimate, 1.0 + shift.interval.low, 1.0 + shift.interval.high);
     let (text, reached) = match goal {
         Goal::AtLeast { ratio, .. } => (format!("at least {ratio} × {over}"), value >= ratio),
         Goal::AtMostTimes { ratio, .. } => (format!("at most {ratio} × {over}"), value <= ratio),
-        Goal::Like { .. } | Goal::AtMost(_) => (format!("within the noise of {over}"), high >= 1.0),
+        Goal::Like { .. } | Goal::AtMost(_) | Goal::AtMostBeyond { .. } => {
+            (format!("within the noise of {over}"), high >= 1.0)
+        }
     };
     Some(Verdict { goal: text, value, interval95: Some((low, high)), reached })
 }
@@ -154,6 +166,8 @@ mod tests {
         assert!(!judge(&record, Goal::Like { over: "bare" }).expect("both sides").reached);
         assert!(!judge(&record, Goal::AtMost(70.0)).expect("ours").reached);
         assert!(judge(&record, Goal::AtMostTimes { over: "bare", ratio: 1.0 }).expect("both sides").reached);
+        let beyond = |by| judge(&record, Goal::AtMostBeyond { over: "bare", by }).expect("both sides");
+        assert!(beyond(-0.9).reached && !beyond(-1.0).reached, "{}", beyond(0.0).value);
     }
 
     #[test]
