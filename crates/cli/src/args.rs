@@ -349,8 +349,14 @@ pub(crate) struct LoadArguments {
     #[arg(value_name = "SPEC")]
     pub(crate) spec: PathBuf,
     /// The directory to work in
-    #[arg(long, short, value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    #[arg(long, short, value_name = "DIR", required_unless_present = "device")]
+    pub(crate) directory: Option<PathBuf>,
+    /// A block device to work on instead: it is the one file of the load's one fileset, and its data is overwritten
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["directory", "verify", "overwrite"])]
+    pub(crate) device: Option<PathBuf>,
+    /// The device of --device once more: all that is on it may be lost
+    #[arg(long, value_name = "PATH", requires = "device")]
+    pub(crate) allow_destroy: Vec<PathBuf>,
     /// The seed of all random streams. Default: drawn, and printed
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,

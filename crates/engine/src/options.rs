@@ -70,6 +70,9 @@ pub enum Ownership {
     /// The same, but the load has the very files that it names and no others, as with fio: what else has a name of that form
     /// stays, and so does whatever is no regular file.
     ByName,
+    /// Somebody else's, and the load's one file is a block device in it, which the caller keeps from all others. Nothing is
+    /// made and nothing removed: the device is read and overwritten where it is.
+    Device,
 }
 
 impl Ownership {

@@ -1,6 +1,6 @@
 //! `fstone load`: the engine alone on a directory, with live figures.
 
-use super::{Context, cancel_on_signals, fresh_seed};
+use super::{Context, cancel_on_signals, fresh_seed, sacrificed::Sacrificed};
 use crate::{
     args::LoadArguments,
     exit::Exit,
@@ -20,25 +20,34 @@ use std::path::Path;
 
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
     let workload = read(&arguments.spec)?;
+    let name = workload.name.clone();
     if arguments.verify && !workload.data.stamped {
         return Err(anyhow!(
             "only stamped data can be verified; put `data = {{ stamped = true }}` into the workload file"
         ))
         .or_exit(Exit::BadInput);
     }
+    let (seed, live) = (arguments.seed, !arguments.json);
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
-    let (report, found) = if arguments.verify {
-        let run = fstone_engine::run_verified;
-        let (report, found) =
-            observed(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership, run)?;
-        (report, Some(found))
-    } else {
-        (run(&workload, &arguments.directory, arguments.seed, !arguments.json, ownership)?, None)
+    let (report, found) = match (&arguments.device, &arguments.directory) {
+        (Some(device), _) => {
+            // It is nobody else's until this is dropped.
+            let device = Sacrificed::claim(device, &arguments.allow_destroy, workload)?;
+            (run(&device.workload, &device.directory, seed, live, Ownership::Device)?, None)
+        }
+        (None, Some(directory)) if arguments.verify => {
+            let (report, found) = observed(&workload, directory, seed, live, ownership, fstone_engine::run_verified)?;
+            (report, Some(found))
+        }
+        (None, directory) => {
+            let directory = directory.as_deref().unwrap_or(Path::new("."));
+            (run(&workload, directory, seed, live, ownership)?, None)
+        }
     };
     if arguments.json {
         terminal::print_document(&(serde_json::to_string_pretty(&report).or_exit(Exit::LabFailed)? + "\n"));
     } else {
-        terminal::print(&fstone_report::load_summary(&workload.name, &report));
+        terminal::print(&fstone_report::load_summary(&name, &report));
     }
     let exit = exit_of(&report);
     match found {

@@ -22,6 +22,7 @@ pub(crate) mod rerun;
 mod resume;
 pub(crate) mod run;
 mod sacrifice;
+mod sacrificed;
 pub(crate) mod serve;
 pub(crate) mod sysbench;
 

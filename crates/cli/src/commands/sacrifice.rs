@@ -56,14 +56,15 @@ pub(super) fn confirm<'p>(
             .or_exit(Exit::CannotHere)?;
         if terminal::is_interactive() && asked.insert(claimed.number()) {
             let facts = machine.devices.facts(claimed.path()).or_exit(Exit::CannotHere)?;
-            ask(claimed.path(), &facts)?;
+            ask(claimed.path(), &facts, "formatted")?;
         }
     }
     Ok(())
 }
 
-fn ask(path: &Path, facts: &BlockFacts) -> Result<(), Failure> {
-    let (question, answer) = question(path, facts);
+/// Has a person type back what tells the disk from others before it is `formatted`, or `overwritten`.
+pub(super) fn ask(path: &Path, facts: &BlockFacts, fate: &str) -> Result<(), Failure> {
+    let (question, answer) = question(path, facts, fate);
     let asked = terminal::ask(&question);
     let mut typed = Vec::new();
     let mut input = stdin().lock().take(ANSWER_BYTES).bytes();
@@ -80,7 +81,7 @@ fn ask(path: &Path, facts: &BlockFacts) -> Result<(), Failure> {
 
 /// What a person is shown, and what has to be typed back: the number that is printed on the disk, so that it is the disk
 /// that is compared and not once more a name in /dev that may have gone to another since yesterday.
-fn question(path: &Path, facts: &BlockFacts) -> (String, String) {
+fn question(path: &Path, facts: &BlockFacts, fate: &str) -> (String, String) {
     let identity = facts.identity.as_ref().map(|identity| format!("{identity}, ")).unwrap_or_default();
     let serial = facts.identity.as_ref().and_then(|identity| identity.serial.clone());
     let (what, answer) = match serial {
@@ -89,7 +90,7 @@ fn question(path: &Path, facts: &BlockFacts) -> (String, String) {
     };
     let size = format_bytes(facts.size_bytes);
     let question = format!(
-        "{} ({identity}{size}) will be formatted, and all that is on it lost.\nType {what} to go on: ",
+        "{} ({identity}{size}) will be {fate}, and all that is on it lost.\nType {what} to go on: ",
         path.display()
     );
     (question, answer)
@@ -108,7 +109,7 @@ mod tests {
             ..BlockFacts::of_kind(FileKind::Block, "/dev/sdz".into())
         };
         let disk = Path::new("/dev/sdz");
-        let (asked, answer) = question(disk, &facts);
+        let (asked, answer) = question(disk, &facts, "formatted");
         assert_eq!(
             asked,
             "/dev/sdz (Disk 9000, serial number S4EVNX0, 1 TiB) will be formatted, and all that is on it lost.\n\
@@ -116,7 +117,7 @@ mod tests {
         );
         assert_eq!(answer, "S4EVNX0");
         facts.identity = None;
-        let (asked, answer) = question(disk, &facts);
+        let (asked, answer) = question(disk, &facts, "formatted");
         assert!(asked.starts_with("/dev/sdz (1 TiB) will") && asked.contains("Type its path"), "{asked}");
         assert_eq!(answer, "/dev/sdz");
     }

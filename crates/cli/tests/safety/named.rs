@@ -72,6 +72,72 @@ fn a_disk_is_formatted_only_when_it_was_named_twice_and_its_number_typed_back() 
     assert!(code == 3 && err.contains("holds ext4 labelled \"home\""), "{code}: {err}");
 }
 
+/// A load's workload file of one file of 32 MiB, doing this to it.
+fn load_of_one_file(bench: &Bench, action: &str) {
+    let text = format!(
+        "name = \"raw\"\nio = {{ engine = \"io-uring\", direct = true, queue-depth = 4 }}\n[[fileset]]\nname = \"f\"\nfiles = 1\n\
+         size = \"32 MiB\"\n[[phase]]\nname = \"p\"\nstop = {{ operations = 200 }}\n[[phase.group]]\nname = \"g\"\nthreads = 2\n\
+         open = \"keep-open\"\n[[phase.group.mix]]\nread = {{ size = 4096, block = 4096, pattern = \"random\" }}\n\
+         [[phase.group.mix]]\n{action}\n"
+    );
+    fs::write(bench.path("raw.toml"), text).expect("written");
+}
+
+#[test]
+fn a_load_overwrites_a_device_only_when_it_was_named_twice_and_nobody_has_it() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    let write = "write = { size = 4096, block = 4096, pattern = \"random\" }";
+    load_of_one_file(&bench, write);
+    let image = || fs::read(bench.path("disk.img")).expect("readable");
+    let is_blank = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    let named = ["load", "./raw.toml", "--device", &disk.0];
+    let allowed = [&named[..], &["--allow-destroy", &disk.0]].concat();
+
+    for arguments in [named.to_vec(), [&named[..], &["--allow-destroy", "/dev/loop-control"]].concat()] {
+        let (code, _, err) = bench.run(&arguments);
+        assert!(code == 3 && err.contains(&format!("--allow-destroy {}", disk.0)), "{code}: {err}");
+    }
+    for (action, words) in
+        [("unlink = {}", "which a device cannot do"), ("append = { size = 512, block = 512 }", "cannot do")]
+    {
+        load_of_one_file(&bench, action);
+        let (code, _, err) = bench.run(&allowed);
+        assert!(code == 2 && err.contains(words), "{code}: {err}");
+    }
+    let (code, _, err) = bench.run(&["load", "./raw.toml", "--device", "/dev/null", "--allow-destroy", "/dev/null"]);
+    assert!(code == 3 && err.contains("not a block device"), "{code}: {err}");
+    assert!(is_blank(&image()), "nothing was written");
+
+    load_of_one_file(&bench, write);
+    bench.succeed(&allowed);
+    let written = image();
+    assert!(!is_blank(&written[..32 << 20]));
+    assert!(is_blank(&written[32 << 20..]), "the load's file is no larger than it says");
+    assert!(std::path::Path::new(&disk.0).exists(), "the node stays");
+    for engine in ["psync", "mmap", "libaio"] {
+        let text = fs::read_to_string(bench.path("raw.toml")).expect("readable");
+        let io = format!("io = {{ engine = \"{engine}\" }}");
+        let other: Vec<&str> = text.lines().map(|line| if line.starts_with("io =") { &*io } else { line }).collect();
+        fs::write(bench.path("raw.toml"), other.join("\n")).expect("written");
+        bench.succeed(&allowed);
+    }
+
+    // What is on it now is somebody's, and mounted as well.
+    assert!(Command::new("mkfs.ext4").args(["-qF", &disk.0]).status().expect("starts").success());
+    let (code, _, err) = bench.run(&allowed);
+    assert!(code == 3 && err.contains("holds ext4"), "{code}: {err}");
+    let mounted = bench.path("mounted");
+    fs::create_dir(&mounted).expect("made");
+    assert!(Command::new("mount").arg(&disk.0).arg(&mounted).status().expect("starts").success());
+    let (code, _, err) = bench.run(&allowed);
+    assert!(Command::new("umount").arg(&mounted).status().expect("starts").success());
+    assert!(code == 3 && err.contains("mounted on"), "{code}: {err}");
+}
+
 #[test]
 fn a_second_run_on_a_disk_or_a_work_directory_is_refused_with_the_holder_named() {
     if !may_use_devices() {

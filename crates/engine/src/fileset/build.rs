@@ -10,7 +10,7 @@ use crate::options::{Ownership, Progress, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,9 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
     };
     if !site.real {
         return builder.pretend(files);
+    }
+    if site.options.ownership == Ownership::Device {
+        return builder.device(files);
     }
     if !site.options.ownership.is_as_written() && !files.spec.stays_below() {
         let what = format!("has fileset {:?} in {:?}, out of the load's directory", builder.name, files.spec.directory);
@@ -476,6 +479,36 @@ impl Builder<'_> {
             let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
             files.table.finish_create(file, size);
         }
+        Ok(())
+    }
+
+    /// Takes a block device for the fileset's one file.
+    fn device(&self, files: &mut Files) -> Result<(), LoadError> {
+        let mut path = PathBuffer::default();
+        files.layout.file(&mut path, 0, false);
+        files.directory =
+            Some(open_below(&self.root, "").map_err(|errno| self.failed("open", self.root.clone(), &errno.into()))?);
+        let failed = |call, errno| self.refused(call, &path, errno);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let device = rustix::fs::openat(files.directory(), path.as_c(), flags, Mode::empty())
+            .map_err(|errno| failed("open", errno))?;
+        let stat = rustix::fs::fstat(&device).map_err(|errno| failed("fstat", errno))?;
+        let problem = |problem: String| LoadError::NotPrepared {
+            fileset: self.name.clone(),
+            path: self.root.join(path.shown()),
+            problem,
+        };
+        if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
+            return Err(problem("is no block device".into()));
+        }
+        let size = rustix::fs::seek(&device, SeekFrom::End(0)).map_err(|errno| failed("lseek", errno))?;
+        let needed = files.sizes.least();
+        if size < needed {
+            return Err(problem(format!("has {size} bytes where {needed} are needed")));
+        }
+        let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
+        files.table.finish_create(file, needed);
+        files.device = Some(device);
         Ok(())
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Files {
     directory: Option<OwnedFd>,
     /// Where FFSB's metadata operation works, once it is there.
     metadata: Option<OwnedFd>,
+    /// The block device that is its one file, if it is one.
+    pub(crate) device: Option<OwnedFd>,
     /// Directories that operations made and did not yet remove.
     pub(crate) made_directories: Mutex<Numbered>,
     /// The same under the metadata directory.
@@ -75,6 +77,7 @@ impl Files {
             table: FileTable::new(names),
             directory: None,
             metadata: None,
+            device: None,
             made_directories: Mutex::new(Numbered { next: first_made, existing: Vec::new() }),
             metadata_directories: Mutex::default(),
             links: AtomicU64::new(0),

@@ -139,8 +139,13 @@ pub(crate) fn lstat(directory: BorrowedFd<'_>, path: &CStr) -> Result<fs::Stat> 
     fs::statat(directory, path, AtFlags::SYMLINK_NOFOLLOW)
 }
 
+/// The size of a file or a block device.
 pub(crate) fn size(fd: Fd) -> Result<u64> {
-    fs::fstat(fd.borrow()).map(|stat| u64::try_from(stat.st_size).unwrap_or(0))
+    let stat = fs::fstat(fd.borrow())?;
+    match fs::FileType::from_raw_mode(stat.st_mode) {
+        fs::FileType::BlockDevice => fs::seek(fd.borrow(), fs::SeekFrom::End(0)),
+        _ => Ok(u64::try_from(stat.st_size).unwrap_or(0)),
+    }
 }
 
 #[inline]

@@ -5,6 +5,7 @@
 
 mod action;
 mod check;
+mod device;
 mod group;
 mod limits;
 mod phase;
@@ -13,5 +14,6 @@ mod series;
 
 pub(crate) use action::{PlannedAction, cursor_of, is_permutation};
 pub(crate) use check::check;
+pub(crate) use device::check_device;
 pub(crate) use group::{GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;

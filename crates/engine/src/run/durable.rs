@@ -56,6 +56,13 @@ impl Durable {
         let mut found = Self::default();
         let mut seen = Vec::new();
         for (fileset, files) in filesets {
+            if let Some(device) = &files.device {
+                // fsync of the device alone: the filesystem that its node is in has nothing to do with it.
+                let opened = device.try_clone().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
+                let device = Device { path: files.spec.naming.file_prefix.clone().into(), opened };
+                found.filesystems.push(Filesystem { fileset, device: Some(device) });
+                continue;
+            }
             let stat = rustix::fs::fstat(files.directory())
                 .map_err(|errno| LoadError::Directory { path: files.spec.directory.clone().into(), errno })?;
             if seen.contains(&stat.st_dev) {
@@ -86,6 +93,9 @@ impl Durable {
         } else {
             for filesystem in &self.filesystems {
                 let files = &files[filesystem.fileset];
+                if files.device.is_some() {
+                    continue;
+                }
                 kernel::syncfs(files.directory()).map_err(|errno| SyncError {
                     fileset: filesystem.fileset,
                     call: "syncfs",

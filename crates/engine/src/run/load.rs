@@ -4,8 +4,8 @@ use super::null;
 use super::running::Running;
 use super::verify::Verification;
 use crate::error::LoadError;
-use crate::options::RunOptions;
-use crate::plan::check;
+use crate::options::{Ownership, RunOptions};
+use crate::plan::{check, check_device};
 use fstone_model::workload::IoEngineKind;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
@@ -49,13 +49,19 @@ pub fn run_verified(
     Ok((running.report(null_ns), found))
 }
 
+/// Refuses what cannot be done.
+fn checked(workload: &Workload, options: &RunOptions<'_>) -> Result<(), LoadError> {
+    check(workload)?;
+    if options.ownership == Ownership::Device { check_device(workload) } else { Ok(()) }
+}
+
 /// A load that came to its end, and its own cost if that was taken.
 fn ended<'a>(
     workload: &'a Workload,
     directory: &'a Path,
     options: &'a RunOptions<'_>,
 ) -> Result<(Running<'a>, Option<f64>), LoadError> {
-    check(workload)?;
+    checked(workload, options)?;
     let mut running = Running::new(workload, directory, options)?;
     let mut null_ns = None;
     let ended = running.phases();
@@ -74,7 +80,7 @@ fn ended<'a>(
 /// # Errors
 /// When the directory cannot be used, a fileset cannot be built, or on cancellation.
 pub fn prepare(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> Result<Prepared, LoadError> {
-    check(workload)?;
+    checked(workload, options)?;
     let started = Instant::now();
     let mut running = Running::new(workload, directory, options)?;
     running.build(&|_| true)?;

@@ -1,0 +1,57 @@
+//! A block device in place of a load's file.
+
+use super::sacrifice::ask;
+use crate::{
+    exit::Exit,
+    terminal::{self, Failure, OrExit},
+};
+use anyhow::{Context as _, anyhow};
+use fstone_lab::{
+    machine::Machine,
+    place::device::{DeviceLock, Purpose, ScratchDevice},
+};
+use fstone_model::{
+    Workload,
+    workload::{Existing, Naming},
+};
+use std::path::{Path, PathBuf};
+
+/// A device that was named twice, and that nobody else has until this is dropped.
+pub(super) struct Sacrificed {
+    /// The load, with the device as its one file.
+    pub(super) workload: Workload,
+    /// The directory that the device's node is in.
+    pub(super) directory: PathBuf,
+    _lock: DeviceLock,
+    _hold: DeviceLock,
+}
+
+impl Sacrificed {
+    /// Examines a device as before it is formatted, and makes it the load's file.
+    pub(super) fn claim(device: &Path, allowed: &[PathBuf], mut workload: Workload) -> Result<Self, Failure> {
+        let [files] = workload.filesets.as_mut_slice() else {
+            let filesets = workload.filesets.len();
+            return Err(anyhow!("a device is one file, and the load has {filesets} filesets")).or_exit(Exit::BadInput);
+        };
+        let machine = Machine::host();
+        let purpose = Purpose::Named { allowed: allowed.to_vec() };
+        let needed = files.size.typical_bytes();
+        let (devices, runner) = (&*machine.devices, &*machine.runner);
+        let claimed = ScratchDevice::claim(device, purpose, needed, devices, runner)
+            .context("refused")
+            .or_exit(Exit::CannotHere)?;
+        let (path, number) = (claimed.path(), claimed.number());
+        if terminal::is_interactive() {
+            ask(path, &devices.facts(path).or_exit(Exit::CannotHere)?, "overwritten")?;
+        }
+        let lock = devices.lock(path, number).context("refused").or_exit(Exit::CannotHere)?;
+        let hold = devices.hold(path, number).context("refused").or_exit(Exit::CannotHere)?;
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+            return Err(anyhow!("{}: this is no path of a device", path.display())).or_exit(Exit::BadInput);
+        };
+        files.naming = Naming { file_prefix: name.to_owned(), exact: true, ..Naming::default() };
+        files.directory = String::new();
+        files.existing = Existing::Require;
+        Ok(Self { directory: directory.to_owned(), workload, _lock: lock, _hold: hold })
+    }
+}
