@@ -72,6 +72,22 @@ format: ## put all source in the house's format
 lint: ## clippy, warnings as errors
 	$(CARGO) clippy --workspace --all-targets --features fstone/parquet --locked -- -D warnings
 
+# What is installed, each at its usual place; DESTDIR is for those who make packages.
+PREFIX ?= /usr/local
+BINARY = $(DESTDIR)$(PREFIX)/bin/fstone
+SHARED = $(DESTDIR)$(PREFIX)/share
+COMPLETIONS = $(SHARED)/bash-completion/completions/fstone $(SHARED)/zsh/site-functions/_fstone \
+	$(SHARED)/fish/vendor_completions.d/fstone.fish
+
 .PHONY: install
-install: build ## install the binary to $(PREFIX)/bin (default /usr/local)
-	install -D -m 755 $(FSTONE) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/fstone
+install: build ## install the binary, its manual and completions (bash, zsh, fish) under $(PREFIX), by default /usr/local
+	install -D --strip --mode 755 $(FSTONE) $(BINARY)
+	install -d $(SHARED)/man/man1 $(dir $(COMPLETIONS))
+	$(BINARY) manual --directory $(SHARED)/man/man1
+	$(BINARY) completions bash >$(word 1,$(COMPLETIONS))
+	$(BINARY) completions zsh >$(word 2,$(COMPLETIONS))
+	$(BINARY) completions fish >$(word 3,$(COMPLETIONS))
+
+.PHONY: uninstall
+uninstall: ## remove what `make install` installed (with the same PREFIX and DESTDIR)
+	rm -f $(BINARY) $(SHARED)/man/man1/fstone.1 $(SHARED)/man/man1/fstone-*.1 $(COMPLETIONS)

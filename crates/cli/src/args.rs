@@ -18,7 +18,7 @@ use std::{path::PathBuf, time::Duration};
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
         fstone run small-file --dry-run     what would be done, to the command line; touches nothing\n  fstone run small-file --quick       \
-        do it in about three minutes\n  fstone report --format html         the last run as a page";
+        do it in about four minutes\n  fstone report --format html         the last run as a page";
 
 /// fstone: a filesystem benchmark laboratory.
 #[derive(Debug, Parser)]
@@ -116,9 +116,12 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page (troff)
-    #[command(hide = true)]
-    Manual,
+    /// Print the manual (troff), or write a page for each command
+    Manual {
+        /// Write fstone.1, fstone-run.1 and the others into this directory
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 impl Command {

@@ -74,6 +74,6 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Clean(arguments) => commands::clean::clean(context, &arguments),
         Command::Schema => commands::generated::schema(),
         Command::Completions { shell } => commands::generated::completions(shell),
-        Command::Manual => commands::generated::manual(),
+        Command::Manual { directory } => commands::generated::manual(directory.as_deref()),
     }
 }

@@ -5,7 +5,9 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, OrExit},
 };
+use anyhow::Context;
 use clap::CommandFactory;
+use std::path::Path;
 
 /// The study file's JSON schema.
 pub(crate) fn schema() -> CommandResult {
@@ -22,10 +24,17 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> CommandResult {
     Ok(Exit::Success)
 }
 
-/// The manual page.
-pub(crate) fn manual() -> CommandResult {
-    let mut text = Vec::new();
-    clap_mangen::Man::new(Arguments::command()).render(&mut text).or_exit(Exit::LabFailed)?;
-    terminal::print_document(&String::from_utf8_lossy(&text));
+/// The manual: the page of the program itself, or all pages into a directory.
+pub(crate) fn manual(directory: Option<&Path>) -> CommandResult {
+    let command = Arguments::command();
+    let Some(directory) = directory else {
+        let mut text = Vec::new();
+        clap_mangen::Man::new(command).render(&mut text).or_exit(Exit::LabFailed)?;
+        terminal::print_document(&String::from_utf8_lossy(&text));
+        return Ok(Exit::Success);
+    };
+    clap_mangen::generate_to(command, directory)
+        .with_context(|| format!("write the manual into {}", directory.display()))
+        .or_exit(Exit::LabFailed)?;
     Ok(Exit::Success)
 }

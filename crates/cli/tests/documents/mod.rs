@@ -1,5 +1,7 @@
 //! The documentation as its reader tries it: every example is run, and what comes of it is looked at.
 
+mod install;
+
 use crate::support::{Bench, trials};
 use std::{fs, path::Path};
 
