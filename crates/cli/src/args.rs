@@ -81,6 +81,8 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Take a run from such a file into the store
     Import(ImportArguments),
+    /// Delete runs from the store; lists them and asks first
+    Delete(DeleteArguments),
     /// Check a run or a bundle: hashes, and every figure worked out again from the raw data
     Verify(VerifyArguments),
     /// Show the store in a browser of this machine: runs, live progress, reports, two compared by clicking

@@ -10,7 +10,7 @@ pub(crate) use output::{ask, is_stdout, print, print_document, print_now, tell, 
 
 use crate::{args::ColorWhen, exit::Exit};
 use failure::cannot_print;
-use std::io::{IsTerminal, stderr, stdin, stdout};
+use std::io::{BufRead, IsTerminal, Read, stderr, stdin, stdout};
 
 /// Whether to colour standard output.
 pub(crate) fn colored(when: ColorWhen) -> bool {
@@ -29,6 +29,17 @@ fn is_colorful(stream: &impl IsTerminal) -> bool {
 /// Whether a person can be asked something.
 pub(crate) fn is_interactive() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
+}
+
+/// Longest answer that is read.
+const ANSWER_BYTES: u64 = 1000;
+
+/// Asks a person, who agrees by typing "yes" and nothing else.
+pub(crate) fn agrees(question: &str) -> bool {
+    let mut typed = String::new();
+    ask(&format!("{question} Type yes: ")).is_ok()
+        && stdin().lock().take(ANSWER_BYTES).read_line(&mut typed).is_ok()
+        && typed.trim() == "yes"
 }
 
 /// Columns of the terminal; 80 when it is none.

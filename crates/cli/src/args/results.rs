@@ -125,6 +125,17 @@ pub(crate) struct ExportArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone export 3 small-file.fstone && fstone delete 3")]
+pub(crate) struct DeleteArguments {
+    /// The runs' numbers (`fstone list runs`)
+    #[arg(value_name = "RUN", required = true, value_parser = super::parse_run)]
+    pub(crate) runs: Vec<u64>,
+    /// Delete them without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example:\n  fstone import small-file.fstone")]
 pub(crate) struct ImportArguments {
     /// A bundle that `fstone export` made

@@ -10,6 +10,7 @@ use crate::{
 use fstone_formats::study::Overrides;
 use fstone_lab::place::holder::{Whereabouts, find};
 use fstone_model::{Plan, text, units};
+use fstone_store::RunSummary;
 use std::fmt::Write as _;
 
 pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResult {
@@ -41,12 +42,7 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             let _ = writeln!(text, "Runs in {} (fstone report RUN):", context.store.display());
             let _ = writeln!(text, "  {:>4}  {:<20}  {:<16}  {:<10}  trials", "run", "started (UTC)", "study", "state");
             for run in runs {
-                let is_running = run.holder.as_ref().is_some_and(|holder| find(holder) == Whereabouts::Running);
-                let state = match run.finished_unix_ns {
-                    Some(_) => "finished",
-                    None if is_running => "going on",
-                    None => "unfinished",
-                };
+                let state = state(&run);
                 let started = utc(run.started_unix_ns);
                 let _ = writeln!(
                     text,
@@ -62,6 +58,16 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
     Ok(Exit::Success)
 }
 
+/// Whether a run has ended, in a word.
+pub(super) fn state(run: &RunSummary) -> &'static str {
+    let is_running = run.holder.as_ref().is_some_and(|holder| find(holder) == Whereabouts::Running);
+    match run.finished_unix_ns {
+        Some(_) => "finished",
+        None if is_running => "going on",
+        None => "unfinished",
+    }
+}
+
 /// "10 cells × 3 to 10 trials, about 3 h".
 fn extent(plan: &Plan) -> String {
     let cells = plan.cells.len();
@@ -72,7 +78,7 @@ fn extent(plan: &Plan) -> String {
 }
 
 /// "2026-11-21 20:15:07".
-fn utc(unix_ns: u64) -> String {
+pub(super) fn utc(unix_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| "?".into(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }

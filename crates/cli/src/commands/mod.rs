@@ -8,6 +8,7 @@ pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod crash_state;
+pub(crate) mod delete;
 pub(crate) mod device;
 pub(crate) mod ffsb;
 pub(crate) mod fio;

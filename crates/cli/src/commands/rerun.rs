@@ -26,13 +26,7 @@ use fstone_analysis::{
 use fstone_model::{Dataset, Plan, text, units};
 use fstone_report::compare;
 use fstone_store::bundle;
-use std::{
-    io::{BufRead, Read, stdin},
-    time::Duration,
-};
-
-/// Longest answer that is read.
-const ANSWER_BYTES: u64 = 256;
+use std::time::Duration;
 
 pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandResult {
     let mut recorded = bundle::read(&arguments.bundle).or_exit(Exit::BadInput)?;
@@ -132,13 +126,8 @@ pub(super) fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(
 /// Refuses what a bundle would run and read, unless the user permits it: on the command line, or asked at the terminal.
 pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
     let Some(listed) = listed(plan).filter(|_| !allowed) else { return Ok(()) };
-    if terminal::is_interactive() {
-        let asked = terminal::ask(&format!("{listed}\nMay it? Type yes: "));
-        let mut typed = String::new();
-        let read = stdin().lock().take(ANSWER_BYTES).read_line(&mut typed);
-        if asked.is_ok() && read.is_ok() && typed.trim() == "yes" {
-            return Ok(());
-        }
+    if terminal::is_interactive() && terminal::agrees(&format!("{listed}\nMay it?")) {
+        return Ok(());
     }
     Err(Failure::new(Exit::CannotHere, format!("{listed}\nLook at them, and permit them with --allow-commands")))
 }

@@ -71,3 +71,35 @@ fn a_start_that_is_refused_leaves_no_run() {
     bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
     assert!(bench.succeed(&["list", "runs"]).contains("finished"));
 }
+
+#[test]
+fn runs_are_deleted_when_it_is_meant_and_nothing_writes_them() {
+    let bench = Bench::new();
+    let dataset = half_done(&bench);
+    let here = this_process();
+    let mut store = Store::open(&bench.store()).expect("made");
+    let going_on = store.begin_run_of(&dataset.run, &here).expect("recorded");
+    let ended = Holder { started_ticks: here.started_ticks + 1, ..here };
+    let begin = |store: &mut Store, identity: &str| {
+        let run = fstone_model::dataset::Run { identity: identity.into(), ..dataset.run.clone() };
+        store.begin_run_of(&run, &ended).expect("recorded")
+    };
+    let (first, second) = (begin(&mut store, "first"), begin(&mut store, "second"));
+    store.save_baseline("before", first, 1).expect("saved");
+    let text = |run: u64| run.to_string();
+    let runs = |store: &Store| store.runs().expect("readable").iter().map(|run| run.id).collect::<Vec<_>>();
+
+    let (code, _, err) = bench.run(&["delete", &text(first)]);
+    assert!(code == 3 && err.contains("baseline before") && err.contains("--yes"), "nobody was asked: {code}: {err}");
+    let (code, _, err) = bench.run(&["delete", "--yes", &text(first), &text(going_on)]);
+    assert!(code == 3 && err.contains("still going on") && err.contains("Nothing was deleted"), "{code}: {err}");
+    let (code, _, err) = bench.run(&["delete", "--yes", &text(first), "99"]);
+    assert!(code == 2 && err.contains("there is no run 99"), "{code}: {err}");
+    assert_eq!(runs(&store), [going_on, first, second], "all or none");
+
+    let out = bench.succeed(&["delete", "--yes", &text(first), &text(second), &text(first)]);
+    assert_eq!(out.lines().count(), 2, "{out}");
+    assert_eq!(runs(&store), [going_on]);
+    assert!(store.baselines().expect("readable").is_empty());
+    assert_eq!(begin(&mut store, "third"), second + 1, "a number is not given twice");
+}

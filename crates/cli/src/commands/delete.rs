@@ -1,0 +1,69 @@
+//! `fstone delete`: take runs out of the store.
+
+use super::{
+    Context,
+    compare::open,
+    list::{state, utc},
+};
+use crate::{
+    args::DeleteArguments,
+    exit::Exit,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use fstone_lab::place::holder::{Whereabouts, find};
+use fstone_model::text;
+use fstone_store::RunSummary;
+use std::{collections::BTreeSet, fmt::Write as _};
+
+pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandResult {
+    // What is not there makes no store.
+    drop(open(context)?);
+    let mut store = context.open_store()?;
+    let (runs, baselines) = (store.runs().or_exit(Exit::LabFailed)?, store.baselines().or_exit(Exit::LabFailed)?);
+    let mut listed = String::new();
+    let wanted: BTreeSet<u64> = arguments.runs.iter().copied().collect();
+    for number in &wanted {
+        let Some(run) = runs.iter().find(|run| run.id == *number) else {
+            let words = format!("there is no run {number}; `fstone list runs` lists them. Nothing was deleted");
+            return Err(Failure::new(Exit::BadInput, words));
+        };
+        refuse_running(run)?;
+        let _ = write!(
+            listed,
+            "run {number}: {}, started {}, {}, {} trials",
+            text::line(&run.study),
+            utc(run.started_unix_ns),
+            state(run),
+            run.trials
+        );
+        for baseline in baselines.iter().filter(|baseline| baseline.run == *number) {
+            let _ = write!(listed, ", baseline {}", text::line(&baseline.name));
+        }
+        listed.push('\n');
+    }
+    if !arguments.yes {
+        let agreed = terminal::is_interactive() && terminal::agrees(&format!("{listed}Delete for good?"));
+        if !agreed {
+            let words = format!("nothing was deleted; --yes deletes without asking:\n{}", listed.trim_end());
+            return Err(Failure::new(Exit::CannotHere, words));
+        }
+    }
+    for number in &wanted {
+        store.delete_run(*number).or_exit(Exit::LabFailed)?;
+    }
+    let deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
+    terminal::print(&deleted);
+    Ok(Exit::Success)
+}
+
+/// A run that may be going on still writes its trials.
+fn refuse_running(run: &RunSummary) -> Result<(), Failure> {
+    let Some(holder) = run.holder.as_ref().filter(|_| run.finished_unix_ns.is_none()) else { return Ok(()) };
+    let where_it_is = match find(holder) {
+        Whereabouts::Ended => return Ok(()),
+        Whereabouts::Running => format!("is still going on, in process {}", holder.process),
+        Whereabouts::Elsewhere => format!("may be going on on another machine, {}", text::line(&holder.host)),
+    };
+    let words = format!("run {} {where_it_is}; stop it first. Nothing was deleted", run.id);
+    Err(Failure::new(Exit::CannotHere, words))
+}
