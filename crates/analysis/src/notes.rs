@@ -54,7 +54,7 @@ impl Footnote {
             sentence.push_str(&format!(": {words}{}", if self.alike { ", and the like" } else { "" }));
         }
         if let Some(cure) = &self.cure {
-            sentence.push_str(&format!(" (cure: {cure})"));
+            sentence.push_str(&format!(" (fix: {cure})"));
         }
         sentence
     }

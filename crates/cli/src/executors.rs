@@ -296,6 +296,6 @@ pub(crate) fn overhead(dataset: &Dataset) -> Option<String> {
     let boot = median(catalog::BOOT_TIME.name);
     let boot = boot.map_or_else(String::new, |(guests, time)| format!(", {time} of it to boot one of {guests} guests"));
     Some(format!(
-        "A trial took {overhead} beside its steps{boot}, and {settling} to settle (medians of {trials} trials)."
+        "A trial took {overhead} outside its steps{boot}, and {settling} to settle (medians of {trials} trials)."
     ))
 }

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+const BYTE_UNITS: &str = "B, KiB, MiB, GiB, TiB";
+
 /// Why a text is not a quantity; completes "… is not a size: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
@@ -38,13 +40,17 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
         return Ok(exact);
     }
     let (number, unit) = split(trimmed, "\"4 KiB\"")?;
+    // With a small b after a large prefix people mean bits.
+    if let Some(bits) = ["Kb", "Mb", "Gb", "Tb"].into_iter().find(|bits| trimmed.ends_with(bits)) {
+        return Err(UnitError::UnknownUnit { found: bits.to_owned(), known: BYTE_UNITS });
+    }
     let shift = match unit.as_str() {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 10,
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
-        _ => return Err(UnitError::UnknownUnit { found: unit, known: "B, KiB, MiB, GiB, TiB" }),
+        _ => return Err(UnitError::UnknownUnit { found: unit, known: BYTE_UNITS }),
     };
     let bytes = number * (1u64 << shift) as f64;
     if bytes.fract() != 0.0 || bytes >= u64::MAX as f64 {
@@ -146,6 +152,7 @@ mod tests {
         }
         assert_eq!(parse_bytes("18446744073709551615"), Ok(u64::MAX));
         assert_eq!(parse_bytes("0.3 B"), Err(UnitError::OutOfRange));
+        assert!(parse_bytes("400 Mb").is_err(), "bits?");
         assert!(parse_bytes("GiB").is_err() && parse_bytes("4 parsecs").is_err() && parse_bytes("-1").is_err());
         assert_eq!(format_bytes(3 << 29), "1.5 GiB");
         assert_eq!(format_bytes(0), "0 B");

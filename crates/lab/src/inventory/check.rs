@@ -109,7 +109,10 @@ fn check_with(work_directory: &Path, runner: &dyn CommandRunner, kernel_has: &dy
     let space = rustix::fs::statvfs(&work_directory).ok();
     let is_missing = |program: &str| runner.find(program).is_none();
     Check {
-        root: Ability::new(is_root, "only directories can be measured: no mkfs, mount or fsck without root"),
+        root: Ability::new(
+            is_root,
+            "no mkfs, mount or fsck without root; user-mode Linux serves (--executor uml), or measure a directory",
+        ),
         loop_devices: openable("/dev/loop-control"),
         io_uring: io_uring(),
         kvm: kvm(),

@@ -94,7 +94,10 @@ mod tests {
             unusable,
         };
         Check {
-            root: ability(false, "only directories can be measured: no mkfs, mount or fsck without root"),
+            root: ability(
+                false,
+                "no mkfs, mount or fsck without root; user-mode Linux serves (--executor uml), or measure a directory",
+            ),
             loop_devices: ability(false, "/dev/loop-control: Permission denied (os error 13)"),
             io_uring: ability(true, ""),
             kvm: ability(true, ""),
@@ -122,8 +125,8 @@ mod tests {
     fn a_check_is_plain_text() {
         insta::assert_snapshot!(example().to_string(), @r"
         This machine
-          root                no: only directories can be measured: no mkfs, mount or
-                              fsck without root
+          root                no: no mkfs, mount or fsck without root; user-mode Linux
+                              serves (--executor uml), or measure a directory
           loop devices        no: /dev/loop-control: Permission denied (os error 13)
           io_uring            yes
           KVM                 yes

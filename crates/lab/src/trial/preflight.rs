@@ -87,7 +87,8 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
     }
     if !in_guest && !machine.privileged {
         return Some(
-            Obstacle::skipped("mount", "making and mounting filesystems needs root").with_cure("run it with sudo"),
+            Obstacle::skipped("mount", "making and mounting filesystems needs root")
+                .with_cure("run it with sudo, or add --executor uml"),
         );
     }
     reaches_further(cell, filesystem)

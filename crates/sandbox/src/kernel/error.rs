@@ -26,6 +26,14 @@ pub enum StoreError {
     /// A package could not be had.
     #[error(transparent)]
     Fetch(#[from] FetchError),
+    /// Debian has no such release of the kernel.
+    #[error("no package has {wanted}; there are {known}, and any package or file by its name")]
+    NoPackage {
+        /// As asked for.
+        wanted: String,
+        /// What there is.
+        known: String,
+    },
     /// There is no kernel in it.
     #[error("{0} holds no kernel: neither linux.uml nor a vmlinuz")]
     NoKernel(PathBuf),

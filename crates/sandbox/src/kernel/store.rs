@@ -16,18 +16,22 @@ enum Source {
     Path(PathBuf),
 }
 
+/// What is short for which package: the name, the package, and the release of Debian that has it.
+const SHORT: [(&str, &str, &str); 5] = [
+    ("uml:5.10", "user-mode-linux", "bullseye"),
+    ("uml:6.1", "user-mode-linux", "bookworm"),
+    ("uml:6.12", "user-mode-linux", "trixie"),
+    ("qemu:6.1", "linux-image-amd64", "bookworm"),
+    ("qemu:6.12", "linux-image-cloud-amd64", "trixie"),
+];
+
 impl Source {
     /// "uml:5.10" is short for the package that has it; "NAME" and "NAME/SUITE" are packages; all else is a path.
     fn parse(text: &str) -> Self {
         let package =
             |name: &str, suite: Option<&str>| Self::Package { name: name.to_owned(), suite: suite.map(str::to_owned) };
-        match text {
-            "uml:5.10" => return package("user-mode-linux", Some("bullseye")),
-            "uml:6.1" => return package("user-mode-linux", Some("bookworm")),
-            "uml:6.12" => return package("user-mode-linux", Some("trixie")),
-            "qemu:6.1" => return package("linux-image-amd64", Some("bookworm")),
-            "qemu:6.12" => return package("linux-image-cloud-amd64", Some("trixie")),
-            _ => {}
+        if let Some((_, name, suite)) = SHORT.iter().find(|(short, ..)| *short == text) {
+            return package(name, Some(suite));
         }
         let (name, suite) = text.split_once('/').map_or((text, None), |(name, suite)| (name, Some(suite)));
         let plain = |word: &str| {
@@ -82,6 +86,12 @@ impl Store {
                 let kernel = unpacked::kernel_in(place.root(), &path.display().to_string(), None)?;
                 place.keep();
                 kernel
+            }
+            Source::Path(path)
+                if !path.exists() && what.split_once(':').is_some_and(|(kind, _)| matches!(kind, "uml" | "qemu")) =>
+            {
+                let known = SHORT.map(|(short, ..)| short).join(", ");
+                return Err(StoreError::NoPackage { wanted: what.to_owned(), known });
             }
             Source::Path(path) => {
                 let path = fs::canonicalize(&path).map_err(file_error(&path))?;
@@ -246,5 +256,12 @@ mod tests {
         assert!(error.contains("no kernel qemu:2.6") && error.contains("uml:5.10.46"), "{error}");
         fs::write(directory.path().join("kernels.json"), "{").unwrap();
         assert!(matches!(store.list(), Err(StoreError::Registry { .. })));
+    }
+
+    #[test]
+    fn a_release_that_no_package_has_names_those_that_one_has() {
+        let directory = tempfile::tempdir().expect("made");
+        let said = Store::new(directory.path()).add("uml:9.9").expect_err("there is none").to_string();
+        assert!(said.starts_with("no package has uml:9.9; there are uml:5.10, uml:6.1"), "{said}");
     }
 }

@@ -216,9 +216,14 @@ fn malformed(path: &Path, why: &str) -> BundleError {
 }
 
 fn unreadable(path: &Path, cause: io::Error) -> BundleError {
-    let told = cause.to_string();
-    let cause = if told.contains(char::is_control) { io::Error::new(cause.kind(), harmless(&told)) } else { cause };
-    BundleError::Io { path: path.to_owned(), cause }
+    if cause.raw_os_error().is_some() {
+        return BundleError::Io { path: path.to_owned(), cause };
+    }
+    // The decompressor's and the archive's words, and no system's.
+    match harmless(&cause.to_string()).as_str() {
+        "Unknown frame descriptor" => malformed(path, "it is not a bundle of fstone"),
+        told => malformed(path, &format!("it is damaged, cut short, or not a bundle of fstone ({told}); get it again")),
+    }
 }
 
 /// Parsers quote what they do not understand; nothing of it is to reach a terminal that would obey.
@@ -397,7 +402,16 @@ mod tests {
         assert!(first(FORMAT_JSON).contains("it ends where run.json should be"));
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "rubbish".repeat(100)).expect("written");
-        assert!(matches!(verify(file.path()), Err(BundleError::Io { .. })));
+        let told = verify(file.path()).expect_err("rubbish").to_string();
+        assert!(told.ends_with("it is not a bundle of fstone"), "{told}");
+        let mut damaged = zstd::encode_all(&[7; 5000][..], 1).expect("compressed");
+        damaged.truncate(damaged.len() - 3);
+        std::fs::write(file.path(), damaged).expect("written");
+        let told = verify(file.path()).expect_err("cut short").to_string();
+        assert!(
+            told.contains("it is damaged, cut short, or not a bundle of fstone (") && told.ends_with("get it again"),
+            "{told}"
+        );
         assert!(matches!(verify(Path::new("/nonexistent")), Err(BundleError::Io { .. })));
     }
 }
