@@ -255,8 +255,8 @@ fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings
         error(
             job,
             findings,
-            format!("`{whole}` is a device, and a load works on files"),
-            "leave filename out and give size=; `fstone run --device` makes filesystems on a device",
+            format!("`{whole}` is a device, and a job works on files"),
+            "leave filename out and give size=; what `fstone convert` makes of that runs on a device by `fstone load --device`",
         );
         return None;
     }
