@@ -2,7 +2,6 @@
 
 use crate::{ReadError, RecordError};
 use serde::{Serialize, de::DeserializeOwned};
-use std::io::Read;
 
 /// Longest JSON document of one value. A load of a week at one point a second has some 600,000 points of a few
 /// hundred bytes; what is longer is a mistake, or a compressed bomb in a store that came from elsewhere.
@@ -46,16 +45,28 @@ pub(crate) fn compress(json: &str) -> Result<Vec<u8>, RecordError> {
         .map_err(|error| RecordError::NotJson { what: "a load report", why: error.to_string() })
 }
 
-/// The JSON text of [`compress`], bounded by [`JSON_LIMIT`].
-pub(crate) fn decompress(what: &'static str, blob: &[u8]) -> Result<String, ReadError> {
-    let damaged = |why: String| ReadError::Damaged { what, why };
-    let decoder = zstd::Decoder::new(blob).map_err(|error| damaged(error.to_string()))?;
-    let mut text = String::new();
-    let read = decoder.take(JSON_LIMIT + 1).read_to_string(&mut text).map_err(|error| damaged(error.to_string()))?;
-    if read as u64 > JSON_LIMIT {
-        return Err(damaged(format!("it is longer than {JSON_LIMIT} bytes")));
+/// Gives the JSON texts of [`compress`] back, each in the same memory as the one before.
+pub(crate) struct Decompressor {
+    context: zstd::bulk::Decompressor<'static>,
+    text: Vec<u8>,
+}
+
+impl Decompressor {
+    pub(crate) fn new() -> Self {
+        Self { context: zstd::bulk::Decompressor::new().expect("no dictionary that could be wrong"), text: Vec::new() }
     }
-    Ok(text)
+
+    /// `bytes`: how long the text is, at most [`JSON_LIMIT`].
+    pub(crate) fn decompress(&mut self, what: &'static str, blob: &[u8], bytes: u64) -> Result<&str, ReadError> {
+        let damaged = |why: String| ReadError::Damaged { what, why };
+        if bytes > JSON_LIMIT {
+            return Err(damaged(format!("it is longer than {JSON_LIMIT} bytes")));
+        }
+        self.text.clear();
+        self.text.reserve(bytes as usize);
+        self.context.decompress_to_buffer(blob, &mut self.text).map_err(|error| damaged(error.to_string()))?;
+        std::str::from_utf8(&self.text).map_err(|error| damaged(error.to_string()))
+    }
 }
 
 /// The word of an enum without fields, as it is serialised ("bytes-per-second").
@@ -87,11 +98,19 @@ mod tests {
 
     #[test]
     fn compressed_text_comes_back_and_rubbish_is_an_error() {
-        let blob = compress("{\"a\": 1}").expect("compressed");
-        assert_eq!(decompress("it", &blob).expect("decompressed"), "{\"a\": 1}");
-        assert!(decompress("it", &blob[..blob.len() - 3]).is_err());
-        assert!(decompress("it", b"rubbish").is_err());
-        assert!(decompress("it", &compress_bytes(&[0xff, 0xfe])).is_err(), "not UTF-8");
+        let mut decompressor = Decompressor::new();
+        let mut decompress = |blob: &[u8], bytes: u64| decompressor.decompress("it", blob, bytes).map(str::to_owned);
+        let (short, long) = ("{\"a\": 1}", format!("[{}1]", "1, ".repeat(10_000)));
+        let blob = compress(short).expect("compressed");
+        assert_eq!(decompress(&blob, short.len() as u64).expect("decompressed"), short);
+        let of_long = compress(&long).expect("compressed");
+        assert_eq!(decompress(&of_long, long.len() as u64).expect("decompressed"), long);
+        assert_eq!(decompress(&blob, short.len() as u64).expect("after a longer one"), short);
+        assert!(decompress(&blob[..blob.len() - 3], short.len() as u64).is_err());
+        assert!(decompress(b"rubbish", 100).is_err());
+        assert!(decompress(&blob, JSON_LIMIT + 1).is_err(), "longer than anything here");
+        assert!(Decompressor::new().decompress("it", &of_long, 100).is_err(), "longer than it is said to be");
+        assert!(decompress(&compress_bytes(&[0xff, 0xfe]), 2).is_err(), "not UTF-8");
     }
 
     fn compress_bytes(bytes: &[u8]) -> Vec<u8> {

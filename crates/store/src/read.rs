@@ -1,14 +1,14 @@
 //! Reading: the list of runs, and one run with everything that was recorded of it.
 
-use crate::encode::{decompress, from_json, from_word};
+use crate::encode::from_json;
+use crate::query::{ByTrial, rows, unsigned};
+use crate::steps::{Loads, steps};
 use crate::{ReadError, Store};
 use fstone_model::dataset::{Dataset, Holder, Run};
-use fstone_model::metric::Figure;
 use fstone_model::outcome::{Outcome, Reason};
-use fstone_model::result::{CommandRecord, Effective, StepResult, Trial, TrialId};
+use fstone_model::result::{Effective, Trial, TrialId};
 use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 
 /// One run, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,49 +205,8 @@ impl Store {
     }
 }
 
-/// Whether the load engine's reports are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loads {
-    Read,
-    LeftOut,
-}
-
-fn rows<T>(
-    connection: &Connection,
-    sql: &str,
-    parameter: i64,
-    make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, ReadError> {
-    Ok(connection.prepare_cached(sql)?.query_map([parameter], make)?.collect::<rusqlite::Result<_>>()?)
-}
-
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    let value: i64 = row.get(column)?;
-    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
-}
-
 fn optional_unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
     if row.get_ref(column)? == rusqlite::types::ValueRef::Null { Ok(None) } else { unsigned(row, column).map(Some) }
-}
-
-/// The rows of a table by the step they belong to: (cell, repetition, step) → rows in order.
-type ByStep<T> = BTreeMap<(u32, u32, String), Vec<T>>;
-
-/// The rows of a table by the trial they belong to.
-type ByTrial<T> = BTreeMap<(u32, u32), Vec<T>>;
-
-/// Groups what `query` gives; its first columns have to be cell, repetition and step.
-fn by_step<T>(
-    connection: &Connection,
-    run: i64,
-    query: &str,
-    mut make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<ByStep<T>, ReadError> {
-    let mut groups = ByStep::new();
-    for (key, value) in rows(connection, query, run, |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), make(row)?)))? {
-        groups.entry(key).or_insert_with(Vec::new).push(value);
-    }
-    Ok(groups)
 }
 
 /// Groups what `query` gives; its first columns have to be cell and repetition.
@@ -314,92 +273,6 @@ fn trials(connection: &Connection, run: i64, loads: Loads) -> Result<Vec<Trial>,
         Ok(Trial { seed, outcome: outcome(&word, reason)?, ..trial })
     })
     .collect()
-}
-
-/// The steps of every trial of a run, in order.
-fn steps(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<StepResult>, ReadError> {
-    let mut figures = by_step(
-        connection,
-        run,
-        "SELECT cell, repetition, step, metric, value, unit, better FROM figures
-         WHERE run = ? ORDER BY cell, repetition, step, number",
-        |row| {
-            let value: Option<f64> = row.get(4)?;
-            Ok((
-                row.get::<_, String>(3)?,
-                value.unwrap_or(f64::NAN),
-                row.get::<_, String>(5)?,
-                row.get::<_, String>(6)?,
-            ))
-        },
-    )?;
-    let mut commands = by_step(
-        connection,
-        run,
-        "SELECT cell, repetition, step, argv, status, duration_ns, output_tail FROM commands
-         WHERE run = ? ORDER BY cell, repetition, step, number",
-        |row| Ok((row.get::<_, String>(3)?, row.get(4)?, unsigned(row, 5)?, row.get(6)?)),
-    )?;
-    let mut loads = match loads {
-        Loads::LeftOut => ByStep::new(),
-        Loads::Read => {
-            by_step(connection, run, "SELECT cell, repetition, step, report FROM loads WHERE run = ?", |row| {
-                row.get::<_, Vec<u8>>(3)
-            })?
-        }
-    };
-    let headers = rows(
-        connection,
-        "SELECT cell, repetition, step, started_ns, duration_ns FROM steps WHERE run = ? ORDER BY cell, repetition, number",
-        run,
-        |row| {
-            Ok((
-                row.get::<_, u32>(0)?,
-                row.get::<_, u32>(1)?,
-                row.get::<_, String>(2)?,
-                unsigned(row, 3)?,
-                unsigned(row, 4)?,
-            ))
-        },
-    )?;
-
-    let mut steps = ByTrial::new();
-    for (cell, repetition, step, started_ns, duration_ns) in headers {
-        let key = (cell, repetition, step);
-        let figures = figures
-            .remove(&key)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|(metric, value, unit, better)| {
-                let (unit, better) =
-                    (from_word("a figure's unit", &unit)?, from_word("a figure's direction", &better)?);
-                Ok(Figure { metric, value, unit, better })
-            })
-            .collect::<Result<_, ReadError>>()?;
-        let commands = commands
-            .remove(&key)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|(argv, status, duration_ns, output_tail)| {
-                Ok(CommandRecord { argv: from_json("a command's arguments", &argv)?, status, duration_ns, output_tail })
-            })
-            .collect::<Result<_, ReadError>>()?;
-        let load = loads
-            .remove(&key)
-            .and_then(|mut blobs| blobs.pop())
-            .map(|blob| from_json("a load report", &decompress("a load report", &blob)?).map(Box::new))
-            .transpose()?;
-        let (cell, repetition, step) = key;
-        steps.entry((cell, repetition)).or_insert_with(Vec::new).push(StepResult {
-            step,
-            started_ns,
-            duration_ns,
-            commands,
-            figures,
-            load,
-        });
-    }
-    Ok(steps)
 }
 
 fn outcome(word: &str, reason: Option<Reason>) -> Result<Outcome, ReadError> {
