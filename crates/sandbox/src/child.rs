@@ -6,7 +6,7 @@
 
 use crate::agent::{CHILD_CHANNEL, CHILD_WORD};
 use crate::guest::{BootError, Console, Guest, Started, Watch};
-use crate::process::{Launch, ProcessEnd};
+use crate::process::{Addresses, Launch, ProcessEnd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
@@ -54,7 +54,7 @@ impl ChildSpec {
             descriptors: vec![(null.into(), 0), (input, 1), (errors, 2), (its, CHILD_CHANNEL)],
             // It formats and mounts, as nobody else here does.
             writable: None,
-            fixed_addresses: false,
+            addresses: Addresses::Random,
             mounts_apart: rustix::process::geteuid().is_root(),
         };
         let process = launch.spawn()?;

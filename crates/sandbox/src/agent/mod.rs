@@ -82,10 +82,13 @@ pub fn main(handler: &mut dyn Handler) -> ! {
 }
 
 fn serve(handler: &mut dyn Handler) -> Result<(), String> {
+    tsc::take_reading();
     let settings = Settings::from_environment()?;
     let mut complaints = setup::mounts();
     complaints.extend(setup::kernel_settings());
+    complaints.extend(setup::console_level());
     complaints.extend(setup::randomness());
+    tsc::take_reading();
     complaints.extend(load(&settings));
     let line = channel::open(&settings.channel).map_err(|error| format!("{}: {error}", settings.channel))?;
     converse(handler, line, setup::hello(complaints), &settings)

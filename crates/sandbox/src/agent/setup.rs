@@ -15,6 +15,10 @@ use std::os::fd::AsRawFd;
 /// In memory, writable, and the home of every mount point.
 pub(crate) const SCRATCH: &str = "/run/fstone";
 
+/// The level below which the kernel's messages are printed on its console.
+const PRINTK: &str = "/proc/sys/kernel/printk";
+const USUAL_LEVEL: &str = "4";
+
 /// Mounts what a process expects. The root may be the host's, read-only: only directories that every Linux has are
 /// used, and only /run is hidden.
 pub(crate) fn mounts() -> Vec<String> {
@@ -81,13 +85,19 @@ pub(crate) fn randomness() -> Vec<String> {
     added.err().map(|error| format!("cannot fill the pool of randomness: {error}")).into_iter().collect()
 }
 
+/// What the kernel prints on the console: errors and worse, which are looked for there. User-mode Linux is booted with less.
+pub(crate) fn console_level() -> Vec<String> {
+    let set = fs::write(PRINTK, USUAL_LEVEL);
+    set.err().map(|error| format!("cannot set {PRINTK} to {USUAL_LEVEL}: {error}")).into_iter().collect()
+}
+
 /// Prints the stacks of blocked tasks on the console, and after them [`END_OF_STACKS`].
 pub(crate) fn show_blocked_tasks() {
-    let _ = fs::write("/proc/sys/kernel/printk", "8");
+    let _ = fs::write(PRINTK, "8");
     let _ = fs::write("/proc/sysrq-trigger", "w");
     // Through the kernel's own log, so that it comes after the list.
     let _ = fs::write("/dev/kmsg", format!("<1>{END_OF_STACKS}\n"));
-    let _ = fs::write("/proc/sys/kernel/printk", "4");
+    let _ = fs::write(PRINTK, USUAL_LEVEL);
 }
 
 /// Gives the calling thread a first-in-first-out real-time priority, where the kernel grants it.

@@ -6,11 +6,14 @@
 
 use crate::frames::TscFacts;
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Half of the time spent measuring the rate at start.
-const MEASURE: Duration = Duration::from_millis(10);
+/// Least time between two readings that a rate is worked out from.
+const APART: Duration = Duration::from_millis(10);
+
+/// Readings of the counter and the clock, in nanoseconds, that the rate is worked out from.
+static READINGS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 pub(crate) fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
@@ -45,6 +48,19 @@ fn is_invariant() -> bool {
     false
 }
 
+/// Reads the counter and the clock for [`facts`], which needs three such readings. It sleeps only when the last one is too
+/// near: an agent takes them between the duties that it has anyway, for in a guest a sleep takes one or two ticks of
+/// 10 ms.
+pub(crate) fn take_reading() {
+    let mut readings = READINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, last)) = readings.last() {
+        let since = Duration::from_nanos(monotonic_ns().saturating_sub(*last));
+        std::thread::sleep(APART.saturating_sub(since));
+    }
+    // Always in this order, so the cost of a clock read cancels.
+    readings.push((read(), monotonic_ns()));
+}
+
 /// What is known of the counter; found out once, at the start.
 pub(crate) fn facts() -> &'static TscFacts {
     static FOUND: OnceLock<TscFacts> = OnceLock::new();
@@ -64,14 +80,12 @@ fn measured() -> TscFacts {
     if read() == 0 {
         return TscFacts { clock_read_ns, ..TscFacts::default() };
     }
-    let rate = || {
-        let (ticks, ns) = (read(), monotonic_ns());
-        std::thread::sleep(MEASURE);
-        // Read in the same order, so the cost of a clock read cancels.
-        let (ticks_after, ns_after) = (read(), monotonic_ns());
-        ticks_after.saturating_sub(ticks) as f64 * 1e9 / ns_after.saturating_sub(ns).max(1) as f64
+    let (first, second) = loop {
+        if let [a, b, c, ..] = READINGS.lock().unwrap_or_else(PoisonError::into_inner)[..] {
+            break (rate(a, b), rate(b, c));
+        }
+        take_reading();
     };
-    let (first, second) = (rate(), rate());
     let mean = (first + second) / 2.0;
     TscFacts {
         present: true,
@@ -80,6 +94,11 @@ fn measured() -> TscFacts {
         disagreement_ppm: ((first - second).abs() / mean * 1e6) as u32,
         clock_read_ns,
     }
+}
+
+/// Ticks per second between two readings.
+fn rate(earlier: (u64, u64), later: (u64, u64)) -> f64 {
+    later.0.saturating_sub(earlier.0) as f64 * 1e9 / later.1.saturating_sub(earlier.1).max(1) as f64
 }
 
 /// Tells time without a system call where the counter is sound, so that what is timed is not what a clock read costs.

@@ -15,7 +15,7 @@ mod simulate;
 
 use crate::agent::settings::EXACT;
 use crate::guest::{BootError, Console, ConsoleSummary, Ending, Evidence, Waiting, path_word};
-use crate::process::{Launch, ProcessEnd, Writable};
+use crate::process::{Addresses, Launch, ProcessEnd, Writable};
 use crate::uml::HOST_AS_ROOT;
 use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
 use fstone_drive::Model;
@@ -217,7 +217,7 @@ impl ExactSpec {
             writable: Some(below.into_iter().chain([Writable::Temporary(memory)]).collect()),
             directory,
             descriptors: vec![(null.into(), 0), (console, 1), (errors, 2)],
-            fixed_addresses: true,
+            addresses: Addresses::Fixed,
             mounts_apart: false,
         })
     }

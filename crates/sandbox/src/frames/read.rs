@@ -1,6 +1,6 @@
 //! Bytes to messages.
 
-use super::crc::Crc32;
+use super::checksum;
 use super::{HEADER_BYTES, Kind, MAGIC, MAX_HEAD_BYTES, Message, Version};
 use std::io::{self, Read};
 
@@ -128,7 +128,7 @@ impl<R: Read> FrameReader<R> {
             let (have, want) = (HEADER_BYTES + payload.len(), HEADER_BYTES + length as usize);
             return Err(ReadError::Truncated { have, want });
         }
-        let expected = Crc32::new().add(&header[..12]).add(&payload).value();
+        let expected = checksum(&[&header[..12], &payload]);
         if crc != expected {
             return Err(ReadError::Checksum { kind, found: crc, expected });
         }

@@ -1,6 +1,6 @@
 //! Messages to bytes.
 
-use super::crc::Crc32;
+use super::checksum;
 use super::{HEADER_BYTES, MAGIC, MAX_HEAD_BYTES, Message, Version};
 use std::io::{self, Write};
 
@@ -55,7 +55,7 @@ pub fn encode(message: &Message, sequence: u32) -> Result<Vec<u8>, WriteError> {
     frame.extend_from_slice(&[Version::CURRENT.byte(), kind as u8]);
     frame.extend_from_slice(&sequence.to_le_bytes());
     frame.extend_from_slice(&length.to_le_bytes());
-    let crc = Crc32::new().add(&frame).add(&head_length).add(&head).add(body).value();
+    let crc = checksum(&[&frame, &head_length, &head, body]);
     frame.extend_from_slice(&crc.to_le_bytes());
     frame.extend_from_slice(&head_length);
     frame.extend_from_slice(&head);

@@ -5,5 +5,5 @@ mod rights;
 mod spawn;
 
 pub(crate) use rights::Writable;
+pub(crate) use spawn::{Addresses, Launch, Supervised};
 pub use spawn::{Confinement, ProcessEnd, SpawnError};
-pub(crate) use spawn::{Launch, Supervised};

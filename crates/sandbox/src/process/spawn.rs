@@ -59,6 +59,17 @@ pub enum SpawnError {
     },
 }
 
+/// How a program's memory is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    /// At random, as the host does it.
+    Random,
+    /// The same each time, where the host allows that: a container's seccomp profile may refuse it.
+    FixedIfAllowed,
+    /// The same each time, or the program is not started.
+    Fixed,
+}
+
 /// What to start.
 #[derive(Debug)]
 pub(crate) struct Launch {
@@ -69,8 +80,7 @@ pub(crate) struct Launch {
     pub(crate) directory: PathBuf,
     /// Descriptors the program gets, as (ours, the number it has there). Nothing else is inherited.
     pub(crate) descriptors: Vec<(OwnedFd, i32)>,
-    /// Whether its memory is to be laid out as always, and not at random.
-    pub(crate) fixed_addresses: bool,
+    pub(crate) addresses: Addresses,
     /// Where it may write, everywhere else it can only read; `None` when it has the rights of its user.
     pub(crate) writable: Option<Vec<Writable>>,
     /// Whether it has mounts of its own, which are gone with it. Takes root; what is mounted or unmounted outside is so
@@ -238,7 +248,7 @@ struct Prepared {
     limited: bool,
     /// Of what it may write, where the kernel can enforce that.
     ruleset: Option<OwnedFd>,
-    fixed_addresses: bool,
+    addresses: Addresses,
     uid_map: String,
     gid_map: String,
 }
@@ -302,7 +312,7 @@ impl Prepared {
             descriptors,
             limited,
             ruleset,
-            fixed_addresses: launch.fixed_addresses,
+            addresses: launch.addresses,
             uid_map: format!("{uid} {uid} 1"),
             gid_map: format!("{gid} {gid} 1"),
         })
@@ -400,7 +410,10 @@ impl Prepared {
                 {
                     break 'failed STEP_LIMITS;
                 }
-                if self.fixed_addresses && libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0 {
+                if self.addresses != Addresses::Random
+                    && libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0
+                    && self.addresses == Addresses::Fixed
+                {
                     break 'failed STEP_ADDRESSES;
                 }
                 let mut none: libc::sigset_t = std::mem::zeroed();
@@ -499,7 +512,7 @@ mod tests {
             environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("GREETING".into(), "hello".into())],
             directory: "/".into(),
             descriptors: vec![(File::open("/dev/null").unwrap().into(), 0), (write, 1)],
-            fixed_addresses: false,
+            addresses: Addresses::Random,
             writable: Some(vec![Writable::Below("/dev/null".into())]),
             mounts_apart: false,
         };

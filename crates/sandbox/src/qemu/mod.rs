@@ -21,7 +21,7 @@ pub use vmlinux::VmlinuxError;
 
 use crate::guest::{BootError, Console, Ending, Guest, Started, Waiting, Watch};
 use crate::kernel::Flavour;
-use crate::process::{Launch, ProcessEnd, Writable};
+use crate::process::{Addresses, Launch, ProcessEnd, Writable};
 use modules::Set;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -82,7 +82,7 @@ impl QemuSpec {
         }
         let modules = self.all_modules();
         let inputs = [&self.agent, &self.kernel.binary].into_iter().chain(&self.programs);
-        let key = fingerprint(inputs)? ^ checksum(modules.join(",").as_bytes());
+        let key = fingerprint(inputs)? ^ crc32fast::hash(modules.join(",").as_bytes());
         let initramfs = cache.join(format!("initramfs-{key:08x}.cpio"));
         if !initramfs.is_file() {
             let set = match &self.kernel.modules {
@@ -135,7 +135,7 @@ impl QemuSpec {
             ),
             directory,
             descriptors: vec![(null.into(), 0), (console_input, 1), (errors, 2), (theirs, command::CHANNEL)],
-            fixed_addresses: false,
+            addresses: Addresses::Random,
             mounts_apart: false,
         };
         let process = launch.spawn().map_err(BootError::from)?;
@@ -188,9 +188,5 @@ fn fingerprint<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<u32, 
         let data = fs::metadata(path).map_err(error)?;
         text.push_str(&format!("{} {} {:?}\n", path.display(), data.len(), data.modified().map_err(error)?));
     }
-    Ok(checksum(text.as_bytes()))
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    crate::frames::Crc32::new().add(bytes).value()
+    Ok(crc32fast::hash(text.as_bytes()))
 }
