@@ -166,12 +166,6 @@ impl Check {
 }
 
 impl FilesystemCheck {
-    /// Whether trials with it can be made.
-    #[must_use]
-    pub const fn is_ready(&self) -> bool {
-        self.unusable.is_none() && self.in_kernel && self.missing_tools.is_empty()
-    }
-
     /// Whether its tools are all that is missing.
     const fn wants_tools(&self) -> bool {
         self.unusable.is_none() && self.in_kernel && !self.missing_tools.is_empty()
@@ -251,9 +245,9 @@ mod tests {
         let runner = FakeRunner::new().without("mkfs.xfs").without("xfs_db").without("mkfs.jfs").without("svn");
         let mut check = checked(&runner, &["ext4", "xfs"]);
         let of = |kind: &str| check.filesystems.iter().find(|filesystem| filesystem.kind == kind).expect("an adapter");
-        assert!(of("ext4").is_ready());
+        assert!(of("ext4").in_kernel && of("ext4").missing_tools.is_empty());
         assert_eq!(of("xfs").missing_tools, ["mkfs.xfs", "xfs_db"]);
-        assert!(!of("jfs").in_kernel && !of("jfs").is_ready());
+        assert!(!of("jfs").in_kernel && !of("jfs").wants_tools());
         check.root = Ability::new(true, "");
         assert_eq!(check.install_command().as_deref(), Some("apt-get install subversion xfsprogs"));
         check.root = Ability::new(false, "");

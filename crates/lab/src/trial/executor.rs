@@ -20,7 +20,7 @@ use crate::{
     filesystem,
     machine::Machine,
     place::{
-        device::{Provided, Wanted, provide},
+        device::{Provided, Wanted, provide, settle},
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
         work_directory::WorkDirectory,
     },
@@ -86,10 +86,10 @@ impl Executor for AgentExecutor<'_> {
         let duration_ns = nanoseconds(clock.elapsed());
         // From here on nobody's clock runs.
         let settling = Instant::now();
-        if let Some(warning) = provided.and_then(|provided| provided.give_back(self.machine, self.work.path())) {
-            record.warn(warning);
-        }
+        let image_directory = provided.as_ref().and_then(Provided::image_directory).map(PathBuf::from);
+        record.warnings.extend(provided.and_then(|provided| provided.give_back(self.machine)));
         let left = self.undo.undo_all();
+        record.warnings.extend(image_directory.and_then(|directory| settle(&directory)));
         let settling = settling.elapsed();
 
         let outcome = match ended {

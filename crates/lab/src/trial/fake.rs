@@ -139,13 +139,6 @@ impl FakeLoader {
         self
     }
 
-    /// Gives this report.
-    #[must_use]
-    pub fn reporting(mut self, report: LoadReport) -> Self {
-        self.report = report;
-        self
-    }
-
     /// Fails so.
     #[must_use]
     pub fn failing(mut self, failure: LoadFailure) -> Self {

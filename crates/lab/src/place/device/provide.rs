@@ -10,7 +10,7 @@ use crate::{
         undo::{Entry, IMAGE_NAME, Undo},
     },
 };
-use fstone_model::study::DeviceSpec;
+use fstone_model::{study::DeviceSpec, units::format_duration};
 use rustix::{
     fs::{Mode, OFlags, open},
     io::Errno,
@@ -20,12 +20,13 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 /// How often another program may snatch a free loop device before we give up.
 const SNATCHES: u32 = 20;
-/// How long a loop device that somebody else (udev, blkid) looks at is waited for.
+/// How long an image is waited for: somebody else (udev, blkid) may look at its loop device, and it may be large.
 const RELEASE: Duration = Duration::from_secs(10);
 /// How long the filesystem that held an image is waited for.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -54,6 +55,8 @@ pub struct Provided {
     number: (u32, u32),
     purpose: Purpose,
     image: Option<OpenImage>,
+    /// A directory of the filesystem that its image is on.
+    image_directory: Option<PathBuf>,
     /// Whether direct I/O to it is served from the host's page cache all the same.
     cached: bool,
 }
@@ -64,16 +67,15 @@ pub struct Provided {
 struct OpenImage {
     file: File,
     id: FileId,
-    /// The number of its loop device, and what keeps that attached; `None` where a guest's disk serves it.
-    device: Option<(u32, LoopHandle)>,
-    /// Whether it is on a filesystem, which has to be told that it is gone.
-    on_disk: bool,
+    /// The number of its loop device, and what keeps that attached.
+    device: (u32, LoopHandle),
 }
 
 impl Provided {
     /// A file that a guest's disk serves.
-    pub(crate) const fn file(path: PathBuf, id: FileId) -> Self {
-        Self { path, number: id.device, purpose: Purpose::OwnFile(id), image: None, cached: false }
+    pub(crate) fn file(path: PathBuf, id: FileId) -> Self {
+        let image_directory = path.parent().map(Path::to_owned);
+        Self { path, number: id.device, purpose: Purpose::OwnFile(id), image: None, image_directory, cached: false }
     }
 
     /// Its path.
@@ -105,48 +107,64 @@ impl Provided {
     /// Empties the image, though its filesystem may be mounted: that is given up. What it still has in memory then goes
     /// nowhere when it is unmounted, instead of filling up the disk below.
     pub(crate) fn give_up(&self, machine: &Machine) {
-        let Some(OpenImage { file, id, device: Some((index, _)), .. }) = &self.image else { return };
+        let Some(OpenImage { file, id, device: (index, _) }) = &self.image else { return };
         // If either fails, giving it back takes longer and more room. Without the second a write would just make the image
         // grow again.
         let _ = file.set_len(0);
         let _ = machine.devices.forget_loop_size(*index, *id);
     }
 
+    /// The directory on a filesystem that its image is made on, when it is.
+    pub(crate) fn image_directory(&self) -> Option<&Path> {
+        self.image_directory.as_deref()
+    }
+
     /// Gives it back, and waits until that is done, so that it does not run into the next trial; for a while at most. What
     /// there is to say of it.
-    pub(crate) fn give_back(self, machine: &Machine, work_directory: &Path) -> Option<String> {
-        let OpenImage { file, id, device, on_disk } = self.image?;
-        // What is in memory of it need not be written.
-        let _ = file.set_len(0);
-        let index = device.map(|(index, _)| index)?;
-        drop(file);
-        let since = Instant::now();
-        while machine.devices.loop_backing(index).ok().flatten() == Some(id) {
-            if since.elapsed() > RELEASE {
-                return Some(format!(
-                    "{} is still held by somebody; it is detached when they let go",
-                    self.path.display()
-                ));
+    pub(crate) fn give_back(self, machine: &Machine) -> Option<String> {
+        let OpenImage { file, id, device } = self.image?;
+        let devices = Arc::clone(&machine.devices);
+        let freed = is_done_within(RELEASE, move || {
+            // What is in memory of it need not be written.
+            let _ = file.set_len(0);
+            drop(file);
+            let (index, handle) = device;
+            drop(handle);
+            let since = Instant::now();
+            while devices.loop_backing(index).ok().flatten() == Some(id) && since.elapsed() < RELEASE {
+                std::thread::sleep(Duration::from_millis(2));
             }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        if on_disk {
-            settle(work_directory);
-        }
-        None
+        });
+        (!freed).then(|| {
+            let (path, limit) = (self.path.display(), format_duration(RELEASE));
+            format!("{path} is not given back yet after {limit}, for somebody still uses it or its image is large; that may disturb the next trial")
+        })
     }
 }
 
-/// Has the filesystem that held the image write down that it is gone, instead of during the next trial. It may be busy
-/// with other things: that is waited for a moment only.
-fn settle(directory: &Path) {
-    let directory = directory.to_owned();
-    let (done, settled) = std::sync::mpsc::channel();
-    drop(std::thread::Builder::new().name("settle".to_owned()).spawn(move || {
-        let _ = File::open(directory).map(|directory| rustix::fs::syncfs(&directory));
+/// Has the filesystem of this directory write down that an image is gone, instead of during the next trial. It may be busy
+/// with other things: that is waited for a moment only. What there is to say of it.
+pub(crate) fn settle(directory: &Path) -> Option<String> {
+    let place = directory.to_owned();
+    let settled = is_done_within(SETTLING, move || {
+        let _ = File::open(place).map(|directory| rustix::fs::syncfs(&directory));
+    });
+    (!settled).then(|| {
+        let (directory, limit) = (directory.display(), format_duration(SETTLING));
+        format!(
+            "the filesystem of {directory} was still writing {limit} after the trial; that may disturb the next one"
+        )
+    })
+}
+
+/// Does something that nobody can interrupt, and tells whether it was done in time. Otherwise it is done later.
+fn is_done_within(limit: Duration, work: impl FnOnce() + Send + 'static) -> bool {
+    let (done, is_done) = std::sync::mpsc::channel();
+    let spawned = std::thread::Builder::new().name("settle".to_owned()).spawn(move || {
+        work();
         let _ = done.send(());
-    }));
-    let _ = settled.recv_timeout(SETTLING);
+    });
+    spawned.is_ok() && is_done.recv_timeout(limit).is_ok()
 }
 
 /// Makes or claims the device. All of it that the kernel does not take back by itself is undone with the entries that
@@ -160,22 +178,22 @@ fn settle(directory: &Path) {
 pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> Result<Provided, DeviceError> {
     let mut provided = match wanted.spec {
         DeviceSpec::Loop { size_bytes, direct_io, sector_bytes, directory, in_memory, .. } => {
-            let image = if *in_memory {
-                memory::image(*size_bytes)?
-            } else {
-                let directory = directory.as_ref().map_or_else(|| wanted.work_directory.to_owned(), PathBuf::from);
-                nameless_image(&directory, *size_bytes, undo)?
+            let directory = directory.as_ref().map_or_else(|| wanted.work_directory.to_owned(), PathBuf::from);
+            let image = match in_memory {
+                true => memory::image(*size_bytes)?,
+                false => nameless_image(&directory, *size_bytes, undo)?,
             };
             let settings = LoopSettings { sector_bytes: *sector_bytes, direct_io: *direct_io || wanted.direct };
-            match provide_loop(image, !in_memory, settings, machine) {
+            let provided = match provide_loop(image, settings, machine) {
                 // Only what the study demands has to be had.
                 Err((image, DeviceError::Unsuitable { .. })) if !*direct_io && wanted.direct => {
                     let settings = LoopSettings { direct_io: false, ..settings };
-                    let provided = provide_loop(image, !in_memory, settings, machine).map_err(|(_, error)| error)?;
+                    let provided = provide_loop(image, settings, machine).map_err(|(_, error)| error)?;
                     Provided { cached: true, ..provided }
                 }
                 other => other.map_err(|(_, error)| error)?,
-            }
+            };
+            Provided { image_directory: (!in_memory).then_some(directory), ..provided }
         }
         DeviceSpec::Zram { size_bytes } => provide_zram(*size_bytes, undo, machine)?,
         DeviceSpec::Block { path } => {
@@ -184,7 +202,7 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
             let device = ScratchDevice::claim(path, purpose, wanted.needed_bytes, &*machine.devices, &*machine.runner)?;
             undo.record(Entry::Scratch { path: device.path().to_owned(), device: device.number(), uuid: None })?;
             let (path, number, purpose) = (device.path().to_owned(), device.number(), device.purpose().clone());
-            Provided { path, number, purpose, image: None, cached: false }
+            Provided { path, number, purpose, image: None, image_directory: None, cached: false }
         }
         DeviceSpec::Directory { .. } => unreachable!("a directory is no device; the executor does not ask for one"),
     };
@@ -293,7 +311,6 @@ fn size(file: &File, size_bytes: u64, directory: &Path) -> Result<(), DeviceErro
 /// Attaches an image; gives it back when that fails.
 fn provide_loop(
     image: (FileId, File),
-    on_disk: bool,
     settings: LoopSettings,
     machine: &Machine,
 ) -> Result<Provided, ((FileId, File), DeviceError)> {
@@ -320,9 +337,9 @@ fn provide_loop(
             }
         }
     };
-    let image = OpenImage { file, id, device: Some((index, handle)), on_disk };
+    let image = OpenImage { file, id, device: (index, handle) };
     let (path, purpose) = (loops::path_of(index), Purpose::OwnImage(id));
-    Ok(Provided { path, number: (0, 0), purpose, image: Some(image), cached: false })
+    Ok(Provided { path, number: (0, 0), purpose, image: Some(image), image_directory: None, cached: false })
 }
 
 fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Result<Provided, DeviceError> {
@@ -348,7 +365,14 @@ fn provide_zram(size_bytes: u64, undo: &mut Undo<'_>, machine: &Machine) -> Resu
         io::ErrorKind::OutOfMemory => DeviceError::Unsuitable { words: format!("zram of {size_bytes} bytes: {error}") },
         _ => failed("sizing a zram device")(error),
     })?;
-    Ok(Provided { path: zram::path_of(index), number: (0, 0), purpose: Purpose::OwnZram, image: None, cached: false })
+    Ok(Provided {
+        path: zram::path_of(index),
+        number: (0, 0),
+        purpose: Purpose::OwnZram,
+        image: None,
+        image_directory: None,
+        cached: false,
+    })
 }
 
 fn set_queue(
@@ -374,4 +398,20 @@ fn set_queue(
     let after = machine.devices.queue_setting(device, name).map_err(|error| refused(&error))?;
     undo.replace(recorded, entry(Some(after)))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn what_does_not_end_is_waited_for_no_longer_than_its_limit() {
+        let (release, released) = channel::<()>();
+        assert!(!is_done_within(Duration::from_millis(20), move || {
+            let _ = released.recv();
+        }));
+        drop(release);
+        assert!(is_done_within(RELEASE, || ()));
+    }
 }
