@@ -53,6 +53,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 pub(super) struct Journal {
+    /// In the order in which they ended.
     pub(super) events: Vec<Event>,
     /// Which file a path names at the moment.
     names: std::collections::HashMap<Arc<str>, FileId>,
@@ -84,8 +85,9 @@ impl Witness {
 
     /// A call that changed something has returned.
     pub(crate) fn changed(&self, begun: u64, change: Change) {
-        let ended = self.tick();
         let mut journal = self.journal();
+        // Under the lock, so that events are in the order of their ends.
+        let ended = self.tick();
         match &change {
             Change::Unnamed { path } => journal.unname(path),
             Change::Renamed { from, to } => {

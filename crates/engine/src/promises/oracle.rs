@@ -142,18 +142,10 @@ impl Witness {
 impl Promises {
     fn at(events: &[Event], moment: u64) -> Self {
         let mut promises = Self::default();
-        // The order in which calls returned, which is not quite the order in which they were written down.
-        let mut acknowledged: Vec<&Event> = events.iter().filter(|event| event.ended < moment).collect();
-        acknowledged.sort_by_key(|event| event.ended);
-        for event in acknowledged {
-            promises.apply(event);
-        }
+        let (acknowledged, later) = events.split_at(events.partition_point(|event| event.ended < moment));
+        acknowledged.iter().for_each(|event| promises.apply(event));
         promises.files.values_mut().for_each(Known::allow_pending);
-        let mut later: Vec<&Event> = events.iter().filter(|event| event.ended >= moment).collect();
-        later.sort_by_key(|event| event.ended);
-        for event in later {
-            promises.allow(event);
-        }
+        later.iter().for_each(|event| promises.allow(event));
         promises
     }
 
