@@ -30,6 +30,8 @@ const SMALL: u64 = 24 << 20;
 /// ext4 commits its journal every five seconds, and goes read-only when it cannot. On a machine that is busy enough that would
 /// happen in the step before the one that is to meet the error.
 const LATE_COMMIT: &str = "commit=600";
+const EIO: &str = "Input/output error";
+const EROFS: &str = "Read-only file system";
 
 /// A load that needs more than [`SMALL`].
 fn writes() -> Step {
@@ -133,6 +135,20 @@ fn a_full_filesystem_is_told_by_every_step_that_writes() {
     assert_clean(work.path());
 }
 
+/// Asserts that a failed device is told by the step that is to meet it.
+///
+/// Any sync(2) on the machine, such as another test's, may have ext4 meet it first: then
+/// it gives up its journal, and whoever writes next is told that it is read-only. (Without a journal it is no better: the kernel
+/// then tries for ever to allocate blocks beyond the end of a device that was shortened, and every sync(2) waits for it.)
+#[track_caller]
+fn assert_device_told(told: &str, step: &str, operation: &str, path: &str) {
+    match (told.contains(EROFS), told.contains(" at dirty: ")) {
+        (true, true) => assert_told(told, "dirty", "head", "", EROFS),
+        (true, false) => assert_told(told, step, "", "", EROFS),
+        (false, _) => assert_told(told, step, operation, path, EIO),
+    }
+}
+
 #[test]
 fn a_device_that_fails_is_told_by_every_step() {
     if !may_use_devices(TOOLS) {
@@ -176,7 +192,6 @@ fn a_device_that_fails_is_told_by_every_step() {
         },
     ];
     let told = outcomes(work.path(), cells);
-    let (place, input_output) = ("/mnt", "Input/output error");
     for (told, (step, operation)) in told.iter().zip([
         ("command", "dd"),
         ("copy", "syncfs"),
@@ -187,7 +202,7 @@ fn a_device_that_fails_is_told_by_every_step() {
         ("fragmentation", ""),
         ("trim", "FITRIM"),
     ]) {
-        assert_told(told, step, operation, if step == "command" { "file" } else { place }, input_output);
+        assert_device_told(told, step, operation, if step == "command" { "file" } else { "/mnt" });
     }
     assert_clean(work.path());
 }
@@ -306,16 +321,14 @@ fn a_disk_that_runs_full_or_fails_below_is_told() {
     if !may_use_devices(TOOLS) {
         return;
     }
-    let error = "Input/output error";
-    assert_told(&Stack::new("64k").told(Vec::new()), "mkfs", "mkfs.ext4", "", error);
+    assert_told(&Stack::new("64k").told(Vec::new()), "mkfs", "mkfs.ext4", "", EIO);
     // ext4 goes read-only when it cannot write its journal, which is a matter of moments.
     let told = Stack::new("32m").told(vec![writes()]);
-    let error_of = |told: &str| if told.contains("Read-only") { "Read-only file system" } else { error };
-    assert_told(&told, "load", "building fileset", "/mnt", error_of(&told));
+    assert_device_told(&told, "load", "building fileset", "/mnt");
     let mut creates = small_files(100, None);
     creates.phases[0].stop.operations = Some(8000);
     let told = Stack::new("32m").told(vec![load(creates)]);
-    assert_told(&told, "load", "syncfs", "", error_of(&told));
+    assert_device_told(&told, "load", "syncfs", "");
 
     // From here on all beyond the first 64 KiB fails, with nothing of it in memory.
     let fails = |stack: &Stack| {
@@ -335,7 +348,7 @@ fn a_disk_that_runs_full_or_fails_below_is_told() {
     let made = shell("make", "touch dirty && sync");
     let dirty = shell("dirty", "head -c 8M /dev/zero >> dirty");
     let told = stack.told(vec![made, fails(&stack), dirty, step("sync", StepAction::Sync)]);
-    assert_told(&told, "sync", "sync ", "/mnt", error);
+    assert_device_told(&told, "sync", "sync ", "/mnt");
     drop(stack);
     let stack = Stack::new("100m");
     let told = stack.told(vec![fails(&stack), unmount(), step("mount again", StepAction::Mount)]);
