@@ -6,7 +6,7 @@ use fstone_store::Store;
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -171,6 +171,17 @@ fn a_full_store_ends_the_run_and_keeps_what_is_recorded() {
     assert_eq!(code, 0, "{err}");
 }
 
+/// As `sudo` tells who called it.
+const SUDO: [(&str, &str); 2] = [("SUDO_UID", "12345"), ("SUDO_GID", "54321")];
+const CALLER: (u32, u32) = (12345, 54321);
+
+fn home_of_the_caller(bench: &Bench) -> PathBuf {
+    let home = bench.path("home");
+    fs::create_dir(&home).expect("made");
+    std::os::unix::fs::chown(&home, Some(CALLER.0), Some(CALLER.1)).expect("given away");
+    home
+}
+
 #[test]
 fn with_sudo_what_a_run_leaves_belongs_to_the_caller() {
     if !is_root() {
@@ -179,14 +190,12 @@ fn with_sudo_what_a_run_leaves_belongs_to_the_caller() {
     }
     let bench = Bench::new();
     bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
-    let home = bench.path("home");
-    fs::create_dir(&home).expect("made");
-    std::os::unix::fs::chown(&home, Some(12345), Some(54321)).expect("given away");
+    let home = home_of_the_caller(&bench);
     let (data, cache) = (home.join(".local/share/fstone"), home.join(".cache/fstone/work"));
     let store = data.join("fstone.db");
     let environment = [
-        ("SUDO_UID", "12345"),
-        ("SUDO_GID", "54321"),
+        SUDO[0],
+        SUDO[1],
         ("FSTONE_STORE", store.to_str().expect("UTF-8")),
         ("FSTONE_WORK_DIRECTORY", cache.to_str().expect("UTF-8")),
     ];
@@ -199,7 +208,7 @@ fn with_sudo_what_a_run_leaves_belongs_to_the_caller() {
 /// Asserts that everything from this path on belongs to the user who called `sudo`; how many names that are.
 fn all_belong_to_the_caller(path: &Path) -> usize {
     let facts = fs::symlink_metadata(path).expect("there");
-    assert_eq!((facts.uid(), facts.gid()), (12345, 54321), "{}", path.display());
+    assert_eq!((facts.uid(), facts.gid()), CALLER, "{}", path.display());
     if !facts.is_dir() {
         return 1;
     }
@@ -216,16 +225,14 @@ fn with_sudo_kernels_and_logs_belong_to_the_caller() {
     }
     let bench = Bench::new();
     bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
-    let home = bench.path("home");
-    fs::create_dir(&home).expect("made");
-    std::os::unix::fs::chown(&home, Some(12345), Some(54321)).expect("given away");
+    let home = home_of_the_caller(&bench);
     fs::set_permissions(bench.path("."), fs::Permissions::from_mode(0o755)).expect("ours");
     let (kernels, who, kernel) = (home.join("share/kernels"), home.join("who"), bench.path("linux.uml"));
     fs::write(&kernel, format!("#!/bin/sh\nid -G > {}\necho 6.1.99\n", who.display())).expect("written");
     fs::set_permissions(&kernel, fs::Permissions::from_mode(0o755)).expect("ours");
     let environment = [
-        ("SUDO_UID", "12345"),
-        ("SUDO_GID", "54321"),
+        SUDO[0],
+        SUDO[1],
         ("XDG_STATE_HOME", home.to_str().expect("UTF-8")),
         ("FSTONE_KERNELS", kernels.to_str().expect("UTF-8")),
     ];
@@ -243,7 +250,7 @@ fn with_sudo_kernels_and_logs_belong_to_the_caller() {
     // What is root's own stays root's.
     let roots = bench.path("roots");
     fs::create_dir(&roots).expect("made");
-    let environment = [environment[0], environment[1], ("FSTONE_KERNELS", roots.to_str().expect("UTF-8"))];
+    let environment = [SUDO[0], SUDO[1], ("FSTONE_KERNELS", roots.to_str().expect("UTF-8"))];
     let (code, _, err) = bench.run_with(&["kernel", "add", kernel.to_str().expect("UTF-8")], &environment);
     assert_eq!(code, 0, "{err}");
     assert_eq!(fs::metadata(roots.join("kernels.json")).expect("there").uid(), 0);
