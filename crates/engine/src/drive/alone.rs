@@ -6,7 +6,7 @@ use super::patience::Patience;
 use crate::io::Io;
 use crate::ops;
 use crate::plan::PeriodicFsyncs;
-use crate::worker::{Halt, Worker};
+use crate::worker::{Incomplete, Worker};
 use std::sync::atomic::Ordering;
 
 impl<E: Io> Worker<'_, E> {
@@ -76,8 +76,8 @@ impl<E: Io> Worker<'_, E> {
             match outcome {
                 Ok(None) => self.tally.actions[0].completed_as_usual(clock.between(begun, end)),
                 Ok(Some(done)) => self.completed(index, done, clock.between(begun, end)),
-                Err(Halt::Fault(fault)) => self.failed(index, fault),
-                Err(Halt::Missed) => {
+                Err(Incomplete::Fault(fault)) => self.failed(index, fault),
+                Err(Incomplete::Missed) => {
                     performed -= 1;
                     self.miss(index, performed, &mut patience, &mut choice);
                     // What was claimed is left to the operation that is chosen in its place.
@@ -88,7 +88,7 @@ impl<E: Io> Worker<'_, E> {
                     }
                     continue;
                 }
-                Err(Halt::Exhausted | Halt::Stopped) => break,
+                Err(Incomplete::Exhausted | Incomplete::Stopped) => break,
             }
             now = next;
             if pauses {

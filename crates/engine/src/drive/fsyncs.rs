@@ -4,7 +4,7 @@ use super::account::Point;
 use crate::io::Io;
 use crate::measure::Call;
 use crate::plan::PeriodicFsyncs;
-use crate::worker::{Halt, Picked, Worker};
+use crate::worker::{Incomplete, Picked, Worker};
 use fstone_model::workload::OpenPolicy;
 use rustix::fs::OFlags;
 use std::sync::atomic::Ordering;
@@ -89,15 +89,15 @@ impl<E: Io> Worker<'_, E> {
         } else {
             let directory = self.files(fileset).directory();
             let flags = OFlags::RDONLY | self.load.links();
-            self.io.open(directory, self.path.as_c(), flags).map_err(|errno| Halt::fault(Call::Open, errno))
+            self.io.open(directory, self.path.as_c(), flags).map_err(|errno| Incomplete::fault(Call::Open, errno))
         };
         let outcome = fd.and_then(|fd| {
             let start = intended.unwrap_or_else(|| clock.now());
             let result = if data_only { self.io.fdatasync(fd) } else { self.io.fsync(fd) };
             let latency = clock.between(start, clock.now());
             let closed = if keep { Ok(()) } else { self.io.close(fd) };
-            result.map_err(|errno| Halt::fault(call, errno))?;
-            closed.map_err(|errno| Halt::fault(Call::Close, errno))?;
+            result.map_err(|errno| Incomplete::fault(call, errno))?;
+            closed.map_err(|errno| Incomplete::fault(Call::Close, errno))?;
             Ok(latency)
         });
         match outcome {
@@ -107,12 +107,12 @@ impl<E: Io> Worker<'_, E> {
                 kind.record(latency);
                 true
             }
-            Err(Halt::Fault(fault)) => {
+            Err(Incomplete::Fault(fault)) => {
                 let path = self.load.files[fileset].shown(&self.path.shown());
                 self.note_error("fsync policy", fault, &path);
                 false
             }
-            Err(Halt::Missed | Halt::Exhausted | Halt::Stopped) => false,
+            Err(Incomplete::Missed | Incomplete::Exhausted | Incomplete::Stopped) => false,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::io::{Completion, Direction, Io};
 use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, Queued};
 use crate::plan::PeriodicFsyncs;
-use crate::worker::{Fault, Halt, Worker};
+use crate::worker::{Fault, Incomplete, Worker};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -145,13 +145,13 @@ impl<E: Io> Worker<'_, E> {
                     self.mark = 0;
                     match ops::perform(self, index) {
                         Ok(()) => self.ended(index, Ok(self.done), start_of_it, &mut queue, point),
-                        Err(Halt::Fault(fault)) => self.ended(index, Err(fault), start_of_it, &mut queue, point),
-                        Err(Halt::Missed) => {
+                        Err(Incomplete::Fault(fault)) => self.ended(index, Err(fault), start_of_it, &mut queue, point),
+                        Err(Incomplete::Missed) => {
                             performed -= 1;
                             claimed = true;
                             self.miss(index, performed, &mut patience, &mut choice);
                         }
-                        Err(Halt::Exhausted | Halt::Stopped) => going = false,
+                        Err(Incomplete::Exhausted | Incomplete::Stopped) => going = false,
                     }
                 }
                 Some(Alone::Fsync(file, intended)) => {
@@ -177,12 +177,12 @@ impl<E: Io> Worker<'_, E> {
                 return Began::Yes;
             }
             Ok(Queued::Done) => self.ended(index, Ok(self.done), begun, queue, point),
-            Err(Halt::Fault(fault)) => self.ended(index, Err(fault), begun, queue, point),
-            Err(Halt::Missed) => {
+            Err(Incomplete::Fault(fault)) => self.ended(index, Err(fault), begun, queue, point),
+            Err(Incomplete::Missed) => {
                 queue.free.push(slot);
                 return Began::Missed;
             }
-            Err(Halt::Exhausted | Halt::Stopped) => {
+            Err(Incomplete::Exhausted | Incomplete::Stopped) => {
                 queue.free.push(slot);
                 return Began::Over;
             }

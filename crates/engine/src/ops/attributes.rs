@@ -2,7 +2,7 @@
 
 use crate::io::Io;
 use crate::measure::Call;
-use crate::worker::{Outcome, Worker};
+use crate::worker::{Attempt, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -11,7 +11,7 @@ const VALUE_BYTES: usize = 64 << 10;
 
 /// stat.
 #[inline]
-pub(super) fn stat<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn stat<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         worker.name(picked);
         let directory = worker.files(picked.fileset).directory();
@@ -21,7 +21,7 @@ pub(super) fn stat<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<(
 }
 
 /// open and close, also where files are kept open otherwise.
-pub(super) fn open_close<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn open_close<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         worker.name(picked);
         let directory = worker.files(picked.fileset).directory();
@@ -32,7 +32,7 @@ pub(super) fn open_close<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Out
 }
 
 /// chmod, to one of two modes by turns.
-pub(super) fn chmod<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn chmod<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         worker.name(picked);
         let directory = worker.files(picked.fileset).directory();
@@ -43,7 +43,7 @@ pub(super) fn chmod<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<
 }
 
 /// Access and modification time, to a moment of the first 2^31 seconds.
-pub(super) fn utimens<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn utimens<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         worker.name(picked);
         let directory = worker.files(picked.fileset).directory();
@@ -54,7 +54,7 @@ pub(super) fn utimens<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
 }
 
 /// Sets an extended attribute.
-pub(super) fn setxattr<E: Io>(worker: &mut Worker<'_, E>, index: usize, value_bytes: u32) -> Outcome<()> {
+pub(super) fn setxattr<E: Io>(worker: &mut Worker<'_, E>, index: usize, value_bytes: u32) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
         let destination = worker.destination(picked, 0);
         worker.source.prepare(value_bytes as usize, destination);
@@ -64,7 +64,7 @@ pub(super) fn setxattr<E: Io>(worker: &mut Worker<'_, E>, index: usize, value_by
 }
 
 /// Gets it. A file that has none counts as done: the lookup was made.
-pub(super) fn getxattr<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn getxattr<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, _, fd| {
         worker.call(Call::Getxattr, |worker| {
             let room = worker.buffer.bytes().len().min(VALUE_BYTES);

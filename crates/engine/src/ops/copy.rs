@@ -3,18 +3,18 @@
 use super::create::make;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
-use crate::worker::{Halt, Outcome, Picked, Worker};
+use crate::worker::{Attempt, Incomplete, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 /// Copies a file by copy_file_range.
-pub(super) fn copy_file_range<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn copy_file_range<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     into_new_file(worker, index, |worker, from, to, size, copied| {
         while *copied < size {
             // The source's own position moves along.
             let got = worker.call(Call::CopyFileRange, |worker| worker.io.copy_file_range(from, to, size - *copied))?;
             if got == 0 {
-                return Err(Halt::fault(Call::CopyFileRange, Errno::NODATA));
+                return Err(Incomplete::fault(Call::CopyFileRange, Errno::NODATA));
             }
             *copied += got as u64;
             worker.done.calls += 1;
@@ -26,7 +26,7 @@ pub(super) fn copy_file_range<E: Io>(worker: &mut Worker<'_, E>, index: usize) -
 }
 
 /// Makes a file share the blocks of another (FICLONE).
-pub(super) fn reflink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn reflink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     into_new_file(worker, index, |worker, from, to, size, copied| {
         worker.call(Call::Reflink, |worker| worker.io.reflink(from, to))?;
         *copied = size;
@@ -39,8 +39,8 @@ pub(super) fn reflink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
 fn into_new_file<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,
-    copy: impl FnOnce(&mut Worker<'_, E>, Fd, Fd, u64, &mut u64) -> Outcome<()>,
-) -> Outcome<()> {
+    copy: impl FnOnce(&mut Worker<'_, E>, Fd, Fd, u64, &mut u64) -> Attempt<()>,
+) -> Attempt<()> {
     worker.with_file(index, |worker, picked: &Picked| {
         let files = worker.files(picked.fileset);
         let size = files.table.size(picked.file);

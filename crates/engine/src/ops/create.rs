@@ -6,12 +6,12 @@ use crate::fileset::build::stamp_name;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
 use crate::ops::transfer::write_all;
-use crate::worker::{Halt, Outcome, Picked, Worker};
+use crate::worker::{Attempt, Incomplete, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 /// A new file of a size drawn from the fileset: open, write, optionally fsync, close.
-pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_bytes: u64, fsync: bool) -> Outcome<()> {
+pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_bytes: u64, fsync: bool) -> Attempt<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let sizes = &worker.load.files[fileset].sizes;
@@ -33,13 +33,17 @@ pub(super) fn make<E: Io>(
     worker: &mut Worker<'_, E>,
     fileset: usize,
     access: OFlags,
-    fill: impl FnOnce(&mut Worker<'_, E>, &Picked, Fd, &mut u64) -> Outcome<()>,
-) -> Outcome<()> {
+    fill: impl FnOnce(&mut Worker<'_, E>, &Picked, Fd, &mut u64) -> Attempt<()>,
+) -> Attempt<()> {
     let files = worker.files(fileset);
     // Going through once, creating ends when every name that the fileset began with is in use.
     let limit = if worker.group.until_walked { crate::fileset::build::names(files.spec.amount) } else { u64::MAX };
     let Some(file) = files.table.begin_create_below(limit) else {
-        return Err(if limit == u64::MAX { Halt::fault(Call::Choose, Errno::NFILE) } else { Halt::Exhausted });
+        return Err(if limit == u64::MAX {
+            Incomplete::fault(Call::Choose, Errno::NFILE)
+        } else {
+            Incomplete::Exhausted
+        });
     };
     let picked = Picked { fileset, file, hold: Hold::Alone, position: None };
     files.layout.file(&mut worker.path, file, false);

@@ -3,7 +3,7 @@
 use crate::fileset::{Files, Numbered};
 use crate::io::Io;
 use crate::measure::Call;
-use crate::worker::{Halt, Outcome, Worker};
+use crate::worker::{Attempt, Incomplete, Worker};
 use rustix::io::Errno;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ fn fileset<'a, E: Io>(worker: &mut Worker<'a, E>, index: usize) -> &'a Files {
 }
 
 /// Makes a directory in the fileset's own.
-pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
     let number = locked(&files.made_directories).fresh();
     files.layout.made_directory(&mut worker.path, number);
@@ -28,14 +28,14 @@ pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<
 }
 
 /// Removes one that [`mkdir`] made.
-pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
     let taken = {
         let mut made = locked(&files.made_directories);
         let count = made.existing.len() as u64;
         made.take(worker.random.below(count))
     };
-    let Some(number) = taken else { return Err(Halt::fault(Call::Choose, Errno::NOENT)) };
+    let Some(number) = taken else { return Err(Incomplete::fault(Call::Choose, Errno::NOENT)) };
     files.layout.made_directory(&mut worker.path, number);
     let removed = worker.call(Call::Rmdir, |worker| worker.io.rmdir(files.directory(), worker.path.as_c()));
     if let Err(halt) = removed {

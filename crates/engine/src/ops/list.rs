@@ -3,7 +3,7 @@
 use crate::fileset::MARK;
 use crate::io::{Io, kernel};
 use crate::measure::Call;
-use crate::worker::{Halt, Outcome, Worker};
+use crate::worker::{Attempt, Incomplete, Worker};
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -26,7 +26,7 @@ fn list<E: Io>(
     worker: &mut Worker<'_, E>,
     directory: BorrowedFd<'_>,
     each: impl FnMut(&CStr, Option<bool>),
-) -> Outcome<()> {
+) -> Attempt<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | worker.load.links();
     let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
     let mut buffer = listing_buffer(worker);
@@ -36,7 +36,7 @@ fn list<E: Io>(
 }
 
 /// Lists one directory that holds files of the set, drawn uniformly.
-pub(super) fn readdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn readdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let files = worker.files(fileset);
@@ -47,14 +47,14 @@ pub(super) fn readdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcom
 }
 
 /// Walks the whole fileset, stat-ing each entry.
-pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let files = worker.files(fileset);
     let mut pending = vec![CString::from(c".")];
     while let Some(directory) = pending.pop() {
         if worker.told_to_stop() {
-            return Err(Halt::Stopped);
+            return Err(Incomplete::Stopped);
         }
         worker.path.clear().text(directory.to_bytes());
         let mut names: Vec<(CString, Option<bool>)> = Vec::new();
@@ -65,7 +65,7 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<(
         });
         match listed {
             // It went while we were on the way to it, which is no failure of the walk.
-            Err(Halt::Fault(fault)) if fault.errno() == Errno::NOENT && directory.as_c_str() != c"." => continue,
+            Err(Incomplete::Fault(fault)) if fault.errno() == Errno::NOENT && directory.as_c_str() != c"." => continue,
             other => other?,
         }
         for (name, kind) in names {

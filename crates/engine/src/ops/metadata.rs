@@ -4,10 +4,10 @@ use super::directories::locked;
 use crate::fileset::Files;
 use crate::io::Io;
 use crate::measure::Call;
-use crate::worker::{Outcome, Worker};
+use crate::worker::{Attempt, Worker};
 
 /// All four. A directory that another thread is working on is not drawn.
-pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let files = worker.files(fileset);
@@ -34,7 +34,7 @@ pub(super) fn metadata<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outco
     Ok(())
 }
 
-fn make<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Outcome<()> {
+fn make<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
     let number = locked(&files.metadata_directories).fresh();
     files.layout.made_directory(&mut worker.path, number);
     worker.call(Call::Mkdir, |worker| worker.io.mkdir(files.metadata(), worker.path.as_c()))?;

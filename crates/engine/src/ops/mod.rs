@@ -20,12 +20,12 @@ pub(crate) use queued::{Flight, Queued};
 
 use crate::io::{Direction, Io};
 use crate::measure::Done;
-use crate::worker::{Outcome, Worker};
+use crate::worker::{Attempt, Worker};
 use fstone_model::workload::Operation;
 
 /// Performs an action once.
 #[inline(always)]
-pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
     worker.done = Done::default();
     match &group.actions[index].operation {
@@ -70,7 +70,7 @@ pub(crate) fn is_aimed_read<E: Io>(worker: &Worker<'_, E>, index: usize) -> bool
 
 /// Performs an action that [`is_aimed_read`]; gives what it did, unless that was what was expected of it.
 #[inline(always)]
-pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<Option<Done>> {
+pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<Option<Done>> {
     match worker.aimed(index) {
         Some(target) => transfer::read_target(worker, target),
         None => perform_apart(worker, index).map(|()| Some(worker.done)),
@@ -78,13 +78,13 @@ pub(crate) fn aimed_read<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Out
 }
 
 #[inline(never)]
-fn perform_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+fn perform_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     perform(worker, index)
 }
 
 /// Begins an action that is one transfer, in a slot of the queue.
 #[inline]
-pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Outcome<Queued> {
+pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Attempt<Queued> {
     let group = worker.group;
     worker.done = Done::default();
     match &group.actions[index].operation {

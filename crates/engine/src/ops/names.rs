@@ -2,12 +2,12 @@
 
 use crate::io::Io;
 use crate::measure::Call;
-use crate::worker::{Halt, Outcome, Worker};
+use crate::worker::{Attempt, Incomplete, Worker};
 use rustix::io::Errno;
 
 /// Removes a file. Its name is the next to be created.
 #[inline]
-pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let picked = worker.choose(index)?;
     let files = worker.files(picked.fileset);
     if worker.load.measured {
@@ -25,7 +25,7 @@ pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
 }
 
 /// Gives a file its other name, in the same directory.
-pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
         let renamed = files.table.renamed(picked.file);
@@ -40,7 +40,7 @@ pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome
 }
 
 /// Moves a file into a fileset, where it gets the name that is free next.
-pub(super) fn relocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, to: usize) -> Outcome<()> {
+pub(super) fn relocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, to: usize) -> Attempt<()> {
     let picked = worker.choose(index)?;
     let (from, into) = (worker.files(picked.fileset), worker.files(to));
     if worker.load.measured {
@@ -48,7 +48,7 @@ pub(super) fn relocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, to: usiz
     }
     let Some(file) = into.table.begin_create() else {
         worker.release(&picked);
-        return Err(Halt::fault(Call::Choose, Errno::NFILE));
+        return Err(Incomplete::fault(Call::Choose, Errno::NFILE));
     };
     worker.name(&picked);
     into.layout.file(&mut worker.other_path, file, false);
@@ -72,7 +72,7 @@ pub(super) fn relocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, to: usiz
 }
 
 /// Makes a hard link beside the file.
-pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
         worker.name(picked);
@@ -85,7 +85,7 @@ pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<(
 }
 
 /// Makes a symbolic link beside the file, to its bare name.
-pub(super) fn symlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn symlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
         files.layout.bare_name(&mut worker.other_path, picked.file, files.table.renamed(picked.file));

@@ -2,11 +2,11 @@
 
 use crate::io::Io;
 use crate::measure::Call;
-use crate::worker::{Outcome, Worker};
+use crate::worker::{Attempt, Worker};
 use rustix::fs::OFlags;
 
 /// fsync of one file.
-pub(super) fn fsync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn fsync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, _, fd| {
         worker.timed_call(Call::Fsync, |worker| worker.io.fsync(fd))?;
         Ok(())
@@ -14,7 +14,7 @@ pub(super) fn fsync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<
 }
 
 /// fdatasync of one file.
-pub(super) fn fdatasync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn fdatasync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, _, fd| {
         worker.timed_call(Call::Fdatasync, |worker| worker.io.fdatasync(fd))?;
         Ok(())
@@ -22,7 +22,7 @@ pub(super) fn fdatasync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outc
 }
 
 /// fsync of the directory that a file is in.
-pub(super) fn fsync_directory<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn fsync_directory<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
         files.layout.holder(&mut worker.path, files.layout.holder_of(picked.file));
@@ -34,7 +34,7 @@ pub(super) fn fsync_directory<E: Io>(worker: &mut Worker<'_, E>, index: usize) -
 }
 
 /// syncfs of the fileset's filesystem.
-pub(super) fn syncfs<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Outcome<()> {
+pub(super) fn syncfs<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let directory = worker.files(fileset).directory();

@@ -4,7 +4,7 @@ use super::queued::{Flight, Queued};
 use crate::data::{Destination, stamp};
 use crate::io::{Direction, Fd, Io, mapping};
 use crate::measure::{Call, Done};
-use crate::worker::{Blocks, Halt, Outcome, Picked, Target, Worker};
+use crate::worker::{Attempt, Blocks, Incomplete, Picked, Target, Worker};
 use fstone_model::workload::{Extent, Transfer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ const DIRECT_SOMETIMES: u64 = 512;
 // In halves, and not in a closure, so that all of it becomes one piece with the loop: passing results through memory
 // costs more than the operation's own work.
 #[inline(always)]
-pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
+pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     match worker.aimed(index) {
         Some(target) if !transfer.fsync => {
             worker.done = read_target(worker, target)?.unwrap_or(Done::one_read(target.length));
@@ -31,15 +31,15 @@ pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &T
 
 /// Reads one block, nearly always by one call. Gives what it did, if it took more.
 #[inline(always)]
-pub(super) fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> Outcome<Option<Done>> {
+pub(super) fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> Attempt<Option<Done>> {
     let Target { picked, fd, offset, length } = target;
     match worker.io.read(fd, &mut worker.buffer.bytes_mut()[..length], offset) {
         Ok(got) if got == length => {
             verify(worker, &picked, offset, length)?;
             Ok(None)
         }
-        Ok(0) => Err(Halt::fault(Call::Read, Errno::NODATA)),
-        Err(errno) => Err(Halt::fault(Call::Read, errno)),
+        Ok(0) => Err(Incomplete::fault(Call::Read, Errno::NODATA)),
+        Err(errno) => Err(Incomplete::fault(Call::Read, errno)),
         Ok(got) => {
             worker.done = Done { calls: 1, ..Done::default() };
             read_all(worker, &picked, fd, got, length, offset)?;
@@ -49,7 +49,7 @@ pub(super) fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> 
 }
 
 #[inline(never)]
-fn read_generally<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
+fn read_generally<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     let (picked, fd) = worker.open_chosen(index, OFlags::RDONLY)?;
     let read = read_blocks(worker, index, transfer, &picked, fd);
     let outcome = if read.is_ok() { finish(worker, transfer, fd) } else { read };
@@ -63,7 +63,7 @@ fn read_blocks<E: Io>(
     transfer: &Transfer,
     picked: &Picked,
     fd: Fd,
-) -> Outcome<()> {
+) -> Attempt<()> {
     let (base, size) = worker.span(picked)?;
     let mut blocks = Blocks::new(worker, index, transfer, picked, size);
     while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
@@ -76,7 +76,7 @@ fn read_blocks<E: Io>(
 
 /// Overwrites in place.
 #[inline]
-pub(super) fn write<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
+pub(super) fn write<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     worker.with_open_file(index, OFlags::WRONLY, |worker, picked, fd| {
         each_block(worker, index, transfer, picked, |worker, offset, length| {
             let destination = worker.destination(picked, offset);
@@ -94,7 +94,7 @@ pub(super) fn queue<E: Io>(
     transfer: &Transfer,
     slot: u32,
     direction: Direction,
-) -> Outcome<Queued> {
+) -> Attempt<Queued> {
     if let Some(target) = worker.aimed(index) {
         return push(worker, slot, direction, &target, target.length);
     }
@@ -114,7 +114,7 @@ fn queue_block<E: Io>(
     slot: u32,
     direction: Direction,
     picked: &Picked,
-) -> Outcome<Queued> {
+) -> Attempt<Queued> {
     if worker.load.measured {
         worker.files(picked.fileset).table.touch(picked.file);
     }
@@ -142,7 +142,7 @@ pub(super) fn push<E: Io>(
     direction: Direction,
     target: &Target,
     asked: usize,
-) -> Outcome<Queued> {
+) -> Attempt<Queued> {
     let Target { picked, fd, offset, length } = *target;
     if direction == Direction::Write {
         let destination = worker.destination(&picked, offset);
@@ -150,12 +150,12 @@ pub(super) fn push<E: Io>(
         worker.io.slot(slot)[..length].copy_from_slice(worker.source.block());
     }
     let call = if direction == Direction::Read { Call::Read } else { Call::Write };
-    worker.io.push(slot, direction, fd, asked, offset).map_err(|errno| Halt::fault(call, errno))?;
+    worker.io.push(slot, direction, fd, asked, offset).map_err(|errno| Incomplete::fault(call, errno))?;
     Ok(Queued::Pushed(Flight { picked, direction, length }))
 }
 
 /// Writes at the end.
-pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
+pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     worker.with_open_file(index, OFlags::WRONLY | OFlags::APPEND, |worker, picked, fd| {
         let first = worker.drawn_block(index);
         let total = match transfer.extent {
@@ -183,7 +183,7 @@ pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: 
 }
 
 /// Reads through a mapping made for the operation.
-pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Outcome<()> {
+pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
         let map = map(worker, fd, size, false)?;
@@ -206,7 +206,7 @@ pub(super) fn mapped_write<E: Io>(
     index: usize,
     transfer: &Transfer,
     msync: bool,
-) -> Outcome<()> {
+) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDWR, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
         let map = map(worker, fd, size, true)?;
@@ -230,13 +230,13 @@ pub(super) fn mapped_write<E: Io>(
     })
 }
 
-fn map<E: Io>(worker: &mut Worker<'_, E>, fd: Fd, size: u64, write: bool) -> Outcome<mapping::Mapping> {
+fn map<E: Io>(worker: &mut Worker<'_, E>, fd: Fd, size: u64, write: bool) -> Attempt<mapping::Mapping> {
     worker.call(Call::Mmap, |_| mapping::Mapping::new(fd, size, write, E::CAPABILITIES.real))
 }
 
 /// The fsync of the transfer, if it has one.
 #[inline(always)]
-fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd) -> Outcome<()> {
+fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd) -> Attempt<()> {
     if transfer.fsync { worker.make_durable(fd) } else { Ok(()) }
 }
 
@@ -247,8 +247,8 @@ fn each_block<'a, E: Io>(
     index: usize,
     transfer: &Transfer,
     picked: &Picked,
-    mut each: impl FnMut(&mut Worker<'a, E>, u64, usize) -> Outcome<()>,
-) -> Outcome<()> {
+    mut each: impl FnMut(&mut Worker<'a, E>, u64, usize) -> Attempt<()>,
+) -> Attempt<()> {
     let (base, size) = worker.span(picked)?;
     let mut blocks = Blocks::new(worker, index, transfer, picked, size);
     while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
@@ -266,7 +266,7 @@ fn read_all<E: Io>(
     have: usize,
     length: usize,
     offset: u64,
-) -> Outcome<()> {
+) -> Attempt<()> {
     let mut have = have;
     while have < length {
         // Direct reads are asked for in full pages; the file's end cuts them short.
@@ -277,7 +277,7 @@ fn read_all<E: Io>(
         worker.done.calls += 1;
         if got == 0 {
             // The file is shorter than it was when it was written.
-            return Err(Halt::fault(Call::Read, Errno::NODATA));
+            return Err(Incomplete::fault(Call::Read, Errno::NODATA));
         }
         have += got;
     }
@@ -287,7 +287,7 @@ fn read_all<E: Io>(
 
 /// Checks stamps, when data is stamped.
 #[inline(always)]
-fn verify<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, length: usize) -> Outcome<()> {
+fn verify<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, length: usize) -> Attempt<()> {
     if !worker.load.stamped || !E::CAPABILITIES.real {
         return Ok(());
     }
@@ -295,7 +295,7 @@ fn verify<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, lengt
 }
 
 #[cold]
-fn check_stamps<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, length: usize) -> Outcome<()> {
+fn check_stamps<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, length: usize) -> Attempt<()> {
     let unit = stamp::UNIT as u64;
     // Only whole units can be checked.
     let skip = (offset.next_multiple_of(unit) - offset) as usize;
@@ -307,7 +307,7 @@ fn check_stamps<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64,
         Err((_, stamp::Mismatch::Zeros)) if !worker.files(picked.fileset).spec.fill => {}
         Err((at, _)) => {
             worker.damaged_at = offset + (skip + at) as u64;
-            return Err(Halt::fault(Call::Verify, Errno::BADMSG));
+            return Err(Incomplete::fault(Call::Verify, Errno::BADMSG));
         }
     }
     worker.load.verified_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
@@ -323,7 +323,7 @@ pub(super) fn write_all<E: Io>(
     fd: Fd,
     length: usize,
     destination: Destination,
-) -> Outcome<()> {
+) -> Attempt<()> {
     touch(worker, picked, destination.offset);
     worker.source.prepare(length, destination);
     let outcome = write_prepared(worker, picked, fd, length, destination.offset);
@@ -340,7 +340,7 @@ fn write_prepared<E: Io>(
     fd: Fd,
     length: usize,
     offset: u64,
-) -> Outcome<()> {
+) -> Attempt<()> {
     let direct = worker.group.io.direct && E::CAPABILITIES.real;
     let carried = if !direct || (offset | length as u64).is_multiple_of(DIRECT_SOMETIMES) {
         length
@@ -355,10 +355,10 @@ fn write_prepared<E: Io>(
             worker.io.write(fd, &worker.source.block()[have..carried], offset + have as u64)
         });
         match written {
-            Ok(0) => return Err(Halt::fault(Call::Write, Errno::NOSPC)),
+            Ok(0) => return Err(Incomplete::fault(Call::Write, Errno::NOSPC)),
             Ok(written) => have += written,
             // A device with larger sectors than the block.
-            Err(Halt::Fault(fault))
+            Err(Incomplete::Fault(fault))
                 if direct
                     && fault.errno() == Errno::INVAL
                     && !(offset | length as u64).is_multiple_of(DIRECT_ALWAYS) =>
@@ -379,7 +379,7 @@ fn write_prepared<E: Io>(
 
 /// Writes the prepared block from `have` on through the page cache, by a second descriptor.
 #[cold]
-fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: usize, offset: u64) -> Outcome<()> {
+fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: usize, offset: u64) -> Attempt<()> {
     worker.load.indirect.fetch_add(1, Ordering::Relaxed);
     worker.name(picked);
     let directory = worker.files(picked.fileset).directory();
@@ -394,7 +394,7 @@ fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: us
         let written = worker
             .call(Call::Write, |worker| worker.io.write(fd, &worker.source.block()[have..], offset + have as u64));
         match written {
-            Ok(0) => break Err(Halt::fault(Call::Write, Errno::NOSPC)),
+            Ok(0) => break Err(Incomplete::fault(Call::Write, Errno::NOSPC)),
             Ok(written) => have += written,
             Err(halt) => break Err(halt),
         }

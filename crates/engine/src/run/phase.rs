@@ -6,7 +6,7 @@ use crate::fileset::{Hold, build::utilization};
 use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed};
 use crate::options::{Observer, Progress};
 use crate::plan::GroupPlan;
-use crate::worker::{Halt, Kept, Load, OwnTable, Picked, Worker};
+use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, Worker};
 use fstone_model::load::ThreadReport;
 use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, OpenSync, ThreadGroup};
 use rustix::fs::OFlags;
@@ -203,7 +203,7 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
             let picked = Picked { fileset: *fileset, file, hold: Hold::Free, position: None };
             match worker.kept(&picked) {
                 Ok(fd) => open.push(fd),
-                Err(Halt::Fault(fault)) => {
+                Err(Incomplete::Fault(fault)) => {
                     return Err(LoadError::Setup {
                         fileset: files.spec.name.clone(),
                         call: "open",

@@ -1,7 +1,7 @@
 //! Which file, and which place in it, an action works on.
 
 use super::aim::Target;
-use super::outcome::{Halt, Outcome};
+use super::attempt::{Attempt, Incomplete};
 use super::picked::Picked;
 use super::thread::Worker;
 use crate::fileset::{Draw, Hold};
@@ -34,7 +34,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// A file for the action, held.
     #[inline(always)]
-    pub(crate) fn choose(&mut self, index: usize) -> Outcome<Picked> {
+    pub(crate) fn choose(&mut self, index: usize) -> Attempt<Picked> {
         let group = self.group;
         let action = &group.actions[index];
         let fileset = self.fileset(action);
@@ -57,7 +57,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     #[inline(always)]
-    fn draw(&mut self, fileset: usize, hold: Hold) -> Outcome<Picked> {
+    fn draw(&mut self, fileset: usize, hold: Hold) -> Attempt<Picked> {
         let table = &self.load.files[fileset].table;
         match table.draw(hold, |bound| self.random.below(bound)) {
             Draw::File(file) => Ok(Picked { fileset, file, hold, position: None }),
@@ -66,7 +66,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     #[cold]
-    fn draw_again(&mut self, fileset: usize, hold: Hold) -> Outcome<Picked> {
+    fn draw_again(&mut self, fileset: usize, hold: Hold) -> Attempt<Picked> {
         let table = &self.load.files[fileset].table;
         self.until_free(|worker| match table.draw(hold, |bound| worker.random.below(bound)) {
             Draw::File(file) => Ok(Some(Picked { fileset, file, hold, position: None })),
@@ -76,16 +76,16 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// There is no file: the end of a walk, something that passes, or a failure.
-    fn no_file(&self, fileset: usize) -> Halt {
+    fn no_file(&self, fileset: usize) -> Incomplete {
         match (self.group.until_walked, self.load.phase.refilled[fileset]) {
-            (true, _) => Halt::Exhausted,
-            (false, true) => Halt::Missed,
-            (false, false) => Halt::fault(Call::Choose, Errno::NOENT),
+            (true, _) => Incomplete::Exhausted,
+            (false, true) => Incomplete::Missed,
+            (false, false) => Incomplete::fault(Call::Choose, Errno::NOENT),
         }
     }
 
     /// The file of the previous action; at first, one drawn.
-    fn same(&mut self, action: &PlannedAction, hold: Hold) -> Outcome<Picked> {
+    fn same(&mut self, action: &PlannedAction, hold: Hold) -> Attempt<Picked> {
         let Some((fileset, file)) = self.previous else {
             let fileset = self.fileset(action);
             return self.draw(fileset, hold);
@@ -96,7 +96,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// Waits for one file.
     #[inline(always)]
-    fn take(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Outcome<Picked> {
+    fn take(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Attempt<Picked> {
         let table = &self.load.files[fileset].table;
         if let Draw::File(file) = table.take(file, hold) {
             return Ok(Picked { fileset, file, hold, position });
@@ -105,23 +105,23 @@ impl<E: Io> Worker<'_, E> {
     }
 
     #[cold]
-    fn take_later(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Outcome<Picked> {
+    fn take_later(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Attempt<Picked> {
         let table = &self.load.files[fileset].table;
         self.until_free(|_| match table.take(file, hold) {
             Draw::File(file) => Ok(Some(Picked { fileset, file, hold, position })),
             Draw::Again | Draw::None if table.is_live(file) => Ok(None),
-            Draw::Again | Draw::None => Err(Halt::Missed),
+            Draw::Again | Draw::None => Err(Incomplete::Missed),
         })
     }
 
     /// A file that is not the choice of an action, held so that nobody renames or removes it.
-    pub(crate) fn hold_shared(&mut self, fileset: usize, file: u32) -> Outcome<Picked> {
+    pub(crate) fn hold_shared(&mut self, fileset: usize, file: u32) -> Attempt<Picked> {
         let hold = if self.load.phase.contended[fileset] { Hold::Shared } else { Hold::Free };
         self.take(fileset, file, hold, None)
     }
 
     /// One file after the other, by a cursor that the group's threads share.
-    fn in_turn(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
+    fn in_turn(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
         let Some(roster) = self.load.phase.rosters[fileset].as_ref().filter(|roster| roster.len() > 0) else {
             return Err(self.no_file(fileset));
         };
@@ -131,13 +131,13 @@ impl<E: Io> Worker<'_, E> {
             let (round, place) =
                 if turn < roster.len() { (0, turn) } else { (turn / roster.len(), turn % roster.len()) };
             if self.group.until_walked && round > 0 && !self.walks_further(action, fileset, round, roster.get(0)) {
-                return Err(Halt::Exhausted);
+                return Err(Incomplete::Exhausted);
             }
             let file = roster.get(place);
             match self.take(fileset, file, hold, Some(round)) {
                 // It was removed since the phase began: the next one, as long as any is left.
-                Err(Halt::Missed) if self.files(fileset).table.live() == 0 => return Err(self.no_file(fileset)),
-                Err(Halt::Missed) => self.missed(index)?,
+                Err(Incomplete::Missed) if self.files(fileset).table.live() == 0 => return Err(self.no_file(fileset)),
+                Err(Incomplete::Missed) => self.missed(index)?,
                 other => return other,
             }
         }
@@ -154,19 +154,19 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// A place in the whole fileset seen as one, or in the thread's share of it.
-    fn in_space(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
+    fn in_space(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
         loop {
             match self.in_space_once(index, action, fileset, hold) {
                 // The file was removed since the phase began: another place, as long as any file is left.
-                Err(Halt::Missed) if self.files(fileset).table.live() > 0 => self.missed(index)?,
-                Err(Halt::Missed) => return Err(self.no_file(fileset)),
+                Err(Incomplete::Missed) if self.files(fileset).table.live() > 0 => self.missed(index)?,
+                Err(Incomplete::Missed) => return Err(self.no_file(fileset)),
                 other => return other,
             }
         }
     }
 
     #[inline(always)]
-    fn in_space_once(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Outcome<Picked> {
+    fn in_space_once(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
         let own = action.choice == FileChoice::Partitioned;
         let transfer = action.transfer.as_ref();
         let walking = transfer.is_none_or(|transfer| distribution_of(transfer).is_none());
@@ -178,7 +178,7 @@ impl<E: Io> Worker<'_, E> {
         let (Some(space), Some(roster)) = (space, roster) else { return self.draw(fileset, hold) };
         let total = space.total();
         if total == 0 {
-            return Err(if once { Halt::Exhausted } else { Halt::fault(Call::Choose, Errno::NODATA) });
+            return Err(if once { Incomplete::Exhausted } else { Incomplete::fault(Call::Choose, Errno::NODATA) });
         }
         let shared = !own && transfer.and_then(cursor_of) != Some(false);
         let mut turn = || {
@@ -191,7 +191,7 @@ impl<E: Io> Worker<'_, E> {
         let place = if walking || once {
             let turn = turn();
             if once && turn >= total {
-                return Err(Halt::Exhausted);
+                return Err(Incomplete::Exhausted);
             }
             if walking { turn % total } else { state.drawer.draw(total, &mut self.random, || turn) }
         } else {
@@ -243,13 +243,13 @@ impl<E: Io> Worker<'_, E> {
 
     /// Counts a choice that has to be made again, unless the thread is to stop.
     #[cold]
-    fn missed(&mut self, index: usize) -> Outcome<()> {
+    fn missed(&mut self, index: usize) -> Attempt<()> {
         self.tally.actions[index].missed += 1;
-        if self.should_stop() { Err(Halt::Stopped) } else { Ok(()) }
+        if self.should_stop() { Err(Incomplete::Stopped) } else { Ok(()) }
     }
 
     /// Draws until a file is free; lets others run when that takes long.
-    fn until_free(&mut self, mut attempt: impl FnMut(&mut Self) -> Outcome<Option<Picked>>) -> Outcome<Picked> {
+    fn until_free(&mut self, mut attempt: impl FnMut(&mut Self) -> Attempt<Option<Picked>>) -> Attempt<Picked> {
         let mut tries = 0;
         loop {
             if let Some(picked) = attempt(self)? {
@@ -260,7 +260,7 @@ impl<E: Io> Worker<'_, E> {
             tries += 1;
             if tries % SPINS == 0 {
                 if self.should_stop() {
-                    return Err(Halt::Stopped);
+                    return Err(Incomplete::Stopped);
                 }
                 std::thread::yield_now();
             }

@@ -1,7 +1,7 @@
 //! Files that operations work with: chosen, held, opened, closed and let go.
 
+use super::attempt::Attempt;
 use super::descriptors::Kept;
-use super::outcome::Outcome;
 use super::picked::Picked;
 use super::thread::Worker;
 use crate::io::{Fd, Io};
@@ -17,8 +17,8 @@ impl<E: Io> Worker<'_, E> {
     pub(crate) fn with_file<T>(
         &mut self,
         index: usize,
-        work: impl FnOnce(&mut Self, &Picked) -> Outcome<T>,
-    ) -> Outcome<T> {
+        work: impl FnOnce(&mut Self, &Picked) -> Attempt<T>,
+    ) -> Attempt<T> {
         let picked = self.choose(index)?;
         if self.load.measured {
             self.files(picked.fileset).table.touch(picked.file);
@@ -34,8 +34,8 @@ impl<E: Io> Worker<'_, E> {
         &mut self,
         index: usize,
         flags: OFlags,
-        work: impl FnOnce(&mut Self, &Picked, Fd) -> Outcome<T>,
-    ) -> Outcome<T> {
+        work: impl FnOnce(&mut Self, &Picked, Fd) -> Attempt<T>,
+    ) -> Attempt<T> {
         let (picked, fd) = self.open_chosen(index, flags)?;
         let outcome = work(self, &picked, fd);
         self.close_chosen(&picked, fd, outcome)
@@ -43,7 +43,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// The first half of [`Worker::with_open_file`].
     #[inline(always)]
-    pub(crate) fn open_chosen(&mut self, index: usize, flags: OFlags) -> Outcome<(Picked, Fd)> {
+    pub(crate) fn open_chosen(&mut self, index: usize, flags: OFlags) -> Attempt<(Picked, Fd)> {
         let picked = self.choose(index)?;
         if self.load.measured {
             self.files(picked.fileset).table.touch(picked.file);
@@ -60,7 +60,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// The second half.
     #[inline(always)]
-    pub(crate) fn close_chosen<T>(&mut self, picked: &Picked, fd: Fd, outcome: Outcome<T>) -> Outcome<T> {
+    pub(crate) fn close_chosen<T>(&mut self, picked: &Picked, fd: Fd, outcome: Attempt<T>) -> Attempt<T> {
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
         let outcome = if keep { outcome } else { self.close_after(fd, outcome) };
         self.release(picked);
@@ -68,7 +68,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Opens a picked file with the workload's flags.
-    fn open(&mut self, picked: &Picked, flags: OFlags) -> Outcome<Fd> {
+    fn open(&mut self, picked: &Picked, flags: OFlags) -> Attempt<Fd> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(flags);
@@ -88,7 +88,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// Closes a file; an error of closing counts when there was none before.
     #[inline]
-    pub(crate) fn close_after<T>(&mut self, fd: Fd, outcome: Outcome<T>) -> Outcome<T> {
+    pub(crate) fn close_after<T>(&mut self, fd: Fd, outcome: Attempt<T>) -> Attempt<T> {
         let closed = self.call(Call::Close, |worker| worker.io.close(fd));
         let value = outcome?;
         closed?;
@@ -97,7 +97,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// The descriptor of a file that stays open, opening it if it is new.
     #[inline(always)]
-    pub(crate) fn kept(&mut self, picked: &Picked) -> Outcome<Fd> {
+    pub(crate) fn kept(&mut self, picked: &Picked) -> Attempt<Fd> {
         let known = match &self.load.kept {
             Kept::Own => self.own.get(picked.fileset, picked.file),
             Kept::Shared(shared) => shared.get(self.group.descriptors, picked.fileset, picked.file),
@@ -109,7 +109,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     #[cold]
-    fn keep_open(&mut self, picked: &Picked) -> Outcome<Fd> {
+    fn keep_open(&mut self, picked: &Picked) -> Attempt<Fd> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(OFlags::RDWR);
@@ -127,7 +127,7 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Closes the kept descriptor of a file that is about to go, if there is one, whichever group keeps it.
-    pub(crate) fn forget(&mut self, picked: &Picked) -> Outcome<()> {
+    pub(crate) fn forget(&mut self, picked: &Picked) -> Attempt<()> {
         let Kept::Shared(shared) = &self.load.kept else { return Ok(()) };
         shared.take(picked.fileset, picked.file).try_for_each(|fd| self.call(Call::Close, |worker| worker.io.close(fd)))
     }

@@ -5,22 +5,22 @@
 //! both worked out in advance; `files` opens, closes and lets go; `descriptors` knows who owns the descriptor of a file that stays open.
 
 mod aim;
+mod attempt;
 mod blocks;
 mod choose;
 mod descriptors;
 mod files;
 mod load;
-mod outcome;
 mod own_table;
 mod picked;
 mod state;
 mod thread;
 
 pub(crate) use aim::Target;
+pub(crate) use attempt::{Attempt, Fault, Incomplete};
 pub(crate) use blocks::Blocks;
 pub(crate) use descriptors::Kept;
 pub(crate) use load::Load;
-pub(crate) use outcome::{Fault, Halt, Outcome};
 pub(crate) use own_table::OwnTable;
 pub(crate) use picked::Picked;
 pub(crate) use thread::Worker;

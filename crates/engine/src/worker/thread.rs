@@ -1,8 +1,8 @@
 //! A thread of the load: what it owns, and the tools that operations work with.
 
+use super::attempt::{Attempt, Incomplete};
 use super::descriptors::OwnDescriptors;
 use super::load::Load;
-use super::outcome::{Halt, Outcome};
 use super::picked::Picked;
 use super::state::ActionState;
 use crate::data::memory::Aligned;
@@ -138,9 +138,9 @@ impl<'a, E: Io> Worker<'a, E> {
         &mut self,
         call: Call,
         make: impl FnOnce(&mut Self) -> std::result::Result<T, Errno>,
-    ) -> Outcome<T> {
+    ) -> Attempt<T> {
         if !self.time_calls {
-            return make(self).map_err(|errno| Halt::fault(call, errno));
+            return make(self).map_err(|errno| Incomplete::fault(call, errno));
         }
         let start = if self.mark == 0 { self.load.clock.now() } else { self.mark };
         let result = make(self);
@@ -151,7 +151,7 @@ impl<'a, E: Io> Worker<'a, E> {
                 self.tally.calls[call as usize].record(self.load.clock.between(start, end));
                 Ok(value)
             }
-            Err(errno) => Err(Halt::fault(call, errno)),
+            Err(errno) => Err(Incomplete::fault(call, errno)),
         }
     }
 
@@ -160,18 +160,18 @@ impl<'a, E: Io> Worker<'a, E> {
         &mut self,
         call: Call,
         make: impl FnOnce(&mut Self) -> std::result::Result<T, Errno>,
-    ) -> Outcome<T> {
+    ) -> Attempt<T> {
         if self.time_calls {
             return self.call(call, make);
         }
         let start = self.load.clock.now();
-        let value = make(self).map_err(|errno| Halt::fault(call, errno))?;
+        let value = make(self).map_err(|errno| Incomplete::fault(call, errno))?;
         self.tally.calls[call as usize].record(self.load.clock.between(start, self.load.clock.now()));
         Ok(value)
     }
 
     /// The fsync that an operation ends with; fdatasync where the group's policy says so.
-    pub(crate) fn make_durable(&mut self, fd: Fd) -> Outcome<()> {
+    pub(crate) fn make_durable(&mut self, fd: Fd) -> Attempt<()> {
         if self.group.spec.fsync.data_only {
             return self.timed_call(Call::Fdatasync, |worker| worker.io.fdatasync(fd));
         }
@@ -180,16 +180,16 @@ impl<'a, E: Io> Worker<'a, E> {
 
     /// Begin and length of the part of a file that the thread moves data in.
     #[inline(always)]
-    pub(crate) fn span(&self, picked: &Picked) -> Outcome<(u64, u64)> {
+    pub(crate) fn span(&self, picked: &Picked) -> Attempt<(u64, u64)> {
         let size = self.files(picked.fileset).table.size(picked.file);
         if self.group.spec.region == Region::Whole { Ok((0, size)) } else { self.region(size) }
     }
 
     #[inline(never)]
-    fn region(&self, size: u64) -> Outcome<(u64, u64)> {
+    fn region(&self, size: u64) -> Attempt<(u64, u64)> {
         let region = self.group.spec.region.of(size, self.number, u64::from(self.group.spec.threads));
         // An operation that finds nothing there would be repeated without end.
-        if region.1 == 0 { Err(Halt::fault(Call::Choose, Errno::NODATA)) } else { Ok(region) }
+        if region.1 == 0 { Err(Incomplete::fault(Call::Choose, Errno::NODATA)) } else { Ok(region) }
     }
 
     /// Builds the path of a picked file.

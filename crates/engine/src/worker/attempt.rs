@@ -1,4 +1,4 @@
-//! What came of an operation that was not completed.
+//! An attempt at an operation, and why it was not completed.
 
 use crate::measure::Call;
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ impl Fault {
 
 /// Why an operation was not completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub(crate) enum Incomplete {
     /// It failed.
     Fault(Fault),
     /// The file was removed by another thread, or there is none for the moment: to be chosen again.
@@ -34,10 +34,11 @@ pub(crate) enum Halt {
     Stopped,
 }
 
-impl Halt {
+impl Incomplete {
     pub(crate) fn fault(call: Call, errno: Errno) -> Self {
         Self::Fault(Fault::new(call, errno))
     }
 }
 
-pub(crate) type Outcome<T> = std::result::Result<T, Halt>;
+/// What came of an attempt at an operation, or at a part of one.
+pub(crate) type Attempt<T> = std::result::Result<T, Incomplete>;
