@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// Tools whose help can be read, how it is asked for, and options of it that are left out on purpose: what runs a program,
 /// names a file, a directory or a device, makes nothing, or breaks what it makes.
-const TOOLS: [(&str, &str, &[&str]); 8] = [
+const TOOLS: [(&str, &str, &[&str]); 11] = [
     ("ext4", "", &["-d", "-l", "-M", "-S", "-V", "-z"]),
     ("xfs", "-?", &["-c", "-N", "-p", "-V"]),
     ("btrfs", "--help", &["--help", "--rootdir", "--version", "-r", "-V"]),
@@ -20,7 +20,48 @@ const TOOLS: [(&str, &str, &[&str]); 8] = [
     ("reiserfs", "-?", &["--badblocks", "--journal-device", "-B", "-j", "-V"]),
     ("vfat", "--help", &["--help", "-C", "-g", "-l", "-m"]),
     ("exfat", "--help", &["--help", "--version", "-h", "-V"]),
+    ("f2fs", "--help", &["-c", "-g", "-S", "-V"]),
+    ("erofs", "--help", &["--blobdev", "--compress-hints", "--file-contexts", "--help"]),
+    (
+        "squashfs",
+        "-help",
+        &[
+            "-Xhelp",
+            "-action",
+            "-action-file",
+            "-cpiostyle",
+            "-cpiostyle0",
+            "-e",
+            "-ef",
+            "-false-action",
+            "-false-action-file",
+            "-h",
+            "-help",
+            "-info",
+            "-log-action",
+            "-log-action-file",
+            "-no-strip",
+            "-o",
+            "-offset",
+            "-p",
+            "-pf",
+            "-progress",
+            "-recover",
+            "-recovery-path",
+            "-regex",
+            "-root-becomes",
+            "-sort",
+            "-tar",
+            "-tarstyle",
+            "-true-action",
+            "-true-action-file",
+            "-version",
+            "-wildcards",
+        ],
+    ),
 ];
+/// Tools whose help does not say which options have a value: `-f force overwrite`, `-l label`.
+const WITHOUT_VALUES: [&str; 1] = ["f2fs"];
 
 /// A tool that takes a listed option for one with a value, or the other way round, would take the next word for the device.
 #[test]
@@ -43,6 +84,7 @@ fn listed_options_are_what_the_tools_say() {
             |name: &&str| options.values.contains(name) || options.settings.iter().any(|(option, _)| option == name);
         for (name, value) in &documented {
             let name = name.as_str();
+            let value = if WITHOUT_VALUES.contains(&kind) { &Value::Untold } else { value };
             compared += 1;
             match (options.flags.contains(&name), valued(&name), value) {
                 (true, _, Value::Needed) => wrong.push(format!("{tool}: {name} has a value")),
@@ -64,6 +106,7 @@ enum Value {
     None,
     Optional,
     Needed,
+    Untold,
 }
 
 /// The options that a help text names: in brackets (`[-b block-size]`, `[-qv]`), or one at the start of each line
@@ -85,7 +128,7 @@ fn documented(help: &str) -> BTreeMap<String, Value> {
     found
 }
 
-/// `-b | --block-size N`, `-d|--data PROFILE`, `--mbr[=y|n|a]`, `-h | --hash rupasov|tea|r5`.
+/// `-b | --block-size N`, `-d|--data PROFILE`, `--mbr[=y|n|a]`, `-h | --hash rupasov|tea|r5`, `-d#`, `-zX[,Y]`.
 fn of_line(head: &str, found: &mut BTreeMap<String, Value>) {
     let starts = |text: &str| text.trim_start().starts_with('-');
     let names: Vec<&str> = head.split('|').take_while(|part| starts(part)).collect();
@@ -96,7 +139,11 @@ fn of_line(head: &str, found: &mut BTreeMap<String, Value>) {
     };
     for name in names {
         let name = name.trim().split([' ', '=', '[', '(']).next().unwrap_or_default();
-        if name.len() > 1 {
+        // A letter with a placeholder glued to it.
+        let glued = (name.len() == 3).then(|| name.strip_suffix(['#', 'X'])).flatten();
+        if let Some(name) = glued {
+            found.insert(name.to_owned(), Value::Needed);
+        } else if name.len() > 1 {
             found.insert(name.to_owned(), value);
         }
     }
@@ -119,11 +166,13 @@ fn of_brackets(alternative: &str, found: &mut BTreeMap<String, Value>) {
 fn help_is_read_as_it_is_meant() {
     let help = "Usage: mkfs [-c|-l filename] [-b size][-E option[,...]]\n\t[-jqV] device\n  -B | --badblocks file   bad\n\
                 -f | --force                 twice\n  --mbr[=y|n|a]   fill\n\t-L | --volume-label=label   Set\n\
-                -h | --hash rupasov|tea|r5   hash\n-d|--data PROFILE         profile -x\n";
+                -h | --hash rupasov|tea|r5   hash\n-d|--data PROFILE         profile -x\n\
+                -T#                   time\n -zX[,Y]               compressor\n-noX\t\tuncompressed\n";
     let found = documented(help);
     let of = |value: Value| found.iter().filter(move |(_, known)| **known == value).map(|(name, _)| name.as_str());
-    let valued = ["--badblocks", "--data", "--hash", "--volume-label", "-B", "-E", "-L", "-b", "-d", "-h", "-l"];
+    let valued =
+        ["--badblocks", "--data", "--hash", "--volume-label", "-B", "-E", "-L", "-T", "-b", "-d", "-h", "-l", "-z"];
     assert_eq!(of(Value::Needed).collect::<Vec<_>>(), valued);
-    assert_eq!(of(Value::None).collect::<Vec<_>>(), ["--force", "-V", "-c", "-f", "-j", "-q"]);
+    assert_eq!(of(Value::None).collect::<Vec<_>>(), ["--force", "-V", "-c", "-f", "-j", "-noX", "-q"]);
     assert_eq!(of(Value::Optional).collect::<Vec<_>>(), ["--mbr"]);
 }
