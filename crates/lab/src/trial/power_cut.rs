@@ -180,11 +180,7 @@ fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
         match log.save(&path) {
             Ok(()) => return Ok(Some(path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                // Half a log is none.
-                let _ = fs::remove_file(&path);
-                return Err(error);
-            }
+            Err(error) => return Err(error),
         }
     }
     Ok(None)

@@ -7,6 +7,7 @@ use super::log::{Entry, Flush, Log, SECTOR_BYTES, copy_range, nameless};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ const MAGIC: &[u8; 18] = b"fstone disk log 1\n";
 /// Longest index that is read.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
 const ALIGNMENT: u64 = 4096;
+/// What a filesystem without nameless files says to O_TMPFILE, and what kernels that do not know the flag say.
+const NO_TMPFILE: [i32; 3] = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL];
 
 #[derive(Serialize, Deserialize)]
 struct Index {
@@ -32,12 +35,32 @@ fn invalid(words: &str) -> io::Error {
 }
 
 impl Log {
-    /// Writes it into a new file.
+    /// Writes it into a new file, which gets its name when all of it is written: a kill leaves no half of a log. Only where
+    /// the filesystem has no files without names does it have one from the beginning.
     ///
     /// # Errors
     /// When the file is there already or cannot be written.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        // Before all of it is written in vain.
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match nameless(directory) {
+            Ok(file) => {
+                self.write(&file)?;
+                name(&file, path)
+            }
+            Err(error) if error.raw_os_error().is_some_and(|errno| NO_TMPFILE.contains(&errno)) => {
+                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+                self.write(&file).inspect_err(|_| drop(std::fs::remove_file(path)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes it into an empty file, durably.
+    fn write(&self, mut file: &File) -> io::Result<()> {
         let index = Index {
             entries: self.entries.clone(),
             flushes: self.flushes.clone(),
@@ -52,8 +75,8 @@ impl Log {
         file.write_all(&(text.len() as u64).to_le_bytes())?;
         file.write_all(&text)?;
         let (data_at, base_at) = places(text.len() as u64, index.data_bytes);
-        copy_range(&self.data, 0, index.data_bytes, &file, data_at)?;
-        copy_range(&self.base, 0, index.disk_bytes, &file, base_at)?;
+        copy_range(&self.data, 0, index.data_bytes, file, data_at)?;
+        copy_range(&self.base, 0, index.disk_bytes, file, base_at)?;
         file.set_len(base_at + index.disk_bytes)?;
         file.sync_all()
     }
@@ -100,6 +123,13 @@ impl Log {
     }
 }
 
+/// Gives a nameless file its name, which nothing else may have.
+fn name(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
 /// Where the data of the log and the disk begin in the file.
 const fn places(index_bytes: u64, data_bytes: u64) -> (u64, u64) {
     let data_at = MAGIC.len() as u64 + 8 + index_bytes;
@@ -128,6 +158,24 @@ mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
 
+    /// What a kill in the middle leaves: the file is closed before it has its name.
+    #[test]
+    fn a_log_that_is_not_whole_has_no_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let image = tempfile::tempfile().unwrap();
+        image.set_len(1 << 20).unwrap();
+        let spec = LogSpec { directory: directory.path().to_owned(), bound_bytes: 1 << 20 };
+        let log = LogWriter::new(&spec, &image, 512).unwrap().take().unwrap();
+        let half = nameless(directory.path()).unwrap();
+        log.write(&half).unwrap();
+        let names = || std::fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(names(), 0);
+        name(&half, &directory.path().join("log")).unwrap();
+        assert_eq!(names(), 1);
+        let taken = name(&half, &directory.path().join("log")).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+    }
+
     #[test]
     fn a_saved_log_makes_the_same_states() {
         let directory = tempfile::tempdir().unwrap();
@@ -147,6 +195,9 @@ mod tests {
         let path = directory.path().join("log");
         log.save(&path).unwrap();
         assert!(log.save(&path).is_err(), "nothing is replaced");
+        let dangling = directory.path().join("dangling");
+        std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+        assert_eq!(log.save(&dangling).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         let again = Log::load(&path, directory.path()).unwrap();
         let window = 0..log.events + 1;
         let (mut first, mut second) = (States::new(log, window.clone(), None), States::new(again, window, None));
@@ -161,6 +212,8 @@ mod tests {
             assert_eq!(one[65536..65536 + 4096], [9; 4096]);
         }
 
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.truncate(bytes.len() - 1);
         std::fs::write(&path, &bytes).unwrap();
