@@ -27,12 +27,14 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     }
     let _ = writeln!(text, "Left over from a run in {}:", context.work_directory.display());
     for leftover in &found {
-        let _ = writeln!(text, "  {}", leftover.what);
+        let error = leftover.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        let _ = writeln!(text, "  {}{error}", leftover.what);
     }
     // What will be done stands on the terminal before it is done.
     terminal::print(&text);
     if arguments.dry_run {
-        return Ok(Exit::Success);
+        let all_known = found.iter().all(|leftover| leftover.error.is_none());
+        return Ok(if all_known { Exit::Success } else { Exit::LabFailed });
     }
     let mut exit = Exit::Success;
     for leftover in look(false)? {

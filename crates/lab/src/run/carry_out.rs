@@ -234,7 +234,7 @@ pub fn clean_up(machine: &Machine, work_directory: &Path, sink: &dyn ProgressSin
     for leftover in undo::clean(work_directory, false, machine).unwrap_or_default() {
         match &leftover.error {
             None => sink.event(&Event::CleanedUp { what: &leftover.what }),
-            Some(error) => sink.event(&Event::NotCleanedUp { error: &error.to_string() }),
+            Some(error) => sink.event(&Event::NotCleanedUp { error: &format!("{}: {error}", leftover.what) }),
         }
     }
 }

@@ -502,7 +502,7 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
 
     leave_behind("99999999-2222-3333-4444-555555555555");
     let left = clean(&work_directory, false, &machine).expect("cleans");
-    assert!(left[0].error.as_ref().is_some_and(|error| error.words.contains("left alone")), "{left:?}");
+    assert!(left[0].error.as_ref().is_some_and(|error| error.contains("left alone")), "{left:?}");
     assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "somebody else's stays");
 
     leave_behind(uuid);

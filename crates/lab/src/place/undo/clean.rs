@@ -1,6 +1,6 @@
 //! Undoing what a killed run left, and only that.
 
-use super::{JournalError, Undo, UndoError, entry::By};
+use super::{JournalError, Undo, entry::By};
 use crate::{
     machine::Machine,
     place::work_directory::{WorkDirectory, WorkDirectoryError},
@@ -12,8 +12,8 @@ use std::path::Path;
 pub struct Leftover {
     /// What it is, for a person.
     pub what: String,
-    /// Why it could not be undone; `None` when it was, or when nothing was to be done yet.
-    pub error: Option<UndoError>,
+    /// Why it is still there, or could not be looked at; `None` when it is undone, or nothing was to be done yet.
+    pub error: Option<String>,
 }
 
 /// Why it could not be found out what was left; completes "failed to clean: ".
@@ -33,6 +33,9 @@ pub enum CleanError {
 /// zram device by its number and size, a setting by its value, a guest's process by its program and directory, a
 /// filesystem on a named device by its UUID.
 ///
+/// Each lane has a journal of its own. One that cannot be used is reported like a thing that could not be undone, and the
+/// others are cleaned all the same.
+///
 /// # Errors
 /// When a run is using the work directory, or its journal cannot be read.
 pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, CleanError> {
@@ -42,13 +45,19 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
     let work = WorkDirectory::lock(work_directory)?;
     let mut found = clean_one(&work, dry_run, machine)?;
     for lane in work.lanes() {
-        found.extend(clean_one(&WorkDirectory::lock(&lane)?, dry_run, machine)?);
+        let cleaned = WorkDirectory::lock(&lane)
+            .map_err(CleanError::from)
+            .and_then(|work| Ok(clean_one(&work, dry_run, machine)?));
+        found.extend(cleaned.unwrap_or_else(|error| {
+            let what = "what trials beside others left".to_owned();
+            vec![Leftover { what, error: Some(error.to_string()) }]
+        }));
     }
     Ok(found)
 }
 
 /// The same with one journal.
-fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, CleanError> {
+fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, JournalError> {
     let mut undo = Undo::open(work.path(), machine)?;
     let mut found = Vec::new();
     let mut in_the_way: Option<String> = None;
@@ -65,16 +74,53 @@ fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<V
                 }
                 let error = match &in_the_way {
                     _ if dry_run => None,
-                    Some(holder) => Some(UndoError { what: what.clone(), words: format!("{holder} has to go first") }),
-                    None => undo.undo_by(id, By::Later).err(),
+                    Some(holder) => Some(format!("{holder} has to go first")),
+                    None => undo.undo_by(id, By::Later).err().map(|error| error.words),
                 };
                 if error.is_some() && entry.holds_others() {
                     in_the_way.get_or_insert_with(|| what.clone());
                 }
                 found.push(Leftover { what, error });
             }
-            Err(error) => found.push(Leftover { what: entry.describe(), error: Some(error) }),
+            Err(error) => found.push(Leftover { what: error.what, error: Some(error.words) }),
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Entry, *};
+    use std::fs;
+
+    #[test]
+    fn a_lane_that_cannot_be_cleaned_hides_no_other() {
+        let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let (path, machine) = (parent.path().join("work"), Machine::fake());
+        let lane = |number: usize| path.join(format!("lane-{number}"));
+        for number in 0..3 {
+            fs::create_dir_all(lane(number)).expect("made");
+        }
+        // As a kill leaves it: the entry is in the journal and the directory is there.
+        let tree = lane(2).join("fstone-load-1");
+        let mut killed = Undo::begin(&lane(2), &machine).expect("begins");
+        killed.record(Entry::Tree { path: tree.clone(), id: None }).expect("records");
+        std::mem::forget(killed);
+        fs::create_dir(&tree).expect("made");
+        fs::write(lane(0).join(super::super::journal::FILE_NAME), "another program's\n").expect("written");
+        let _in_use = WorkDirectory::lock(&lane(1)).expect("free");
+
+        for dry_run in [true, false] {
+            let found = clean(&path, dry_run, &machine).expect("the work directory can be cleaned");
+            let errors: Vec<Option<&str>> = found.iter().map(|leftover| leftover.error.as_deref()).collect();
+            assert!(
+                matches!(errors[..], [Some(foreign), Some(used), None]
+                    if foreign.contains("lane-0") && foreign.contains("not a line of a journal")
+                        && used.contains("lane-1") && used.contains("in use by")),
+                "{errors:?}"
+            );
+            assert!(found[2].what.contains("fstone-load-1"), "{}", found[2].what);
+            assert_eq!(tree.exists(), dry_run);
+        }
+    }
 }
