@@ -32,12 +32,19 @@ const RAW_READ_TIME: Duration = Duration::from_secs(2);
 /// So long for a file's blocks, for writing, and for flushes.
 const RAW_WRITE_TIME: Duration = Duration::from_millis(700);
 
+/// What the lab is told; everything that makes trials comes through here.
 pub(super) fn lab_options(
     context: &Context,
     arguments: &RunArguments,
     plan: &Plan,
     presence: Option<Arc<Presence>>,
 ) -> Result<LabOptions, Failure> {
+    // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
+    if let Some(parent) = context.work_directory.parent() {
+        paths::create_directory(parent)
+            .with_context(|| format!("cannot make {}; name another with --work-directory", parent.display()))
+            .or_exit(Exit::LabFailed)?;
+    }
     Ok(LabOptions {
         work_directory: context.work_directory.clone(),
         allow_destroy: arguments.allow_destroy.clone(),
@@ -98,15 +105,6 @@ impl Work<'_> {
         mut recorder: StoreRecorder<'_>,
         expected: Expected,
     ) -> (Option<u64>, Result<RunEnd, Failure>) {
-        // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
-        if let Some(parent) = self.context.work_directory.parent() {
-            let made = paths::create_directory(parent)
-                .with_context(|| format!("cannot make {}; name another with --work-directory", parent.display()))
-                .or_exit(Exit::LabFailed);
-            if let Err(failure) = made {
-                return (recorder.run(), Err(failure));
-            }
-        }
         let progress = RunProgress::new(expected);
         let (options, cancel) = (self.options, self.cancel);
         let end = if plan.budget.is_some() {
