@@ -1,6 +1,6 @@
 //! `fstone list`: built-in studies, and the runs in the store.
 
-use super::{Context, repeats};
+use super::{Context, is_going_on, repeats};
 use crate::{
     args::{ListArguments, ListWhat},
     exit::Exit,
@@ -8,7 +8,6 @@ use crate::{
     terminal::{self, CommandResult, OrExit},
 };
 use fstone_formats::study::Overrides;
-use fstone_lab::place::holder::{Whereabouts, find};
 use fstone_model::{Plan, text, units};
 use fstone_store::RunSummary;
 use std::fmt::Write as _;
@@ -60,10 +59,9 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
 
 /// Whether a run has ended, in a word.
 pub(super) fn state(run: &RunSummary) -> &'static str {
-    let is_running = run.holder.as_ref().is_some_and(|holder| find(holder) == Whereabouts::Running);
     match run.finished_unix_ns {
         Some(_) => "finished",
-        None if is_running => "going on",
+        None if is_going_on(run) => "going on",
         None => "unfinished",
     }
 }

@@ -34,9 +34,12 @@ use crate::{
     terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_lab::place::presence::shared_file;
+use fstone_lab::place::{
+    holder::{self, Whereabouts},
+    presence::shared_file,
+};
 use fstone_model::study::Repeats;
-use fstone_store::{OpenError, Store};
+use fstone_store::{OpenError, RunSummary, Store};
 use std::{
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
@@ -126,6 +129,12 @@ pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
             .or_exit(Exit::LabFailed)?;
     }
     Ok(cancel)
+}
+
+/// Whether a process of this machine is at work on a run. Another machine's cannot be seen from here.
+pub(crate) fn is_going_on(run: &RunSummary) -> bool {
+    let is_running = |holder| holder::find(holder) == Whereabouts::Running;
+    run.finished_unix_ns.is_none() && run.holder.as_ref().is_some_and(is_running)
 }
 
 /// "3", or "3 to 10".

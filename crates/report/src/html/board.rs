@@ -26,11 +26,11 @@ pub struct BoardRun {
     pub kernel: String,
     /// How many trials ended how: ("completed", 14).
     pub outcomes: Vec<(String, u64)>,
-    /// How it goes, when it has no end.
+    /// How it goes, while a process of this machine is at work on it.
     pub live: Option<Live>,
 }
 
-/// How a run goes that has no end.
+/// How a run goes that is going on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Live {
     /// The run.
@@ -117,10 +117,11 @@ pub fn board(runs: &[BoardRun]) -> String {
                 title: line(&run.title),
                 quick: run.quick,
                 started: when::minute(run.started_unix_ns),
-                took: run.finished_unix_ns.map_or_else(
-                    || "no end yet".to_owned(),
-                    |end| when::duration(end.saturating_sub(run.started_unix_ns)),
-                ),
+                took: match run.finished_unix_ns {
+                    Some(end) => when::duration(end.saturating_sub(run.started_unix_ns)),
+                    None if run.live.is_some() => "going on".to_owned(),
+                    None => "unfinished".to_owned(),
+                },
                 host: line(&run.host),
                 kernel: line(&run.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
                 trials: outcomes(&run.outcomes),

@@ -25,6 +25,8 @@ const CONNECTIONS: usize = 16;
 const ASKING: Duration = Duration::from_secs(5);
 /// An answer has to be taken whole within this.
 const TAKING: Duration = Duration::from_secs(30);
+/// How long nothing is accepted after a connection could not be.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Bytes that are written at once, between two looks at the clock.
 const PIECE: usize = 64 << 10;
 
@@ -132,10 +134,24 @@ pub(super) fn listen(port: u16) -> std::io::Result<(TcpListener, SocketAddr)> {
 
 /// Answers requests until the process ends.
 pub(super) fn serve(listener: &TcpListener, gate: &Gate, answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) {
+    accept(listener.incoming(), gate, answer, || std::thread::sleep(PAUSE));
+}
+
+/// Answers each connection in a thread of its own.
+fn accept(
+    streams: impl Iterator<Item = std::io::Result<TcpStream>>,
+    gate: &Gate,
+    answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    pause: impl Fn(),
+) {
     let (answer, busy) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
-    for stream in listener.incoming() {
-        // A connection that broke before it was accepted concerns nobody else.
-        let Ok(stream) = stream else { continue };
+    for stream in streams {
+        // A connection that broke before it was accepted concerns nobody else. Without a descriptor for it, it is still the
+        // next one, and every try fails at once until another connection has ended.
+        let Ok(stream) = stream else {
+            pause();
+            continue;
+        };
         let Some(place) = Place::take(&busy) else { continue };
         let (answer, gate) = (Arc::clone(&answer), gate.clone());
         // Without a thread the connection is closed and its place free again.
@@ -353,10 +369,31 @@ mod tests {
         assert_eq!(busy.load(Ordering::Acquire), CONNECTIONS, "who finds none takes none");
         let panicked = std::thread::spawn(move || {
             let _places = places;
-            panic!("a page could not be made");
+            // Like a panic, but without its words in the tests' log.
+            std::panic::resume_unwind(Box::new("a page could not be made"));
         });
         assert!(panicked.join().is_err());
         assert_eq!(busy.load(Ordering::Acquire), 0, "a panic gives its place back");
+    }
+
+    #[test]
+    fn without_descriptors_the_server_waits_and_then_answers() {
+        let (listener, address) = listen(0).expect("a port");
+        let client = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).expect("connected");
+            let head = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            stream.write_all(head.as_bytes()).expect("sent");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).map(|_| answer)
+        });
+        let full = || Err(rustix::io::Errno::MFILE.into());
+        let streams = [full(), full(), listener.accept().map(|(stream, _)| stream)];
+        let pauses = std::cell::Cell::new(0);
+        let gate = gate(address.port(), None);
+        accept(streams.into_iter(), &gate, |_| Answer::plain(200, "here"), || pauses.set(pauses.get() + 1));
+        let answer = client.join().expect("it asks").expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("here\n"), "{answer}");
+        assert_eq!(pauses.get(), 2);
     }
 
     #[test]

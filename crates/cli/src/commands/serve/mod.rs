@@ -2,7 +2,7 @@
 
 mod http;
 
-use super::{Context, compare::open, history};
+use super::{Context, compare::open, history, is_going_on};
 use crate::{
     args::ServeArguments,
     exit::Exit,
@@ -181,9 +181,9 @@ fn failed(error: &ReadError) -> Refusal {
     (status, format!("failed to {error}"))
 }
 
-/// How a run goes that has no end; `None` for others.
+/// How a run goes that is going on; `None` for others.
 fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
-    if run.finished_unix_ns.is_some() {
+    if !is_going_on(run) {
         return Ok(None);
     }
     let current = store.unfinished(run.id).map_err(|error| failed(&error))?.pop();
