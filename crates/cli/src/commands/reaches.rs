@@ -40,19 +40,21 @@ pub(super) fn listed(plan: &Plan) -> Option<String> {
         .then(|| format!("The bundle's study runs programs or reads files of this machine:\n{}", reaches.join("\n")))
 }
 
-/// A device or directory that a plan names itself.
-pub(super) fn named_place(plan: &Plan) -> Option<&str> {
-    plan.cells.iter().find_map(|cell| match &cell.device {
+/// The devices and directories that a plan names itself, each once.
+pub(super) fn named_places(plan: &Plan) -> Vec<&str> {
+    let named = plan.cells.iter().filter_map(|cell| match &cell.device {
         DeviceSpec::Block { path }
         | DeviceSpec::Directory { path: Some(path) }
         | DeviceSpec::Loop { directory: Some(path), .. } => Some(path.as_str()),
         _ => None,
-    })
+    });
+    let mut seen = HashSet::new();
+    named.filter(|path| seen.insert(*path)).collect()
 }
 
 fn all(plan: &Plan) -> Vec<String> {
     let mut all = reaches(plan);
-    all.extend(named_place(plan).map(|path| format!("works on {path}")));
+    all.extend(named_places(plan).into_iter().map(|path| format!("works on {path}")));
     all
 }
 

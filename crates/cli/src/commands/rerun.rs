@@ -7,7 +7,7 @@
 use super::{
     Context,
     compare::{open, without_loads},
-    reaches::{listed, named_place},
+    reaches::{listed, named_places},
     run::{self, carry_out},
     sacrifice,
 };
@@ -114,13 +114,15 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
 
 /// A block device or directory that the bundle names is another machine's.
 pub(super) fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
-    match named_place(plan).filter(|_| arguments.device.is_none()) {
-        Some(path) => Err(Failure::new(
-            Exit::CannotHere,
-            format!("the bundle's study works on {path:?} of its own machine; say where to work here with --device"),
-        )),
-        None => Ok(()),
+    let named: Vec<String> = named_places(plan).iter().map(|path| format!("{path:?}")).collect();
+    if named.is_empty() || arguments.device.is_some() {
+        return Ok(());
     }
+    let words = format!(
+        "the bundle's study works on {} of its own machine; say where to work here with --device",
+        named.join(", ")
+    );
+    Err(Failure::new(Exit::CannotHere, words))
 }
 
 /// Refuses what a bundle would run and read, unless the user permits it: on the command line, or asked at the terminal.
