@@ -15,7 +15,11 @@ use fstone_formats::{
     loads::{self, Document, Reader},
     native,
 };
-use fstone_model::{LoadReport, Workload, units};
+use fstone_lab::place::custody;
+use fstone_model::{
+    LoadReport, Workload, units,
+    workload::{Directories, Fileset, IoEngineKind},
+};
 use std::path::Path;
 
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
@@ -28,6 +32,9 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
         .or_exit(Exit::BadInput);
     }
     let (seed, live) = (arguments.seed, !arguments.json);
+    if arguments.device.is_none() {
+        refuse_exchangeable(&workload, arguments.directory.as_deref().unwrap_or(Path::new(".")))?;
+    }
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
     let (report, found) = match (&arguments.device, &arguments.directory) {
         (Some(device), _) => {
@@ -53,6 +60,23 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
     match found {
         Some(found) if !told(&found) => Ok(Exit::NothingCompleted),
         _ => Ok(exit),
+    }
+}
+
+/// A fileset's own directory is held open, and names in it are of one part. Where files are in directories below it, a load
+/// also removes, renames and makes names of several parts, and the kernel has no call that follows no link in these:
+/// root does not work where others could put one in place of a directory.
+fn refuse_exchangeable(workload: &Workload, directory: &Path) -> Result<(), Failure> {
+    let nested = |fileset: &Fileset| !matches!(fileset.directories, Directories::Flat { count: 0, .. });
+    let real = workload.io.engine != IoEngineKind::Null;
+    // What is not there is the load's own error.
+    let Some(path) = directory.canonicalize().ok().filter(|_| real && workload.filesets.iter().any(nested)) else {
+        return Ok(());
+    };
+    let failed = || format!("cannot look at {}", path.display());
+    match custody::replaceable_within(&path).with_context(failed).or_exit(Exit::LabFailed)? {
+        Some(part) => Err(Failure::new(Exit::CannotHere, custody::open(&part).to_string())),
+        None => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files that mean harm: refused in clear words, and nothing of them reaches a terminal or a page.
 
-use crate::support::Bench;
-use std::fs;
+use crate::support::{Bench, is_root};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 fn has_escapes(text: &str) -> bool {
     text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
@@ -107,4 +107,40 @@ fn no_option_of_a_study_runs_a_program() {
         let (code, _, err) = bench.run(&["run", "./tiny.toml", "--dry-run"]);
         assert!(code == 2 && err.contains("is not known to be a safe option"), "{options}: {code}: {err}");
     }
+}
+
+/// Others could put a link in place of a directory of the fileset, and the load's names would lead through it.
+#[test]
+fn root_makes_no_names_below_directories_that_others_can_exchange() {
+    if !is_root() {
+        eprintln!("skipped: it is about root");
+        return;
+    }
+    let bench = Bench::new();
+    let load = |directories: &str| {
+        format!(
+            "name = \"names\"\nfileset = [{{ name = \"files\", files = 4, size = \"4 KiB\"{directories} }}]\n[[phase]]\nname = \
+             \"remove\"\nstop = {{ operations = 3 }}\n[[phase.group]]\nname = \"removers\"\nthreads = 1\nmix = [{{ unlink = {{}} }}]\n"
+        )
+    };
+    bench.write("flat.toml", &load(""));
+    bench.write("deep.toml", &load(", directories = 2"));
+    let (open, inner) = (bench.path("open"), bench.path("shut/inner"));
+    for path in [&open, &inner] {
+        fs::create_dir_all(path).expect("made");
+    }
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    for path in [&open, &inner] {
+        mode(path, 0o777);
+    }
+    for (directory, part) in [("open", &open), ("shut", &inner)] {
+        let (code, _, err) = bench.run(&["load", "deep.toml", "--directory", directory, "--overwrite"]);
+        assert!(code == 3 && err.contains("root must not work there"), "{code}: {err}");
+        assert!(err.contains(&*part.to_string_lossy()), "{err}");
+        let left = fs::read_dir(bench.path(directory)).expect("readable").count();
+        assert_eq!(left, usize::from(directory == "shut"), "nothing was made");
+    }
+    bench.succeed(&["load", "flat.toml", "--directory", "open"]);
+    fs::remove_dir(&inner).expect("empty");
+    bench.succeed(&["load", "deep.toml", "--directory", "shut"]);
 }

@@ -1,6 +1,6 @@
 //! Where a trial takes place: the work directory, devices, mounts, and the journal that undoes them.
 
-pub(crate) mod custody;
+pub mod custody;
 pub mod device;
 pub mod holder;
 pub mod mount;
