@@ -2,6 +2,7 @@
 //! better replacement. Each failure names the cure.
 
 mod circles;
+mod dependencies;
 
 use std::{
     collections::BTreeMap,
