@@ -4,6 +4,7 @@
 //! Transfers are handed over in one call and taken back in another. Only those with O_DIRECT are really in flight: of
 //! buffered files the kernel moves the data within io_submit.
 
+use super::plain::plain;
 use super::slots::Slots;
 use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
 use rustix::io::Errno;
@@ -190,6 +191,11 @@ impl Drop for Aio {
 impl Io for Aio {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "libaio", real: true, queues: true, direct: true, reads_to_write: false };
+
+    plain! {
+        open close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir
+        rmdir chmod utimens setxattr getxattr copy_file_range reflink list
+    }
 
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         let mut context: c_ulong = 0;

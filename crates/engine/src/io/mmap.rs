@@ -1,6 +1,7 @@
 //! Files mapped into memory: reads and writes are copies, and the kernel moves pages when it likes.
 
 use super::mapping::Mapping;
+use super::plain::plain;
 use super::{Capabilities, Fd, Io, Result, Setup, SetupError, kernel};
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
@@ -99,6 +100,11 @@ impl Mmap {
 impl Io for Mmap {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "mmap", real: true, queues: false, direct: false, reads_to_write: true };
+
+    plain! {
+        fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir rmdir chmod utimens
+        setxattr getxattr copy_file_range reflink list
+    }
 
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         Ok(Self { files: Vec::new(), mapped: VecDeque::new(), most: share(setup.threads) })

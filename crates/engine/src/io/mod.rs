@@ -18,6 +18,7 @@ pub(crate) mod kernel;
 pub(crate) mod mapping;
 mod mmap;
 mod null;
+pub(crate) mod plain;
 mod psync;
 mod slots;
 mod uring;
@@ -124,114 +125,27 @@ pub(crate) trait Io: Sized {
     /// Tells that these files stay open as long as the engine is used, under these numbers.
     fn keep(&mut self, _files: &[Fd]) {}
 
-    #[inline]
-    fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
-        if Self::CAPABILITIES.real { kernel::open(directory, path, flags) } else { Ok(Fd::open(0)) }
-    }
-
-    #[inline]
-    fn close(&mut self, fd: Fd) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::close(fd) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn fsync(&mut self, fd: Fd) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::fsync(fd) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn fdatasync(&mut self, fd: Fd) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::fdatasync(fd) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn invalidate(&mut self, fd: Fd) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::invalidate(fd) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::syncfs(directory) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::truncate(fd, size_bytes) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::fallocate(fd, size_bytes, punch) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::stat(directory, path).map(drop) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn unlink(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::unlink(directory, path) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn rename(&mut self, from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::rename(from_in, from, to_in, to) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn link(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::link(directory, from, to) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn symlink(&mut self, directory: BorrowedFd<'_>, target: &CStr, path: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::symlink(directory, target, path) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn mkdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::mkdir(directory, path) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn rmdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::rmdir(directory, path) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn chmod(&mut self, directory: BorrowedFd<'_>, path: &CStr, mode: u32) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::chmod(directory, path, mode) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn utimens(&mut self, directory: BorrowedFd<'_>, path: &CStr, seconds: i64) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::utimens(directory, path, seconds) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn setxattr(&mut self, fd: Fd, value: &[u8]) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::setxattr(fd, value) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn getxattr(&mut self, fd: Fd, value: &mut [u8]) -> Result<usize> {
-        if Self::CAPABILITIES.real { kernel::getxattr(fd, value) } else { Ok(0) }
-    }
-
-    #[inline]
-    fn copy_file_range(&mut self, from: Fd, to: Fd, length: u64) -> Result<usize> {
-        if Self::CAPABILITIES.real { kernel::copy_file_range(from, to, length) } else { Ok(length as usize) }
-    }
-
-    #[inline]
-    fn reflink(&mut self, from: Fd, to: Fd) -> Result<()> {
-        if Self::CAPABILITIES.real { kernel::reflink(from, to) } else { Ok(()) }
-    }
-
+    fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd>;
+    fn close(&mut self, fd: Fd) -> Result<()>;
+    fn fsync(&mut self, fd: Fd) -> Result<()>;
+    fn fdatasync(&mut self, fd: Fd) -> Result<()>;
+    fn invalidate(&mut self, fd: Fd) -> Result<()>;
+    fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()>;
+    fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()>;
+    fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()>;
+    fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()>;
+    fn unlink(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()>;
+    fn rename(&mut self, from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()>;
+    fn link(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()>;
+    fn symlink(&mut self, directory: BorrowedFd<'_>, target: &CStr, path: &CStr) -> Result<()>;
+    fn mkdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()>;
+    fn rmdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()>;
+    fn chmod(&mut self, directory: BorrowedFd<'_>, path: &CStr, mode: u32) -> Result<()>;
+    fn utimens(&mut self, directory: BorrowedFd<'_>, path: &CStr, seconds: i64) -> Result<()>;
+    fn setxattr(&mut self, fd: Fd, value: &[u8]) -> Result<()>;
+    fn getxattr(&mut self, fd: Fd, value: &mut [u8]) -> Result<usize>;
+    fn copy_file_range(&mut self, from: Fd, to: Fd, length: u64) -> Result<usize>;
+    fn reflink(&mut self, from: Fd, to: Fd) -> Result<()>;
     /// Lists an open directory; gives the number of entries.
-    #[inline]
-    fn list(&mut self, fd: Fd, buffer: &mut [MaybeUninit<u8>], each: impl FnMut(&CStr, Option<bool>)) -> Result<u64> {
-        if Self::CAPABILITIES.real { kernel::list(fd, buffer, each) } else { Ok(0) }
-    }
+    fn list(&mut self, fd: Fd, buffer: &mut [MaybeUninit<u8>], each: impl FnMut(&CStr, Option<bool>)) -> Result<u64>;
 }

@@ -1,5 +1,6 @@
 //! The engine that does nothing, instantly: what a load on it costs is what fstone itself costs.
 
+use super::plain::plain;
 use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
 use std::time::Duration;
 
@@ -13,6 +14,11 @@ pub(crate) struct Null {
 impl Io for Null {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "null", real: false, queues: true, direct: true, reads_to_write: false };
+
+    plain! {
+        open close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir
+        rmdir chmod utimens setxattr getxattr copy_file_range reflink list
+    }
 
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         // The pages of one buffer serve all slots: nobody looks at the data.

@@ -1,5 +1,6 @@
 //! pread, pwrite and the other plain system calls.
 
+use super::plain::plain;
 use super::{Capabilities, Fd, Io, Result, Setup, SetupError, kernel};
 
 /// One call after the other.
@@ -9,6 +10,11 @@ pub(crate) struct Psync;
 impl Io for Psync {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "psync", real: true, queues: false, direct: true, reads_to_write: false };
+
+    plain! {
+        open close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir
+        rmdir chmod utimens setxattr getxattr copy_file_range reflink list
+    }
 
     fn new(_setup: Setup) -> std::result::Result<Self, SetupError> {
         Ok(Self)

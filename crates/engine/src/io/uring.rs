@@ -5,6 +5,7 @@
 //! cooperative work (5.19) before plain ones (5.1); registered memory and files where it lets us. Data of queued
 //! transfers lives in slots, one for each request in flight, in one registered region.
 
+use super::plain::plain;
 use super::slots::Slots;
 use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
 use io_uring::{IoUring, opcode, squeue, types};
@@ -150,6 +151,11 @@ fn outcome(result: i32) -> Result<usize> {
 impl Io for Uring {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "io_uring", real: true, queues: true, direct: true, reads_to_write: false };
+
+    plain! {
+        open close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir
+        rmdir chmod utimens setxattr getxattr copy_file_range reflink list
+    }
 
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         let failed = |error: std::io::Error| {

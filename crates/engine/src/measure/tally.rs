@@ -216,21 +216,37 @@ impl Call {
 
     /// Whether the call names its file by a descriptor.
     pub(crate) fn is_by_descriptor(self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Read
-                | Self::Write
-                | Self::Fsync
-                | Self::Fdatasync
-                | Self::Setxattr
-                | Self::Getxattr
-                | Self::Truncate
-                | Self::Fallocate
-                | Self::Mmap
-                | Self::Msync
-                | Self::Munmap
-                | Self::Verify
-        )
+            | Self::Write
+            | Self::Fsync
+            | Self::Fdatasync
+            | Self::Setxattr
+            | Self::Getxattr
+            | Self::Truncate
+            | Self::Fallocate
+            | Self::Mmap
+            | Self::Msync
+            | Self::Munmap
+            | Self::Verify => true,
+            Self::Open
+            | Self::Create
+            | Self::Close
+            | Self::Unlink
+            | Self::Stat
+            | Self::Syncfs
+            | Self::Rename
+            | Self::Link
+            | Self::Symlink
+            | Self::Mkdir
+            | Self::Rmdir
+            | Self::Readdir
+            | Self::Chmod
+            | Self::Utimens
+            | Self::CopyFileRange
+            | Self::Reflink
+            | Self::Choose => false,
+        }
     }
 
     pub(crate) fn all() -> impl Iterator<Item = Self> {

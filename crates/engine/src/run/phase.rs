@@ -67,6 +67,13 @@ struct Meeting {
     ends: Mutex<Vec<(u32, Ended)>>,
 }
 
+type Body = fn(&Load<'_>, &GroupPlan, u32, u32, &Meeting);
+
+/// What a thread does on engine `E`, which a witness observes where the load has one.
+fn body_of<E: Io>(load: &Load<'_>) -> Body {
+    if load.witness.is_some() { thread::<Witnessed<E>> } else { thread::<E> }
+}
+
 /// A thread of the group from its start to its end, on engine `E`. `number` is its place among all threads of the phase.
 fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, meeting: &Meeting) {
     let Meeting { gate, ends } = meeting;
@@ -97,16 +104,12 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     std::thread::scope(|scope| {
         let mut started = 0;
         for group in &load.phase.groups {
-            let body = match group.io.engine {
+            let body: Body = match group.io.engine {
                 IoEngineKind::Null => thread::<Null>,
-                IoEngineKind::Psync if load.witness.is_some() => thread::<Witnessed<Psync>>,
-                IoEngineKind::IoUring if load.witness.is_some() => thread::<Witnessed<Uring>>,
-                IoEngineKind::Libaio if load.witness.is_some() => thread::<Witnessed<Aio>>,
-                IoEngineKind::Mmap if load.witness.is_some() => thread::<Witnessed<Mmap>>,
-                IoEngineKind::Psync => thread::<Psync>,
-                IoEngineKind::IoUring => thread::<Uring>,
-                IoEngineKind::Libaio => thread::<Aio>,
-                IoEngineKind::Mmap => thread::<Mmap>,
+                IoEngineKind::Psync => body_of::<Psync>(load),
+                IoEngineKind::IoUring => body_of::<Uring>(load),
+                IoEngineKind::Libaio => body_of::<Aio>(load),
+                IoEngineKind::Mmap => body_of::<Mmap>(load),
             };
             for thread in 0..group.spec.threads {
                 let body = move || body(load, group, thread, started, meeting);

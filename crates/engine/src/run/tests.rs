@@ -3,6 +3,7 @@
 use super::names::{collector_of, names};
 use super::phase::ready;
 use super::running::Running;
+use crate::io::plain::plain;
 use crate::io::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, kernel};
 use crate::options::{Ownership, RunOptions, Unobserved};
 use crate::worker::Load;
@@ -90,6 +91,11 @@ impl Io for InTurn {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "in turn", real: false, queues: true, direct: true, reads_to_write: false };
 
+    plain! {
+        open close truncate fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir rmdir
+        chmod utimens setxattr getxattr copy_file_range reflink list
+    }
+
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         Ok(Self { memory: vec![0; setup.block_bytes], queued: VecDeque::new() })
     }
@@ -155,6 +161,11 @@ struct Tardy;
 impl Io for Tardy {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "tardy", real: true, queues: false, direct: true, reads_to_write: false };
+
+    plain! {
+        close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir rmdir
+        chmod utimens setxattr getxattr copy_file_range reflink list
+    }
 
     fn new(_: Setup) -> std::result::Result<Self, SetupError> {
         Ok(Self)
