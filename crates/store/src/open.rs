@@ -30,7 +30,7 @@ impl Store {
     ///   which needs only the filesystem's locks: as safe, though readers then wait for writers.
     /// - `synchronous = FULL`: every commit ends in an fsync of that log. With WAL's usual NORMAL a power cut could
     ///   take trials back that were reported as recorded. It costs one fsync per trial.
-    /// - `foreign_keys = ON`: a row always has its trial, cell and run; `delete_run` leaves nothing behind.
+    /// - `foreign_keys = ON`: a row always has its trial, cell and run; `delete_runs` leaves nothing behind.
     ///
     /// # Errors
     /// [`OpenError`]: among others for a file of another program and for one of a newer fstone, both left untouched.

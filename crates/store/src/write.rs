@@ -36,12 +36,7 @@ impl Store {
         let row = integer("run", run)?;
         let to = json("the holder", to)?;
         self.write(|connection| {
-            let sql = "SELECT holder FROM runs WHERE run = ?1";
-            let held = connection.query_row(sql, [row], |row| row.get::<_, Option<String>>(0)).optional()?;
-            // As it is understood, not as it is written: another version may write it otherwise.
-            let held = held.ok_or(RecordError::NoSuchRun { run })?;
-            let held: Option<Holder> = held.and_then(|text| serde_json::from_str(&text).ok());
-            let is_free = held.as_ref() == from;
+            let is_free = is_held_by(connection, run, from)?;
             if is_free {
                 connection.execute("UPDATE runs SET holder = ?2 WHERE run = ?1", params![row, to])?;
             }
@@ -134,13 +129,24 @@ impl Store {
         self.change_run(run, "UPDATE runs SET finished_unix_ns = ?2 WHERE run = ?1", finished)
     }
 
-    /// Deletes a run and everything recorded of it. Its number is not used again. The space is used for what is
-    /// recorded next; `VACUUM` in the sqlite3 shell gives it back to the filesystem.
+    /// Deletes runs and everything recorded of them: all, or none and gives the first that is not the given holder's any more, because a
+    /// process has taken it over. Their numbers are not used again. The space is used for what is recorded next; `VACUUM` in the
+    /// sqlite3 shell gives it back to the filesystem.
     ///
     /// # Errors
-    /// [`RecordError`].
-    pub fn delete_run(&mut self, run: u64) -> Result<(), RecordError> {
-        self.change_run(run, "DELETE FROM runs WHERE run = ?1 AND ?2 = 0", 0)
+    /// [`RecordError`]; nothing is deleted then.
+    pub fn delete_runs(&mut self, runs: &[(u64, Option<&Holder>)]) -> Result<Option<u64>, RecordError> {
+        self.write(|connection| {
+            for (run, holder) in runs {
+                if !is_held_by(connection, *run, *holder)? {
+                    return Ok(Some(*run));
+                }
+            }
+            for (run, _) in runs {
+                connection.execute("DELETE FROM runs WHERE run = ?1", [integer("run", *run)?])?;
+            }
+            Ok(None)
+        })
     }
 
     fn change_run(&mut self, run: u64, sql: &str, value: i64) -> Result<(), RecordError> {
@@ -150,6 +156,17 @@ impl Store {
             _ => Ok(()),
         })
     }
+}
+
+/// Whether nobody else has taken a run over.
+fn is_held_by(connection: &Connection, run: u64, holder: Option<&Holder>) -> Result<bool, RecordError> {
+    let sql = "SELECT holder FROM runs WHERE run = ?1";
+    let row = integer("run", run)?;
+    let held = connection.query_row(sql, [row], |row| row.get::<_, Option<String>>(0)).optional()?;
+    // As it is understood, not as it is written: another version may write it otherwise.
+    let held = held.ok_or(RecordError::NoSuchRun { run })?;
+    let held: Option<Holder> = held.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(held.as_ref() == holder)
 }
 
 /// Of a plan that is valid: each cell has a level of each factor.

@@ -48,8 +48,11 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
             return Err(Failure::new(Exit::CannotHere, words));
         }
     }
-    for number in &wanted {
-        store.delete_run(*number).or_exit(Exit::LabFailed)?;
+    let seen: Vec<_> =
+        runs.iter().filter(|run| wanted.contains(&run.id)).map(|run| (run.id, run.holder.as_ref())).collect();
+    if let Some(taken) = store.delete_runs(&seen).or_exit(Exit::LabFailed)? {
+        let words = format!("run {taken} was resumed meanwhile. Nothing was deleted");
+        return Err(Failure::new(Exit::CannotHere, words));
     }
     let deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
     terminal::print(&deleted);

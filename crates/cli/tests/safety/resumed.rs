@@ -97,6 +97,10 @@ fn runs_are_deleted_when_it_is_meant_and_nothing_writes_them() {
     assert!(code == 2 && err.contains("there is no run 99"), "{code}: {err}");
     assert_eq!(runs(&store), [going_on, first, second], "all or none");
 
+    // It was resumed after it was looked at.
+    let taken = store.delete_runs(&[(first, None), (second, Some(&ended))]).expect("asked");
+    assert_eq!((taken, runs(&store).len()), (Some(first), 3));
+
     let out = bench.succeed(&["delete", "--yes", &text(first), &text(second), &text(first)]);
     assert_eq!(out.lines().count(), 2, "{out}");
     assert_eq!(runs(&store), [going_on]);

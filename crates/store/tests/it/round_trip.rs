@@ -88,9 +88,11 @@ fn a_deleted_run_is_gone_and_its_number_is_not_used_again() {
         store.trial_started(number, id(0, 0), 0, 1).expect("recorded");
         store.record_trial(number, &trial(id(0, 0), 0)).expect("recorded");
     }
-    store.delete_run(second).expect("deleted");
+    assert_eq!(store.delete_runs(&[(second, None)]).expect("deleted"), None);
     assert!(matches!(store.dataset(second), Err(ReadError::NoSuchRun { run }) if run == second));
-    assert!(matches!(store.delete_run(second), Err(RecordError::NoSuchRun { run }) if run == second));
+    assert!(
+        matches!(store.delete_runs(&[(first, None), (second, None)]), Err(RecordError::NoSuchRun { run }) if run == second)
+    );
     assert_eq!(store.dataset(first).expect("read").trials.len(), 1, "the other run is untouched");
     assert_eq!(store.begin_run(&run()).expect("recorded"), second + 1);
 
@@ -180,6 +182,6 @@ fn a_baseline_is_a_name_for_a_run() {
         let error = store.save_baseline(name, first, 1).expect_err("no name").to_string();
         assert!(error.contains("a name is 1 to 200 bytes") && !error.contains('\u{1b}'), "{error}");
     }
-    store.delete_run(second).expect("deleted");
+    assert_eq!(store.delete_runs(&[(second, None)]).expect("deleted"), None);
     assert_eq!(store.baseline("main").expect("read"), None, "the name goes with the run");
 }
