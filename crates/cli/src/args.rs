@@ -93,7 +93,7 @@ pub(crate) enum Command {
     List(ListArguments),
     /// Tell what this machine can do, and the command that installs what is missing
     Check,
-    /// Run a workload on a directory with the load engine alone: no devices, no mkfs, no store
+    /// Run a workload on a directory or a device with the load engine alone: no mkfs, no store
     Load(LoadArguments),
     /// Run an FFSB profile unchanged, in the directories it names, and print FFSB's figures
     Ffsb(FfsbArguments),
@@ -101,7 +101,7 @@ pub(crate) enum Command {
     Fio(FioArguments),
     /// Take a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
     Sysbench(SysbenchArguments),
-    /// Print a load of another format (an FFSB profile) as the equivalent workload file
+    /// Print a load of another format (FFSB, fio) as the equivalent workload file
     Convert(ConvertArguments),
     /// Kernels for guests: fetch or name one, list them; nothing is installed
     Kernel(KernelArguments),
@@ -350,7 +350,7 @@ pub(crate) enum ListWhat {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  fstone load random-read.toml --directory /mnt/scratch --json")]
 pub(crate) struct LoadArguments {
-    /// A native workload file (docs/workload-file.md), or an FFSB profile (*.ffsb)
+    /// A workload file (docs/workload-file.md), or a load of another format by its extension (*.ffsb, *.fio)
     #[arg(value_name = "SPEC")]
     pub(crate) spec: PathBuf,
     /// The directory to work in

@@ -57,9 +57,7 @@ pub trait Filesystem: Sync {
 
     /// Whether its mkfs opens the device exclusively, and so fails where somebody has begun to use it since it was looked
     /// at. Where it does not, the lab holds the device meanwhile.
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
-    }
+    fn mkfs_is_exclusive(&self) -> bool;
 
     /// The command that makes it with everything below a directory in it; `None` when its mkfs cannot.
     fn mkfs_of_tree(&self, _options: &[String], _device: &str, _tree: &str) -> Option<CommandLine> {

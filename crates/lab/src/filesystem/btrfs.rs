@@ -107,6 +107,10 @@ impl Filesystem for Btrfs {
         ]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
         Some(mkfs_command("mkfs.btrfs", &["-q", "-f", "--rootdir", tree], options, device))
     }

@@ -57,6 +57,10 @@ impl Filesystem for Exfat {
         &["allow_utime", "dmask", "errors", "fmask", "gid", "iocharset", "time_offset", "uid", "umask"]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let flag = match mode {
             FsckMode::ReadOnly => "-n",

@@ -120,6 +120,10 @@ impl Filesystem for Ext {
         ]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
         Some(mkfs_command(self.tools[0], &["-q", "-F", "-d", tree], &without_laziness(options), device))
     }

@@ -80,6 +80,10 @@ impl Filesystem for F2fs {
         ]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let flag = match mode {
             FsckMode::ReadOnly => "--dry-run",

@@ -41,6 +41,10 @@ impl Filesystem for Jfs {
         &["discard", "errors", "gid", "iocharset", "resize", "uid", "umask"]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         Some(match mode {
             FsckMode::ReadOnly => CommandLine::new("fsck.jfs", ["-f", "-n", device]),

@@ -40,6 +40,10 @@ impl Filesystem for Reiser4 {
         &[]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let mode = match mode {
             FsckMode::ReadOnly => "--check",

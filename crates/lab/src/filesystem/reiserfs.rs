@@ -77,6 +77,10 @@ impl Filesystem for Reiserfs {
         ]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let mode = match mode {
             FsckMode::ReadOnly => "--check",

@@ -87,6 +87,10 @@ impl Filesystem for Vfat {
         ]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         let flag = match mode {
             FsckMode::ReadOnly => "-n",

@@ -74,6 +74,10 @@ impl Filesystem for Xfs {
         &["allocsize", "biosize", "dax", "logbsize", "logbufs", "max_atomic_write", "max_open_zones", "sunit", "swidth"]
     }
 
+    fn mkfs_is_exclusive(&self) -> bool {
+        true
+    }
+
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
         Some(match mode {
             FsckMode::ReadOnly => CommandLine::new("xfs_repair", ["-n", device]),
