@@ -27,6 +27,11 @@ pub const MIN_FREEDOM: usize = 8;
 /// Points of the grid on which the statistic's density is kept; an even number of steps, for Simpson's rule.
 const GRID: usize = 401;
 
+/// Shortest step from one look to the next, as a share of all. The density after a step is as narrow as the step's root. On a grid
+/// that is too coarse for it Simpson's rule gains mass at every look, until levels mean nothing. After this step the density is still
+/// twice as wide as the distance of two points.
+const SHORTEST_STEP: f64 = 1e-3;
+
 /// A look that may spend less than this tells nothing.
 const LEAST: f64 = 1e-9;
 
@@ -59,11 +64,12 @@ impl Looks {
         Self { share: 0.0, density: Vec::new(), bound: 0.0 }
     }
 
-    /// The level of a look when `share` of all is done; `None` when nothing has been done since the last one, or too little.
+    /// The level of a look when `share` of all is done; `None` when too little has been done since the last one. Such a look spends
+    /// nothing: what it would have spent is left for the next. The end is always looked at, because no density follows it.
     pub fn look(&mut self, share: f64) -> Option<Level> {
         let share = share.min(1.0);
         let (step, may) = (share - self.share, spent(share) - spent(self.share));
-        if step.is_nan() || step <= 0.0 || may < LEAST {
+        if step.is_nan() || step <= 0.0 || may < LEAST || (step < SHORTEST_STEP && share < 1.0) {
             return None;
         }
         let deviation = step.sqrt();
@@ -240,6 +246,29 @@ mod tests {
         }
         // 1,000 of 20,000 with a standard deviation of 31.
         assert!((880..1120).contains(&crossed), "{crossed}");
+    }
+
+    #[test]
+    fn any_number_of_looks_keeps_the_mass_and_the_level() {
+        for count in [10_u32, 10_000] {
+            let mut looks = Looks::new();
+            for look in 1..=count {
+                let share = f64::from(look) / f64::from(count);
+                let Some(level) = looks.look(share) else { continue };
+                assert!((1e-6..0.02).contains(&level.nominal), "{count} looks, at {share}: {}", level.nominal);
+                let mass = looks.integrate(|_| 1.0);
+                assert!((mass - (1.0 - spent(share))).abs() < 1e-3, "{count} looks, at {share}: {mass}");
+            }
+            assert!(looks.share >= 1.0, "the end is looked at");
+        }
+    }
+
+    #[test]
+    fn a_look_that_comes_too_soon_spends_nothing() {
+        let nominal = |shares: &[f64]| level_after(shares.iter().copied(), false).map(|level| level.nominal);
+        assert_eq!(nominal(&[0.2, 0.2 + SHORTEST_STEP / 2.0, 0.4]), nominal(&[0.2, 0.4]));
+        let near = level_after([0.2, 1.0 - SHORTEST_STEP / 10.0], true).unwrap().nominal;
+        assert!((0.01..ALPHA).contains(&near), "{near}");
     }
 
     #[test]
