@@ -68,7 +68,7 @@ pub enum Ownership {
     /// directories may be anywhere, and links are followed. All others stay below the load's directory.
     AsWritten,
     /// The same, but the load has the very files that it names and no others, as with fio: what else has a name of that form
-    /// stays, and so does whatever is no regular file.
+    /// stays, and so does whatever is no regular file. Of those to be reused each stays that is large enough.
     ByName,
     /// Somebody else's, and the load's one file is a block device in it, which the caller keeps from all others. Nothing is
     /// made and nothing removed: the device is read and overwritten where it is.

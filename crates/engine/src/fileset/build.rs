@@ -9,9 +9,10 @@ use crate::io::kernel;
 use crate::options::{Ownership, Progress, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
-use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, FileType, Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -77,18 +78,24 @@ struct Builder<'a> {
     bytes: u64,
 }
 
+/// Looks for what would keep [`build`] from a fileset of a load that owns names, and changes nothing. Such a load can remove
+/// files of anybody's, so all its filesets are looked at before the first is built.
+pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
+    let builder = Builder::new(files, site);
+    if !site.real || !builder.by_name() || files.spec.existing == Existing::Require {
+        return Ok(());
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match rustix::fs::openat(CWD, &builder.root, flags, Mode::empty()) {
+        Ok(directory) => builder.kept(files, directory.as_fd()).map(drop),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(builder.failed("open", builder.root.clone(), &errno.into())),
+    }
+}
+
 /// Brings a fileset into being as its specification says.
 pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> {
-    let now = Instant::now();
-    let mut builder = Builder {
-        site,
-        name: files.spec.name.clone(),
-        root: root(site.directory, &files.spec),
-        last_told: now,
-        started: now,
-        files: 0,
-        bytes: 0,
-    };
+    let mut builder = Builder::new(files, site);
     if !site.real {
         return builder.pretend(files);
     }
@@ -120,7 +127,7 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
             builder.require(files)
         }
         Existing::Require => builder.require(files),
-        Existing::Reuse if builder.stays_below(files, false)? && builder.adopt(files)? => Ok(()),
+        Existing::Reuse if !builder.by_name() && builder.stays_below(files, false)? && builder.adopt(files)? => Ok(()),
         Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
     }
 }
@@ -151,7 +158,20 @@ fn setup_error(fileset: &str, call: &'static str, path: PathBuf, error: &std::io
     LoadError::Setup { fileset: fileset.to_owned(), call, path, errno, cure: cure(errno) }
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    fn new(files: &Files, site: Site<'a>) -> Self {
+        let now = Instant::now();
+        Self {
+            site,
+            name: files.spec.name.clone(),
+            root: root(site.directory, &files.spec),
+            last_told: now,
+            started: now,
+            files: 0,
+            bytes: 0,
+        }
+    }
+
     /// Makes sure that fstone may remove and overwrite what has the fileset's names in a directory.
     fn claim(&self, path: &Path, files: &Files) -> Result<(), LoadError> {
         claim(path, &files.layout, self.site.options.ownership).map_err(|refusal| match refusal {
@@ -246,24 +266,38 @@ impl Builder<'_> {
         self.site.options.ownership == Ownership::ByName
     }
 
-    /// Removes the very files that will be made, and nothing that is no regular file.
-    fn remove_named(&self, files: &Files) -> Result<(), LoadError> {
-        let count = match files.spec.amount {
-            _ if files.spec.naming.exact => 1,
-            Amount::Files(count) => count,
-            Amount::Bytes(_) | Amount::Utilization(_) => 0,
+    /// Which of the files that a load names stay as they are: those to be reused that are at least as large as the load needs
+    /// them. What has such a name, does not stay and is no regular file is an error. Changes nothing.
+    fn kept(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<Vec<bool>, LoadError> {
+        let Amount::Files(count) = files.spec.amount else {
+            let what = format!("has fileset {:?}, whose files cannot be named before they are made", self.name);
+            return Err(LoadError::Unsupported { what });
         };
+        let present = Self::present(&files.spec, count);
+        let reuse = files.spec.existing == Existing::Reuse;
+        let is_regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        // The sizes that `rebuild` draws.
+        let mut random = self.sizes();
         let mut path = PathBuffer::default();
+        let mut kept = Vec::new();
         for file in 0..count {
             if file.is_multiple_of(1024) && self.site.options.cancel.load(Ordering::Relaxed) {
                 return Err(LoadError::Interrupted);
             }
             files.layout.file(&mut path, file as u32, false);
-            match kernel::lstat(files.directory(), path.as_c()) {
-                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-                    kernel::unlink(files.directory(), path.as_c())
-                        .map_err(|errno| self.refused("unlink", &path, errno))?;
+            let needed = (file < present).then(|| files.sizes.draw(&mut random));
+            if let Some(needed) = needed.filter(|_| reuse) {
+                match kernel::stat(directory, path.as_c()) {
+                    Ok(stat) if is_regular(&stat) && stat.st_size as u64 >= needed => {
+                        kept.push(true);
+                        continue;
+                    }
+                    Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                    Err(errno) => return Err(self.refused("stat", &path, errno)),
                 }
+            }
+            match kernel::lstat(directory, path.as_c()) {
+                Ok(stat) if is_regular(&stat) => {}
                 Ok(_) => {
                     return Err(LoadError::InTheWay {
                         fileset: self.name.clone(),
@@ -274,20 +308,41 @@ impl Builder<'_> {
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(errno) => return Err(self.refused("lstat", &path, errno)),
             }
+            kept.push(false);
         }
-        Ok(())
+        Ok(kept)
     }
 
-    /// Removes what is there and makes everything anew.
+    /// Removes the files that a load names, but for those that stay, and says which these are.
+    fn remove_named(&self, files: &Files) -> Result<Vec<bool>, LoadError> {
+        let kept = self.kept(files, files.directory())?;
+        let mut path = PathBuffer::default();
+        for (file, _) in kept.iter().enumerate().filter(|(_, kept)| !**kept) {
+            files.layout.file(&mut path, file as u32, false);
+            match kernel::unlink(files.directory(), path.as_c()) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(errno) => return Err(self.refused("unlink", &path, errno)),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Removes what is there and makes everything anew, but for the files of a load that owns names that stay.
     fn rebuild(&mut self, files: &Files) -> Result<(), LoadError> {
-        if self.by_name() {
-            self.remove_named(files)?;
+        let kept = if self.by_name() {
+            self.remove_named(files)?
         } else {
             remove_ours(&self.root, &files.layout).map_err(|(path, error)| self.failed("unlink", path, &error))?;
-        }
+            Vec::new()
+        };
         for directory in files.layout.all_directories() {
             let path = self.root.join(directory);
-            std::fs::create_dir(&path).map_err(|error| self.failed("mkdir", path, &error))?;
+            match std::fs::create_dir(&path) {
+                Err(error) if !(self.by_name() && error.kind() == ErrorKind::AlreadyExists) => {
+                    return Err(self.failed("mkdir", path, &error));
+                }
+                _ => {}
+            }
             self.breathe()?;
         }
         let mut random = self.sizes();
@@ -313,8 +368,10 @@ impl Builder<'_> {
             }
             let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
             let size = files.sizes.draw(&mut random);
-            files.layout.file(&mut path, file, false);
-            self.make(files, file, size, &path, &mut source)?;
+            if !kept.get(file as usize).is_some_and(|kept| *kept) {
+                files.layout.file(&mut path, file, false);
+                self.make(files, file, size, &path, &mut source)?;
+            }
             files.table.finish_create(file, size);
             self.files += 1;
             // An empty file counts as one byte, so that a fileset of nothing but empty files comes to an end.
@@ -395,10 +452,6 @@ impl Builder<'_> {
             if files.spec.naming.exact && !sizes.is_empty() {
                 break;
             }
-            // Names beyond those of the load are somebody else's.
-            if self.by_name() && enough(&sizes, sum) {
-                break;
-            }
             files.layout.file(&mut path, sizes.len() as u32, false);
             let size = match kernel::stat(files.directory(), path.as_c()) {
                 Ok(stat) => stat.st_size as u64,
@@ -407,7 +460,7 @@ impl Builder<'_> {
             };
             // Of a larger file with a name of its own the load has its part.
             let size = match files.sizes.fixed() {
-                Some(wanted) if (files.spec.naming.exact || self.by_name()) && size > wanted => wanted,
+                Some(wanted) if files.spec.naming.exact && size > wanted => wanted,
                 _ => size,
             };
             if enough(&sizes, sum) || !files.sizes.allows(size) {

@@ -128,19 +128,22 @@ impl<'a> Running<'a> {
     pub(super) fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<(), LoadError> {
         let started = Instant::now();
         let mut any = false;
-        for index in 0..self.files.len() {
-            if self.built[index] || !wanted(index) {
-                continue;
-            }
-            let site = Site {
-                directory: self.directory,
-                depot: &self.depot,
-                options: self.options,
-                index: index as u32,
-                real: self.real(),
-                metadata: uses(self.workload, index, &|operation| *operation == Operation::Metadata),
-                changes: uses(self.workload, index, &|operation| operation.nature().changes()),
-            };
+        let missing: Vec<usize> = (0..self.files.len()).filter(|index| !self.built[*index]).collect();
+        let (workload, directory, options, real) = (self.workload, self.directory, self.options, self.real());
+        let site = |depot, index: usize| Site {
+            directory,
+            depot,
+            options,
+            index: index as u32,
+            real,
+            metadata: uses(workload, index, &|operation| *operation == Operation::Metadata),
+            changes: uses(workload, index, &|operation| operation.nature().changes()),
+        };
+        for index in &missing {
+            build::look(&self.files[*index], site(&self.depot, *index))?;
+        }
+        for index in missing.into_iter().filter(|index| wanted(*index)) {
+            let site = site(&self.depot, index);
             let witness = self.options.observer.witness().filter(|_| self.real());
             let begun = witness.map(Witness::tick);
             let built = build::build(&mut self.files[index], site);

@@ -202,3 +202,56 @@ fn a_load_that_owns_names_takes_no_other_file_of_that_form() {
     assert!(refused.to_string().contains("no regular file"), "{refused}");
     assert!(path("file0").symlink_metadata().is_ok());
 }
+
+/// fio keeps each file that is large enough, whatever becomes of the others.
+#[test]
+fn a_load_that_owns_names_keeps_each_file_that_is_large_enough() {
+    let directory = on_disk();
+    let path = |number: u64| directory.path().join(format!("file{number}"));
+    let mine: Vec<u8> = (0..2 << 20).map(|byte| (byte % 251) as u8).collect();
+    // One is missing, one is too small.
+    for (number, bytes) in [(0, 4096), (1, 5000), (3, 100), (4, 2 << 20)] {
+        std::fs::write(path(number), &mine[..bytes]).expect("writable");
+    }
+    let mut load = stats();
+    load.filesets[0].amount = Amount::Files(5);
+    load.filesets[0].existing = Existing::Reuse;
+    load.phases[0].groups[0].actions = mix(&[(1, action(Operation::Read(whole())))]);
+    run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
+    for (number, bytes) in [(0, 4096), (1, 5000), (4, 2 << 20)] {
+        assert!(std::fs::read(path(number)).expect("it stays") == mine[..bytes], "file{number}");
+    }
+    for number in [2, 3] {
+        assert_eq!(std::fs::metadata(path(number)).expect("made").len(), 4096, "file{number}");
+    }
+    // A file that is larger than all that can be drawn is large enough.
+    load.filesets[0].size = SizeDistribution::Uniform { minimum: 4096, maximum: 8193 };
+    run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
+    assert!(std::fs::read(path(4)).expect("it stays") == mine);
+    assert_eq!(files_below(directory.path()).len(), 5);
+}
+
+/// What is refused has done nothing: neither to the fileset's own files nor to those of the filesets before it.
+#[test]
+fn a_load_that_owns_names_looks_at_all_before_it_removes_one() {
+    let directory = on_disk();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("file0"), b"mine").expect("writable");
+    std::os::unix::fs::symlink("nowhere", path("file1")).expect("linked");
+    let mut load = stats();
+    load.filesets[0].amount = Amount::Files(2);
+    load.filesets[0].existing = Existing::Reuse;
+    let refused = |load: &Workload| {
+        let refused = run_as(load, directory.path(), Ownership::ByName).expect_err("a link is in the way");
+        assert!(refused.to_string().contains("no regular file"), "{refused}");
+        assert_eq!(std::fs::read(path("file0")).expect("it stays"), b"mine");
+    };
+    refused(&load);
+    std::fs::rename(path("file1"), path("other0")).expect("renamed");
+    load.filesets[0].amount = Amount::Files(1);
+    let mut other = load.filesets[0].clone();
+    other.name = "others".into();
+    other.naming = Naming { file_prefix: "other".into(), directory_prefix: "others".into(), exact: false };
+    load.filesets.push(other);
+    refused(&load);
+}
