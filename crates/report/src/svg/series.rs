@@ -88,20 +88,12 @@ fn rates(report: &LoadReport, transactions: bool) -> Vec<(f64, f64)> {
     if interval <= 0.0 {
         return Vec::new();
     }
-    // What is left over at the end is not as long as the others and would look like a drop.
-    let full = if report.running_ns > 0 {
-        (report.running_ns / report.series_interval_ns.max(1)) as usize
-    } else {
-        report.series.len()
-    };
     let points: Vec<(f64, f64)> = report
-        .series
-        .iter()
-        .take(full)
-        .enumerate()
-        .map(|(index, point)| {
+        .whole_points()
+        .into_iter()
+        .map(|(begin, point)| {
             let count = if transactions { point.transactions } else { point.operations };
-            ((index as f64 + 0.5) * interval, count as f64 / interval)
+            (begin as f64 / 1e9 + 0.5 * interval, count as f64 / interval)
         })
         .collect();
     let together = points.len().div_ceil(MAX_POINTS).max(1);
@@ -159,7 +151,7 @@ fn draw(analysis: &Analysis<'_>, traces: &[Traces], what: &str, look: Look) -> D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::load::SeriesPoint;
+    use fstone_model::load::{PhaseReport, SeriesPoint};
 
     #[test]
     fn the_last_partial_interval_is_left_out() {
@@ -171,6 +163,19 @@ mod tests {
             ..LoadReport::default()
         };
         assert_eq!(rates(&report, false), [(0.25, 200.0), (0.75, 240.0)]);
+    }
+
+    #[test]
+    fn a_constant_rate_in_two_phases_is_constant() {
+        let phase = |ms: u64| PhaseReport { elapsed_ns: ms * 1_000_000, ..PhaseReport::default() };
+        let report = LoadReport {
+            series: [100, 50, 100, 50].map(|operations| SeriesPoint { operations, ..SeriesPoint::default() }).to_vec(),
+            series_interval_ns: 1_000_000_000,
+            running_ns: 3_000_000_000,
+            phases: vec![phase(1_500), phase(1_500)],
+            ..LoadReport::default()
+        };
+        assert_eq!(rates(&report, false), [(0.5, 100.0), (2.0, 100.0)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::{Source, native};
 use fstone_model::{
     Histogram, LoadReport,
-    load::{GroupFsyncs, OperationReport, ThreadReport},
+    load::{GroupFsyncs, OperationReport, PhaseReport, SeriesPoint, ThreadReport},
     workload::{
         Actions, Arrivals, Distribution, FileChoice, IoEngineKind, Operation, Pattern, Region, SizeDistribution,
     },
@@ -277,6 +277,23 @@ fn report() -> LoadReport {
         per_thread: vec![ThreadReport { group: "a".into(), elapsed_ns: 1_500_000_000, ..ThreadReport::default() }],
         ..LoadReport::default()
     }
+}
+
+#[test]
+fn bandwidth_over_time_is_of_whole_points() {
+    let point = |read_bytes| SeriesPoint { read_bytes, ..SeriesPoint::default() };
+    let phase = || PhaseReport { elapsed_ns: 1_500_000_000, ..PhaseReport::default() };
+    let report = LoadReport {
+        running_ns: 3_000_000_000,
+        phases: vec![phase(), phase()],
+        series: [4096, 2048, 4096, 2048].map(point).to_vec(),
+        series_interval_ns: 1_000_000_000,
+        ..report()
+    };
+    let plan = plan("[a]\nrw=read\nsize=20k\n");
+    let json: serde_json::Value = serde_json::from_str(&json(&plan, &report, &When::default(), false)).expect("JSON");
+    let read = &json["jobs"][0]["read"];
+    assert_eq!((&read["bw_min"], &read["bw_max"], &read["bw_samples"]), (&4.into(), &4.into(), &2.into()));
 }
 
 #[test]

@@ -187,13 +187,10 @@ struct Spread {
 impl Series {
     fn of(report: &LoadReport, direction: usize) -> Self {
         let seconds = report.series_interval_ns as f64 / 1e9;
-        // The last point is rarely a whole one.
-        let whole = report.running_ns.checked_div(report.series_interval_ns).unwrap_or(0) as usize;
         let values: Vec<f64> = report
-            .series
-            .iter()
-            .take(whole)
-            .map(|point| if direction == 0 { point.read_bytes } else { point.written_bytes })
+            .whole_points()
+            .into_iter()
+            .map(|(_, point)| if direction == 0 { point.read_bytes } else { point.written_bytes })
             .map(|bytes| bytes as f64 / 1024.0 / seconds)
             .collect();
         if values.is_empty() {
