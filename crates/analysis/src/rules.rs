@@ -10,7 +10,7 @@ use crate::{
     text::{counted, listing},
 };
 use fstone_model::{
-    Cell, LoadReport, Unit,
+    Cell, LoadReport, Unit, load_metric,
     study::{KernelSpec, Order, StepAction},
 };
 use fstone_stats::compare::{Basis, Scale};
@@ -18,8 +18,6 @@ use fstone_stats::compare::{Basis, Scale};
 /// Anderson and Darling's statistic says little of fewer residuals (Stephens, "Goodness-of-Fit Techniques", 1986, tabulates it from
 /// here on).
 const MIN_RESIDUALS: usize = 8;
-/// A percentile needs as many operations as leave this many beyond it.
-const MIN_BEYOND: f64 = 1.0;
 /// Two ways to work out the same figure may differ by this share.
 const ROUNDING: f64 = 1e-6;
 /// More problems than this are a count.
@@ -368,13 +366,14 @@ fn percentiles(analysis: &Analysis<'_>) -> Finding {
                 problems.push(format!("{} is a mean alone", column.header));
             }
         }
-        let Some((_, percentile)) = column.metric.rsplit_once("latency p") else { continue };
+        let Some((name, percentile)) = column.metric.rsplit_once(" latency p") else { continue };
         let Ok(percentile) = percentile.parse::<f64>() else { continue };
         any = true;
-        let needed = MIN_BEYOND / (1.0 - percentile / 100.0).max(f64::EPSILON);
-        let fewest = reports(analysis, &column.step).map(LoadReport::invocations).min();
-        if let Some(fewest) = fewest.filter(|fewest| (*fewest as f64) < needed * (1.0 - ROUNDING)) {
-            problems.push(format!("{}: {fewest} operations of a trial have no such percentile", column.header));
+        // A load without any has no such figure either.
+        let counts = reports(analysis, &column.step).map(|report| load_metric::latencies_of(report, name));
+        let too_few = counts.filter(|behind| behind.count() > 0 && !behind.has_percentile(percentile));
+        if let Some(fewest) = too_few.map(|behind| behind.count()).min() {
+            problems.push(format!("{}: {fewest} latencies of a trial have no such percentile", column.header));
         }
     }
     let drawn = || analysis.columns.iter().any(|column| reports(analysis, &column.step).next().is_some());

@@ -223,6 +223,13 @@ impl Histogram {
         Some(self.max_ns as f64)
     }
 
+    /// Whether a value lies beyond the percentile. Of fewer values it is the maximum by another name.
+    #[must_use]
+    pub fn has_percentile(&self, percent: f64) -> bool {
+        // A hundredth of 100 is 1, and a little less in binary fractions.
+        self.count as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-6
+    }
+
     /// Adds another histogram's values to this one. Counts stop at the largest number there is: no load gets there, but
     /// histograms that come from elsewhere may claim any.
     pub fn merge(&mut self, other: &Self) {
@@ -269,6 +276,14 @@ mod tests {
         }
         assert_eq!(next_low, 1 << LIMIT_BITS);
         assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn a_percentile_has_a_value_beyond_it() {
+        let has = |count: usize, percent| Histogram::from_values(&vec![1000; count]).has_percentile(percent);
+        for (fewest, percent) in [(2, 50.0), (100, 99.0), (1000, 99.9), (10_000, 99.99)] {
+            assert!(has(fewest, percent) && !has(fewest - 1, percent), "{percent}");
+        }
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What a load can tell of its actions and groups, by the names that `show`, tables and the store use.
 
-use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, load::OperationReport};
+use crate::{
+    Better, Figure, Histogram, LoadReport, Unit, Workload,
+    load::{CallReport, OperationReport},
+};
 
 /// Behind a part's name.
 const RATE: &str = "operations per second";
@@ -134,6 +137,38 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
     figures
 }
 
+/// The latencies behind a figure "… latency p99" by the words before "latency": those of a part, or of all operations that read
+/// or write, or of all fsyncs where no part has that name. Empty where there are none.
+#[must_use]
+pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
+    fn merged<'a>(all: impl Iterator<Item = &'a Histogram>) -> Histogram {
+        let mut merged = Histogram::default();
+        all.for_each(|one| merged.merge(one));
+        merged
+    }
+    let operations = |wanted: &dyn Fn(&OperationReport) -> bool| {
+        merged(report.operations.iter().filter(|operation| wanted(operation)).map(|operation| &operation.latency))
+    };
+    let actions: Vec<(&str, &str)> =
+        report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
+    if let Some(part) = parts(&actions).iter().find(|part| part.name == name) {
+        let of_part = operations(&|operation| part.has(operation));
+        if of_part.count() > 0 {
+            return of_part;
+        }
+    }
+    match name {
+        "read" => operations(&|operation| operation.read_bytes > 0),
+        "write" => operations(&|operation| operation.written_bytes > 0),
+        "fsync" => {
+            let syncing = |call: &&CallReport| ["fsync", "fdatasync", "msync"].contains(&call.call.as_str());
+            let calls = report.calls.iter().filter(syncing).map(|call| &call.latency);
+            merged(calls.chain(report.group_fsyncs.iter().map(|policy| &policy.latency)))
+        }
+        _ => Histogram::default(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +216,33 @@ mod tests {
         assert_eq!(value("deliver latency max"), Some(2_000_000.0));
         assert_eq!(value("deliver latency mean"), Some(2_000_000.0));
         assert!(value("deliver latency p99.9").is_some());
+    }
+
+    #[test]
+    fn the_latencies_behind_a_name_are_those_of_its_part() {
+        let operation = |name: &str, read_bytes, count: usize| OperationReport {
+            group: "main".into(),
+            name: name.into(),
+            read_bytes,
+            latency: Histogram::from_values(&vec![1000; count]),
+            ..OperationReport::default()
+        };
+        let call = |call: &str, count: usize| CallReport {
+            group: "main".into(),
+            call: call.into(),
+            latency: Histogram::from_values(&vec![1000; count]),
+        };
+        let mut report = LoadReport {
+            operations: vec![operation("list", 10, 4), operation("copy", 10, 5), operation("create", 0, 90)],
+            calls: vec![call("fsync", 3), call("open", 70)],
+            ..LoadReport::default()
+        };
+        let counts = |report: &LoadReport| {
+            ["copy", "read", "write", "fsync", "none"].map(|name| latencies_of(report, name).count())
+        };
+        assert_eq!(counts(&report), [5, 9, 0, 3, 0]);
+        report.operations.push(operation("read", 10, 1));
+        assert_eq!(counts(&report), [5, 1, 0, 3, 0], "an action of that name goes before");
     }
 
     #[test]

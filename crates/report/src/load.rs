@@ -90,14 +90,15 @@ pub fn live_line(
 
 fn row(out: &mut String, name: &str, count: u64, latency: &Histogram) {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), nanoseconds);
+    let percentile = |percent: f64| cell(latency.percentile_ns(percent).filter(|_| latency.has_percentile(percent)));
     let _ = writeln!(
         out,
         "  {:<16} {count:>11} {:>9} {:>9} {:>9} {:>9} {:>9}",
         text::line(name),
         cell(latency.mean_ns()),
-        cell(latency.percentile_ns(50.0)),
-        cell(latency.percentile_ns(99.0)),
-        cell(latency.percentile_ns(99.99)),
+        percentile(50.0),
+        percentile(99.0),
+        percentile(99.99),
         cell((latency.count() > 0).then_some(latency.max_ns() as f64))
     );
 }
@@ -108,4 +109,26 @@ fn nanoseconds(value: f64) -> String {
 
 fn threads(count: u32) -> String {
     if count == 1 { "1 thread".into() } else { format!("{count} threads") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_model::load::OperationReport;
+
+    #[test]
+    fn a_percentile_that_few_operations_do_not_have_is_not_shown() {
+        let summary = |count: u64| {
+            let latency = Histogram::from_values(&vec![2_000_000; count as usize]);
+            let operation =
+                OperationReport { name: "read".into(), invocations: count, latency, ..OperationReport::default() };
+            load_summary("some", &LoadReport { operations: vec![operation], ..LoadReport::default() })
+        };
+        let dashes = |count: u64| {
+            let text = summary(count);
+            let row = text.lines().find(|line| line.starts_with("  read  ")).expect("its row").to_owned();
+            row.split_whitespace().filter(|word| *word == "-").count()
+        };
+        assert_eq!([1, 2, 100, 9_999, 10_000].map(dashes), [3, 2, 1, 1, 0]);
+    }
 }

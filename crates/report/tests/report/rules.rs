@@ -3,8 +3,9 @@
 use crate::fixture::{self, Fs, Nature, Random};
 use fstone_analysis::Analysis;
 use fstone_model::{
-    Dataset,
+    Dataset, Histogram,
     inventory::Inventory,
+    load::CallReport,
     metric::catalog,
     study::{Column, Order},
 };
@@ -124,16 +125,20 @@ fn a_latency_without_percentiles_is_found() {
     assert_eq!(broken_by(|dataset| dataset.run.plan.columns.push(column("write latency mean"))), [8]);
     let both = ["write latency mean", "write latency p99"].map(column);
     assert_eq!(broken_by(|dataset| dataset.run.plan.columns.extend(both)), [0; 0]);
-    // 400 operations have a 99th percentile and no 99.99th one.
-    let rare = |percentile: &str| {
+    // 400 operations have a 99th percentile and no 99.99th one, and 3 fsyncs have neither, whatever else the load did.
+    let rare = |metric: &str| {
         let mut dataset = fixture::many(3, 8, true);
-        dataset.run.plan.columns.push(column(&format!("create latency p{percentile}")));
+        dataset.run.plan.columns.push(column(metric));
         for load in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps).filter_map(|step| step.load.as_mut()) {
-            load.operations.iter_mut().for_each(|operation| operation.invocations = 400);
+            load.operations.iter_mut().for_each(|operation| operation.invocations = 1_000_000);
+            let latency = Histogram::from_values(&[7_000_000; 3]);
+            load.calls = vec![CallReport { group: "main".into(), call: "fsync".into(), latency }];
+            load.group_fsyncs.clear();
         }
         broken(&Analysis::of(&dataset))
     };
-    assert_eq!((rare("99"), rare("99.99")), (vec![], vec![8]));
+    assert_eq!((rare("create latency p99"), rare("create latency p99.99")), (vec![], vec![8]));
+    assert_eq!((rare("fsync latency p50"), rare("fsync latency p99")), (vec![], vec![8]));
 }
 
 #[test]
