@@ -1,6 +1,6 @@
 //! What the workload implies, beside what was seen.
 
-use super::rate::{bandwidth, rate};
+use super::rate::{bandwidth, rate, rates};
 use super::summary::{DEVIATIONS, Summary};
 use fstone_model::load::{Audit, Expected, OperationReport};
 use fstone_model::nature::Target;
@@ -28,9 +28,10 @@ fn actions<'a>(summary: &Summary<'a>) -> Vec<(&'a Phase, &'a ThreadGroup, &'a Ac
 pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
     let mut warnings = Vec::new();
     let mean = time_of_one(summary);
+    rates(summary, &mut warnings);
     bandwidth(summary, &mut warnings);
     let audit = Audit {
-        rate: rate(summary, &mut warnings),
+        rate: rate(summary),
         distinct_files: distinct_files(summary, &mut warnings),
         distinct_blocks: distinct_blocks(summary, &mut warnings),
         mix_error_points: mix(summary, &mut warnings),
