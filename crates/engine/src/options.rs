@@ -7,10 +7,10 @@ use std::time::Duration;
 
 /// Is told what the load does. Called from one thread, never from those that perform operations.
 pub trait Observer: Sync {
-    /// The measured interval begins: all threads of the first measured phase stand ready and have not yet done anything.
+    /// A measured interval begins: all threads of a measured phase stand ready and have not yet done anything. Measured
+    /// phases that follow one another are one interval. After a phase that is not measured, another one begins.
     fn measured_begin(&self) {}
-    /// The measured interval has ended, with the last measured phase and the final sync. What stood between measured phases
-    /// is within it.
+    /// A measured interval has ended, the last one with the final sync.
     fn measured_end(&self) {}
     /// Who remembers what the load was promised, if somebody wants to check that. Data is stamped then.
     fn witness(&self) -> Option<&Witness> {

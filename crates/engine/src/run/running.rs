@@ -209,11 +209,12 @@ impl<'a> Running<'a> {
     fn measured_phase(&mut self, number: usize, phase: &Phase, last: bool) -> Result<(), LoadError> {
         let syncs = self.workload.final_sync != FinalSync::None;
         let durable = if syncs { self.durable()? } else { Durable::default() };
-        // One interval for who looks on, from the first measured phase to the last.
-        let first = self.measured.phases_ns.is_empty();
+        // Measured phases that follow one another are one interval for who looks on.
+        let measured = |number: usize| self.workload.phases.get(number).is_some_and(|phase| phase.measured);
+        let begins = !number.checked_sub(1).is_some_and(measured);
         let before = std::cell::Cell::new(usage());
         let begin_all = || {
-            if first {
+            if begins {
                 self.options.observer.measured_begin();
             }
             before.set(usage());
@@ -242,7 +243,7 @@ impl<'a> Running<'a> {
             self.report.warnings.extend(durable.warnings);
         }
         let after = usage();
-        if last || halted || self.cancelled() {
+        if !measured(number + 1) || halted || self.cancelled() {
             self.options.observer.measured_end();
         }
         if let Some(error) = sync_error {

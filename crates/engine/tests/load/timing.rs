@@ -266,20 +266,21 @@ fn an_observer_sees_the_measured_interval_and_progress() {
     assert!(report.clock.cost_ns > 0.0);
 }
 
-/// What watches from outside, such as the device's counters, has one interval for the whole load, and not the last phase's.
+/// What watches from outside, such as the device's counters, does not see what is not measured.
 #[test]
-fn several_measured_phases_are_one_interval_for_who_looks_on() {
+fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
     let directory = in_memory();
     let mut load = workload(fileset(4, 64 << 10), group(2, reads()), operations(10));
     let ageing = Phase { name: "ageing".into(), measured: false, ..load.phases[0].clone() };
     let second = Phase { name: "second".into(), ..load.phases[0].clone() };
-    load.phases.extend([ageing, second]);
+    let third = Phase { name: "third".into(), ..second.clone() };
+    load.phases.extend([ageing.clone(), second, third, ageing]);
     let (watcher, cancel) = (Watcher::default(), AtomicBool::new(false));
     let options =
         RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: false, ownership: Ownership::Marked };
     let report = run(&load, directory.path(), &options).expect("the engine works");
-    assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end"]);
-    assert_eq!(report.operations.iter().map(|one| one.invocations).collect::<Vec<_>>(), [10, 10]);
+    assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end", "begin", "end"]);
+    assert_eq!(report.operations.iter().map(|one| one.invocations).collect::<Vec<_>>(), [10, 10, 10]);
 }
 
 #[test]

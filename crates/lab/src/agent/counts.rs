@@ -1,7 +1,7 @@
 //! The counts of a guest's disk as figures of its steps.
 
 use super::protocol::StepReply;
-use crate::meters::{MARK_BEGIN, MARK_END};
+use crate::meters;
 use fstone_model::{
     LoadReport,
     metric::{Figure, catalog},
@@ -12,10 +12,11 @@ use fstone_sandbox::vhost::DiskCounters;
 /// gives its counts as they were at a mark.
 pub(crate) fn count_exactly(reply: &mut StepReply, at_mark: &dyn Fn(u64) -> Option<DiskCounters>) {
     let figures = &mut reply.figures;
-    let mark = |name: &str| at_mark(figures.iter().find(|figure| figure.metric == name)?.value as u64);
-    let counted = mark(MARK_END).zip(mark(MARK_BEGIN)).map(|(end, begin)| end.since(&begin));
-    figures.retain(|figure| figure.metric != MARK_BEGIN && figure.metric != MARK_END);
-    let Some(counted) = counted else { return };
+    let parts = meters::marks(figures).into_iter();
+    let counted: Option<Vec<DiskCounters>> =
+        parts.map(|(begin, end)| Some(at_mark(end)?.since(&at_mark(begin)?))).collect();
+    figures.retain(|figure| !meters::is_mark(figure));
+    let Some(counted) = counted.filter(|parts| !parts.is_empty()) else { return };
     for figure in counted_figures(&counted, reply.load.as_deref().map(LoadReport::written_bytes)) {
         match figures.iter_mut().find(|known| known.metric == figure.metric) {
             Some(known) => *known = figure,
@@ -24,17 +25,61 @@ pub(crate) fn count_exactly(reply: &mut StepReply, at_mark: &dyn Fn(u64) -> Opti
     }
 }
 
-fn counted_figures(counted: &DiskCounters, asked_bytes: Option<u64>) -> Vec<Figure> {
+fn counted_figures(parts: &[DiskCounters], asked_bytes: Option<u64>) -> Vec<Figure> {
+    let sum = |count: fn(&DiskCounters) -> u64| parts.iter().map(|part| count(part) as f64).sum::<f64>();
+    let written = sum(|part| part.write_bytes);
     let mut figures = vec![
-        catalog::DEVICE_READ_BYTES.figure(counted.read_bytes as f64),
-        catalog::DEVICE_WRITTEN_BYTES.figure(counted.write_bytes as f64),
-        catalog::DEVICE_READS.figure(counted.reads as f64),
-        catalog::DEVICE_WRITES.figure(counted.writes as f64),
-        catalog::DEVICE_FLUSHES.figure(counted.flushes as f64),
-        catalog::DEVICE_DISCARDED_BYTES.figure(counted.discard_bytes as f64),
+        catalog::DEVICE_READ_BYTES.figure(sum(|part| part.read_bytes)),
+        catalog::DEVICE_WRITTEN_BYTES.figure(written),
+        catalog::DEVICE_READS.figure(sum(|part| part.reads)),
+        catalog::DEVICE_WRITES.figure(sum(|part| part.writes)),
+        catalog::DEVICE_FLUSHES.figure(sum(|part| part.flushes)),
+        catalog::DEVICE_DISCARDED_BYTES.figure(sum(|part| part.discard_bytes)),
     ];
     if let Some(asked) = asked_bytes.filter(|bytes| *bytes > 0) {
-        figures.push(catalog::WRITE_AMPLIFICATION.figure(counted.write_bytes as f64 / asked as f64));
+        figures.push(catalog::WRITE_AMPLIFICATION.figure(written / asked as f64));
     }
     figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::protocol::StepEnd, *};
+    use crate::meters::Readings;
+    use fstone_model::result::Effective;
+    use std::time::Duration;
+
+    #[test]
+    fn what_the_disk_did_between_two_parts_is_not_counted() {
+        let at_mark = |number: u64| {
+            (number < 9).then(|| DiskCounters { write_bytes: number * number, ..DiskCounters::default() })
+        };
+        let mut kernel = vec![catalog::DEVICE_WRITTEN_BYTES.figure(1000.0)];
+        let told = |marks: &[(u64, u64)], kernel: &[Figure]| {
+            let readings = Readings { marks: marks.to_vec(), ..Readings::default() };
+            let mut reply = StepReply {
+                duration: Duration::ZERO,
+                commands: Vec::new(),
+                figures: [kernel, &readings.figures()].concat(),
+                load: None,
+                warnings: Vec::new(),
+                effective: Effective::default(),
+                uuid: None,
+                mounted: true,
+                end: StepEnd::Done,
+            };
+            count_exactly(&mut reply, &at_mark);
+            assert!(!reply.figures.iter().any(meters::is_mark), "marks are for the host alone");
+            reply
+                .figures
+                .into_iter()
+                .find(|figure| figure.metric == catalog::DEVICE_WRITTEN_BYTES.name)
+                .map(|f| f.value)
+        };
+        assert_eq!(told(&[(1, 2), (5, 6)], &kernel), Some(3.0 + 11.0));
+        assert_eq!(told(&[(1, 2), (5, 9)], &kernel), Some(1000.0), "a mark that is forgotten tells nothing");
+        assert_eq!(told(&[], &kernel), Some(1000.0));
+        kernel.clear();
+        assert_eq!(told(&[], &kernel), None);
+    }
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     command::CommandRunner,
     filesystem::{self, Filesystem},
-    meters::{MARK_BEGIN, MARK_END},
+    meters,
     place::{
         device::{Provided, Purpose, make_image},
         undo::{Entry, GUEST_NAME, Undo},
@@ -126,9 +126,9 @@ impl GuestSeat {
 
     /// A load ran.
     pub(crate) fn note_load(&mut self, reply: &StepReply) {
-        let mark = |name: &str| Some(reply.figures.iter().find(|figure| figure.metric == name)?.value as u64);
-        if let (Some(begin), Some(end)) = (mark(MARK_BEGIN), mark(MARK_END)) {
-            self.loads = Some((self.loads.map_or(begin, |(first, _)| first), end));
+        let marks = meters::marks(&reply.figures);
+        if let (Some((begin, _)), Some((_, end))) = (marks.first(), marks.last()) {
+            self.loads = Some((self.loads.map_or(*begin, |(first, _)| first), *end));
         }
     }
 

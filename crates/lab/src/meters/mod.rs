@@ -23,10 +23,24 @@ use fstone_model::{
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Figures that only travel from a guest to its host, which puts what its disk counted between them in their place.
-pub(crate) const MARK_BEGIN: &str = "disk mark at the begin";
+/// Figures that only travel from a guest to its host, which puts what its disk counted between them in their place. Their
+/// names end with the number of the interval's part, since no figure may be there twice.
+const MARK_BEGIN: &str = "disk mark at the begin of part ";
 /// See [`MARK_BEGIN`].
-pub(crate) const MARK_END: &str = "disk mark at the end";
+const MARK_END: &str = "disk mark at the end of part ";
+
+/// Whether a figure is a mark of the disk.
+pub(crate) fn is_mark(figure: &Figure) -> bool {
+    figure.metric.starts_with(MARK_BEGIN) || figure.metric.starts_with(MARK_END)
+}
+
+/// The marks of the disk among figures: between which of them the meters ran, part by part.
+pub(crate) fn marks(figures: &[Figure]) -> Vec<(u64, u64)> {
+    let of = |prefix: &'static str| {
+        figures.iter().filter(move |figure| figure.metric.starts_with(prefix)).map(|figure| figure.value as u64)
+    };
+    of(MARK_BEGIN).zip(of(MARK_END)).collect()
+}
 
 /// In a guest, sets a mark on the host's side of this disk and gives its number.
 pub(crate) fn mark(device: &Path) -> Option<u64> {
@@ -69,8 +83,8 @@ pub struct Readings {
     pub device: Option<DeviceCounters>,
     /// Largest amount of dirty page cache of the whole machine seen, in bytes.
     pub peak_dirty_bytes: Option<u64>,
-    /// In a guest: the marks that were set on the host's side of the disk when it first began and last ended.
-    pub marks: Option<(u64, u64)>,
+    /// In a guest: the marks that were set on the host's side of the disk when each part began and ended.
+    pub marks: Vec<(u64, u64)>,
 }
 
 impl Meters {
@@ -119,7 +133,7 @@ impl Meters {
             process: begin.process.zip(process).map(|(begin, end)| end.since(&begin)),
             device: begin.device.zip(device).and_then(|(begin, end)| end.since(&begin)),
             peak_dirty_bytes: None,
-            marks: begin.mark.zip(mark),
+            marks: begin.mark.zip(mark).into_iter().collect(),
         });
     }
 
@@ -141,14 +155,14 @@ fn both<T>(one: Option<T>, other: Option<T>, sum: impl FnOnce(T, T) -> T) -> Opt
 
 impl Readings {
     /// Adds a later part of the same interval.
-    fn add(&mut self, later: &Self) {
+    pub(crate) fn add(&mut self, later: &Self) {
         self.elapsed += later.elapsed;
         self.cpu = both(self.cpu, later.cpu, |one, other| one.plus(&other));
         self.kernel_threads = both(self.kernel_threads, later.kernel_threads, |one, other| one + other);
         self.process = both(self.process, later.process, |one, other| one.plus(&other));
         self.device = both(self.device, later.device, |one, other| one.plus(&other));
         self.peak_dirty_bytes = both(self.peak_dirty_bytes, later.peak_dirty_bytes, u64::max);
-        self.marks = both(self.marks, later.marks, |(begin, _), (_, end)| (begin, end));
+        self.marks.extend(&later.marks);
     }
 
     /// The figures, except those that need to know what the step did ([`catalog::TIME`], write amplification).
@@ -191,14 +205,14 @@ impl Readings {
             figures.extend(device.discarded_bytes.map(|bytes| catalog::DEVICE_DISCARDED_BYTES.figure(bytes as f64)));
         }
         figures.extend(self.peak_dirty_bytes.map(|bytes| catalog::PEAK_DIRTY_BYTES.figure(bytes as f64)));
-        if let Some((begin, end)) = self.marks {
-            let mark = |metric: &str, number: u64| Figure {
-                metric: metric.to_owned(),
-                value: number as f64,
-                unit: Unit::Count,
-                better: Better::Neither,
-            };
-            figures.extend([mark(MARK_BEGIN, begin), mark(MARK_END, end)]);
+        let mark = |prefix: &str, part: usize, number: u64| Figure {
+            metric: format!("{prefix}{part}"),
+            value: number as f64,
+            unit: Unit::Count,
+            better: Better::Neither,
+        };
+        for (part, (begin, end)) in self.marks.iter().enumerate() {
+            figures.extend([mark(MARK_BEGIN, part, *begin), mark(MARK_END, part, *end)]);
         }
         figures
     }
@@ -243,7 +257,7 @@ mod tests {
                 ..DeviceCounters::default()
             }),
             peak_dirty_bytes: Some(4096),
-            marks: None,
+            marks: Vec::new(),
         };
         let figures = readings.figures();
         for (metric, expected) in [
@@ -275,7 +289,7 @@ mod tests {
             process: Some(ProcessTimes { user: Duration::from_secs(seconds), system: Duration::ZERO }),
             device: Some(DeviceCounters { writes, flushes: Some(writes), ..DeviceCounters::default() }),
             peak_dirty_bytes: None,
-            marks: Some(marks),
+            marks: vec![marks],
         };
         let mut sum = Readings::default();
         sum.add(&part(1, 3, 5, (7, 8)));
@@ -284,9 +298,11 @@ mod tests {
             sum,
             Readings {
                 cpu: Some(CpuTimes { user: 7, idle: 20, cpus: 2, ..CpuTimes::default() }),
-                ..part(3, 0, 11, (7, 12))
+                marks: vec![(7, 8), (11, 12)],
+                ..part(3, 0, 11, (0, 0))
             }
         );
+        assert_eq!(marks(&sum.figures()), sum.marks, "the host learns of each part");
 
         let mut meters = Meters::begin(None);
         meters.pause();

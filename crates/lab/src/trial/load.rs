@@ -21,7 +21,7 @@ pub struct LoadRequest<'a> {
     pub measure_null: bool,
     /// Set from outside, it ends the load.
     pub stop: &'a AtomicBool,
-    /// Called when the measured interval begins.
+    /// Called when a measured interval begins; between two of them is what is not measured.
     pub begin: &'a (dyn Fn() + Sync),
     /// Called when it has ended.
     pub end: &'a (dyn Fn() + Sync),
@@ -105,7 +105,7 @@ pub(super) fn error_words(error: &ErrorReport) -> String {
     format!("{}: {}{path}: {text}{times}", error.operation, error.call)
 }
 
-/// What a load's report says, as figures. `readings` are of its measured interval.
+/// What a load's report says, as figures. `readings` are of its measured intervals.
 #[must_use]
 pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Figure> {
     let seconds = |ns: u64| ns as f64 / 1e9;

@@ -137,6 +137,41 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     }
 }
 
+/// Between two measured phases that read, files are written that are in no figure, and so neither are their blocks.
+#[test]
+fn what_the_device_writes_between_measured_phases_is_in_no_figure() {
+    if !may_use_devices(&["mkfs.ext4", "dumpe2fs"]) {
+        return;
+    }
+    let work = scratch_directory();
+    let mut workload = small_files(20, None);
+    let phase = |name: &str, measured, operation| Phase {
+        name: name.into(),
+        measured,
+        groups: vec![ThreadGroup::new(
+            name,
+            1,
+            Actions::Mix(vec![Weighted { weight: 1, action: Action::new(name, operation, None) }]),
+        )],
+        stop: Stop { operations: Some(200), ..Stop::default() },
+    };
+    let create = Operation::Create { block_bytes: 65536, fsync: true };
+    workload.filesets[0].size = SizeDistribution::Fixed(65536);
+    workload.phases = vec![
+        phase("before", true, Operation::Stat),
+        phase("ageing", false, create),
+        phase("after", true, Operation::Stat),
+    ];
+    let plan = plan(vec![cell("ext4", "", "", vec![load(workload)])], 1);
+    let mut memory = Memory::default();
+    carry_out(&plan, &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("carried out");
+    let trial = &memory.trials[0];
+    assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+    assert_eq!(value(trial, "operations"), 400.0);
+    let written = value(trial, "device written bytes");
+    assert!(written < 100.0 * 65536.0, "{written} bytes, and 200 files of 64 KiB were made durable between");
+}
+
 #[test]
 fn a_load_on_a_fresh_filesystem_gives_its_figures() {
     if !may_use_devices(&["mkfs.ext4", "e2fsck", "dumpe2fs", "blkid"]) {

@@ -1,7 +1,7 @@
 //! A load as a step.
 
 use crate::{
-    meters::Meters,
+    meters::{Meters, Readings},
     trial::{
         load::{LoadFailure, LoadRequest, error_words, load_figures},
         promises::Promises,
@@ -26,7 +26,7 @@ impl Session {
         let directory = self.place.clone();
         let machine = self.machine.clone();
         let device = self.device.as_ref().map(|device| device.path().to_owned());
-        let (running, readings) = (Mutex::new(None), Mutex::new(None));
+        let (running, readings) = (Mutex::new(None), Mutex::new(None::<Readings>));
         let slot = |slot: &Mutex<Option<Meters>>, value| {
             std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), value)
         };
@@ -45,7 +45,8 @@ impl Session {
                     promises.mark(device);
                 }
                 if let Some(meters) = slot(&running, None) {
-                    *readings.lock().unwrap_or_else(PoisonError::into_inner) = Some(meters.end());
+                    let mut readings = readings.lock().unwrap_or_else(PoisonError::into_inner);
+                    readings.get_or_insert_default().add(&meters.end());
                 }
             },
             progress,
