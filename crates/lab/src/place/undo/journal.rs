@@ -30,6 +30,9 @@ enum Line {
     Made {
         id: u64,
         entry: Entry,
+        /// The entry whose place it takes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<u64>,
     },
     Undone {
         id: u64,
@@ -183,19 +186,24 @@ impl<'m> Undo<'m> {
     /// # Errors
     /// When the journal cannot be written; then it must not be made.
     pub(crate) fn record(&mut self, entry: Entry) -> Result<u64, JournalError> {
-        let id = self.next;
-        self.next += 1;
-        self.append(&Line::Made { id, entry: entry.clone() }, Durable::Now)
-            .map_err(|cause| JournalError::File { path: self.path.clone(), cause })?;
-        self.open.push((id, entry));
-        Ok(id)
+        self.add(entry, None)
     }
 
-    /// Replaces an entry by one that says more; the old one stands until the new one is durable.
+    /// Replaces an entry by one that says more; the old one stands until the new one is durable. What was made after the old
+    /// one is still undone before the new one.
     pub(crate) fn replace(&mut self, id: u64, entry: Entry) -> Result<u64, JournalError> {
-        let new = self.record(entry)?;
+        let new = self.add(entry, Some(id))?;
         self.forget(id);
         Ok(new)
+    }
+
+    fn add(&mut self, entry: Entry, replaces: Option<u64>) -> Result<u64, JournalError> {
+        let id = self.next;
+        self.next += 1;
+        self.append(&Line::Made { id, entry: entry.clone(), replaces }, Durable::Now)
+            .map_err(|cause| JournalError::File { path: self.path.clone(), cause })?;
+        insert(&mut self.open, id, entry, replaces);
+        Ok(id)
     }
 
     /// The entry of the named device in use, when there is one.
@@ -313,6 +321,12 @@ struct Replayed {
     elsewhere: Option<String>,
 }
 
+/// Puts an entry right after the one that it replaces, or at the end.
+fn insert(open: &mut Vec<(u64, Entry)>, id: u64, entry: Entry, replaces: Option<u64>) {
+    let replaced = open.iter().position(|(known, _)| replaces == Some(*known));
+    open.insert(replaced.map_or(open.len(), |index| index + 1), (id, entry));
+}
+
 /// `Err` is the number of a line that is not ours.
 fn replay(text: &str, this_boot: &str, this_machine: &str) -> Result<Replayed, usize> {
     let mut open: Vec<(u64, Entry)> = Vec::new();
@@ -323,9 +337,9 @@ fn replay(text: &str, this_boot: &str, this_machine: &str) -> Result<Replayed, u
         // A last line without its end was never acted upon.
         let Some(line) = line.strip_suffix('\n') else { break };
         match serde_json::from_str(line).map_err(|_| number + 1)? {
-            Line::Made { id, entry } => {
+            Line::Made { id, entry, replaces } => {
                 next = next.max(id + 1);
-                open.push((id, entry));
+                insert(&mut open, id, entry, replaces);
             }
             Line::Boot { id, machine, host } => {
                 same_boot = id == this_boot;
@@ -351,7 +365,9 @@ mod tests {
         let machine = Machine::fake();
         let path = work.path().join(FILE_NAME);
         let write = |entry: &Entry| {
-            let line = serde_json::to_string(&Line::Made { id: 0, entry: entry.clone() }).expect("serialises") + "\n";
+            let line = serde_json::to_string(&Line::Made { id: 0, entry: entry.clone(), replaces: None })
+                .expect("serialises")
+                + "\n";
             std::fs::write(&path, line).expect("written");
         };
         let precious = work.path().join("precious");
@@ -391,8 +407,8 @@ mod tests {
     fn replay_keeps_what_is_open_and_ignores_half_a_line() {
         let lines = written(&[
             boot("boot 1", "here"),
-            Line::Made { id: 0, entry: directory("/a") },
-            Line::Made { id: 1, entry: directory("/b") },
+            Line::Made { id: 0, entry: directory("/a"), replaces: None },
+            Line::Made { id: 1, entry: directory("/b"), replaces: None },
             Line::Undone { id: 0 },
         ]);
         let expected = Replayed { open: vec![(1, directory("/b"))], next: 2, elsewhere: None };
@@ -403,13 +419,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_replaced_is_undone_after_what_was_made_on_it() {
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let machine = Machine::fake();
+        let path = work.path().join("disk");
+        let disk =
+            |uuid: Option<&str>| Entry::Scratch { path: path.clone(), device: (8, 1), uuid: uuid.map(Into::into) };
+        let setting = Entry::QueueSetting { device: (8, 1), name: "x".into(), before: "1".into(), after: None };
+        let mut undo = Undo::begin(work.path(), &machine).expect("begins");
+        let first = undo.record(disk(None)).expect("records");
+        undo.record(setting.clone()).expect("records");
+        let second = undo.replace(first, disk(Some("one"))).expect("replaces");
+        undo.replace(second, disk(Some("two"))).expect("replaces");
+        let order = [disk(Some("two")), setting];
+        assert!(undo.entries().eq(&order));
+        // A killed run's journal says the same.
+        std::mem::forget(undo);
+        assert!(Undo::open(work.path(), &machine).expect("opens").entries().eq(&order));
+    }
+
+    #[test]
     fn after_a_reboot_only_what_is_on_a_disk_is_still_there() {
         let image = Entry::Image { path: "/image".into(), id: None };
         let lines = written(&[
             boot("boot 1", "here"),
-            Line::Made { id: 0, entry: image.clone() },
-            Line::Made { id: 1, entry: Entry::Zram { index: 3, size_bytes: 4096 } },
-            Line::Made { id: 2, entry: Entry::ZramToCome { existing: Vec::new() } },
+            Line::Made { id: 0, entry: image.clone(), replaces: None },
+            Line::Made { id: 1, entry: Entry::Zram { index: 3, size_bytes: 4096 }, replaces: None },
+            Line::Made { id: 2, entry: Entry::ZramToCome { existing: Vec::new() }, replaces: None },
         ]);
         assert_eq!(replay(&lines, "boot 1", "here").expect("ours").open.len(), 3);
         assert_eq!(replay(&lines, "boot 2", "here").expect("ours").open, [(0, image.clone())]);
@@ -426,7 +462,7 @@ mod tests {
         let machine = Machine::fake();
         let (journal, tree) = (work.path().join(FILE_NAME), work.path().join("fstone-load-1"));
         std::fs::create_dir(&tree).expect("made");
-        let made = Line::Made { id: 0, entry: directory(&tree.to_string_lossy()) };
+        let made = Line::Made { id: 0, entry: directory(&tree.to_string_lossy()), replaces: None };
         std::fs::write(&journal, written(&[boot("their boot", "there"), made])).expect("written");
         let before = std::fs::read(&journal).expect("read");
         for error in [
@@ -450,7 +486,7 @@ mod tests {
         let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let machine = Machine::fake();
         let zram = || Entry::Zram { index: 3, size_bytes: 4096 };
-        let lines = [boot("an earlier boot", holder::machine()), Line::Made { id: 0, entry: zram() }];
+        let lines = [boot("an earlier boot", holder::machine()), Line::Made { id: 0, entry: zram(), replaces: None }];
         std::fs::write(work.path().join(FILE_NAME), written(&lines)).expect("written");
         let mut undo = Undo::begin(work.path(), &machine).expect("the reboot undid it");
         undo.record(zram()).expect("records");
