@@ -79,7 +79,7 @@ fn kernels_are_rows_of_one_table() {
     let (code, out, err) = bench.run(&[&["run", "./tiny.toml"], &kernels[..]].concat());
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("skipped at boot: there is no kernel uml:2.4"), "{out}");
-    assert!(out.contains("cure: fstone kernel add uml:2.4"), "{out}");
+    assert!(out.contains("fix: fstone kernel add uml:2.4"), "{out}");
 }
 
 #[test]

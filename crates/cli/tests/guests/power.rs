@@ -47,6 +47,15 @@ fn study(bench: &Bench, filesystems: &str, cut: &str) {
     bench.write("power.toml", &text);
 }
 
+/// Runs the study. The logs that it keeps are the test's, not the user's.
+fn carry_out(bench: &Bench) -> String {
+    let cache = bench.path("cache");
+    let there = [("XDG_CACHE_HOME", cache.to_str().expect("plain"))];
+    let (code, out, err) = bench.run_with(&["run", "./power.toml", "--executor", "uml"], &there);
+    assert_eq!(code, 0, "{out}{err}");
+    out
+}
+
 fn figure(trial: &Value, metric: &str) -> f64 {
     let figures = trial["figures"].as_array().expect("a list");
     let found = figures.iter().find(|figure| figure["metric"] == metric);
@@ -60,7 +69,7 @@ fn ext4_keeps_on_a_sound_disk_what_it_acknowledged_and_ext2_does_not() {
     }
     let bench = Bench::new();
     study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }", "states = 25");
-    let out = bench.succeed(&["run", "./power.toml", "--executor", "uml"]);
+    let out = carry_out(&bench);
     let json = bench.json();
     for row in json["rows"].as_array().expect("rows") {
         let trial = &row["trials"][0];
@@ -102,7 +111,7 @@ fn a_disk_that_breaks_its_promise_is_caught() {
     for disk in ["forgets-flushes", "reorders", "tears"] {
         let bench = Bench::new();
         study(&bench, "\"ext4\" = { type = \"ext4\" }", &format!("states = 40, disk = \"{disk}\""));
-        bench.succeed(&["run", "./power.toml", "--executor", "uml"]);
+        carry_out(&bench);
         let json = bench.json();
         let trial = &support::trials(&json)[0];
         let harm = figure(trial, "promises lost")
