@@ -2,8 +2,8 @@
 
 use crate::{events::LoadProgress, meters::Readings};
 use fstone_model::{
-    Histogram, LoadReport, Workload,
-    load::{CallReport, ErrorReport, OperationReport},
+    LoadReport, Workload,
+    load::ErrorReport,
     load_metric,
     metric::{Figure, catalog},
 };
@@ -132,23 +132,15 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
         figures.push(catalog::PROCESS_CPU.figure(busy as f64 * 100.0 / report.elapsed_ns as f64));
     }
     figures.extend(load_metric::figures(report));
-    let merged = |wanted: &dyn Fn(&OperationReport) -> bool| {
-        let mut all = Histogram::default();
-        report.operations.iter().filter(|operation| wanted(operation)).for_each(|one| all.merge(&one.latency));
-        all
-    };
-    let reads = merged(&|operation| operation.read_bytes > 0);
-    let writes = merged(&|operation| operation.written_bytes > 0);
-    figures.extend(reads.percentile_ns(50.0).map(|value| catalog::READ_LATENCY_P50.figure(value)));
-    figures.extend(reads.percentile_ns(99.0).map(|value| catalog::READ_LATENCY_P99.figure(value)));
-    figures.extend(writes.percentile_ns(50.0).map(|value| catalog::WRITE_LATENCY_P50.figure(value)));
-    figures.extend(writes.percentile_ns(99.0).map(|value| catalog::WRITE_LATENCY_P99.figure(value)));
-    let mut fsyncs = Histogram::default();
-    let syncing = |call: &&CallReport| ["fsync", "fdatasync", "msync"].contains(&call.call.as_str());
-    report.calls.iter().filter(syncing).for_each(|call| fsyncs.merge(&call.latency));
-    report.group_fsyncs.iter().for_each(|policy| fsyncs.merge(&policy.latency));
-    figures.extend(fsyncs.percentile_ns(50.0).map(|value| catalog::FSYNC_LATENCY_P50.figure(value)));
-    figures.extend(fsyncs.percentile_ns(99.0).map(|value| catalog::FSYNC_LATENCY_P99.figure(value)));
+    for (name, p50, p99) in [
+        ("read", &catalog::READ_LATENCY_P50, &catalog::READ_LATENCY_P99),
+        ("write", &catalog::WRITE_LATENCY_P50, &catalog::WRITE_LATENCY_P99),
+        ("fsync", &catalog::FSYNC_LATENCY_P50, &catalog::FSYNC_LATENCY_P99),
+    ] {
+        let latencies = load_metric::latencies_of(report, name);
+        figures.extend(latencies.percentile_ns(50.0).map(|value| p50.figure(value)));
+        figures.extend(latencies.percentile_ns(99.0).map(|value| p99.figure(value)));
+    }
     figures.extend(report.audit.null_ns_per_operation.map(|cost| catalog::ENGINE_COST.figure(cost)));
 
     // An action called "read" has a "read latency p50" of its own, which then goes with its mean and its maximum; without
@@ -165,6 +157,7 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::{Histogram, load::OperationReport};
 
     fn operation(name: &str, read_bytes: u64, written_bytes: u64, latency_ns: u64) -> OperationReport {
         OperationReport {
