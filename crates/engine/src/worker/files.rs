@@ -75,9 +75,10 @@ impl<E: Io> Worker<'_, E> {
         self.call(Call::Open, |worker| worker.opened(directory, flags))
     }
 
-    /// Opens the file at the worker's path as its group opens files.
+    /// Opens the file at the worker's path as its group opens files: cold, if it says so. What is still to be written back
+    /// stays in the cache. The files that the load itself builds are synced before its first phase, so they are cold.
     #[inline(always)]
-    fn opened(&mut self, directory: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<Fd, Errno> {
+    pub(crate) fn opened(&mut self, directory: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<Fd, Errno> {
         let fd = self.io.open(directory, self.path.as_c(), flags)?;
         if self.group.spec.invalidate {
             // It is advice: a filesystem that takes none is no error of the load.
