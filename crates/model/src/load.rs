@@ -111,6 +111,18 @@ pub struct OperationReport {
     pub requested_share: f64,
     /// Latency of the whole operation.
     pub latency: Histogram,
+    /// When its group was at work; `None` in reports of before this was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_work: Option<Span>,
+}
+
+/// A part of the measured interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// Since the interval's start.
+    pub begin_ns: u64,
+    /// Likewise; not before it begins.
+    pub end_ns: u64,
 }
 
 /// Fsyncs of a group's policy.
@@ -242,14 +254,20 @@ impl LoadReport {
         rate(count, self.elapsed_ns)
     }
 
-    /// A count of what some groups did, per second of the phases in which they ran.
-    #[must_use]
-    pub fn per_second_of(&self, count: u64, group: impl Fn(&str) -> bool) -> f64 {
+    /// How often some of its operations were completed, per second in which any of their groups was at work.
+    pub fn rate_of<'a>(&self, operations: impl Iterator<Item = &'a OperationReport> + Clone) -> f64 {
+        let count = operations.clone().map(|operation| operation.invocations).sum();
+        let spans: Option<Vec<Span>> = operations.clone().map(|operation| operation.at_work).collect();
+        rate(count, spans.map_or_else(|| self.elapsed_ns_of(operations), covered_ns))
+    }
+
+    /// How long the phases took that have a group of the name of one of these operations' groups, where nothing better was recorded.
+    fn elapsed_ns_of<'a>(&self, operations: impl Iterator<Item = &'a OperationReport> + Clone) -> u64 {
         if self.phases.is_empty() {
-            return self.per_second(count);
+            return self.elapsed_ns;
         }
-        let theirs = self.phases.iter().filter(|phase| phase.groups.iter().any(|name| group(name)));
-        rate(count, theirs.map(|phase| phase.elapsed_ns).sum())
+        let theirs = |name: &String| operations.clone().any(|operation| operation.group == *name);
+        self.phases.iter().filter(|phase| phase.groups.iter().any(theirs)).map(|phase| phase.elapsed_ns).sum()
     }
 
     /// The points of `series` that are as long as `series_interval_ns`, each with its begin in ns of running time. Every phase begins
@@ -279,6 +297,17 @@ impl LoadReport {
         }
         whole
     }
+}
+
+/// How much of the interval lies in at least one of these spans.
+fn covered_ns(mut spans: Vec<Span>) -> u64 {
+    spans.sort_unstable();
+    let (mut covered, mut until) = (0, 0);
+    for span in spans {
+        covered += span.end_ns.saturating_sub(span.begin_ns.max(until));
+        until = until.max(span.end_ns);
+    }
+    covered
 }
 
 fn rate(count: u64, elapsed_ns: u64) -> f64 {
@@ -314,6 +343,14 @@ mod tests {
         assert_eq!(whole(&report(&[100, 20, 100, 50], &[1_200, 1_500], 4_000)), [(0, 100), (1_200, 100)], "a sync");
         assert_eq!(whole(&report(&[100, 100, 30], &[2_300], 9_000)), [(0, 100), (1_000, 100)]);
         assert_eq!(whole(&report(&[9, 100, 100], &[90, 2_000], 0)), [(90, 100), (1_090, 100)], "a short phase");
+    }
+
+    #[test]
+    fn spans_that_overlap_count_once() {
+        let spans = |of: &[(u64, u64)]| of.iter().map(|&(begin_ns, end_ns)| Span { begin_ns, end_ns }).collect();
+        assert_eq!(covered_ns(spans(&[])), 0);
+        assert_eq!(covered_ns(spans(&[(5, 9), (0, 6)])), 9);
+        assert_eq!(covered_ns(spans(&[(0, 9), (2, 4), (12, 13), (9, 9)])), 10);
     }
 
     #[test]

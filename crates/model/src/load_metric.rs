@@ -117,15 +117,12 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
         report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
     let mut figures = Vec::new();
     for part in parts(&actions) {
-        let (mut invocations, mut latency) = (0, Histogram::default());
+        let mut latency = Histogram::default();
         let of_part = report.operations.iter().filter(|operation| part.has(operation));
-        for operation in of_part.clone() {
-            invocations += operation.invocations;
-            latency.merge(&operation.latency);
-        }
+        of_part.clone().for_each(|operation| latency.merge(&operation.latency));
         figures.push(Figure {
             metric: format!("{} {RATE}", part.name),
-            value: report.per_second_of(invocations, |group| of_part.clone().any(|operation| operation.group == group)),
+            value: report.rate_of(of_part),
             unit: Unit::PerSecond,
             better: Better::Higher,
         });
@@ -172,7 +169,7 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::PhaseReport;
+    use crate::load::{PhaseReport, Span};
 
     #[test]
     fn groups_are_told_apart_where_there_are_several() {
@@ -245,19 +242,70 @@ mod tests {
         assert_eq!(counts(&report), [5, 1, 0, 3, 0], "an action of that name goes before");
     }
 
-    #[test]
-    fn groups_of_different_phases_have_each_their_own_time() {
-        let operation = |group: &str, name: &str| OperationReport {
+    fn value(report: &LoadReport, name: &str) -> Option<f64> {
+        figures(report).iter().find(|figure| figure.metric == name).map(|figure| figure.value)
+    }
+
+    fn sixty(group: &str, name: &str, seconds: (u64, u64)) -> OperationReport {
+        let at_work = Span { begin_ns: seconds.0 * 1_000_000_000, end_ns: seconds.1 * 1_000_000_000 };
+        OperationReport {
             group: group.into(),
             name: name.into(),
             invocations: 60,
+            at_work: Some(at_work),
             ..OperationReport::default()
-        };
-        let phase = |name: &str, groups: &[&str], seconds: u64| PhaseReport {
+        }
+    }
+
+    fn phase(name: &str, groups: &[&str], seconds: u64) -> PhaseReport {
+        PhaseReport {
             name: name.into(),
             groups: groups.iter().map(|group| (*group).to_owned()).collect(),
             elapsed_ns: seconds * 1_000_000_000,
+        }
+    }
+
+    #[test]
+    fn a_group_of_the_same_name_in_another_phase_takes_nothing_from_a_rate() {
+        let report = LoadReport {
+            elapsed_ns: 9_000_000_000,
+            phases: vec![phase("fill", &["main", "other"], 6), phase("work", &["main"], 3)],
+            operations: vec![
+                sixty("main", "write", (0, 6)),
+                sixty("other", "stat", (0, 6)),
+                sixty("main", "read", (6, 9)),
+                sixty("main", "stat", (6, 9)),
+            ],
+            ..LoadReport::default()
         };
+        assert_eq!(value(&report, "write operations per second"), Some(10.0));
+        assert_eq!(value(&report, "read operations per second"), Some(20.0));
+        assert_eq!(value(&report, "main operations per second"), Some(20.0), "180 in both phases");
+        assert_eq!(value(&report, "stat operations per second"), Some(120.0 / 9.0));
+        assert_eq!(value(&report, "main stat operations per second"), Some(20.0));
+    }
+
+    #[test]
+    fn a_groups_delay_and_what_others_do_after_its_end_are_not_its_time() {
+        let report = LoadReport {
+            elapsed_ns: 10_000_000_000,
+            operations: vec![
+                sixty("early", "read", (0, 2)),
+                sixty("late", "read", (4, 10)),
+                sixty("always", "stat", (0, 10)),
+            ],
+            ..LoadReport::default()
+        };
+        assert_eq!(value(&report, "early operations per second"), Some(30.0));
+        assert_eq!(value(&report, "late operations per second"), Some(10.0));
+        assert_eq!(value(&report, "always operations per second"), Some(6.0));
+        assert_eq!(value(&report, "read operations per second"), Some(15.0), "in eight seconds");
+    }
+
+    #[test]
+    fn groups_of_different_phases_have_each_their_own_time() {
+        // Reports of before groups told when they were at work.
+        let operation = |group: &str, name: &str| OperationReport { at_work: None, ..sixty(group, name, (0, 0)) };
         let report = LoadReport {
             elapsed_ns: 9_000_000_000,
             phases: vec![phase("fill", &["writers"], 6), phase("work", &["readers", "deleters"], 3)],
@@ -268,11 +316,9 @@ mod tests {
             ],
             ..LoadReport::default()
         };
-        let figures = figures(&report);
-        let value = |name: &str| figures.iter().find(|figure| figure.metric == name).map(|figure| figure.value);
-        assert_eq!(value("writers operations per second"), Some(10.0));
-        assert_eq!(value("readers operations per second"), Some(20.0));
-        assert_eq!(value("read operations per second"), Some(40.0));
-        assert_eq!(value("write operations per second"), Some(10.0));
+        assert_eq!(value(&report, "writers operations per second"), Some(10.0));
+        assert_eq!(value(&report, "readers operations per second"), Some(20.0));
+        assert_eq!(value(&report, "read operations per second"), Some(40.0));
+        assert_eq!(value(&report, "write operations per second"), Some(10.0));
     }
 }

@@ -3,7 +3,7 @@
 use super::tally::{Call, GroupFsyncTally, Latencies, ThreadTally};
 use fstone_model::Histogram;
 use fstone_model::histogram::BUCKETS;
-use fstone_model::load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, SeriesPoint};
+use fstone_model::load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, SeriesPoint, Span};
 use rustix::io::Errno;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -266,7 +266,7 @@ impl Collector {
         Totals { latency: recent.histogram(), ..inside.totals.clone() }
     }
 
-    /// The results, `groups` naming each group, its actions, and the share its mix asks of each.
+    /// The results, `groups` naming each group, its actions, the share its mix asks of each, and when it was at work.
     pub(crate) fn finish(self, groups: &[GroupNames], series_interval: Duration) -> Collected {
         let inside = self.inside.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut collected = Collected { errors: inside.errors, ..Collected::default() };
@@ -284,6 +284,7 @@ impl Collector {
                     missed: action.missed,
                     requested_share: *share,
                     latency: action.latency.histogram(),
+                    at_work: Some(names.at_work),
                 });
             }
             for (call, latencies) in Call::all().zip(&group.calls).filter(|(_, latencies)| latencies.any) {
@@ -317,12 +318,14 @@ impl Collector {
     }
 }
 
-/// How results call a group and its actions.
+/// How results call a group and its actions, and when it was at work.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupNames {
     pub(crate) group: String,
     /// (name, requested share).
     pub(crate) actions: Vec<(String, f64)>,
+    /// When it was.
+    pub(crate) at_work: Span,
 }
 
 /// The results of a collector.
@@ -342,7 +345,7 @@ mod tests {
     use crate::measure::Done;
 
     fn names() -> Vec<GroupNames> {
-        vec![GroupNames { group: "g".into(), actions: vec![("read".into(), 1.0)] }]
+        vec![GroupNames { group: "g".into(), actions: vec![("read".into(), 1.0)], at_work: Span::default() }]
     }
 
     #[test]

@@ -1,14 +1,17 @@
-//! How results call the groups and their actions.
+//! How results call the groups and their actions, and when these were at work.
 
 use crate::measure::Collector;
 use crate::measure::collect::GroupNames;
+use fstone_model::load::Span;
 use fstone_model::workload::{Actions, ThreadGroup};
 
-/// Names and requested shares of groups.
-pub(super) fn names(groups: &[&ThreadGroup]) -> Vec<GroupNames> {
+/// Names and requested shares of groups, and when each was at work. A group that no phase came to never was.
+pub(super) fn names(groups: &[&ThreadGroup], at_work: &[Span]) -> Vec<GroupNames> {
+    let at_work = at_work.iter().copied().chain(std::iter::repeat(Span::default()));
     groups
         .iter()
-        .map(|group| {
+        .zip(at_work)
+        .map(|(group, at_work)| {
             let shares: Vec<f64> = match &group.actions {
                 Actions::Mix(mix) => {
                     let total: u64 = mix.iter().map(|weighted| u64::from(weighted.weight)).sum();
@@ -18,7 +21,7 @@ pub(super) fn names(groups: &[&ThreadGroup]) -> Vec<GroupNames> {
                 Actions::Ratio { .. } => vec![0.0; 2],
             };
             let actions = group.actions.all().iter().map(|action| action.name.clone()).zip(shares).collect();
-            GroupNames { group: group.name.clone(), actions }
+            GroupNames { group: group.name.clone(), actions, at_work }
         })
         .collect()
 }

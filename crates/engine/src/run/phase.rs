@@ -32,6 +32,8 @@ pub(crate) struct PhaseEnd {
     pub(crate) at: u64,
     pub(crate) first_done_ns: u64,
     pub(crate) last_done_ns: u64,
+    /// When the last thread of each group was done.
+    pub(crate) groups_done_ns: Vec<u64>,
     /// CPU time of its threads.
     pub(crate) cpu_ns: u64,
     /// What each of its threads did, in the order of groups and threads.
@@ -144,11 +146,18 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     let ends: Vec<Ended> = ends.into_iter().map(|(_, end)| end).collect();
     let since = |tick: u64| load.clock.between(start, tick);
     let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
+    let mut of_groups = ends.iter();
+    let mut done = |group: &GroupPlan| {
+        let threads = of_groups.by_ref().take(group.spec.threads as usize);
+        since(threads.map(|end| end.at).max().unwrap_or(start))
+    };
+    let groups_done_ns = load.phase.groups.iter().map(&mut done).collect();
     Ok(PhaseEnd {
         running_ns: since(at),
         at,
         first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
         last_done_ns: since(last),
+        groups_done_ns,
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
         threads: ends.into_iter().map(|end| end.report).collect(),
     })

@@ -11,7 +11,7 @@ impl Running<'_> {
     /// What it did. `null_ns_per_operation` is the engine's own cost, if it was taken.
     pub(super) fn report(self, null_ns_per_operation: Option<f64>) -> LoadReport {
         let groups: Vec<&ThreadGroup> = self.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
-        let collected = self.collector.finish(&names(&groups), self.interval);
+        let collected = self.collector.finish(&names(&groups, &self.measured.at_work), self.interval);
         let mut report = self.report;
         if report.phases.len() == 1 {
             // It is all of the interval.

@@ -15,7 +15,7 @@ use crate::options::{Progress, RunOptions};
 use crate::plan::PhasePlan;
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
-use fstone_model::load::{ErrorReport, PhaseReport};
+use fstone_model::load::{ErrorReport, PhaseReport, Span};
 use fstone_model::workload::{DataPattern, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
@@ -64,6 +64,8 @@ pub(super) struct Measured {
     points: u64,
     /// How long each ran.
     pub(super) phases_ns: Vec<u64>,
+    /// When each of their groups was at work.
+    pub(super) at_work: Vec<Span>,
 }
 
 impl<'a> Running<'a> {
@@ -254,6 +256,13 @@ impl<'a> Running<'a> {
             report.first_done_ns = end.first_done_ns;
         }
         report.last_done_ns = report.running_ns + end.last_done_ns;
+        let phase_begin = report.running_ns;
+        // The closing of files and the final sync are for all groups.
+        let closing = end.running_ns - end.last_done_ns + sync_ns;
+        self.measured.at_work.extend(phase.groups.iter().zip(&end.groups_done_ns).map(|(group, done)| {
+            let delay = u64::try_from(group.start_delay.as_nanos()).unwrap_or(u64::MAX).min(*done);
+            Span { begin_ns: phase_begin + delay, end_ns: phase_begin + done + closing }
+        }));
         report.running_ns += end.running_ns;
         report.sync_ns += sync_ns;
         report.elapsed_ns = report.running_ns + report.sync_ns;
@@ -283,7 +292,7 @@ impl<'a> Running<'a> {
         let groups: Vec<&ThreadGroup> = phase.groups.iter().collect();
         let collector = collector_of(&groups);
         self.run_phase(number, phase, &collector, 0, &|| {})?;
-        let errors = collector.finish(&names(&groups), self.interval).errors;
+        let errors = collector.finish(&names(&groups, &[]), self.interval).errors;
         if self.halted.load(Ordering::Relaxed) {
             self.report.warnings.push(format!(
                 "the load ended in phase {:?}, before anything was measured, after an error: see the errors",

@@ -173,6 +173,25 @@ fn a_group_begins_after_its_delay() {
     assert!(later.latency.percentile_ns(0.0).is_some_and(|least| least < 280e6), "{:?}", later.latency);
 }
 
+/// Each operation tells when its own group was at work: after its delay, in its own phase, until it was done.
+#[test]
+fn groups_tell_when_they_were_at_work() {
+    let directory = in_memory();
+    let group =
+        |name: &str, count| ThreadGroup { stop: operations(count), ..keeping(name, reads(), IoOverrides::default()) };
+    let mut load = workload(fileset(4, 65536), group("main", 100), Stop::default());
+    let delay = Duration::from_millis(300);
+    load.phases[0].groups.push(ThreadGroup { start_delay: delay, ..group("later", 20) });
+    load.phases.push(phase(vec![group("main", 50)], Stop::default()));
+    let report = flawless(&load, directory.path());
+    let delay = delay.as_nanos() as u64;
+    let [first, later, last] = [0, 1, 2].map(|place: usize| report.operations[place].at_work.expect("it was recorded"));
+    let of_first_phase = report.phases[0].elapsed_ns;
+    assert_eq!((first.begin_ns, later.begin_ns, last.begin_ns), (0, delay, of_first_phase));
+    assert!(0 < first.end_ns && first.end_ns < of_first_phase, "{first:?} of {of_first_phase}");
+    assert_eq!((later.end_ns, last.end_ns), (of_first_phase, report.elapsed_ns));
+}
+
 /// The CPUs that threads of a load may run on, of those that may not run on all.
 struct Pinned<'a>(&'a Mutex<HashSet<String>>);
 

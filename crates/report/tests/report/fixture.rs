@@ -348,6 +348,7 @@ pub(crate) fn load_report(random: &mut Random, rate: f64, seconds: u64) -> LoadR
             missed: 0,
             requested_share: share,
             latency: latency(random, median_ns * factor, 400),
+            at_work: None,
         }
     };
     let operations = vec![
