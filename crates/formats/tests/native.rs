@@ -404,7 +404,7 @@ proptest! {
 
 const EXAMPLE: &str = r#"
 name = "mail"
-io = { engine = "io-uring", queue-depth = 8 }
+io = { engine = "io-uring" }
 
 [[fileset]]
 name = "boxes"
@@ -445,6 +445,7 @@ stat = {}
 [[phase.group]]
 name = "search"
 open = "keep-open"
+io = { queue-depth = 8 }
 
 [[phase.group.mix]]
 read = { size = "4 KiB", block = "4 KiB", pattern = "random" }
@@ -592,7 +593,9 @@ fn numbers_of_a_load_are_changed() {
     }
     assert_eq!(workload.filesets[0].size, SizeDistribution::Fixed(16384));
     assert_eq!(workload.time_limit(), Some(Duration::from_secs(5)));
-    assert_eq!(workload.io.queue_depth, 2);
+    // The other group creates files, and can use none.
+    let depths = workload.phases[0].groups.iter().map(|group| group.io.queue_depth);
+    assert_eq!((workload.io.queue_depth, depths.collect()), (1, vec![None, None, Some(2)]));
     assert!(Target::whole(Parameter::TotalSize).apply(&mut workload, 100).is_err(), "100 bytes over 64 files");
     assert!(Target::whole(Parameter::Files).apply(&mut workload, 0).is_err());
 }
@@ -627,7 +630,7 @@ fn groups_have_settings_of_their_own() {
     assert!(native::parse(&Source::new("w.toml", text("{ engine = \"null\" }", "{}"))).is_ok());
 }
 
-/// A depth that nobody can use is refused where it stands.
+/// A depth that a group cannot use is refused where it stands.
 #[test]
 fn a_queue_depth_has_to_change_something() {
     let depth = "io = { engine = \"io-uring\", queue-depth = 8 }";
@@ -653,6 +656,14 @@ fn a_queue_depth_has_to_change_something() {
         let text = text(top, group, action);
         let refused = native::parse(&Source::new("w.toml", text.clone())).expect_err(&text).to_string();
         assert!(refused.contains(words) && refused.contains(&format!("w.toml:{place}")), "{text}\n{refused}");
+        assert!(refused.contains("group `g`") && refused.contains("leave it out"), "{refused}");
+    }
+    let text = text(depth, "open = \"keep-open\"", "stat = {}")
+        + "[[phase.group]]\nname = \"reads\"\nopen = \"keep-open\"\n[[phase.group.mix]]\n"
+        + block;
+    let refused = native::parse(&Source::new("w.toml", text.clone())).expect_err(&text).to_string();
+    for words in ["w.toml:2:43", "group `g`", "give it to the groups that can use it, like `reads`"] {
+        assert!(refused.contains(words), "{text}\n{refused}");
     }
 }
 

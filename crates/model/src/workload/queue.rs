@@ -30,30 +30,33 @@ impl Workload {
         }
     }
 
-    /// The first group whose own queue depth changes nothing, by the places of its phase and of itself in that, and why.
+    /// The first group whose queue depth, its own or the workload's, changes nothing: the places of its phase and of itself in
+    /// that, and why.
     #[must_use]
-    pub fn unused_depth_of_group(&self) -> Option<((usize, usize), &'static str)> {
+    pub fn unused_depth(&self) -> Option<((usize, usize), &'static str)> {
         self.groups()
-            .filter(|(_, group)| group.io.queue_depth.is_some_and(|depth| depth > 1))
+            .filter(|(_, group)| self.io_of(group).queue_depth > 1)
             .find_map(|(place, group)| Some((place, self.one_at_a_time(group)?)))
     }
 
-    /// Why the workload's queue depth changes nothing, when that holds for all groups that have none of their own.
-    #[must_use]
-    pub fn unused_depth(&self) -> Option<&'static str> {
-        let mut heirs = self.groups().filter(|(_, group)| self.io.queue_depth > 1 && group.io.queue_depth.is_none());
-        let why = self.one_at_a_time(heirs.next()?.1)?;
-        heirs.all(|(_, group)| self.one_at_a_time(group).is_some()).then_some(why)
-    }
-
-    /// The same load, without queue depths that change nothing.
+    /// The same load, without queue depths that change nothing. Where only some groups use the workload's, they have it as
+    /// their own.
     #[must_use]
     pub fn without_unused_depths(mut self) -> Self {
-        while let Some(((phase, group), _)) = self.unused_depth_of_group() {
-            self.phases[phase].groups[group].io.queue_depth = Some(1);
-        }
-        if self.unused_depth().is_some() {
+        let users: Vec<bool> = self.groups().map(|(_, group)| self.one_at_a_time(group).is_none()).collect();
+        let depth = self.io.queue_depth;
+        let has_own = |group: &ThreadGroup| group.io.queue_depth.is_some();
+        if self.groups().zip(&users).any(|((_, group), uses)| !uses && !has_own(group)) {
             self.io.queue_depth = 1;
+        }
+        let moved = depth > 1 && self.io.queue_depth == 1;
+        let groups = self.phases.iter_mut().flat_map(|phase| &mut phase.groups);
+        for (group, uses) in groups.zip(users) {
+            match group.io.queue_depth {
+                None if uses && moved => group.io.queue_depth = Some(depth),
+                Some(own) if own > 1 && !uses => group.io.queue_depth = Some(1),
+                _ => {}
+            }
         }
         self
     }
@@ -99,34 +102,44 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_that_nobody_can_use_is_found() {
-        let good = workload();
-        assert_eq!((good.unused_depth(), good.unused_depth_of_group()), (None, None));
+    fn a_depth_that_a_group_cannot_use_is_found() {
+        let mut good = workload();
+        good.phases[0].groups.truncate(1);
+        assert_eq!(good.unused_depth(), None);
         assert_eq!(good.clone().without_unused_depths(), good);
         let changes: [fn(&mut Workload); 5] = [
             |load| load.phases[0].groups[0].open = OpenPolicy::PerOperation,
             |load| load.phases[0].groups[0].think_time = Duration::from_millis(1),
             |load| load.data.stamped = true,
-            |load| load.phases[0].groups[0].actions = load.phases[0].groups[1].actions.clone(),
+            |load| load.phases[0].groups[0].actions = workload().phases[0].groups[1].actions.clone(),
             |load| load.io.engine = IoEngineKind::Psync,
         ];
         let reasons = changes.map(|change| {
-            let mut bad = workload();
+            let mut bad = good.clone();
             change(&mut bad);
-            assert_eq!(bad.clone().without_unused_depths().io.queue_depth, 1);
-            bad.unused_depth().expect("nobody queues")
+            let mended = bad.clone().without_unused_depths();
+            assert_eq!((mended.io.queue_depth, mended.unused_depth()), (1, None));
+            bad.unused_depth().expect("nobody queues").1
         });
         let different: std::collections::HashSet<&str> = reasons.into_iter().collect();
         assert_eq!(different.len(), 5, "{different:?}");
     }
 
+    /// Those who can use it keep it.
     #[test]
-    fn a_group_says_so_of_its_own() {
-        let mut load = workload();
-        load.phases[0].groups[1].io.queue_depth = Some(4);
-        assert_eq!(load.unused_depth_of_group().map(|(place, _)| place), Some((0, 1)));
-        assert_eq!(load.unused_depth(), None);
-        let mended = load.without_unused_depths();
-        assert_eq!((mended.io.queue_depth, mended.phases[0].groups[1].io.queue_depth), (8, Some(1)));
+    fn a_depth_for_some_groups_is_theirs() {
+        let load = workload();
+        assert_eq!(load.unused_depth().map(|(place, _)| place), Some((0, 1)));
+        let depths = |load: &Workload| {
+            let own = load.phases[0].groups.iter().map(|group| group.io.queue_depth);
+            (load.io.queue_depth, own.collect::<Vec<_>>())
+        };
+        assert_eq!(depths(&load.clone().without_unused_depths()), (1, vec![Some(8), None]));
+        let mut own = load;
+        own.phases[0].groups[1].io.queue_depth = Some(4);
+        assert_eq!(own.unused_depth().map(|(place, _)| place), Some((0, 1)));
+        let mended = own.without_unused_depths();
+        assert_eq!(depths(&mended), (8, vec![None, Some(1)]));
+        assert_eq!(mended.unused_depth(), None);
     }
 }

@@ -340,6 +340,8 @@ fn set_queue_depth(workload: &mut Workload, depth: u32) -> Result<(), ApplyError
     for (phase, group) in places {
         workload.phases[phase].groups[group].io.queue_depth = None;
     }
+    // Groups that cannot use it are not given it.
+    *workload = workload.clone().without_unused_depths();
     Ok(())
 }
 

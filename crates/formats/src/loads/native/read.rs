@@ -89,19 +89,25 @@ fn used_depths(workload: &Workload, surface: &WorkloadFile, phases: &[At<PhaseSu
     if workload.phases.iter().flat_map(|phase| &phase.groups).any(|group| group.actions.all().is_empty()) {
         return;
     }
+    let Some(((phase, group), why)) = workload.unused_depth() else { return };
     let depth_of = |io: &Option<Field<IoSurface>>| io.as_ref()?.value.queue_depth.as_ref().map(|field| field.span);
-    let of_group = workload.unused_depth_of_group().and_then(|((phase, group), why)| {
-        let (name, phase) = (&workload.phases[phase].groups[group].name, phases.get(phase)?.value.group.as_ref()?);
-        Some((depth_of(&phase.value.get(group)?.value.io)?, format!("of `{name}` "), why))
-    });
-    let of_all = || Some((depth_of(&surface.io)?, String::new(), workload.unused_depth()?));
-    if let Some((span, whose, why)) = of_group.or_else(of_all) {
-        report.push(
-            Diagnostic::error(span, format!("the queue depth {whose}would change nothing"))
-                .label(why)
-                .help("leave it out, or see what a queue needs in docs/workload-file.md"),
-        );
-    }
+    let own = || depth_of(&phases.get(phase)?.value.group.as_ref()?.value.get(group)?.value.io);
+    let name = &workload.phases[phase].groups[group].name;
+    let mut groups = workload.phases.iter().flat_map(|phase| &phase.groups);
+    let user = groups.find(|group| group.io.queue_depth.is_none() && workload.one_at_a_time(group).is_none());
+    let (span, help) = match (own(), user) {
+        (Some(span), _) => (span, "leave it out".to_owned()),
+        (None, user) => {
+            let Some(span) = depth_of(&surface.io) else { return };
+            let help = user.map(|user| format!("give it to the groups that can use it, like `{}`", user.name));
+            (span, help.unwrap_or_else(|| "leave it out".to_owned()))
+        }
+    };
+    report.push(
+        Diagnostic::error(span, format!("the queue depth would change nothing for group `{name}`"))
+            .label(why)
+            .help(format!("{help}; docs/workload-file.md says what a queue needs")),
+    );
 }
 
 fn unique<'s>(names: impl Iterator<Item = &'s Field<Text>>, what: &str, report: &mut Report) {
