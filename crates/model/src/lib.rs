@@ -1,8 +1,7 @@
 //! Pure data: the words of fstone and nothing else.
 //!
 //! Reading order: [`study`] is what a study file means once it is read (a [`study::Plan`] of [`study::Cell`]s);
-//! [`kernels`] puts a plan under other kernels; [`mkfs`] says which options of mkfs are safe; [`step`] lists the kinds of steps; [`workload`] is what a load does, and
-//! [`nature`] what its operations need; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
+//! [`kernels`] puts a plan under other kernels; [`mkfs`] says which options of mkfs are safe; [`step`] lists the kinds of steps; [`workload`] is what a load does; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
 //! figure with its unit and direction, and the steps that have it; [`histogram`] and [`load`] are the load engine's own
 //! results; [`inventory`] is the machine; [`dataset`] is what a report is made of; [`mod@text`] makes the words of others
 //! fit to be shown.
@@ -18,7 +17,6 @@ pub mod load;
 pub mod load_metric;
 pub mod metric;
 pub mod mkfs;
-pub mod nature;
 pub mod outcome;
 pub mod result;
 pub mod step;

@@ -3,7 +3,7 @@
 use super::rate::{bandwidth, rate, rates};
 use super::summary::{DEVIATIONS, Summary};
 use fstone_model::load::{Audit, Expected, OperationReport};
-use fstone_model::nature::Target;
+use fstone_model::workload::operation::Target;
 use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Region, ThreadGroup};
 
 /// Relative difference between expected and observed counts that is worth a warning.

@@ -5,7 +5,7 @@ use crate::measure::Done;
 use crate::pattern::{BlockSizes, Roster, Space, distribution_of, positions};
 use crossbeam_utils::CachePadded;
 use fstone_model::Workload;
-use fstone_model::nature::{Data, Names, Target};
+use fstone_model::workload::operation::{Data, Names, Target};
 use fstone_model::workload::{
     Action, Distribution, Extent, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern,
     SizeDistribution, ThreadGroup, TransactionRule, Transfer,

@@ -6,7 +6,7 @@ use crate::data::stamp;
 use crate::error::LoadError;
 use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
-use fstone_model::nature::{Data, Names};
+use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, Directories, Distribution, Extent, FileChoice, Fileset, IoEngineKind,
     MAXIMUM_FILES, MAXIMUM_THREADS, Pattern, Region, SizeDistribution, ThreadGroup,

@@ -7,7 +7,7 @@ use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
 use crate::pattern::Roster;
 use fstone_model::Workload;
-use fstone_model::nature::Names;
+use fstone_model::workload::operation::Names;
 use fstone_model::workload::{Action, FileChoice, IoSettings, OpenSync, Phase, ThreadGroup};
 use std::sync::atomic::{AtomicU64, Ordering};
 

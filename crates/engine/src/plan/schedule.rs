@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use crossbeam_utils::CachePadded;
-use fstone_model::nature::Target;
+use fstone_model::workload::operation::Target;
 use fstone_model::workload::{Action, Actions, Arrivals, Extent, SizeDistribution, ThreadGroup};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -2,17 +2,18 @@
 //!
 //! A [`Workload`] has [`Fileset`]s (the files it works on) and [`Phase`]s, run one after the other with a barrier
 //! between them. A phase has [`ThreadGroup`]s, run side by side. A thread of a group performs [`Action`]s, chosen
-//! by weight, in a fixed sequence, or by a ratio. Nothing here is executed: the engine does that.
+//! by weight, in a fixed sequence, or by a ratio. [`operation`] lists all operations and what they need. Nothing here is
+//! executed: the engine does that.
 
 mod action;
 mod fileset;
 mod group;
 mod io;
+pub mod operation;
 mod queue;
+mod transfer;
 
-pub use action::{
-    Action, Actions, Distribution, Extent, FileChoice, Operation, Pattern, TransactionRule, Transfer, Weighted,
-};
+pub use action::{Action, Actions, FileChoice, TransactionRule, Weighted};
 pub use fileset::{
     Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution,
 };
@@ -20,6 +21,8 @@ pub use group::{Arrivals, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, Threa
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, OpenPolicy, OpenSync,
 };
+pub use operation::Operation;
+pub use transfer::{Distribution, Extent, Pattern, Transfer};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

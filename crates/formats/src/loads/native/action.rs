@@ -1,18 +1,137 @@
-//! An action of a workload file: an operation, and on which files.
+//! An action of a workload file: an operation, and on which files. Its keys, how they are read, and how they are printed.
 
 use super::{
-    sizes::blocks,
-    surface::{ActionSurface, DistributionSurface, DistributionWord, ExtentSurface, PatternWord, TransferSurface},
-    value::{bytes, flag, text, word},
+    lines::{self, KeyValues},
+    sizes::{SizeSurface, blocks},
+    transfer::{self, TransferSurface},
+    value::{Small, bytes, flag, text, word},
 };
 use crate::{
-    decode::{Field, Keys, Nothing, Text, Word, listed},
-    diagnostic::{Diagnostic, Report, Span},
+    decode::{Field, Flag, Keys, Listed, Nothing, Size, Text, listed, table},
+    diagnostic::{Diagnostic, Report},
 };
-use fstone_model::nature::MAX_ATTRIBUTE_BYTES;
+use fstone_model::workload::operation::MAX_ATTRIBUTE_BYTES;
 use fstone_model::workload::{
-    Action, Distribution, Extent, FileChoice, Operation, Pattern, SizeDistribution, TransactionRule, Transfer,
+    Action, Distribution, Extent, FileChoice, Fileset, Operation, Pattern, SizeDistribution, TransactionRule, Transfer,
 };
+
+table! {
+    /// One kind of operation as a group performs it: exactly one operation, and on which files.
+    pub(crate) struct ActionSurface {
+        /// What results call it; its operation's key unless given.
+        "name" => name: Text;
+        /// In a mix, its share of all operations is weight / sum of weights. 1 unless given.
+        "weight" => weight: Small;
+        /// On which fileset; "*" draws one for each operation. The only one unless given, or "*" when there are several.
+        "fileset" => fileset: Text;
+        /// Which file: "uniform" (the default), "round-robin", "concatenated", "partitioned", or the "same" as the action before.
+        "choice" => choice: Listed<FileChoice>;
+        /// How transactions are counted: "one" per operation (the default), "whole-blocks" moved, or "begun-blocks".
+        "transactions" => transactions: Listed<TransactionRule>;
+        /// Make a new file of a size drawn from the fileset, write it, close it.
+        "create" => create: CreateSurface;
+        /// Read data.
+        "read" => read: TransferSurface;
+        /// Overwrite data in place.
+        "write" => write: TransferSurface;
+        /// Write at the end.
+        "append" => append: TransferSurface;
+        /// Read through a memory mapping.
+        "mmap-read" => mmap_read: TransferSurface;
+        /// Write through a memory mapping.
+        "mmap-write" => mmap_write: TransferSurface;
+        /// Open and close a file.
+        "open-close" => open_close: Nothing;
+        /// fsync a file.
+        "fsync" => fsync: Nothing;
+        /// fdatasync a file.
+        "fdatasync" => fdatasync: Nothing;
+        /// fsync the directory that a file is in, which makes its name durable.
+        "fsync-directory" => fsync_directory: Nothing;
+        /// syncfs.
+        "syncfs" => syncfs: Nothing;
+        /// Set a file's size.
+        "truncate" => truncate: LengthSurface;
+        /// Allocate without writing, from a file's start.
+        "fallocate" => fallocate: LengthSurface;
+        /// Free a file's blocks, from its start.
+        "punch-hole" => punch_hole: LengthSurface;
+        /// Remove a file.
+        "unlink" => unlink: Nothing;
+        /// Rename a file within its directory.
+        "rename" => rename: Nothing;
+        /// Rename a file into another fileset, or to a new name in its own.
+        "move" => move_: MoveSurface;
+        /// Make a hard link and keep it.
+        "link" => link: Nothing;
+        /// Make a symbolic link and keep it.
+        "symlink" => symlink: Nothing;
+        /// Make a directory.
+        "mkdir" => mkdir: Nothing;
+        /// Remove a directory that mkdir made.
+        "rmdir" => rmdir: Nothing;
+        /// FFSB's metaop: two mkdir, one rmdir and one rename.
+        "metadata" => metadata: Nothing;
+        /// List one directory.
+        "readdir" => readdir: Nothing;
+        /// Walk the whole fileset, stat-ing each entry.
+        "walk" => walk: Nothing;
+        /// stat a file.
+        "stat" => stat: Nothing;
+        /// chmod a file.
+        "chmod" => chmod: Nothing;
+        /// Set a file's times.
+        "utimens" => utimens: Nothing;
+        /// Set an extended attribute.
+        "setxattr" => setxattr: AttributeSurface;
+        /// Get it.
+        "getxattr" => getxattr: Nothing;
+        /// copy_file_range into a new file.
+        "copy-file-range" => copy_file_range: Nothing;
+        /// Clone into a new file (FICLONE).
+        "reflink" => reflink: Nothing;
+    }
+    one of [
+        "create", "read", "write", "append", "mmap-read", "mmap-write", "open-close", "fsync", "fdatasync",
+        "fsync-directory", "syncfs",
+        "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "link", "symlink", "mkdir", "rmdir", "metadata",
+        "readdir", "walk", "stat", "chmod", "utimens", "setxattr", "getxattr", "copy-file-range", "reflink",
+    ]
+}
+
+table! {
+    /// The making of a file.
+    pub(crate) struct CreateSurface {
+        /// Size of each write, or a table with a distribution; the file stays empty unless given.
+        "block" => block: SizeSurface;
+        /// Whether to fsync before the close. False unless given.
+        "fsync" => fsync: Flag;
+    }
+}
+
+table! {
+    /// Where a file is moved to.
+    pub(crate) struct MoveSurface {
+        /// The fileset it is in from then on, with the name that is free next.
+        "to" => to: Text, required;
+    }
+}
+
+table! {
+    /// A length from a file's start.
+    pub(crate) struct LengthSurface {
+        /// The length.
+        "size" => size: Size, required;
+    }
+}
+
+table! {
+    /// An extended attribute.
+    pub(crate) struct AttributeSurface {
+        /// Size of its value. Kernels take at most 64 KiB.
+        "size" => size: Size, required;
+    }
+}
 
 /// What stands for any fileset.
 pub(super) const ANY: &str = "*";
@@ -29,7 +148,7 @@ pub(super) enum Place {
 }
 
 /// An action of a group.
-pub(super) fn action(surface: &ActionSurface, filesets: &[&str], place: Place, report: &mut Report) -> Action {
+pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Place, report: &mut Report) -> Action {
     if let Some(field) = surface.weight.as_ref().filter(|_| place != Place::Mix) {
         report.push(
             Diagnostic::error(field.key, "only an action of a mix has a weight").label("it would change nothing"),
@@ -147,13 +266,13 @@ fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) ->
                     Diagnostic::error(msync.key, "only `mmap-write` has `msync`").label("it would change nothing"),
                 );
             }
-            let (transfer, blocks) = transfer(&field.value, report);
+            let (transfer, blocks) = transfer::read(&field.value, report);
             return (operation(transfer), blocks);
         }
     }
     if let Some(Field { value, .. }) = &surface.mmap_write {
         let msync = flag(value.msync.as_ref(), false);
-        let (transfer, blocks) = transfer(value, report);
+        let (transfer, blocks) = transfer::read(value, report);
         return (Operation::MmapWrite { transfer, msync }, blocks);
     }
     if let Some(Field { value, .. }) = &surface.create {
@@ -201,67 +320,69 @@ fn unmoving(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> 
     Operation::Stat
 }
 
-fn transfer(surface: &TransferSurface, report: &mut Report) -> (Transfer, Option<SizeDistribution>) {
-    let (block_bytes, blocks) = surface.block.as_ref().map_or((1, None), |field| blocks(field, report));
-    let smallest =
-        blocks.as_ref().and_then(SizeDistribution::block_bounds).map_or(block_bytes, |(smallest, _)| smallest);
-    let word = word(surface.pattern.as_ref(), PatternWord::FromStart);
-    let place = surface.pattern.as_ref().map(|field| field.span);
-    let mut only_for = |key: Option<Span>, name: &str, words: &[PatternWord]| {
-        let Some(key) = key.filter(|_| !words.contains(&word)) else { return };
-        let known = PatternWord::WORDS.iter().filter(|(_, value)| words.contains(value)).map(|(word, _)| *word);
-        let patterns = listed(&known.collect::<Vec<_>>());
-        let diagnostic =
-            Diagnostic::error(key, format!("`{name}` is for the pattern {patterns}")).label("it would change nothing");
-        report.push(match place {
-            Some(place) => diagnostic.context(place, "the pattern"),
-            None => diagnostic.note("the pattern is \"from-start\" unless given"),
-        });
+/// Its keys as they are written.
+pub(super) fn print(action: &Action, filesets: &[Fileset]) -> KeyValues {
+    let (key, value) = (action.operation.nature().word, printed(action, filesets));
+    let fileset = match action.fileset {
+        None => (filesets.len() == 1).then(|| format!("\"{ANY}\"")),
+        Some(0) if filesets.len() == 1 => None,
+        Some(index) => filesets.get(index as usize).map(|fileset| lines::quoted(&fileset.name)),
     };
-    only_for(surface.align.as_ref().map(|field| field.key), "align", &[PatternWord::FromRandom, PatternWord::Random]);
-    only_for(surface.distribution.as_ref().map(|field| field.key), "distribution", &[PatternWord::Random]);
-    only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip]);
-    if let Some(place) = place.filter(|_| word == PatternWord::Skip && surface.skip.is_none()) {
-        report.push(Diagnostic::error(place, "how much is skipped?").help("for example: skip = \"64 KiB\""));
-    }
-    let align_bytes = surface.align.as_ref().map_or(smallest, |field| {
-        if field.value.0 == 0 {
-            report.push(Diagnostic::error(field.span, "nothing is a multiple of 0").label("expected at least 1 byte"));
-        }
-        field.value.0
-    });
-    let pattern = match word {
-        PatternWord::FromStart => Pattern::FromStart,
-        PatternWord::FromRandom => Pattern::FromRandom { align_bytes },
-        PatternWord::Cursor => Pattern::Cursor { shared: false },
-        PatternWord::SharedCursor => Pattern::Cursor { shared: true },
-        PatternWord::Random => Pattern::Random { distribution: distribution(surface), align_bytes },
-        PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
-    };
-    let extent = surface.size.as_ref().map_or(Extent::Whole, |field| match field.value {
-        ExtentSurface::Whole => Extent::Whole,
-        ExtentSurface::Block => Extent::Bytes(block_bytes),
-        ExtentSurface::Bytes(bytes) => {
-            if bytes == 0 {
-                report.push(
-                    Diagnostic::error(field.span, "an operation has to move something")
-                        .label("expected at least 1 byte"),
-                );
-            }
-            Extent::Bytes(bytes)
-        }
-    });
-    (Transfer { extent, block_bytes, pattern, fsync: flag(surface.fsync.as_ref(), false) }, blocks)
+    lines::wanted([
+        ("name", lines::unless(action.name == key, || lines::quoted(&action.name))),
+        (key, Some(value)),
+        ("fileset", fileset),
+        ("choice", lines::unless(action.choice == FileChoice::Uniform, || lines::word(&action.choice))),
+        (
+            "transactions",
+            lines::unless(action.transactions == TransactionRule::One, || lines::word(&action.transactions)),
+        ),
+    ])
 }
 
-fn distribution(surface: &TransferSurface) -> Distribution {
-    match surface.distribution.as_ref().map(|field| &field.value) {
-        None | Some(DistributionSurface::Word(DistributionWord::Uniform)) => Distribution::Uniform,
-        Some(DistributionSurface::Word(DistributionWord::Permutation)) => Distribution::Permutation,
-        Some(DistributionSurface::Table(table)) => match (&table.zipf, &table.gauss) {
-            (Some(theta), _) => Distribution::Zipf { theta: theta.value.0 },
-            (None, Some(deviation)) => Distribution::Gauss { deviation: deviation.value.0 },
-            (None, None) => Distribution::Uniform,
-        },
+/// What stands behind the operation's key.
+fn printed(action: &Action, filesets: &[Fileset]) -> String {
+    let (operation, blocks) = (&action.operation, action.blocks.as_ref());
+    let length = |bytes: u64| lines::inline(&vec![("size", lines::size(bytes))]);
+    match operation {
+        Operation::Create { block_bytes, fsync } => {
+            let block = lines::unless(*block_bytes == 0, || transfer::print_block(*block_bytes, blocks));
+            lines::inline(&lines::wanted([("block", block), ("fsync", lines::flag(*fsync))]))
+        }
+        Operation::Read(transfer)
+        | Operation::Write(transfer)
+        | Operation::Append(transfer)
+        | Operation::MmapRead(transfer) => lines::inline(&transfer::print(transfer, blocks)),
+        Operation::MmapWrite { transfer, msync } => {
+            let mut keys = transfer::print(transfer, blocks);
+            keys.extend(lines::wanted([("msync", lines::flag(*msync))]));
+            lines::inline(&keys)
+        }
+        Operation::Move { to } => {
+            let name = filesets.get(*to as usize).map(|fileset| lines::quoted(&fileset.name));
+            lines::inline(&lines::wanted([("to", name)]))
+        }
+        Operation::Truncate { size_bytes } | Operation::Fallocate { size_bytes, .. } => length(*size_bytes),
+        Operation::Setxattr { value_bytes } => length(u64::from(*value_bytes)),
+        Operation::OpenClose
+        | Operation::Fsync
+        | Operation::Fdatasync
+        | Operation::FsyncDirectory
+        | Operation::Syncfs
+        | Operation::Unlink
+        | Operation::Rename
+        | Operation::Link
+        | Operation::Symlink
+        | Operation::Mkdir
+        | Operation::Rmdir
+        | Operation::Metadata
+        | Operation::Readdir
+        | Operation::Walk
+        | Operation::Stat
+        | Operation::Chmod
+        | Operation::Utimens
+        | Operation::Getxattr
+        | Operation::CopyFileRange
+        | Operation::Reflink => "{}".into(),
     }
 }

@@ -1,17 +1,20 @@
 //! The workload file: the workload in a readable TOML form ([`parse`], [`print`]); and the numbers of a workload that
 //! a study may change whatever format it came from ([`Parameter`], [`Target`]).
 //!
-//! `docs/workload-file.md` describes the format. Reading order: `surface` has every table and key there is, `read`
-//! (with `action`) and `print` are the two ways through it.
+//! `docs/workload-file.md` describes the format. Reading order: `surface` has the tables and keys, `read` and `print` are
+//! the two ways through it. What is used in several places is in files that have its keys and both ways: `action` (all operations
+//! with it), `transfer` and `sizes`.
 
 mod action;
 mod format;
+mod lines;
 mod parameter;
 mod print;
 mod read;
 mod sizes;
 mod surface;
 mod target;
+mod transfer;
 mod value;
 
 pub use format::Native;
@@ -41,23 +44,23 @@ pub fn reference() -> Vec<KeyReference> {
         ("fileset", surface::FilesetSurface::keys()),
         ("fileset.directories", surface::DirectoriesTable::keys()),
         ("fileset.directories.tree", surface::TreeSurface::keys()),
-        ("fileset.size", surface::SizeTable::keys()),
-        ("fileset.size.uniform", surface::UniformSurface::keys()),
-        ("fileset.size.weighted", surface::WeightedSize::keys()),
-        ("fileset.size.gamma", surface::GammaSurface::keys()),
-        ("fileset.size.lognormal", surface::LognormalSurface::keys()),
+        ("fileset.size", sizes::SizeTable::keys()),
+        ("fileset.size.uniform", sizes::UniformSurface::keys()),
+        ("fileset.size.weighted", sizes::WeightedSize::keys()),
+        ("fileset.size.gamma", sizes::GammaSurface::keys()),
+        ("fileset.size.lognormal", sizes::LognormalSurface::keys()),
         ("phase", surface::PhaseSurface::keys()),
         ("phase.stop", surface::StopSurface::keys()),
         ("phase.group", surface::GroupSurface::keys()),
         ("phase.group.region", surface::RegionTable::keys()),
         ("phase.group.fsync", surface::FsyncSurface::keys()),
         ("phase.group.ratio", surface::RatioSurface::keys()),
-        ("phase.group.mix", surface::ActionSurface::keys()),
-        ("phase.group.mix.create", surface::CreateSurface::keys()),
-        ("phase.group.mix.read", surface::TransferSurface::keys()),
-        ("phase.group.mix.read.distribution", surface::DistributionTable::keys()),
-        ("phase.group.mix.move", surface::MoveSurface::keys()),
-        ("phase.group.mix.truncate", surface::LengthSurface::keys()),
-        ("phase.group.mix.setxattr", surface::AttributeSurface::keys()),
+        ("phase.group.mix", action::ActionSurface::keys()),
+        ("phase.group.mix.create", action::CreateSurface::keys()),
+        ("phase.group.mix.read", transfer::TransferSurface::keys()),
+        ("phase.group.mix.read.distribution", transfer::DistributionTable::keys()),
+        ("phase.group.mix.move", action::MoveSurface::keys()),
+        ("phase.group.mix.truncate", action::LengthSurface::keys()),
+        ("phase.group.mix.setxattr", action::AttributeSurface::keys()),
     ])
 }

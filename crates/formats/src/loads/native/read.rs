@@ -1,11 +1,11 @@
 //! A workload file, read into the workload.
 
 use super::{
-    action::{ANY, Place, action},
+    action::{self, ActionSurface, Place},
     sizes::size,
     surface::{
-        ActionSurface, DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, PhaseSurface,
-        RegionSurface, RegionWord, StopSurface, WorkloadFile,
+        DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, PhaseSurface, RegionSurface,
+        RegionWord, StopSurface, WorkloadFile,
     },
     value::{block, bytes, flag, or, small, text, word},
 };
@@ -165,7 +165,7 @@ fn null_for_all(io: IoSettings, phases: &[At<PhaseSurface>], report: &mut Report
 }
 
 fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
-    if let Some(field) = surface.name.as_ref().filter(|field| field.value.0 == ANY) {
+    if let Some(field) = surface.name.as_ref().filter(|field| field.value.0 == action::ANY) {
         report.push(Diagnostic::error(field.span, "no fileset can be called `*`").label("`*` stands for any of them"));
     }
     if let Some(field) = &surface.directory {
@@ -299,22 +299,22 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         not_empty(field, report);
         let weighted = |at: &At<ActionSurface>, report: &mut Report| Weighted {
             weight: small(at.value.weight.as_ref()),
-            action: action(&at.value, filesets, Place::Mix, report),
+            action: action::read(&at.value, filesets, Place::Mix, report),
         };
         Actions::Mix(field.value.iter().map(|at| weighted(at, report)).collect())
     } else if let Some(field) = &surface.sequence {
         not_empty(field, report);
         let actions = field.value.iter().enumerate().map(|(index, at)| {
             let place = if index == 0 { Place::First } else { Place::Later };
-            action(&at.value, filesets, place, report)
+            action::read(&at.value, filesets, place, report)
         });
         Actions::Sequence(actions.collect())
     } else if let Some(Field { value, .. }) = &surface.ratio
         && let (Some(first), Some(second)) = (&value.first, &value.second)
     {
         Actions::Ratio {
-            first: action(&first.value, filesets, Place::Ratio, report),
-            second: action(&second.value, filesets, Place::Ratio, report),
+            first: action::read(&first.value, filesets, Place::Ratio, report),
+            second: action::read(&second.value, filesets, Place::Ratio, report),
             ratio: or(value.value.as_ref(), 1.0, |crate::decode::Real(ratio)| ratio),
         }
     } else {

@@ -1,14 +1,96 @@
-//! Sizes of files and blocks, and how they are drawn.
+//! Sizes of files and blocks, and how they are drawn: their keys, how they are read, and how they are printed.
 
 use super::{
-    surface::{SizeSurface, SizeTable, WeightedSize},
-    value::{bytes, check_block, or, small},
+    lines::{real, size as printed},
+    value::{Small, bytes, check_block, or, small},
 };
 use crate::{
-    decode::{At, Field, Real},
+    decode::{At, Decode, Field, Node, Real, Size, table},
     diagnostic::{Diagnostic, Report, Span},
 };
 use fstone_model::workload::SizeDistribution;
+use serde_json::{Value, json};
+
+/// `size`: one size, or a distribution.
+#[derive(Debug, Clone)]
+pub(crate) enum SizeSurface {
+    /// All alike.
+    Fixed(u64),
+    /// Drawn.
+    Table(Box<SizeTable>),
+}
+
+table! {
+    /// How sizes are drawn.
+    pub(crate) struct SizeTable {
+        /// Uniformly from `from` to below `below`.
+        "uniform" => uniform: UniformSurface;
+        /// One of these, by weight.
+        "weighted" => weighted: Vec<At<WeightedSize>>;
+        /// Gamma.
+        "gamma" => gamma: GammaSurface;
+        /// Lognormal.
+        "lognormal" => lognormal: LognormalSurface;
+    }
+    one of ["uniform", "weighted", "gamma", "lognormal"]
+}
+
+table! {
+    /// Uniform sizes.
+    pub(crate) struct UniformSurface {
+        /// The smallest size.
+        "from" => from: Size, required;
+        /// The first size that is too large.
+        "below" => below: Size, required;
+    }
+}
+
+table! {
+    /// A size and its weight.
+    pub(crate) struct WeightedSize {
+        /// The size.
+        "size" => size: Size, required;
+        /// Its weight.
+        "weight" => weight: Small, required;
+    }
+}
+
+table! {
+    /// Gamma-distributed sizes.
+    pub(crate) struct GammaSurface {
+        /// Their mean.
+        "mean" => mean: Size, required;
+        /// The shape parameter; 1.5 is usual.
+        "shape" => shape: Real, required;
+    }
+}
+
+table! {
+    /// Lognormally distributed sizes.
+    pub(crate) struct LognormalSurface {
+        /// Their median.
+        "median" => median: Size, required;
+        /// Standard deviation of the logarithm.
+        "sigma" => sigma: Real, required;
+    }
+}
+
+impl Decode for SizeSurface {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        if node.get_ref().is_table() {
+            return SizeTable::decode(node, report).map(|table| Self::Table(Box::new(table)));
+        }
+        Size::decode(node, report).map(|Size(bytes)| Self::Fixed(bytes))
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Size::schema(), SizeTable::schema()] })
+    }
+
+    fn expected() -> String {
+        "a size such as \"4 KiB\", or { uniform = { from = \"4 KiB\", below = \"512 KiB\" } }".into()
+    }
+}
 
 pub(super) fn size(surface: &SizeSurface, span: Span, report: &mut Report) -> SizeDistribution {
     let table: &SizeTable = match surface {
@@ -72,4 +154,27 @@ pub(super) fn blocks(field: &Field<SizeSurface>, report: &mut Report) -> (u64, O
     check_block(smallest, field.span, report);
     check_block(largest, field.span, report);
     (largest, Some(drawn))
+}
+
+/// As it is written.
+pub(super) fn print(distribution: &SizeDistribution) -> String {
+    match distribution {
+        SizeDistribution::Fixed(bytes) => printed(*bytes),
+        SizeDistribution::Uniform { minimum, maximum } => {
+            format!("{{ uniform = {{ from = {}, below = {} }} }}", printed(*minimum), printed(*maximum))
+        }
+        SizeDistribution::Weighted(sizes) => {
+            let sizes: Vec<String> = sizes
+                .iter()
+                .map(|(bytes, weight)| format!("{{ size = {}, weight = {weight} }}", printed(*bytes)))
+                .collect();
+            format!("{{ weighted = [{}] }}", sizes.join(", "))
+        }
+        SizeDistribution::Gamma { mean, shape } => {
+            format!("{{ gamma = {{ mean = {}, shape = {} }} }}", printed(*mean), real(*shape))
+        }
+        SizeDistribution::Lognormal { median, sigma } => {
+            format!("{{ lognormal = {{ median = {}, sigma = {} }} }}", printed(*median), real(*sigma))
+        }
+    }
 }

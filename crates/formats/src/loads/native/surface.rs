@@ -1,8 +1,15 @@
-//! The workload file as it is written: every table and key there is, defined once.
+//! The workload file as it is written: its tables and keys. Those that are used in several places are in `action`, `transfer`
+//! and `sizes`.
 
+use super::{
+    action::ActionSurface,
+    sizes::SizeSurface,
+    transfer::{DistributionWord, PatternWord},
+    value::Small,
+};
 use crate::{
-    decode::{At, Count, Decode, Flag, Listed, Node, Nothing, Real, Share, Size, Text, Time, Word, table, wrong_type},
-    diagnostic::{Diagnostic, Report},
+    decode::{At, Count, Decode, Flag, Listed, Node, Real, Share, Size, Text, Time, Word, table, wrong_type},
+    diagnostic::Report,
 };
 use fstone_model::workload::{
     Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS,
@@ -13,8 +20,6 @@ use toml::de::DeValue;
 
 /// A number of files, directories, operations or weights, from 1.
 type Number = Count<1, { u64::MAX }>;
-/// A number that fits 32 bits.
-type Small = Count<1, { u32::MAX as u64 }>;
 /// A number of threads; more do not help and exhaust the machine.
 type Threads = Count<1, MAXIMUM_THREADS>;
 /// The largest number of a CPU that the kernel can be asked for.
@@ -131,87 +136,6 @@ impl Decode for DirectoriesSurface {
 
     fn expected() -> String {
         "a number, { count = 100, parent-too = true } or { tree = { width = 10, depth = 2 } }".into()
-    }
-}
-
-/// `size`: one size, or a distribution.
-#[derive(Debug, Clone)]
-pub(crate) enum SizeSurface {
-    /// All alike.
-    Fixed(u64),
-    /// Drawn.
-    Table(Box<SizeTable>),
-}
-
-table! {
-    /// How sizes are drawn.
-    pub(crate) struct SizeTable {
-        /// Uniformly from `from` to below `below`.
-        "uniform" => uniform: UniformSurface;
-        /// One of these, by weight.
-        "weighted" => weighted: Vec<At<WeightedSize>>;
-        /// Gamma.
-        "gamma" => gamma: GammaSurface;
-        /// Lognormal.
-        "lognormal" => lognormal: LognormalSurface;
-    }
-    one of ["uniform", "weighted", "gamma", "lognormal"]
-}
-
-table! {
-    /// Uniform sizes.
-    pub(crate) struct UniformSurface {
-        /// The smallest size.
-        "from" => from: Size, required;
-        /// The first size that is too large.
-        "below" => below: Size, required;
-    }
-}
-
-table! {
-    /// A size and its weight.
-    pub(crate) struct WeightedSize {
-        /// The size.
-        "size" => size: Size, required;
-        /// Its weight.
-        "weight" => weight: Small, required;
-    }
-}
-
-table! {
-    /// Gamma-distributed sizes.
-    pub(crate) struct GammaSurface {
-        /// Their mean.
-        "mean" => mean: Size, required;
-        /// The shape parameter; 1.5 is usual.
-        "shape" => shape: Real, required;
-    }
-}
-
-table! {
-    /// Lognormally distributed sizes.
-    pub(crate) struct LognormalSurface {
-        /// Their median.
-        "median" => median: Size, required;
-        /// Standard deviation of the logarithm.
-        "sigma" => sigma: Real, required;
-    }
-}
-
-impl Decode for SizeSurface {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        if node.get_ref().is_table() {
-            return SizeTable::decode(node, report).map(|table| Self::Table(Box::new(table)));
-        }
-        Size::decode(node, report).map(|Size(bytes)| Self::Fixed(bytes))
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [Size::schema(), SizeTable::schema()] })
-    }
-
-    fn expected() -> String {
-        "a size such as \"4 KiB\", or { uniform = { from = \"4 KiB\", below = \"512 KiB\" } }".into()
     }
 }
 
@@ -360,243 +284,6 @@ table! {
         "at-end" => at_end: Flag;
         /// fdatasync in place of fsync, also where an action ends with an fsync. False unless given.
         "data-only" => data_only: Flag;
-    }
-}
-
-table! {
-    /// One kind of operation as a group performs it: exactly one operation, and on which files.
-    pub(crate) struct ActionSurface {
-        /// What results call it; its operation's key unless given.
-        "name" => name: Text;
-        /// In a mix, its share of all operations is weight / sum of weights. 1 unless given.
-        "weight" => weight: Small;
-        /// On which fileset; "*" draws one for each operation. The only one unless given, or "*" when there are several.
-        "fileset" => fileset: Text;
-        /// Which file: "uniform" (the default), "round-robin", "concatenated", "partitioned", or the "same" as the action before.
-        "choice" => choice: Listed<FileChoice>;
-        /// How transactions are counted: "one" per operation (the default), "whole-blocks" moved, or "begun-blocks".
-        "transactions" => transactions: Listed<TransactionRule>;
-        /// Make a new file of a size drawn from the fileset, write it, close it.
-        "create" => create: CreateSurface;
-        /// Read data.
-        "read" => read: TransferSurface;
-        /// Overwrite data in place.
-        "write" => write: TransferSurface;
-        /// Write at the end.
-        "append" => append: TransferSurface;
-        /// Read through a memory mapping.
-        "mmap-read" => mmap_read: TransferSurface;
-        /// Write through a memory mapping.
-        "mmap-write" => mmap_write: TransferSurface;
-        /// Open and close a file.
-        "open-close" => open_close: Nothing;
-        /// fsync a file.
-        "fsync" => fsync: Nothing;
-        /// fdatasync a file.
-        "fdatasync" => fdatasync: Nothing;
-        /// fsync the directory that a file is in, which makes its name durable.
-        "fsync-directory" => fsync_directory: Nothing;
-        /// syncfs.
-        "syncfs" => syncfs: Nothing;
-        /// Set a file's size.
-        "truncate" => truncate: LengthSurface;
-        /// Allocate without writing, from a file's start.
-        "fallocate" => fallocate: LengthSurface;
-        /// Free a file's blocks, from its start.
-        "punch-hole" => punch_hole: LengthSurface;
-        /// Remove a file.
-        "unlink" => unlink: Nothing;
-        /// Rename a file within its directory.
-        "rename" => rename: Nothing;
-        /// Rename a file into another fileset, or to a new name in its own.
-        "move" => move_: MoveSurface;
-        /// Make a hard link and keep it.
-        "link" => link: Nothing;
-        /// Make a symbolic link and keep it.
-        "symlink" => symlink: Nothing;
-        /// Make a directory.
-        "mkdir" => mkdir: Nothing;
-        /// Remove a directory that mkdir made.
-        "rmdir" => rmdir: Nothing;
-        /// FFSB's metaop: two mkdir, one rmdir and one rename.
-        "metadata" => metadata: Nothing;
-        /// List one directory.
-        "readdir" => readdir: Nothing;
-        /// Walk the whole fileset, stat-ing each entry.
-        "walk" => walk: Nothing;
-        /// stat a file.
-        "stat" => stat: Nothing;
-        /// chmod a file.
-        "chmod" => chmod: Nothing;
-        /// Set a file's times.
-        "utimens" => utimens: Nothing;
-        /// Set an extended attribute.
-        "setxattr" => setxattr: AttributeSurface;
-        /// Get it.
-        "getxattr" => getxattr: Nothing;
-        /// copy_file_range into a new file.
-        "copy-file-range" => copy_file_range: Nothing;
-        /// Clone into a new file (FICLONE).
-        "reflink" => reflink: Nothing;
-    }
-    one of [
-        "create", "read", "write", "append", "mmap-read", "mmap-write", "open-close", "fsync", "fdatasync",
-        "fsync-directory", "syncfs",
-        "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "link", "symlink", "mkdir", "rmdir", "metadata",
-        "readdir", "walk", "stat", "chmod", "utimens", "setxattr", "getxattr", "copy-file-range", "reflink",
-    ]
-}
-
-table! {
-    /// The making of a file.
-    pub(crate) struct CreateSurface {
-        /// Size of each write, or a table with a distribution; the file stays empty unless given.
-        "block" => block: SizeSurface;
-        /// Whether to fsync before the close. False unless given.
-        "fsync" => fsync: Flag;
-    }
-}
-
-table! {
-    /// A movement of data within a file.
-    pub(crate) struct TransferSurface {
-        /// How much per operation: a size, "block" for one block, or "whole" for the file (the default).
-        "size" => size: ExtentSurface;
-        /// How much per system call: a size, or a table with a distribution, by which each is drawn.
-        "block" => block: SizeSurface, required;
-        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip".
-        "pattern" => pattern: Listed<PatternWord>;
-        /// Random offsets are multiples of this; of the block, or the smallest block, unless given.
-        "align" => align: Size;
-        /// How random offsets are drawn: "uniform" (the default), "permutation", { zipf = 1.2 } or { gauss = 0.1 }.
-        "distribution" => distribution: DistributionSurface;
-        /// How much is skipped after each block.
-        "skip" => skip: Size;
-        /// Whether to fsync the file after the transfer. False unless given.
-        "fsync" => fsync: Flag;
-        /// Of mmap-write: whether to msync what was written. False unless given.
-        "msync" => msync: Flag;
-    }
-}
-
-table! {
-    /// Where a file is moved to.
-    pub(crate) struct MoveSurface {
-        /// The fileset it is in from then on, with the name that is free next.
-        "to" => to: Text, required;
-    }
-}
-
-table! {
-    /// A length from a file's start.
-    pub(crate) struct LengthSurface {
-        /// The length.
-        "size" => size: Size, required;
-    }
-}
-
-table! {
-    /// An extended attribute.
-    pub(crate) struct AttributeSurface {
-        /// Size of its value. Kernels take at most 64 KiB.
-        "size" => size: Size, required;
-    }
-}
-
-/// How much an operation moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ExtentSurface {
-    Whole,
-    Block,
-    Bytes(u64),
-}
-
-/// The word for a whole file.
-pub(crate) const WHOLE: &str = "whole";
-/// The word for one block.
-pub(crate) const BLOCK: &str = "block";
-
-impl Decode for ExtentSurface {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        match node.get_ref().as_str() {
-            Some(WHOLE) => Some(Self::Whole),
-            Some(BLOCK) => Some(Self::Block),
-            _ => Size::decode(node, report).map(|Size(bytes)| Self::Bytes(bytes)),
-        }
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [{ "enum": [WHOLE, BLOCK] }, Size::schema()] })
-    }
-
-    fn expected() -> String {
-        format!("a size such as \"4 KiB\", \"{BLOCK}\" or \"{WHOLE}\"")
-    }
-}
-
-/// The kinds of pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PatternWord {
-    FromStart,
-    FromRandom,
-    Cursor,
-    SharedCursor,
-    Random,
-    Skip,
-}
-
-/// How random offsets are drawn.
-#[derive(Debug, Clone)]
-pub(crate) enum DistributionSurface {
-    Word(DistributionWord),
-    Table(DistributionTable),
-}
-
-/// The distributions without a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DistributionWord {
-    Uniform,
-    Permutation,
-}
-
-table! {
-    /// The distributions with a parameter.
-    pub(crate) struct DistributionTable {
-        /// Zipf with this exponent.
-        "zipf" => zipf: Real;
-        /// Normal around the middle, with this standard deviation as a share of the space.
-        "gauss" => gauss: Real;
-    }
-    one of ["zipf", "gauss"]
-}
-
-impl Decode for DistributionSurface {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        match node.get_ref() {
-            DeValue::String(text) => {
-                let word = DistributionWord::WORDS.iter().find(|(word, _)| word == text);
-                if word.is_none() {
-                    report.push(
-                        Diagnostic::error(node.span(), format!("unknown distribution `{text}`"))
-                            .label(format!("expected {}", Self::expected())),
-                    );
-                }
-                word.map(|(_, word)| Self::Word(*word))
-            }
-            DeValue::Table(_) => DistributionTable::decode(node, report).map(Self::Table),
-            _ => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
-        }
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [Listed::<DistributionWord>::schema(), DistributionTable::schema()] })
-    }
-
-    fn expected() -> String {
-        "\"uniform\", \"permutation\", { zipf = 1.2 } or { gauss = 0.1 }".into()
     }
 }
 

@@ -5,6 +5,9 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span},
 };
 
+/// A number that fits 32 bits, from 1.
+pub(super) type Small = Count<1, { u32::MAX as u64 }>;
+
 /// The largest block: what the kernel moves in one call.
 const MAXIMUM_BLOCK_BYTES: u64 = 1 << 30;
 

@@ -1,9 +1,102 @@
-//! What each operation needs and does, in one table.
+//! The operations that there are, and what each needs and does, in one table.
 //!
-//! The engine, its audit, its checks and the workload file all ask it, so an operation that has no line here does not
+//! The engine, its audit, its checks and the workload file all ask it, so an operation that has no line there does not
 //! compile, and none of them has a default for operations it has not heard of.
 
-use crate::workload::{Operation, Transfer};
+use super::transfer::Transfer;
+use serde::{Deserialize, Serialize};
+
+/// What is done to a file or directory. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Make a new file of a size drawn from the fileset (O_CREAT|O_RDWR|O_TRUNC), write it, optionally fsync, close.
+    Create {
+        /// Size of each write; 0 makes an empty file.
+        block_bytes: u64,
+        /// Whether to fsync before the close.
+        fsync: bool,
+    },
+    /// Read or overwrite data of an existing file.
+    Read(Transfer),
+    /// Overwrite data in place.
+    Write(Transfer),
+    /// Write at the end (O_APPEND).
+    Append(Transfer),
+    /// Read through a memory mapping.
+    MmapRead(Transfer),
+    /// Write through a memory mapping.
+    MmapWrite {
+        /// What is written.
+        transfer: Transfer,
+        /// Whether to msync(MS_SYNC) it.
+        msync: bool,
+    },
+    /// Open and close.
+    OpenClose,
+    /// fsync.
+    Fsync,
+    /// fdatasync.
+    Fdatasync,
+    /// fsync of the directory that a file is in: what makes its name durable.
+    FsyncDirectory,
+    /// syncfs.
+    Syncfs,
+    /// Set the size.
+    Truncate {
+        /// The new size.
+        size_bytes: u64,
+    },
+    /// Allocate without writing.
+    Fallocate {
+        /// How much, from the start.
+        size_bytes: u64,
+        /// FALLOC_FL_PUNCH_HOLE instead of allocating.
+        punch: bool,
+    },
+    /// Remove a file.
+    Unlink,
+    /// Rename a file within its directory.
+    Rename,
+    /// Rename a file into another fileset (Maildir's `tmp` → `new`), or to a new name of its own, which may be in another
+    /// directory.
+    Move {
+        /// The fileset, by its index.
+        to: u32,
+    },
+    /// Make a hard link and keep it.
+    Link,
+    /// Make a symbolic link and keep it.
+    Symlink,
+    /// Make a directory.
+    Mkdir,
+    /// Remove a directory that `Mkdir` made.
+    Rmdir,
+    /// FFSB's metaop: two mkdir, then one rmdir and one rename, all of random directories under
+    /// [`Fileset::metadata_directory`](super::Fileset::metadata_directory). It counts once.
+    Metadata,
+    /// List one directory of the fileset.
+    Readdir,
+    /// Walk the whole fileset, stat-ing each entry.
+    Walk,
+    /// stat.
+    Stat,
+    /// chmod.
+    Chmod,
+    /// Set access and modification time.
+    Utimens,
+    /// Set an extended attribute of this many bytes.
+    Setxattr {
+        /// Value size.
+        value_bytes: u32,
+    },
+    /// Get it.
+    Getxattr,
+    /// copy_file_range into a new file.
+    CopyFileRange,
+    /// FICLONE into a new file.
+    Reflink,
+}
 
 /// What an operation works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,240 @@
+//! A movement of data: its keys, how they are read, and how they are printed.
+
+use super::{
+    lines::{self, KeyValues},
+    sizes::{self, SizeSurface, blocks},
+    value::{bytes, flag, word},
+};
+use crate::{
+    decode::{Decode, Flag, Listed, Node, Real, Size, Word, listed, table, wrong_type},
+    diagnostic::{Diagnostic, Report, Span},
+};
+use fstone_model::workload::{Distribution, Extent, Pattern, SizeDistribution, Transfer};
+use serde_json::{Value, json};
+use toml::de::DeValue;
+
+table! {
+    /// A movement of data within a file.
+    pub(crate) struct TransferSurface {
+        /// How much per operation: a size, "block" for one block, or "whole" for the file (the default).
+        "size" => size: ExtentSurface;
+        /// How much per system call: a size, or a table with a distribution, by which each is drawn.
+        "block" => block: SizeSurface, required;
+        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip".
+        "pattern" => pattern: Listed<PatternWord>;
+        /// Random offsets are multiples of this; of the block, or the smallest block, unless given.
+        "align" => align: Size;
+        /// How random offsets are drawn: "uniform" (the default), "permutation", { zipf = 1.2 } or { gauss = 0.1 }.
+        "distribution" => distribution: DistributionSurface;
+        /// How much is skipped after each block.
+        "skip" => skip: Size;
+        /// Whether to fsync the file after the transfer. False unless given.
+        "fsync" => fsync: Flag;
+        /// Of mmap-write: whether to msync what was written. False unless given.
+        "msync" => msync: Flag;
+    }
+}
+
+/// How much an operation moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExtentSurface {
+    Whole,
+    Block,
+    Bytes(u64),
+}
+
+/// The word for a whole file.
+pub(crate) const WHOLE: &str = "whole";
+/// The word for one block.
+pub(crate) const BLOCK: &str = "block";
+
+impl Decode for ExtentSurface {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        match node.get_ref().as_str() {
+            Some(WHOLE) => Some(Self::Whole),
+            Some(BLOCK) => Some(Self::Block),
+            _ => Size::decode(node, report).map(|Size(bytes)| Self::Bytes(bytes)),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "enum": [WHOLE, BLOCK] }, Size::schema()] })
+    }
+
+    fn expected() -> String {
+        format!("a size such as \"4 KiB\", \"{BLOCK}\" or \"{WHOLE}\"")
+    }
+}
+
+/// The kinds of pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PatternWord {
+    FromStart,
+    FromRandom,
+    Cursor,
+    SharedCursor,
+    Random,
+    Skip,
+}
+
+/// How random offsets are drawn.
+#[derive(Debug, Clone)]
+pub(crate) enum DistributionSurface {
+    Word(DistributionWord),
+    Table(DistributionTable),
+}
+
+/// The distributions without a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DistributionWord {
+    Uniform,
+    Permutation,
+}
+
+table! {
+    /// The distributions with a parameter.
+    pub(crate) struct DistributionTable {
+        /// Zipf with this exponent.
+        "zipf" => zipf: Real;
+        /// Normal around the middle, with this standard deviation as a share of the space.
+        "gauss" => gauss: Real;
+    }
+    one of ["zipf", "gauss"]
+}
+
+impl Decode for DistributionSurface {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        match node.get_ref() {
+            DeValue::String(text) => {
+                let word = DistributionWord::WORDS.iter().find(|(word, _)| word == text);
+                if word.is_none() {
+                    report.push(
+                        Diagnostic::error(node.span(), format!("unknown distribution `{text}`"))
+                            .label(format!("expected {}", Self::expected())),
+                    );
+                }
+                word.map(|(_, word)| Self::Word(*word))
+            }
+            DeValue::Table(_) => DistributionTable::decode(node, report).map(Self::Table),
+            _ => {
+                wrong_type(node, &Self::expected(), report);
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Listed::<DistributionWord>::schema(), DistributionTable::schema()] })
+    }
+
+    fn expected() -> String {
+        "\"uniform\", \"permutation\", { zipf = 1.2 } or { gauss = 0.1 }".into()
+    }
+}
+
+/// What it means, and the sizes that its blocks are drawn from.
+pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer, Option<SizeDistribution>) {
+    let (block_bytes, blocks) = surface.block.as_ref().map_or((1, None), |field| blocks(field, report));
+    let smallest =
+        blocks.as_ref().and_then(SizeDistribution::block_bounds).map_or(block_bytes, |(smallest, _)| smallest);
+    let word = word(surface.pattern.as_ref(), PatternWord::FromStart);
+    let place = surface.pattern.as_ref().map(|field| field.span);
+    let mut only_for = |key: Option<Span>, name: &str, words: &[PatternWord]| {
+        let Some(key) = key.filter(|_| !words.contains(&word)) else { return };
+        let known = PatternWord::WORDS.iter().filter(|(_, value)| words.contains(value)).map(|(word, _)| *word);
+        let patterns = listed(&known.collect::<Vec<_>>());
+        let diagnostic =
+            Diagnostic::error(key, format!("`{name}` is for the pattern {patterns}")).label("it would change nothing");
+        report.push(match place {
+            Some(place) => diagnostic.context(place, "the pattern"),
+            None => diagnostic.note("the pattern is \"from-start\" unless given"),
+        });
+    };
+    only_for(surface.align.as_ref().map(|field| field.key), "align", &[PatternWord::FromRandom, PatternWord::Random]);
+    only_for(surface.distribution.as_ref().map(|field| field.key), "distribution", &[PatternWord::Random]);
+    only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip]);
+    if let Some(place) = place.filter(|_| word == PatternWord::Skip && surface.skip.is_none()) {
+        report.push(Diagnostic::error(place, "how much is skipped?").help("for example: skip = \"64 KiB\""));
+    }
+    let align_bytes = surface.align.as_ref().map_or(smallest, |field| {
+        if field.value.0 == 0 {
+            report.push(Diagnostic::error(field.span, "nothing is a multiple of 0").label("expected at least 1 byte"));
+        }
+        field.value.0
+    });
+    let pattern = match word {
+        PatternWord::FromStart => Pattern::FromStart,
+        PatternWord::FromRandom => Pattern::FromRandom { align_bytes },
+        PatternWord::Cursor => Pattern::Cursor { shared: false },
+        PatternWord::SharedCursor => Pattern::Cursor { shared: true },
+        PatternWord::Random => Pattern::Random { distribution: distribution(surface), align_bytes },
+        PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
+    };
+    let extent = surface.size.as_ref().map_or(Extent::Whole, |field| match field.value {
+        ExtentSurface::Whole => Extent::Whole,
+        ExtentSurface::Block => Extent::Bytes(block_bytes),
+        ExtentSurface::Bytes(bytes) => {
+            if bytes == 0 {
+                report.push(
+                    Diagnostic::error(field.span, "an operation has to move something")
+                        .label("expected at least 1 byte"),
+                );
+            }
+            Extent::Bytes(bytes)
+        }
+    });
+    (Transfer { extent, block_bytes, pattern, fsync: flag(surface.fsync.as_ref(), false) }, blocks)
+}
+
+fn distribution(surface: &TransferSurface) -> Distribution {
+    match surface.distribution.as_ref().map(|field| &field.value) {
+        None | Some(DistributionSurface::Word(DistributionWord::Uniform)) => Distribution::Uniform,
+        Some(DistributionSurface::Word(DistributionWord::Permutation)) => Distribution::Permutation,
+        Some(DistributionSurface::Table(table)) => match (&table.zipf, &table.gauss) {
+            (Some(theta), _) => Distribution::Zipf { theta: theta.value.0 },
+            (None, Some(deviation)) => Distribution::Gauss { deviation: deviation.value.0 },
+            (None, None) => Distribution::Uniform,
+        },
+    }
+}
+
+/// A block as it is written.
+pub(super) fn print_block(bytes: u64, blocks: Option<&SizeDistribution>) -> String {
+    blocks.map_or_else(|| lines::size(bytes), sizes::print)
+}
+
+/// Its keys as they are written.
+pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> KeyValues {
+    let smallest =
+        blocks.and_then(SizeDistribution::block_bounds).map_or(transfer.block_bytes, |(smallest, _)| smallest);
+    let (word, align, distribution, skip) = match transfer.pattern {
+        Pattern::FromStart => (None, None, None, None),
+        Pattern::FromRandom { align_bytes } => (Some("\"from-random\""), Some(align_bytes), None, None),
+        Pattern::Cursor { shared: false } => (Some("\"cursor\""), None, None, None),
+        Pattern::Cursor { shared: true } => (Some("\"shared-cursor\""), None, None, None),
+        Pattern::Random { distribution, align_bytes } => {
+            let distribution = match distribution {
+                Distribution::Uniform => None,
+                Distribution::Permutation => Some("\"permutation\"".to_owned()),
+                Distribution::Zipf { theta } => Some(format!("{{ zipf = {} }}", lines::real(theta))),
+                Distribution::Gauss { deviation } => Some(format!("{{ gauss = {} }}", lines::real(deviation))),
+            };
+            (Some("\"random\""), Some(align_bytes), distribution, None)
+        }
+        Pattern::Skip { skip_bytes } => (Some("\"skip\""), None, None, Some(skip_bytes)),
+    };
+    let extent = match transfer.extent {
+        Extent::Whole => format!("\"{WHOLE}\""),
+        Extent::Bytes(bytes) if blocks.is_some() && bytes == transfer.block_bytes => format!("\"{BLOCK}\""),
+        Extent::Bytes(bytes) => lines::size(bytes),
+    };
+    lines::wanted([
+        ("size", Some(extent)),
+        ("block", Some(print_block(transfer.block_bytes, blocks))),
+        ("pattern", word.map(str::to_owned)),
+        ("align", align.filter(|align| *align != smallest).map(lines::size)),
+        ("distribution", distribution),
+        ("skip", skip.map(lines::size)),
+        ("fsync", lines::flag(transfer.fsync)),
+    ])
+}
