@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// Calls between two looks at the clock.
@@ -43,17 +44,21 @@ pub(crate) fn random_reads(file: &Path, size: u64, threads: u64, time: Duration)
     })
 }
 
-/// What some threads read in blocks of 4 KiB, each by what `ready` gives it; per second. Compiled for each reader, so
-/// nothing but its calls is in the loop.
+/// What some threads read in blocks of 4 KiB, each by what `ready` gives it; per second of the one interval from when all are
+/// ready to when the last is done, as the engine has it. Were each to count its own time, more threads than processors
+/// would come to more than they did: a thread's clock would run only from its first turn to its last. Compiled for each
+/// reader, so nothing but its calls is in the loop.
 fn reads<R>(threads: u64, time: Duration, ready: impl Fn() -> Result<R, Trouble> + Sync) -> Measured
 where
     R: FnMut(&mut u64, &mut [u8]) -> rustix::io::Result<usize>,
 {
-    let one = |thread: u64| -> Result<f64, Trouble> {
-        let mut read = ready()?;
+    let all_ready = Barrier::new(threads as usize);
+    let one = |thread: u64| -> Result<(u64, Instant, Instant), Trouble> {
+        let read = ready();
         let mut buffer = vec![0u8; 4096];
         let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(thread + 1);
-        let start = Instant::now();
+        all_ready.wait();
+        let (mut read, start) = (read?, Instant::now());
         let mut reads = 0u64;
         loop {
             for _ in 0..STRIDE {
@@ -62,17 +67,22 @@ where
                 }
             }
             reads += u64::from(STRIDE);
-            let elapsed = start.elapsed();
-            if elapsed >= time {
-                return Ok(reads as f64 / elapsed.as_secs_f64());
+            let now = Instant::now();
+            if now - start >= time {
+                return Ok((reads, start, now));
             }
         }
     };
-    std::thread::scope(|scope| {
+    let ends = std::thread::scope(|scope| {
         let one = &one;
         let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
-        threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))?).sum()
-    })
+        let ends = threads.into_iter().map(|thread| thread.join().map_err(|_| Trouble::failed("panic"))?);
+        ends.collect::<Result<Vec<_>, Trouble>>()
+    })?;
+    let reads: u64 = ends.iter().map(|(reads, ..)| reads).sum();
+    let (start, end) = (ends.iter().map(|(_, start, _)| start).min(), ends.iter().map(|(.., end)| end).max());
+    let Some((start, end)) = start.zip(end) else { return Err(Trouble::failed("no thread")) };
+    Ok(reads as f64 / (*end - *start).as_secs_f64())
 }
 
 /// The same by one thread through a ring, always `depth` at once: registered memory and file, one issuer; per second.
