@@ -30,7 +30,7 @@ pub(crate) enum Exit {
     /// `fstone compare` found no regression and cannot say that there is none: the runs have no figure in common, or their
     /// trials fall short of `--require-power`.
     Undecided = 8,
-    /// Stopped by Ctrl-C or SIGTERM; everything was undone and finished trials were kept.
+    /// Stopped by Ctrl-C or SIGTERM; finished trials were kept. Everything was undone but what a process hangs in.
     Interrupted = 130,
     /// Whoever read standard output went away; as the shell has it for a program that SIGPIPE ends.
     ReaderGone = 141,
@@ -64,7 +64,7 @@ impl Exit {
             Self::NoRoom => "a filesystem to write to is full",
             Self::Fault => "a fault in fstone itself; the message names its log",
             Self::Undecided => "fstone compare cannot decide: nothing in common, or less power than required",
-            Self::Interrupted => "interrupted; everything was undone, finished trials were kept",
+            Self::Interrupted => "interrupted; finished trials were kept, and everything was undone or is listed",
             Self::ReaderGone => "whoever read standard output went away before the end",
         }
     }

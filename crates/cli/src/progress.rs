@@ -42,18 +42,20 @@ pub(crate) struct RunProgress {
     bar: Option<Bar>,
     current: Mutex<Current>,
     expected: Expected,
+    left_behind: Mutex<Vec<String>>,
 }
 
 impl RunProgress {
     pub(crate) fn new(expected: Expected) -> Self {
-        Self { bar: Bar::counting(), current: Mutex::default(), expected }
+        Self { bar: Bar::counting(), current: Mutex::default(), expected, left_behind: Mutex::default() }
     }
 
-    /// Takes the bar away, so that what is printed next stands alone.
-    pub(crate) fn finish(&self) {
+    /// Takes the bar away, so that what is printed next stands alone. What the run left behind.
+    pub(crate) fn finish(self) -> Vec<String> {
         if let Some(bar) = &self.bar {
             bar.finish();
         }
+        self.left_behind.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn show(&self, doing: &str) {
@@ -92,9 +94,9 @@ fn first_line(words: &str) -> &str {
 impl ProgressSink for RunProgress {
     fn event(&self, event: &Event<'_>) {
         match event {
-            Event::CleanedUp { what } => terminal::tell(&format!("Undone, left over from a killed run: {what}")),
+            Event::CleanedUp { what } => terminal::tell(&format!("Undone, left over from an earlier run: {what}")),
             Event::NotCleanedUp { error } => {
-                terminal::tell(&format!("Not undone, left over from a killed run: {}", text::line(error)));
+                terminal::tell(&format!("Not undone, left over from an earlier run: {}", text::line(error)));
             }
             Event::OtherRun { who } => {
                 let line = format!(
@@ -160,6 +162,9 @@ impl ProgressSink for RunProgress {
                     Some(bar) => bar.above(&format!("{label}: {line}")),
                     None => terminal::tell(&format!("  {line}")),
                 }
+            }
+            Event::LeftBehind { error } => {
+                self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).push(text::line(error));
             }
         }
     }

@@ -76,6 +76,11 @@ pub enum Event<'a> {
     },
     /// A trial is recorded.
     TrialFinished(&'a Trial),
+    /// The run ends, and leaves something behind that a process hangs in.
+    LeftBehind {
+        /// What, why, and the cure.
+        error: &'a str,
+    },
 }
 
 /// Is told what happens. Called from the thread that carries out the run and from a load's observer, never at once from

@@ -96,15 +96,24 @@ pub(super) struct Work<'a> {
     pub(super) cancel: &'a AtomicBool,
 }
 
+/// How a run was carried out.
+pub(super) struct Carried {
+    /// Its number; `None` when it did not come to its first trial.
+    run: Option<u64>,
+    /// Whether nothing is left behind.
+    all_undone: bool,
+    end: Result<RunEnd, Failure>,
+}
+
 impl Work<'_> {
-    /// Carries out what a plan still lacks; the run's number, when there is one, and how it ended.
+    /// Carries out what a plan still lacks.
     pub(super) fn carry_out(
         &self,
         plan: &Plan,
         finished: &[Trial],
         mut recorder: StoreRecorder<'_>,
         expected: Expected,
-    ) -> (Option<u64>, Result<RunEnd, Failure>) {
+    ) -> Carried {
         let progress = RunProgress::new(expected);
         let (options, cancel) = (self.options, self.cancel);
         let end = if plan.budget.is_some() {
@@ -113,18 +122,21 @@ impl Work<'_> {
         } else {
             carry_out(plan, options, finished, &mut recorder, &progress, cancel)
         };
-        progress.finish();
+        let left_behind = progress.finish();
+        for left in &left_behind {
+            terminal::tell(&format!("Left behind: {left}."));
+        }
         let end = match recorder.run() {
             Some(run) => end.with_context(|| format!("run {run} stopped; finished trials are kept")),
             None => end.context("the run did not start; nothing was recorded"),
         };
-        (recorder.run(), end.or_exit(Exit::LabFailed))
+        Carried { run: recorder.run(), all_undone: left_behind.is_empty(), end: end.or_exit(Exit::LabFailed) }
     }
 
     /// Records how a run ended, and shows it.
-    pub(super) fn conclude(&self, store: &mut Store, run: Option<u64>, end: Result<RunEnd, Failure>) -> CommandResult {
-        let end = end?;
-        let Some(id) = run else {
+    pub(super) fn conclude(&self, store: &mut Store, carried: Carried) -> CommandResult {
+        let end = carried.end?;
+        let Some(id) = carried.run else {
             terminal::tell("Interrupted before the first trial; nothing was recorded.");
             return Ok(Exit::Interrupted);
         };
@@ -137,8 +149,9 @@ impl Work<'_> {
         match end {
             RunEnd::Completed => {}
             RunEnd::Cancelled => {
+                let undone = if carried.all_undone { "everything was undone, " } else { "" };
                 terminal::tell(&format!(
-                    "Interrupted: everything was undone, {} finished trials are kept as run {id}; `--resume` goes on with it.",
+                    "Interrupted: {undone}{} finished trials are kept as run {id}; `--resume` goes on with it.",
                     dataset.trials.len()
                 ));
                 return Ok(Exit::Interrupted);

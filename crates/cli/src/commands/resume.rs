@@ -116,6 +116,6 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let options = lab_options(context, arguments, &dataset.run.plan, presence)?;
     let work = Work { context, arguments, options: &options, cancel: &cancel };
     let recorder = StoreRecorder::of_known(&mut store, last.id, warning);
-    let (recorded, end) = work.carry_out(&dataset.run.plan, &dataset.trials, recorder, Expected::default());
-    work.conclude(&mut store, recorded, end)
+    let carried = work.carry_out(&dataset.run.plan, &dataset.trials, recorder, Expected::default());
+    work.conclude(&mut store, carried)
 }

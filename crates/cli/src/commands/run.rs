@@ -194,8 +194,8 @@ pub(super) fn carry_out(
     let options = lab_options(context, arguments, &run.plan, presence)?;
     let work = Work { context, arguments, options: &options, cancel: &cancel };
     let recorder = StoreRecorder::of_new(&mut store, &run);
-    let (recorded, end) = work.carry_out(&run.plan, &[], recorder, expected);
-    work.conclude(&mut store, recorded, end)
+    let carried = work.carry_out(&run.plan, &[], recorder, expected);
+    work.conclude(&mut store, carried)
 }
 
 #[cfg(test)]

@@ -66,6 +66,15 @@ impl Link {
         }
     }
 
+    /// The process that holds all of it; it is there for as long as any other.
+    pub(crate) fn process(&self) -> Option<u32> {
+        match self {
+            Self::Channel(guest) => Some(guest.process()),
+            #[cfg(any(test, feature = "fakes"))]
+            Self::Here(_) => None,
+        }
+    }
+
     /// Whether all of it is gone, or is within this time.
     pub(crate) fn is_gone_within(&mut self, limit: Duration) -> bool {
         match self {

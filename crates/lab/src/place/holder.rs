@@ -5,7 +5,7 @@
 
 use fstone_model::dataset::Holder;
 use sha2::{Digest, Sha256};
-use std::{fs, sync::OnceLock};
+use std::{fs, path::Path, sync::OnceLock};
 
 /// What is known of a holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +22,16 @@ pub enum Whereabouts {
 #[must_use]
 pub fn this_process() -> Holder {
     let process = std::process::id();
-    Holder {
-        machine: machine().to_owned(),
-        host: host(),
-        boot: boot_id(),
-        process,
-        started_ticks: started_ticks(process).unwrap_or(0),
-    }
+    known(process, started_ticks(process).unwrap_or(0))
+}
+
+/// A process of this machine; `None` when it has ended.
+pub(crate) fn of(process: u32) -> Option<Holder> {
+    started_ticks(process).map(|started_ticks| known(process, started_ticks))
+}
+
+fn known(process: u32, started_ticks: u64) -> Holder {
+    Holder { machine: machine().to_owned(), host: host(), boot: boot_id(), process, started_ticks }
 }
 
 /// Whether a holder still runs.
@@ -69,15 +72,25 @@ pub(crate) fn boot_id() -> String {
 
 /// When a process started, by proc_pid_stat(5); `None` when there is none, or only what its parent has not reaped yet.
 fn started_ticks(process: u32) -> Option<u64> {
-    started_in(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+    started_in(&Path::new("/proc").join(process.to_string()))
 }
 
-fn started_in(stat: &str) -> Option<u64> {
+fn started_in(directory: &Path) -> Option<u64> {
+    let known = |directory: &Path| state_and_start(&fs::read_to_string(directory.join("stat")).ok()?);
+    let (ended, started) = known(directory)?;
+    // The first thread may end before the others, one of which may hang in the kernel.
+    let threads = || fs::read_dir(directory.join("task")).into_iter().flatten().flatten();
+    let runs = !ended || threads().filter_map(|thread| known(&thread.path())).any(|(ended, _)| !ended);
+    runs.then_some(started)
+}
+
+/// Whether a thread has ended, and when it started.
+fn state_and_start(stat: &str) -> Option<(bool, u64)> {
     // The name of the program comes second, in parentheses, and may itself contain parentheses and spaces.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     // The state is the third field, the start time the 22nd.
-    fields.nth(18)?.parse().ok().filter(|_| !matches!(state, "Z" | "X"))
+    Some((matches!(state, "Z" | "X"), fields.nth(18)?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -113,10 +126,26 @@ mod tests {
     }
 
     #[test]
+    fn a_process_runs_as_long_as_one_of_its_threads() {
+        let process = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let (first, second) = (process.path().join("task/7"), process.path().join("task/8"));
+        let write = |directory: &Path, state: &str| {
+            let line = format!("7 (agent) {state} 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20");
+            fs::create_dir_all(directory).and_then(|()| fs::write(directory.join("stat"), line)).expect("written");
+        };
+        write(process.path(), "Z");
+        write(&first, "Z");
+        write(&second, "D");
+        assert_eq!(started_in(process.path()), Some(4711));
+        write(&second, "Z");
+        assert_eq!(started_in(process.path()), None);
+    }
+
+    #[test]
     fn a_programs_name_may_look_like_fields() {
         let line = "7 (a) R 1 (b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
-        assert_eq!(started_in(line), Some(4711));
-        assert_eq!(started_in(&line.replace(") S", ") Z")), None);
-        assert_eq!(started_in("7 (short) S 1 2"), None);
+        assert_eq!(state_and_start(line), Some((false, 4711)));
+        assert_eq!(state_and_start(&line.replace(") S", ") Z")), Some((true, 4711)));
+        assert_eq!(state_and_start("7 (short) S 1 2"), None);
     }
 }

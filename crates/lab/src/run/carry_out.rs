@@ -222,8 +222,9 @@ fn begin(
     }
     let mut executor = AgentExecutor::new(machine, &work, options, cancel)?;
     let ended = run_trials(&mut executor, schedule, course, recorder);
-    // What is left was reported with the trial that left it, and is in the journal for `clean`.
-    drop(executor.close());
+    for left in executor.close() {
+        sink.event(&Event::LeftBehind { error: &left.to_string() });
+    }
     drop(locks);
     ended
 }

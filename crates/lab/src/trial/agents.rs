@@ -16,9 +16,10 @@ use crate::{
     },
     events::Event,
     machine::Machine,
+    place::holder,
     stop::StopReason,
 };
-use fstone_model::{Outcome, Step, outcome::Reason, study::StepAction, units::format_duration};
+use fstone_model::{Outcome, Step, dataset::Holder, outcome::Reason, study::StepAction, units::format_duration};
 use fstone_sandbox::{child::ChildSpec, guest::JobEnd};
 use std::{sync::atomic::AtomicBool, time::Duration};
 
@@ -223,9 +224,13 @@ impl<'a> Agents<'a> {
         } else {
             link.kill();
         }
-        match link.is_gone_within(if hung || self.given_up { Duration::ZERO } else { DYING }) {
-            true => Gone::Away { orderly },
-            false => Gone::Hanging { orderly },
+        if link.is_gone_within(if hung || self.given_up { Duration::ZERO } else { DYING }) {
+            return Gone::Away { orderly };
+        }
+        match link.process().and_then(holder::of) {
+            Some(process) => Gone::Hanging { orderly, process },
+            // It ended meanwhile.
+            None => Gone::Away { orderly },
         }
     }
 }
@@ -237,7 +242,7 @@ pub(super) enum Gone {
     /// It is gone. `orderly` when it gave back what it had.
     Away { orderly: bool },
     /// It hangs in the kernel, with whatever it has.
-    Hanging { orderly: bool },
+    Hanging { orderly: bool, process: Holder },
 }
 
 fn not_running() -> Halt {

@@ -27,6 +27,7 @@ use crate::{
 };
 use fstone_model::{
     Outcome, Step, StepResult, Trial,
+    dataset::Holder,
     study::{DeviceSpec, KernelSpec},
     units::format_bytes,
 };
@@ -44,6 +45,8 @@ pub struct AgentExecutor<'m> {
     undo: Undo<'m>,
     options: &'m LabOptions,
     cancel: &'m AtomicBool,
+    /// How many trials worked in a directory of their own.
+    trials: u64,
 }
 
 impl<'m> AgentExecutor<'m> {
@@ -58,10 +61,10 @@ impl<'m> AgentExecutor<'m> {
         cancel: &'m AtomicBool,
     ) -> Result<Self, JournalError> {
         let undo = Undo::begin(work.path(), machine)?;
-        Ok(Self { machine, work, undo, options, cancel })
+        Ok(Self { machine, work, undo, options, cancel, trials: 0 })
     }
 
-    /// Ends it. Whatever could not be undone stays in the journal.
+    /// Ends it. What is left behind, in the journal, because a process hangs in it.
     pub fn close(self) -> Vec<UndoError> {
         self.undo.close()
     }
@@ -256,10 +259,13 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         let ground = match &job.cell.device {
             DeviceSpec::Directory { path } => {
                 let parent = path.as_ref().map_or_else(|| self.host.work.path().to_owned(), PathBuf::from);
-                let name = format!("{TREE_PREFIX}{}", std::process::id());
+                // What an earlier trial hangs in may still be there.
+                self.host.trials += 1;
+                let name = format!("{TREE_PREFIX}{}-{}", std::process::id(), self.host.trials);
                 // Made absolute without a look at it: it may be on a filesystem that never answers.
                 let parent = std::path::absolute(&parent).unwrap_or(parent);
-                self.tree = Some(self.host.undo.record(Entry::Tree { path: parent.join(&name), id: None })?);
+                self.tree =
+                    Some(self.host.undo.record(Entry::Tree { path: parent.join(&name), id: None, hung: None })?);
                 Ground::Directory { parent, name }
             }
             device => {
@@ -314,7 +320,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         };
         let opened = self.agents.open(Whom::Host, DEVICE, &opening)?;
         if let (Some(entry), Some((path, id))) = (self.tree, opened.tree) {
-            self.tree = Some(self.host.undo.replace(entry, Entry::Tree { path, id: Some(id) })?);
+            self.tree = Some(self.host.undo.replace(entry, Entry::Tree { path, id: Some(id), hung: None })?);
         }
         Ok(())
     }
@@ -351,13 +357,13 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             provided.give_up(machine);
         }
         let gone = self.agents.end_host(hung);
-        if let Gone::Away { orderly: true } | Gone::Hanging { orderly: true } = gone
+        if let Gone::Away { orderly: true } | Gone::Hanging { orderly: true, .. } = gone
             && let Some(tree) = self.tree.take()
         {
             self.host.undo.forget(tree);
         }
-        if let Gone::Hanging { .. } = gone {
-            self.abandon();
+        if let Gone::Hanging { process, .. } = gone {
+            self.abandon(process);
         }
         ended
     }
@@ -369,19 +375,18 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     }
 
     /// What hangs in the kernel keeps what it holds, and nobody may wait for it.
-    fn abandon(&mut self) {
-        let mut kept: Vec<String> =
-            self.provided.iter().map(|provided| provided.path().display().to_string()).collect();
-        if let Some(entry) = self.tree.take() {
-            kept.extend(self.host.undo.path_of(entry).map(|path| path.display().to_string()));
-            self.host.undo.forget(entry);
-        }
-        self.record.warn(format!(
-            "it hangs in the kernel still, with all it had ({}); the kernel takes that back when it ends",
-            kept.join(", ")
-        ));
+    fn abandon(&mut self, process: Holder) {
         // The loop device goes by itself with its last user.
-        self.provided = None;
+        if let Some(provided) = self.provided.take() {
+            let path = provided.path().display();
+            self.record.warn(format!(
+                "it hangs in the kernel still, with all it had ({path}); the kernel takes that back when it ends"
+            ));
+        }
+        // A directory does not.
+        if let Some(left) = self.tree.take().and_then(|entry| self.host.undo.leave_to(entry, process)) {
+            self.record.warn(format!("left behind: {left}"));
+        }
     }
 }
 

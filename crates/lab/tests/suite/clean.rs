@@ -68,11 +68,11 @@ fn a_directory_that_took_a_trees_name_is_not_removed() {
     fs::write(tree.join("precious"), "data").expect("written");
     let other = FileId { device: (0, 0), inode: 1 };
     for id in [None, Some(other)] {
-        let work = killed_run(directory.path(), &[Entry::Tree { path: tree.clone(), id }]);
+        let work = killed_run(directory.path(), &[Entry::Tree { path: tree.clone(), id, hung: None }]);
         assert_eq!(cleaned(&work), [""; 0]);
         assert!(tree.join("precious").exists());
     }
-    let work = killed_run(directory.path(), &[Entry::Tree { path: tree.clone(), id: Some(inode(&tree)) }]);
+    let work = killed_run(directory.path(), &[Entry::Tree { path: tree.clone(), id: Some(inode(&tree)), hung: None }]);
     assert_eq!(cleaned(&work).len(), 1);
     assert!(!tree.exists());
 }

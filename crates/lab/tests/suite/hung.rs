@@ -3,9 +3,11 @@
 use crate::support::{Memory, cell, command, may_use_devices, options, plan, scratch_directory, shell};
 use fstone_lab::{
     events::{Event, ProgressSink, Silent},
+    machine::Machine,
+    place::undo::clean,
     run::carry_out::{RunEnd, carry_out},
 };
-use fstone_model::{Outcome, Step, study::DeviceSpec};
+use fstone_model::{Outcome, Step, Workload, study::DeviceSpec};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::{
     ffi::CString,
@@ -13,8 +15,9 @@ use std::{
     io::{Read, Write},
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    process::Command,
     sync::{Mutex, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 fn limited(step: Step, seconds: u64) -> Step {
@@ -120,6 +123,130 @@ fn a_directory_that_never_answers_hangs_its_trials_and_not_the_run() {
         let Outcome::Hung(reason) = outcome else { panic!("{outcome:?}") };
         assert!(reason.words.contains("fuse") && reason.words.contains("task:"), "{}", reason.words);
     }
+}
+
+/// A filesystem of this machine, mounted where everybody sees it, and thawed and unmounted in the end.
+struct Mounted {
+    at: PathBuf,
+    root: File,
+}
+
+impl Mounted {
+    fn make(image: &Path, at: &Path) -> Self {
+        File::create(image).and_then(|file| file.set_len(64 << 20)).expect("made");
+        let run = |command: &mut Command| assert!(command.status().expect("starts").success(), "{command:?}");
+        run(Command::new("mkfs.ext4").arg("-q").arg(image));
+        run(Command::new("mount").args(["-o", "loop"]).args([image, at]));
+        Self { at: at.to_owned(), root: File::open(at).expect("mounted") }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        thaw(&self.root);
+        let _ = unmount(&self.at, UnmountFlags::DETACH);
+    }
+}
+
+/// What is told of what is left over.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Told {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().expect("sound"))
+    }
+}
+
+impl ProgressSink for Told {
+    fn event(&self, event: &Event<'_>) {
+        let line = match event {
+            Event::LeftBehind { error } => format!("left behind: {error}"),
+            Event::NotCleanedUp { error } => format!("not cleaned up: {error}"),
+            Event::CleanedUp { what } => format!("cleaned up: {what}"),
+            _ => return,
+        };
+        self.0.lock().expect("sound").push(line);
+    }
+}
+
+#[test]
+fn a_directory_that_a_trial_hangs_in_is_left_to_clean() {
+    if !may_use_devices(&["mkfs.ext4", "mount", "fsfreeze"]) {
+        return;
+    }
+    let (work, place) = (scratch_directory(), scratch_directory());
+    let point = place.path().join("point");
+    fs::create_dir(&point).expect("made");
+    let mounted = Mounted::make(&place.path().join("image"), &point);
+    let options = fstone_lab::run::carry_out::LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
+    let directory = |path: Option<&Path>, steps| {
+        let mut cell = cell("ext4", "", "", steps);
+        cell.device = DeviceSpec::Directory { path: path.map(|path| path.display().to_string()) };
+        // It is neither made nor mounted.
+        cell.steps.drain(..2);
+        cell
+    };
+    let touch = || limited(command("touch", &["touch", "a"]), 2);
+    let (told, never) = (Told::default(), AtomicBool::new(false));
+    let run = |cells| {
+        let mut memory = Memory::default();
+        let end = carry_out(&plan(cells, 1), &options, &[], &mut memory, &told, &never);
+        assert_eq!(end.expect("carried out"), RunEnd::Completed);
+        memory.trials.sort_by_key(|trial| trial.id);
+        memory.trials
+    };
+    let clean = |dry_run| {
+        let found = clean(&options.work_directory, dry_run, &Machine::host()).expect("can be cleaned");
+        found.into_iter().map(|leftover| (leftover.what, leftover.error)).collect::<Vec<_>>()
+    };
+
+    // It freezes once its files are there: its threads hang, and its first one, which waits for them, dies without them.
+    let freeze = Some(format!("fsfreeze -f {}", point.display()));
+    let hanging = limited(crate::load::load(Workload { callout: freeze, ..crate::load::small_files(20, None) }), 2);
+    let trials = run(vec![directory(Some(&point), vec![hanging]), directory(None, vec![touch()])]);
+    assert!(matches!(trials[0].outcome, Outcome::Hung(_)), "{:#?}", trials[0]);
+    assert_eq!(trials[1].outcome, Outcome::Completed);
+    let left: Vec<PathBuf> = fs::read_dir(&point)
+        .expect("listed")
+        .map(|entry| entry.expect("listed").path())
+        .filter(|path| !path.ends_with("lost+found"))
+        .collect();
+    let [left] = &left[..] else { panic!("{left:?}") };
+    let words = ["left behind: ", &left.display().to_string(), "hangs in it", "`fstone clean`"];
+    let is_told = |line: &String| words.iter().all(|word| line.contains(word));
+    assert!(trials[0].warnings.iter().any(is_told), "{:?}", trials[0].warnings);
+    assert!(trials[1].warnings.is_empty(), "{:?}", trials[1].warnings);
+    let lines = told.take();
+    assert!(lines.len() == 1 && is_told(&lines[0]), "{lines:?}");
+
+    // As long as the process hangs nobody touches the directory, and it is in nobody's way.
+    for dry_run in [true, false] {
+        let found = clean(dry_run);
+        assert!(matches!(&found[..], [(_, Some(error))] if error.contains("hangs in it")), "{found:?}");
+    }
+    assert_eq!(run(vec![directory(None, vec![touch()])])[0].outcome, Outcome::Completed);
+    let lines = told.take();
+    assert!(
+        matches!(&lines[..], [before, after]
+        if before.starts_with("not cleaned up: ") && after.starts_with("left behind: ")),
+        "{lines:?}"
+    );
+    assert!(fs::read_dir(left).expect("listed").count() > 0);
+
+    // Once it has ended, the next run removes it.
+    thaw(&mounted.root);
+    let since = Instant::now();
+    while clean(true).iter().any(|(_, error)| error.is_some()) {
+        assert!(since.elapsed() < Duration::from_secs(120), "it hangs still");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    run(vec![directory(None, vec![touch()])]);
+    let lines = told.take();
+    assert!(matches!(&lines[..], [line] if line.starts_with("cleaned up: ")), "{lines:?}");
+    assert!(!left.exists());
+    assert!(clean(false).is_empty());
+    assert!(!options.work_directory.exists(), "it was made for a run");
 }
 
 /// Thaws what a step froze, once the trial is recorded or given up.

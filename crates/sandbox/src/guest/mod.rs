@@ -383,6 +383,11 @@ impl Guest {
         self.end(None);
     }
 
+    /// The number of its first process, which the others do not outlive.
+    pub const fn process(&self) -> u32 {
+        self.process.number()
+    }
+
     /// Whether all of its processes are gone, or are within this time. One that hangs in the kernel stays, however often
     /// it is killed.
     pub fn is_gone_within(&mut self, limit: Duration) -> bool {

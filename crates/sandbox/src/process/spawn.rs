@@ -93,6 +93,7 @@ pub(crate) struct Launch {
 /// A thread of its own starts and reaps it, because "die with the parent" means the parent *thread*.
 #[derive(Debug)]
 pub(crate) struct Supervised {
+    pid: Pid,
     pidfd: OwnedFd,
     confinement: Confinement,
     ended: OwnedFd,
@@ -111,7 +112,7 @@ impl Launch {
                 let (pid, keep) = match self.start() {
                     Ok((pid, pidfd, confinement)) => match pidfd.try_clone() {
                         Ok(keep) => {
-                            let _ = answer.send(Ok((pidfd, confinement)));
+                            let _ = answer.send(Ok((pid, pidfd, confinement)));
                             (pid, keep)
                         }
                         Err(cause) => {
@@ -131,11 +132,11 @@ impl Launch {
             })
             .map_err(|cause| SpawnError::Resource { what: "start a thread", cause })?;
         // The keeper answers before it does anything that could wait.
-        let (pidfd, confinement) = started.recv().map_err(|_| SpawnError::Resource {
+        let (pid, pidfd, confinement) = started.recv().map_err(|_| SpawnError::Resource {
             what: "start the keeper",
             cause: io::Error::other("its thread died"),
         })??;
-        Ok(Supervised { pidfd, confinement, ended, keeper: Some(keeper), end: None })
+        Ok(Supervised { pid, pidfd, confinement, ended, keeper: Some(keeper), end: None })
     }
 
     /// Runs on the keeper thread.
@@ -172,6 +173,11 @@ impl Supervised {
     /// Readable when it has ended.
     pub(crate) const fn ended(&self) -> &OwnedFd {
         &self.ended
+    }
+
+    /// Its number, which is its own until it has ended.
+    pub(crate) const fn number(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
     pub(crate) const fn confinement(&self) -> Confinement {

@@ -104,7 +104,7 @@ mod tests {
         // As a kill leaves it: the entry is in the journal and the directory is there.
         let tree = lane(2).join("fstone-load-1");
         let mut killed = Undo::begin(&lane(2), &machine).expect("begins");
-        killed.record(Entry::Tree { path: tree.clone(), id: None }).expect("records");
+        killed.record(Entry::Tree { path: tree.clone(), id: None, hung: None }).expect("records");
         std::mem::forget(killed);
         fs::create_dir(&tree).expect("made");
         fs::write(lane(0).join(super::super::journal::FILE_NAME), "another program's\n").expect("written");

@@ -1,7 +1,14 @@
 //! What can be undone, and how.
 
 use super::tree;
-use crate::{machine::Machine, place::device::FileId};
+use crate::{
+    machine::Machine,
+    place::{
+        device::FileId,
+        holder::{self, Whereabouts},
+    },
+};
+use fstone_model::dataset::Holder;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -25,6 +32,9 @@ pub enum Entry {
         path: PathBuf,
         /// Which directory; `None` while it is being made, when there is nothing in it.
         id: Option<FileId>,
+        /// The process that hung in it and could not be killed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hung: Option<Holder>,
     },
     /// An image file.
     Image {
@@ -145,14 +155,29 @@ impl Entry {
         }
     }
 
+    /// What cannot be undone now because a process hangs in it: whoever touched it might hang as well.
+    pub(super) fn hangs(&self) -> Option<UndoError> {
+        let Self::Tree { hung: Some(process), .. } = self else { return None };
+        (holder::find(process) == Whereabouts::Running).then(|| UndoError {
+            what: self.describe(),
+            words: format!(
+                "process {} hangs in it and cannot be killed; `fstone clean` removes it once that process has ended",
+                process.process
+            ),
+        })
+    }
+
     /// Whether there is something to undo. Changes nothing.
     pub(super) fn is_there(&self, machine: &Machine) -> Result<bool, UndoError> {
+        if let Some(error) = self.hangs() {
+            return Err(error);
+        }
         let found = match self {
             Self::Guest { path, .. } => look(path).map(|found| found.is_some_and(|facts| facts.is_dir())),
-            Self::Tree { path, id: None } => {
+            Self::Tree { path, id: None, .. } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir()) && is_empty_directory(path))
             }
-            Self::Tree { path, id: Some(id) } => {
+            Self::Tree { path, id: Some(id), .. } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir() && is_same(&facts, *id)))
             }
             // A file in which nothing was ever written has no blocks.
@@ -185,8 +210,8 @@ impl Entry {
             return Ok(());
         }
         let result = match self {
-            Self::Tree { path, id: None } => fs::remove_dir(path),
-            Self::Tree { path, id: Some(id) } => tree::remove(path, *id),
+            Self::Tree { path, id: None, .. } => fs::remove_dir(path),
+            Self::Tree { path, id: Some(id), .. } => tree::remove(path, *id),
             Self::Image { path, .. } => fs::remove_file(path),
             Self::Guest { path, program } => remove_guest(machine, path, program),
             Self::ZramToCome { existing } => match new_zram(machine, existing) {

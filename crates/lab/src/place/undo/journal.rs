@@ -2,7 +2,7 @@
 
 use super::{Entry, UndoError, entry::By};
 use crate::{machine::Machine, place::holder};
-use fstone_model::text;
+use fstone_model::{dataset::Holder, text};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions},
@@ -130,13 +130,14 @@ impl<'m> Undo<'m> {
     /// Begins the journal of a run in a work directory, whose lock the caller holds.
     ///
     /// # Errors
-    /// When it cannot be read, or an earlier run left something open.
+    /// When it cannot be read, or an earlier run left something open. What a process hangs in is in nobody's way.
     pub(crate) fn begin(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
         let mut journal = Self::open(work_directory, machine)?;
-        if let Some(entry) = journal.entries().next() {
+        let left: Vec<&Entry> = journal.entries().filter(|entry| entry.hangs().is_none()).collect();
+        if let Some(first) = left.first() {
             return Err(JournalError::Leftovers {
-                count: journal.open.len(),
-                first: entry.describe(),
+                count: left.len(),
+                first: first.describe(),
                 work_directory: work_directory.to_owned(),
             });
         }
@@ -223,10 +224,14 @@ impl<'m> Undo<'m> {
         Ok(())
     }
 
-    /// Undoes everything, latest first. What cannot be undone stays in the journal, with all that it stands on.
+    /// Undoes everything, latest first. What cannot be undone stays in the journal, with all that it stands on. So does
+    /// what a process hangs in, which is no failure of its trial: see [`Undo::close`].
     pub(crate) fn undo_all(&mut self) -> Vec<UndoError> {
         let mut failed = Vec::new();
         for (id, entry) in self.in_undo_order() {
+            if entry.hangs().is_some() {
+                continue;
+            }
             if let Err(error) = self.undo_by(id, By::Itself) {
                 failed.push(error);
                 if entry.holds_others() {
@@ -242,12 +247,17 @@ impl<'m> Undo<'m> {
         self.open.iter().rev().cloned().collect()
     }
 
-    /// Where the directory of a load is that an entry names.
-    pub(crate) fn path_of(&self, id: u64) -> Option<&Path> {
-        self.open.iter().find_map(|(open, entry)| match entry {
-            Entry::Tree { path, .. } if *open == id => Some(path.as_path()),
-            _ => None,
-        })
+    /// Leaves the directory of a load to a process that hangs in it, and to `clean`.
+    pub(crate) fn leave_to(&mut self, id: u64, process: Holder) -> Option<UndoError> {
+        let place = self.open.iter().position(|(open, _)| *open == id)?;
+        let Entry::Tree { path, id: made, .. } = self.open[place].1.clone() else { return None };
+        let entry = Entry::Tree { path, id: made, hung: Some(process) };
+        let hangs = entry.hangs();
+        // Where this cannot be written, a later clean may hang as well; this run must not.
+        if self.replace(id, entry.clone()).is_err() {
+            self.open[place].1 = entry;
+        }
+        hangs
     }
 
     /// Notes that something is not there (any more). Where this cannot be written, the worst is that a later clean
@@ -287,10 +297,12 @@ impl<'m> Undo<'m> {
         written
     }
 
-    /// Undoes what is left. What cannot be undone stays in the journal.
+    /// Undoes what is left. What cannot be undone was told when that was tried first, and stays in the journal. The rest of
+    /// what stays there, because a process hangs in it.
     pub(crate) fn close(mut self) -> Vec<UndoError> {
         self.own = false;
-        self.undo_all()
+        self.undo_all();
+        self.entries().filter_map(Entry::hangs).collect()
     }
 }
 
@@ -375,8 +387,8 @@ mod tests {
         let elsewhere = || PathBuf::from("/etc");
         for entry in [
             Entry::Image { path: precious.clone(), id: None },
-            Entry::Tree { path: elsewhere(), id: None },
-            Entry::Tree { path: "/home/../etc/fstone-load-1".into(), id: None },
+            Entry::Tree { path: elsewhere(), id: None, hung: None },
+            Entry::Tree { path: "/home/../etc/fstone-load-1".into(), id: None, hung: None },
             Entry::Guest { path: elsewhere(), program: "/bin/true".into() },
             Entry::QueueSetting { device: (7, 0), name: "../../x".into(), before: "1".into(), after: None },
         ] {
@@ -384,7 +396,7 @@ mod tests {
             let opened = Undo::open(work.path(), &machine);
             assert!(matches!(opened, Err(JournalError::Implausible { .. })), "{entry:?}");
         }
-        write(&Entry::Tree { path: work.path().join("fstone-load-1"), id: None });
+        write(&Entry::Tree { path: work.path().join("fstone-load-1"), id: None, hung: None });
         assert_eq!(Undo::open(work.path(), &machine).expect("plausible").entries().count(), 1);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("changed");
         assert!(matches!(Undo::open(work.path(), &machine), Err(JournalError::Untrusted(_))));
@@ -392,7 +404,7 @@ mod tests {
     }
 
     fn directory(name: &str) -> Entry {
-        Entry::Tree { path: name.into(), id: None }
+        Entry::Tree { path: name.into(), id: None, hung: None }
     }
 
     fn boot(id: &str, machine: &str) -> Line {
