@@ -1,6 +1,7 @@
 //! Trials in real guests, none of which needs root: sound ones, and each way for a guest to end badly. Whatever happens to
 //! a trial, its outcome says what, the study goes on with a fresh guest, and nothing is left.
 
+use crate::load::{ages_between_reads, load};
 use crate::support::{Memory, agent, cell, command, options, plan, scratch_directory, shell, step};
 use fstone_lab::{
     agent::{Flavour, GuestOptions, default_kernel},
@@ -208,6 +209,27 @@ fn a_trial_in_a_guest_is_one_as_on_the_host_with_flushes_counted() {
     assert!(matches!(&of(2).outcome, Outcome::Refused(_)), "{:?}", of(2).outcome);
     assert_eq!(words(&of(2).outcome), "ext4: Unknown parameter 'nomballoc'");
     assert!(matches!(&of(3).outcome, Outcome::Refused(reason) if reason.words.contains("cfq")), "{:?}", of(3).outcome);
+}
+
+/// The disk's own counts, too, are those of the measured phases alone.
+#[test]
+fn what_a_guests_disk_does_between_measured_phases_is_in_no_figure() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "e2fsck", "dumpe2fs"]) else { return };
+    let cell = |measured| lab.cell("ext4", vec![load(ages_between_reads(measured))]);
+    let trials = lab.run(&plan(vec![cell(false), cell(true)], 1));
+    let of = |cell: u32, metric| {
+        let trial = trials.iter().find(|trial| trial.id.cell == cell).expect("there is one of each");
+        assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+        figure(trial, "load", metric)
+    };
+    let files = 200.0;
+    assert_eq!((of(0, "operations"), of(1, "operations")), (2.0 * files, 3.0 * files));
+    for (metric, of_the_files) in [("device written bytes", files * 65536.0), ("device flushes", files)] {
+        let (without, with) = (of(0, metric), of(1, metric));
+        assert!(with >= of_the_files, "{metric}: {with} with all phases measured");
+        // A journal's commit falls into one of the measured phases now and then.
+        assert!(without < of_the_files / 2.0, "{metric}: {without} without the phase between");
+    }
 }
 
 #[test]

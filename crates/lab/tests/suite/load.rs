@@ -137,13 +137,8 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     }
 }
 
-/// Between two measured phases that read, files are written that are in no figure, and so neither are their blocks.
-#[test]
-fn what_the_device_writes_between_measured_phases_is_in_no_figure() {
-    if !may_use_devices(&["mkfs.ext4", "dumpe2fs"]) {
-        return;
-    }
-    let work = scratch_directory();
+/// Between two measured phases that read, 200 files of 64 KiB are made durable in a phase that may be measured too.
+pub(crate) fn ages_between_reads(measured: bool) -> Workload {
     let mut workload = small_files(20, None);
     let phase = |name: &str, measured, operation| Phase {
         name: name.into(),
@@ -159,10 +154,20 @@ fn what_the_device_writes_between_measured_phases_is_in_no_figure() {
     workload.filesets[0].size = SizeDistribution::Fixed(65536);
     workload.phases = vec![
         phase("before", true, Operation::Stat),
-        phase("ageing", false, create),
+        phase("ageing", measured, create),
         phase("after", true, Operation::Stat),
     ];
-    let plan = plan(vec![cell("ext4", "", "", vec![load(workload)])], 1);
+    workload
+}
+
+/// What is in no figure: neither the files nor their blocks.
+#[test]
+fn what_the_device_writes_between_measured_phases_is_in_no_figure() {
+    if !may_use_devices(&["mkfs.ext4", "dumpe2fs"]) {
+        return;
+    }
+    let work = scratch_directory();
+    let plan = plan(vec![cell("ext4", "", "", vec![load(ages_between_reads(false))])], 1);
     let mut memory = Memory::default();
     carry_out(&plan, &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("carried out");
     let trial = &memory.trials[0];
