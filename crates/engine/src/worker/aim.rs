@@ -5,7 +5,7 @@
 //! numbers and a few loads. Whatever does not fit, for good or at the moment (a file of another size, one that is not
 //! open yet), takes the general way of `ops/transfer.rs`, which does the same.
 
-use super::descriptors::Kept;
+use super::descriptors::KeptOf;
 use super::load::Load;
 use super::picked::Picked;
 use crate::audit::Blocks;
@@ -20,6 +20,8 @@ use fstone_model::workload::{Distribution, FileChoice, OpenPolicy, Pattern, Regi
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Aim<'a> {
     pub(super) table: &'a FileTable,
+    /// Where the files' descriptors are, unless they are the thread's own.
+    pub(super) shared: Option<KeptOf<'a>>,
     /// For the audit of distinct blocks.
     pub(super) blocks: Option<&'a Blocks>,
     pub(super) fileset: usize,
@@ -42,7 +44,7 @@ pub(crate) struct Target {
 
 impl<'a> Aim<'a> {
     /// `None` when the action is of another kind.
-    pub(crate) fn new(load: &Load<'a>, group: &GroupPlan, action: &PlannedAction) -> Option<Self> {
+    pub(crate) fn new(load: &'a Load<'a>, group: &GroupPlan, action: &PlannedAction) -> Option<Self> {
         let transfer = action.transfer.as_ref()?;
         let fileset = action.fileset?;
         let size = load.files[fileset].sizes.fixed().filter(|size| *size > 0)?;
@@ -54,11 +56,11 @@ impl<'a> Aim<'a> {
             && random_blocks(transfer, size) == 1
             && !load.phase.contended[fileset]
             && group.spec.open == OpenPolicy::KeepOpen
-            && matches!(load.kept, Kept::Own)
             // What direct I/O cannot carry whole needs more care.
             && (!group.io.direct || (block_bytes(transfer, size) | align_bytes).is_multiple_of(512));
         fits.then(|| Self {
             table: &load.files[fileset].table,
+            shared: load.kept.shared_of(group.descriptors, fileset),
             blocks: load.audit.of(fileset).filter(|_| load.measured),
             fileset,
             size,

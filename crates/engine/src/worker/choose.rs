@@ -22,7 +22,10 @@ impl<E: Io> Worker<'_, E> {
     pub(crate) fn aimed(&mut self, index: usize) -> Option<Target> {
         let aim = self.states[index].aim?;
         let file = aim.table.draw_free(aim.size, aim.measured, |bound| self.random.below(bound))?;
-        let fd = self.own.get(aim.fileset, file)?;
+        let fd = match aim.shared {
+            None => self.own.get(aim.fileset, file)?,
+            Some(shared) => shared.get(file)?,
+        };
         let offset = self.random.below(aim.positions) * aim.align;
         if let Some(blocks) = aim.blocks {
             blocks.touch(file, offset);

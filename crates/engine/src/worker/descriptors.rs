@@ -62,6 +62,28 @@ impl Kept {
     }
 }
 
+impl Kept {
+    /// Where a group's descriptors of a fileset are, if threads share them.
+    pub(super) fn shared_of(&self, set: usize, fileset: usize) -> Option<KeptOf<'_>> {
+        match self {
+            Self::Own => None,
+            Self::Shared(shared) => shared.of(set, fileset).map(KeptOf),
+        }
+    }
+}
+
+/// The shared descriptors of one set and fileset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeptOf<'a>(&'a Growing<AtomicU64>);
+
+impl KeptOf<'_> {
+    /// The descriptor of a file that the caller holds, or that nobody may remove.
+    #[inline(always)]
+    pub(super) fn get(self, file: u32) -> Option<Fd> {
+        unpacked(self.0.at(u64::from(file)).load(Ordering::Acquire))
+    }
+}
+
 fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let maximum = limit.maximum.unwrap_or(1 << 20);
@@ -105,8 +127,9 @@ impl OwnDescriptors {
     }
 }
 
-/// The phase's, by set, fileset and file: groups that open files in different ways have different sets. As words of a generation and a number, 0 where none is open. Files that come into being
-/// while it runs have their places, too. What is open when it is dropped is closed.
+/// The phase's, by set, fileset and file: groups that open files in different ways have different sets. As words of a
+/// generation and a number, 0 where none is open. Files that come into being while it runs have their places, too. What is open
+/// when it is dropped is closed.
 #[derive(Debug)]
 pub(crate) struct SharedDescriptors {
     /// By set and fileset; none for filesets of which no group of the set keeps files open.
@@ -124,8 +147,12 @@ fn unpacked(word: u64) -> Option<Fd> {
 }
 
 impl SharedDescriptors {
+    fn of(&self, set: usize, fileset: usize) -> Option<&Growing<AtomicU64>> {
+        self.slots[set * self.filesets + fileset].as_ref()
+    }
+
     fn slot(&self, set: usize, fileset: usize, file: u32) -> Option<&AtomicU64> {
-        self.slots[set * self.filesets + fileset].as_ref().map(|slots| slots.at(u64::from(file)))
+        self.of(set, fileset).map(|slots| slots.at(u64::from(file)))
     }
 
     /// The descriptor of a file that the caller holds.

@@ -24,7 +24,7 @@ pub(crate) struct ActionState<'a> {
 }
 
 impl<'a> ActionState<'a> {
-    pub(super) fn new(load: &Load<'a>, group: &GroupPlan, index: usize, thread: u64) -> Self {
+    pub(super) fn new(load: &'a Load<'a>, group: &GroupPlan, index: usize, thread: u64) -> Self {
         let action = &group.actions[index];
         let distribution = action.transfer.as_ref().and_then(distribution_of).unwrap_or(Distribution::Uniform);
         let seed = derive(load.seed, &[PERMUTATION_STREAM, load.phase_number, group.number as u64, index as u64]);
