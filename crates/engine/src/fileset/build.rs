@@ -1,8 +1,8 @@
 //! Making and checking the real files of a fileset.
 
-use super::beneath::{Elsewhere, leads_elsewhere, open_below};
+use super::beneath::{Elsewhere, Failure, Held, open_below};
 use super::claim::{Refusal, claim};
-use super::{Files, Layout, PathBuffer, Sizes};
+use super::{Files, PathBuffer, Sizes};
 use crate::data::{Depot, Destination};
 use crate::error::{LoadError, cure};
 use crate::io::kernel;
@@ -10,10 +10,8 @@ use crate::options::{Ownership, Progress, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, FileType, Mode, OFlags, SeekFrom, Stat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, SeekFrom, Stat, mkdirat};
 use rustix::io::Errno;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -68,6 +66,18 @@ pub(crate) fn root(directory: &Path, spec: &Fileset) -> PathBuf {
     if spec.directory.is_empty() { directory.to_owned() } else { directory.join(&spec.directory) }
 }
 
+/// A file that a load names.
+#[derive(Clone, Copy)]
+struct Planned {
+    size: u64,
+    /// Whether what has its name stays as it is.
+    stays: bool,
+}
+
+fn is_regular(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
 struct Builder<'a> {
     site: Site<'a>,
     name: String,
@@ -87,7 +97,7 @@ pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat(CWD, &builder.root, flags, Mode::empty()) {
-        Ok(directory) => builder.kept(files, directory.as_fd()).map(drop),
+        Ok(directory) => builder.planned(files, directory.as_fd()).map(drop),
         Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(builder.failed("open", builder.root.clone(), &errno.into())),
     }
@@ -111,15 +121,17 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
     if site.metadata {
         let name = files.spec.metadata_directory();
         let path = site.directory.join(&name);
-        metadata = Some(builder.open_directory(&name)?);
-        builder.claim(&path, files)?;
-        remove_ours(&path, &files.layout).map_err(|(path, error)| builder.failed("unlink", path, &error))?;
+        let directory = builder.open_directory(&name)?;
+        let held = Held { directory: directory.as_fd(), path: &path };
+        builder.claim(held, files)?;
+        held.remove_ours(&files.layout).map_err(|failure| builder.failure(failure))?;
+        metadata = Some(directory);
     }
     files.metadata = metadata;
     let existing = files.spec.existing;
     // Files that are only read may be anybody's.
     if existing != Existing::Require || site.changes {
-        builder.claim(&builder.root, files)?;
+        builder.claim(builder.held(files), files)?;
     }
     match existing {
         Existing::Require if site.changes => {
@@ -130,32 +142,6 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
         Existing::Reuse if !builder.by_name() && builder.stays_below(files, false)? && builder.adopt(files)? => Ok(()),
         Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
     }
-}
-
-/// Removes every entry of a directory that the layout can have made, directories with what is in them.
-fn remove_ours(directory: &Path, layout: &Layout) -> Result<(), (PathBuf, std::io::Error)> {
-    let at = |error| (directory.to_owned(), error);
-    for entry in std::fs::read_dir(directory).map_err(at)? {
-        let entry = entry.map_err(at)?;
-        let is_directory = entry.file_type().map_err(at)?.is_dir();
-        if !layout.is_ours(entry.file_name().as_bytes(), is_directory) {
-            continue;
-        }
-        let path = entry.path();
-        let removed = if is_directory {
-            remove_ours(&path, layout)?;
-            std::fs::remove_dir(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        removed.map_err(|error| (path, error))?;
-    }
-    Ok(())
-}
-
-fn setup_error(fileset: &str, call: &'static str, path: PathBuf, error: &std::io::Error) -> LoadError {
-    let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
-    LoadError::Setup { fileset: fileset.to_owned(), call, path, errno, cure: cure(errno) }
 }
 
 impl<'a> Builder<'a> {
@@ -172,23 +158,33 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The fileset's own directory, which is open.
+    fn held<'f>(&'f self, files: &'f Files) -> Held<'f> {
+        Held { directory: files.directory(), path: &self.root }
+    }
+
     /// Makes sure that fstone may remove and overwrite what has the fileset's names in a directory.
-    fn claim(&self, path: &Path, files: &Files) -> Result<(), LoadError> {
-        claim(path, &files.layout, self.site.options.ownership).map_err(|refusal| match refusal {
-            Refusal::InTheWay(names) => {
-                LoadError::InTheWay { fileset: self.name.clone(), path: path.to_owned(), names }
-            }
-            Refusal::Failed(call, error) => self.failed(call, path.to_owned(), &error),
+    fn claim(&self, held: Held<'_>, files: &Files) -> Result<(), LoadError> {
+        claim(held, &files.layout, self.site.options.ownership).map_err(|refusal| match refusal {
+            Refusal::InTheWay(names) => self.in_the_way(held.path, names),
+            Refusal::Failed(failure) => self.failure(failure),
         })
     }
 
+    fn in_the_way(&self, path: &Path, names: Vec<String>) -> LoadError {
+        LoadError::InTheWay { fileset: self.name.clone(), path: path.to_owned(), names }
+    }
+
+    fn failure(&self, (call, path, errno): Failure) -> LoadError {
+        LoadError::Setup { fileset: self.name.clone(), call, path, errno, cure: cure(errno) }
+    }
+
     fn failed(&self, call: &'static str, path: PathBuf, error: &std::io::Error) -> LoadError {
-        setup_error(&self.name, call, path, error)
+        self.failure((call, path, Errno::from_io_error(error).unwrap_or(Errno::IO)))
     }
 
     fn refused(&self, call: &'static str, path: &PathBuffer, errno: Errno) -> LoadError {
-        let path = self.root.join(path.shown());
-        LoadError::Setup { fileset: self.name.clone(), call, path, errno, cure: cure(errno) }
+        self.failure((call, self.root.join(path.shown()), errno))
     }
 
     /// Opens a directory of the fileset, and makes what is missing of it.
@@ -208,8 +204,7 @@ impl<'a> Builder<'a> {
         if self.site.options.ownership.is_as_written() {
             return Ok(true);
         }
-        let found = leads_elsewhere(&self.root, &files.layout)
-            .map_err(|error| self.failed("read", self.root.clone(), &error))?;
+        let found = self.held(files).leads_elsewhere(&files.layout).map_err(|failure| self.failure(failure))?;
         let refused = |path, problem: &str| {
             Err(LoadError::NotPrepared { fileset: self.name.clone(), path, problem: problem.to_owned() })
         };
@@ -266,80 +261,81 @@ impl<'a> Builder<'a> {
         self.site.options.ownership == Ownership::ByName
     }
 
-    /// Which of the files that a load names stay as they are: those to be reused that are at least as large as the load needs
-    /// them. What has such a name, does not stay and is no regular file is an error. Changes nothing.
-    fn kept(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<Vec<bool>, LoadError> {
+    /// The files that a load names, in their order: how large each is to be, and whether what has its name stays as it is.
+    /// Of files to be reused those stay that are large enough. What has such a name, does not stay and is no regular file
+    /// is in the way; so is a file with something in it that was not to be reused. Changes nothing.
+    fn planned(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<Vec<Planned>, LoadError> {
         let Amount::Files(count) = files.spec.amount else {
             let what = format!("has fileset {:?}, whose files cannot be named before they are made", self.name);
             return Err(LoadError::Unsupported { what });
         };
         let present = Self::present(&files.spec, count);
         let reuse = files.spec.existing == Existing::Reuse;
-        let is_regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        // The sizes that `rebuild` draws.
         let mut random = self.sizes();
         let mut path = PathBuffer::default();
-        let mut kept = Vec::new();
+        let mut planned = Vec::new();
         for file in 0..count {
             if file.is_multiple_of(1024) && self.site.options.cancel.load(Ordering::Relaxed) {
                 return Err(LoadError::Interrupted);
             }
             files.layout.file(&mut path, file as u32, false);
-            let needed = (file < present).then(|| files.sizes.draw(&mut random));
-            if let Some(needed) = needed.filter(|_| reuse) {
-                match kernel::stat(directory, path.as_c()) {
-                    Ok(stat) if is_regular(&stat) && stat.st_size as u64 >= needed => {
-                        kept.push(true);
-                        continue;
-                    }
-                    Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {}
-                    Err(errno) => return Err(self.refused("stat", &path, errno)),
-                }
+            let size = if file < present { files.sizes.draw(&mut random) } else { 0 };
+            let stays = reuse && file < present && self.is_there(directory, &path, size)?;
+            if !stays {
+                self.may_go(directory, &path, reuse)?;
             }
-            match kernel::lstat(directory, path.as_c()) {
-                Ok(stat) if is_regular(&stat) => {}
-                Ok(_) => {
-                    return Err(LoadError::InTheWay {
-                        fileset: self.name.clone(),
-                        path: self.root.clone(),
-                        names: vec![format!("{} (no regular file)", path.shown())],
-                    });
-                }
-                Err(Errno::NOENT | Errno::NOTDIR) => {}
-                Err(errno) => return Err(self.refused("lstat", &path, errno)),
-            }
-            kept.push(false);
+            planned.push(Planned { size, stays });
         }
-        Ok(kept)
+        Ok(planned)
     }
 
-    /// Removes the files that a load names, but for those that stay, and says which these are.
-    fn remove_named(&self, files: &Files) -> Result<Vec<bool>, LoadError> {
-        let kept = self.kept(files, files.directory())?;
+    /// Whether there is a regular file, perhaps by a link, that is at least so large.
+    fn is_there(&self, directory: BorrowedFd<'_>, path: &PathBuffer, size: u64) -> Result<bool, LoadError> {
+        match kernel::stat(directory, path.as_c()) {
+            Ok(stat) => Ok(is_regular(&stat) && stat.st_size as u64 >= size),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(errno) => Err(self.refused("stat", path, errno)),
+        }
+    }
+
+    /// Refuses to replace what is no regular file, and a file that has something in it unless it was made to be replaced.
+    fn may_go(&self, directory: BorrowedFd<'_>, path: &PathBuffer, full: bool) -> Result<(), LoadError> {
+        let problem = match kernel::lstat(directory, path.as_c()) {
+            Ok(stat) if !is_regular(&stat) => "no regular file",
+            Ok(stat) if !full && stat.st_size > 0 => "not empty",
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+            Err(errno) => return Err(self.refused("lstat", path, errno)),
+        };
+        Err(self.in_the_way(&self.root, vec![format!("{} ({problem})", path.shown())]))
+    }
+
+    /// Removes the files that a load names, but for those that stay.
+    fn remove_named(&self, files: &Files, planned: &[Planned]) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
-        for (file, _) in kept.iter().enumerate().filter(|(_, kept)| !**kept) {
+        for (file, _) in planned.iter().enumerate().filter(|(_, planned)| !planned.stays) {
             files.layout.file(&mut path, file as u32, false);
             match kernel::unlink(files.directory(), path.as_c()) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(errno) => return Err(self.refused("unlink", &path, errno)),
             }
         }
-        Ok(kept)
+        Ok(())
     }
 
-    /// Removes what is there and makes everything anew, but for the files of a load that owns names that stay.
+    /// Makes every file anew. Of a load that owns names, files that [`Self::planned`] says stay are left alone.
     fn rebuild(&mut self, files: &Files) -> Result<(), LoadError> {
-        let kept = if self.by_name() {
-            self.remove_named(files)?
+        let planned = if self.by_name() {
+            let planned = self.planned(files, files.directory())?;
+            self.remove_named(files, &planned)?;
+            planned
         } else {
-            remove_ours(&self.root, &files.layout).map_err(|(path, error)| self.failed("unlink", path, &error))?;
+            self.held(files).remove_ours(&files.layout).map_err(|failure| self.failure(failure))?;
             Vec::new()
         };
         for directory in files.layout.all_directories() {
-            let path = self.root.join(directory);
-            match std::fs::create_dir(&path) {
-                Err(error) if !(self.by_name() && error.kind() == ErrorKind::AlreadyExists) => {
-                    return Err(self.failed("mkdir", path, &error));
+            match mkdirat(files.directory(), &directory, Mode::from_raw_mode(0o777)) {
+                Err(errno) if !(self.by_name() && errno == Errno::EXIST) => {
+                    return Err(self.failure(("mkdir", self.root.join(directory), errno)));
                 }
                 _ => {}
             }
@@ -367,8 +363,11 @@ impl<'a> Builder<'a> {
                 return Ok(());
             }
             let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
-            let size = files.sizes.draw(&mut random);
-            if !kept.get(file as usize).is_some_and(|kept| *kept) {
+            let Planned { size, stays } = planned
+                .get(file as usize)
+                .copied()
+                .unwrap_or_else(|| Planned { size: files.sizes.draw(&mut random), stays: false });
+            if !stays {
                 files.layout.file(&mut path, file, false);
                 self.make(files, file, size, &path, &mut source)?;
             }

@@ -5,12 +5,12 @@
 //! the mark may be built anew later; whatever else is found is refused and listed.
 
 use super::Layout;
+use super::beneath::{Failure, Held};
 use crate::options::Ownership;
-use std::fs::OpenOptions;
-use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Error, Read, Write};
 
 /// The mark's name.
 pub(crate) const MARK: &str = ".fstone";
@@ -28,50 +28,66 @@ pub(super) enum Refusal {
     /// This is in it.
     InTheWay(Vec<String>),
     /// It cannot be read or marked.
-    Failed(&'static str, Error),
+    Failed(Failure),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
 }
 
 /// Takes a directory for the files of a layout.
-pub(super) fn claim(directory: &Path, layout: &Layout, ownership: Ownership) -> std::result::Result<(), Refusal> {
+pub(super) fn claim(held: Held<'_>, layout: &Layout, ownership: Ownership) -> Result<(), Refusal> {
     if ownership == Ownership::Own || ownership.is_as_written() {
         return Ok(());
     }
-    let mark = read_mark(directory).map_err(|error| Refusal::Failed("open the mark of", error))?;
+    let mark = read_mark(held)?;
     let claim = layout.claim();
     if mark.as_ref().is_some_and(|mark| mark.lines().any(|line| line == claim)) {
         return Ok(());
     }
     // A marked directory has other filesets in it, whose names are not this one's.
-    let mut names = others(directory, layout, mark.is_some()).map_err(|error| Refusal::Failed("read", error))?;
+    let mut names = others(held, layout, mark.is_some())?;
     if !names.is_empty() && ownership == Ownership::Marked {
         names.sort();
         return Err(Refusal::InTheWay(names.into_iter().map(|(_, name)| name).collect()));
     }
-    add(directory, mark.is_none(), &claim).map_err(|error| Refusal::Failed("write the mark of", error))
+    Ok(add(held, mark.is_none(), &claim)?)
 }
 
-fn read_mark(directory: &Path) -> Result<Option<String>> {
-    let opened =
-        OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(directory.join(MARK));
-    let file = match opened {
+fn open_mark(held: Held<'_>, flags: OFlags) -> Result<File, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    openat(held.directory, MARK, flags, Mode::from_raw_mode(0o666)).map(File::from)
+}
+
+fn failed(held: Held<'_>, call: &'static str) -> impl Fn(Errno) -> Failure {
+    move |errno| (call, held.path.join(MARK), errno)
+}
+
+fn number(error: &Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+fn read_mark(held: Held<'_>) -> Result<Option<String>, Failure> {
+    let file = match open_mark(held, OFlags::RDONLY) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(failed(held, "open")(errno)),
     };
     let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text)?;
+    file.take(LARGEST).read_to_string(&mut text).map_err(|error| failed(held, "read")(number(&error)))?;
     // A file of this name that says something else is somebody's.
     Ok(text.starts_with(HEADER).then_some(text))
 }
 
 /// What is in a directory, those first that the layout would replace; `only` these where it is marked.
-fn others(directory: &Path, layout: &Layout, only: bool) -> Result<Vec<(bool, String)>> {
+fn others(held: Held<'_>, layout: &Layout, only: bool) -> Result<Vec<(bool, String)>, Failure> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
+    for entry in held.entries()? {
+        let (name, kind) = entry?;
         let shown = name.to_string_lossy().into_owned();
-        let ours = layout.is_ours(name.as_bytes(), entry.file_type()?.is_dir());
+        let ours = layout.is_ours(name.to_bytes(), kind.is_dir());
         let passes = if only { !ours } else { MADE_BY_MKFS.contains(&shown.as_str()) };
         if !passes {
             names.push((!ours, shown));
@@ -80,29 +96,36 @@ fn others(directory: &Path, layout: &Layout, only: bool) -> Result<Vec<(bool, St
     Ok(names)
 }
 
-fn add(directory: &Path, first: bool, claim: &str) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.custom_flags(libc::O_NOFOLLOW);
-    if first {
-        options.write(true).create_new(true);
-    } else {
-        options.append(true);
-    }
-    let mut file = options.open(directory.join(MARK))?;
-    file.write_all(if first { format!("{HEADER}{claim}\n") } else { format!("{claim}\n") }.as_bytes())
+fn add(held: Held<'_>, first: bool, claim: &str) -> Result<(), Failure> {
+    let how = if first { OFlags::CREATE | OFlags::EXCL } else { OFlags::APPEND };
+    let mut file = open_mark(held, OFlags::WRONLY | how).map_err(failed(held, "make"))?;
+    let text = if first { format!("{HEADER}{claim}\n") } else { format!("{claim}\n") };
+    file.write_all(text.as_bytes()).map_err(|error| failed(held, "write")(number(&error)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fileset::beneath::open_below;
     use crate::tests_support::fileset;
+    use rustix::fd::AsFd;
+    use std::path::Path;
+
+    fn held<T>(directory: &Path, with: impl FnOnce(Held<'_>) -> T) -> T {
+        let opened = open_below(directory, "").expect("it is there");
+        with(Held { directory: opened.as_fd(), path: directory })
+    }
+
+    fn claim(directory: &Path, layout: &Layout, ownership: Ownership) -> Result<(), Refusal> {
+        held(directory, |held| super::claim(held, layout, ownership))
+    }
 
     fn is_claimed(directory: &Path, layout: &Layout) -> bool {
-        let mark = read_mark(directory).expect("readable");
+        let mark = held(directory, read_mark).expect("readable");
         mark.is_some_and(|mark| mark.lines().any(|line| line == layout.claim()))
     }
 
-    fn names(refusal: std::result::Result<(), Refusal>) -> Vec<String> {
+    fn names(refusal: Result<(), Refusal>) -> Vec<String> {
         match refusal {
             Err(Refusal::InTheWay(names)) => names,
             other => panic!("{other:?}"),

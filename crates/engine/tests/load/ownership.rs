@@ -255,3 +255,25 @@ fn a_load_that_owns_names_looks_at_all_before_it_removes_one() {
     load.filesets.push(other);
     refused(&load);
 }
+
+/// A load that makes files has a use for names only where nothing is in the files.
+#[test]
+fn a_load_that_makes_the_files_it_names_empties_none() {
+    let directory = on_disk();
+    let path = |name: &str| directory.path().join(name);
+    let mut load = stats();
+    load.filesets[0].amount = Amount::Files(2);
+    load.filesets[0].existing = Existing::Rebuild;
+    load.filesets[0].preallocated = 0.0;
+    load.filesets[0].size = SizeDistribution::Fixed(0);
+    load.phases[0].groups[0].actions = mix(&[(1, action(Operation::Create { block_bytes: 0, fsync: false }))]);
+    load.phases[0].stop = operations(2);
+    std::fs::write(path("file0"), b"").expect("writable");
+    std::fs::write(path("file1"), b"somebody's").expect("writable");
+    let refused = run_as(&load, directory.path(), Ownership::ByName).expect_err("it is not empty");
+    assert!(refused.to_string().contains("file1 (not empty)"), "{refused}");
+    assert_eq!(std::fs::read(path("file1")).expect("it stays"), b"somebody's");
+    std::fs::remove_file(path("file1")).expect("ours");
+    run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
+    run_as(&load, directory.path(), Ownership::ByName).expect("it runs again");
+}
