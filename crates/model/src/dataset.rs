@@ -37,6 +37,9 @@ pub struct Holder {
     pub process: u32,
     /// When the process started, in clock ticks after the boot.
     pub started_ticks: u64,
+    /// The namespace that the number is of, by the kernel's number for it; 0 when it is not known.
+    #[serde(default)]
+    pub pid_namespace: u64,
 }
 
 /// Longest identity, in bytes: enough for a time and a host's name.

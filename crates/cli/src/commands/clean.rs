@@ -14,9 +14,12 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     let machine = Machine::host();
     let look =
         |dry_run| undo(&context.work_directory, dry_run, &machine).context("cannot clean").or_exit(Exit::LabFailed);
-    let found = look(true)?;
+    let (unseen, found): (Vec<_>, Vec<_>) = look(true)?.into_iter().partition(|leftover| leftover.unseen);
     let mut text = String::new();
-    if found.is_empty() {
+    for place in &unseen {
+        let _ = writeln!(text, "could not look in {}: {}", place.what, place.error.as_deref().unwrap_or_default());
+    }
+    if found.is_empty() && unseen.is_empty() {
         if !arguments.dry_run {
             // A journal may name what was never made, or is gone already: it goes, too.
             look(false)?;
@@ -25,7 +28,9 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
         terminal::print(&text);
         return Ok(Exit::Success);
     }
-    let _ = writeln!(text, "Left over from a run in {}:", context.work_directory.display());
+    if !found.is_empty() {
+        let _ = writeln!(text, "Left over from a run in {}:", context.work_directory.display());
+    }
     for leftover in &found {
         let error = leftover.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         let _ = writeln!(text, "  {}{error}", leftover.what);
@@ -33,12 +38,13 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     // What will be done stands on the terminal before it is done.
     terminal::print(&text);
     if arguments.dry_run {
-        let all_known = found.iter().all(|leftover| leftover.error.is_none());
+        let all_known = unseen.is_empty() && found.iter().all(|leftover| leftover.error.is_none());
         return Ok(if all_known { Exit::Success } else { Exit::LabFailed });
     }
     let mut exit = Exit::Success;
     for leftover in look(false)? {
         match &leftover.error {
+            Some(_) if leftover.unseen => exit = Exit::LabFailed,
             None => terminal::print(&format!("undone: {}\n", leftover.what)),
             Some(error) => {
                 terminal::print(&format!("still there: {}: {error}\n", leftover.what));

@@ -74,8 +74,8 @@ fn refuse_exchangeable(workload: &Workload, directory: &Path) -> Result<(), Fail
         return Ok(());
     };
     let failed = || format!("cannot look at {}", path.display());
-    match custody::replaceable_within(&path).with_context(failed).or_exit(Exit::LabFailed)? {
-        Some(part) => Err(Failure::new(Exit::CannotHere, custody::open(&part).to_string())),
+    match custody::exchangeable_within(&path).with_context(failed).or_exit(Exit::LabFailed)? {
+        Some(part) => Err(Failure::new(Exit::CannotHere, part.refusal().to_string())),
         None => Ok(()),
     }
 }

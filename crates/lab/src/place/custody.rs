@@ -9,6 +9,25 @@ use std::{
 /// Whom the kernel shows as owner of what belongs to nobody that is known (user_namespaces(7)).
 const OVERFLOW_USER: u32 = 65534;
 
+/// A part of a path that somebody else could make lead elsewhere, and why; a sentence without its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Exchangeable {
+    /// A directory that others may write.
+    #[error("others may write to {}, and root must not work there; chmod go-w it", .0.display())]
+    Writable(PathBuf),
+    /// What another user owns, by this number.
+    #[error("{} belongs to user {}, and root must not work there; work as that user, or chown it to root", .0.display(), .1)]
+    Owned(PathBuf, u32),
+}
+
+impl Exchangeable {
+    /// The error of a place in which such a part was found.
+    #[must_use]
+    pub fn refusal(&self) -> io::Error {
+        io::Error::new(io::ErrorKind::PermissionDenied, format!("{self}, or name another directory"))
+    }
+}
+
 /// The first part of a path, from the root down, that somebody other than root, this process' user and the user who
 /// called sudo could make lead elsewhere; `None` when there is none, or when this process is not root and so has
 /// nothing to give away. The path has to be without symbolic links.
@@ -20,7 +39,7 @@ const OVERFLOW_USER: u32 = 65534;
 ///
 /// # Errors
 /// When a part cannot be looked at.
-pub fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
+pub fn exchangeable(path: &Path) -> io::Result<Option<Exchangeable>> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
@@ -28,8 +47,8 @@ pub fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut parts: Vec<&Path> = path.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
     parts.reverse();
     for part in parts {
-        if is_open(&fs::symlink_metadata(part)?, trusted) {
-            return Ok(Some(part.to_owned()));
+        if let Some(found) = judge(part, &fs::symlink_metadata(part)?, trusted) {
+            return Ok(Some(found));
         }
     }
     Ok(None)
@@ -40,8 +59,8 @@ pub fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
 ///
 /// # Errors
 /// When a directory cannot be looked at.
-pub fn replaceable_within(directory: &Path) -> io::Result<Option<PathBuf>> {
-    let mut found = replaceable(directory)?;
+pub fn exchangeable_within(directory: &Path) -> io::Result<Option<Exchangeable>> {
+    let mut found = exchangeable(directory)?;
     if !rustix::process::geteuid().is_root() {
         return Ok(found);
     }
@@ -53,9 +72,7 @@ pub fn replaceable_within(directory: &Path) -> io::Result<Option<PathBuf>> {
             if !entry.file_type()?.is_dir() {
                 continue;
             }
-            if is_open(&entry.metadata()?, trusted) {
-                found = Some(entry.path());
-            }
+            found = found.or(judge(&entry.path(), &entry.metadata()?, trusted));
             unseen.push(entry.path());
         }
     }
@@ -74,20 +91,15 @@ fn trusted() -> [Option<u32>; 2] {
 }
 
 /// Whether others can exchange what is in a directory, or a file itself.
-fn is_open(facts: &fs::Metadata, trusted: [Option<u32>; 2]) -> bool {
+fn judge(part: &Path, facts: &fs::Metadata, trusted: [Option<u32>; 2]) -> Option<Exchangeable> {
     let (mode, owner) = (facts.mode(), facts.uid());
-    let open = facts.is_dir() && mode & 0o022 != 0 && mode & 0o1000 == 0;
-    open || !(owner == 0 || trusted.contains(&Some(owner)))
-}
-
-/// The error of a place that is not safe to work in because of this part of its path.
-#[must_use]
-pub fn open(part: &Path) -> io::Error {
-    let words = format!(
-        "others may write to {}, and root must not work there; chmod go-w it, or name another directory",
-        part.display()
-    );
-    io::Error::new(io::ErrorKind::PermissionDenied, words)
+    if owner != 0 && !trusted.contains(&Some(owner)) {
+        Some(Exchangeable::Owned(part.to_owned(), owner))
+    } else if facts.is_dir() && mode & 0o022 != 0 && mode & 0o1000 == 0 {
+        Some(Exchangeable::Writable(part.to_owned()))
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -106,26 +118,26 @@ mod tests {
         fs::create_dir_all(&deep).expect("made");
         let middle = top.path().join("a");
         let mode = |mode| fs::set_permissions(&middle, fs::Permissions::from_mode(mode)).expect("changed");
-        assert_eq!(replaceable(&deep).expect("told"), None);
+        assert_eq!(exchangeable(&deep).expect("told"), None);
         mode(0o777);
-        assert_eq!(replaceable(&deep).expect("told"), Some(middle.clone()));
+        assert_eq!(exchangeable(&deep).expect("told"), Some(Exchangeable::Writable(middle.clone())));
         mode(0o1777);
-        assert_eq!(replaceable(&deep).expect("told"), None, "sticky");
+        assert_eq!(exchangeable(&deep).expect("told"), None, "sticky");
         mode(0o755);
         chown(&middle, Some(65534), None).expect("given away");
-        assert_eq!(replaceable(&deep).expect("told"), Some(middle.clone()));
+        assert_eq!(exchangeable(&deep).expect("told"), Some(Exchangeable::Owned(middle.clone(), 65534)));
         // What stands at the end counts too: in a sticky directory its owner could exchange it.
         chown(&middle, Some(0), None).expect("taken back");
         mode(0o1777);
         let file = middle.join("file");
         fs::write(&file, "").expect("written");
         chown(&file, Some(65534), None).expect("given away");
-        assert_eq!(replaceable(&file).expect("told"), Some(file));
-        assert!(replaceable(Path::new("/dev/null")).expect("told").is_none());
+        assert_eq!(exchangeable(&file).expect("told"), Some(Exchangeable::Owned(file, 65534)));
+        assert!(exchangeable(Path::new("/dev/null")).expect("told").is_none());
         // What is below a directory counts where names of several parts are used in it.
-        assert_eq!(replaceable_within(top.path()).expect("told"), None);
+        assert_eq!(exchangeable_within(top.path()).expect("told"), None);
         chown(&deep, Some(65534), None).expect("given away");
-        assert_eq!(replaceable(top.path()).expect("told"), None);
-        assert_eq!(replaceable_within(top.path()).expect("told"), Some(deep));
+        assert_eq!(exchangeable(top.path()).expect("told"), None);
+        assert_eq!(exchangeable_within(top.path()).expect("told"), Some(Exchangeable::Owned(deep, 65534)));
     }
 }

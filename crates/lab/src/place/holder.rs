@@ -5,7 +5,7 @@
 
 use fstone_model::dataset::Holder;
 use sha2::{Digest, Sha256};
-use std::{fs, path::Path, sync::OnceLock};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::OnceLock};
 
 /// What is known of a holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,8 @@ pub enum Whereabouts {
     Running,
     /// It ran on this machine and has ended.
     Ended,
-    /// It belongs to another machine, whose processes cannot be seen from here.
+    /// It belongs to another machine, or to another namespace of this one (a container), whose processes cannot be seen
+    /// from here.
     Elsewhere,
 }
 
@@ -31,19 +32,42 @@ pub(crate) fn of(process: u32) -> Option<Holder> {
 }
 
 fn known(process: u32, started_ticks: u64) -> Holder {
-    Holder { machine: machine().to_owned(), host: host(), boot: boot_id(), process, started_ticks }
+    Holder {
+        machine: machine().to_owned(),
+        host: host(),
+        boot: boot_id(),
+        process,
+        started_ticks,
+        pid_namespace: pid_namespace(),
+    }
 }
 
 /// Whether a holder still runs.
 #[must_use]
 pub fn find(holder: &Holder) -> Whereabouts {
-    if holder.machine != machine() {
+    let is_foreign = ![0, pid_namespace()].contains(&holder.pid_namespace);
+    if !is_of_this_machine(holder) {
         Whereabouts::Elsewhere
-    } else if holder.boot == boot_id() && started_ticks(holder.process) == Some(holder.started_ticks) {
+    } else if holder.boot != boot_id() {
+        Whereabouts::Ended
+    } else if is_foreign {
+        Whereabouts::Elsewhere
+    } else if started_ticks(holder.process) == Some(holder.started_ticks) {
         Whereabouts::Running
     } else {
         Whereabouts::Ended
     }
+}
+
+/// Whether a holder belongs to this machine.
+#[must_use]
+pub fn is_of_this_machine(holder: &Holder) -> bool {
+    holder.machine == machine()
+}
+
+/// The namespace of this process' number (pid_namespaces(7)); 0 where the kernel does not tell.
+fn pid_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |facts| facts.ino())
 }
 
 /// The digest of this machine's identity.
@@ -106,8 +130,15 @@ mod tests {
         assert_eq!(find(&reused), Whereabouts::Ended);
         let rebooted = Holder { boot: "another boot".into(), ..this.clone() };
         assert_eq!(find(&rebooted), Whereabouts::Ended);
-        let elsewhere = Holder { machine: "another machine".into(), ..this };
+        let elsewhere = Holder { machine: "another machine".into(), ..this.clone() };
         assert_eq!(find(&elsewhere), Whereabouts::Elsewhere);
+        // A process of a container has a number that another process has here.
+        let contained = Holder { pid_namespace: this.pid_namespace + 1, started_ticks: 0, ..this.clone() };
+        assert_eq!(find(&contained), Whereabouts::Elsewhere);
+        let rebooted = Holder { boot: "another boot".into(), ..contained };
+        assert_eq!(find(&rebooted), Whereabouts::Ended);
+        let of_before = Holder { pid_namespace: 0, ..this };
+        assert_eq!(find(&of_before), Whereabouts::Running);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The directory that a run makes its images and mount points in, and that no other run uses at the same time.
 
-use crate::place::{custody, device::file_id, holder};
+use crate::place::{
+    custody::{self, Exchangeable},
+    device::file_id,
+    holder,
+};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -8,8 +12,9 @@ use rustix::{
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -21,6 +26,8 @@ const LANE_PREFIX: &str = "lane-";
 const DYING: Duration = Duration::from_secs(10);
 /// The lock file's line that says so when the directory was made by a run.
 const MADE: &str = "this directory was made by fstone";
+/// The same of the mount point in it.
+const MADE_MOUNT_POINT: &str = "mnt was made by fstone";
 
 /// A work directory, locked.
 #[derive(Debug)]
@@ -29,6 +36,8 @@ pub struct WorkDirectory {
     lock: File,
     /// Whether a run made it; then it is removed when it is empty.
     made: bool,
+    /// The same of the mount point in it.
+    made_mount_point: AtomicBool,
 }
 
 /// Why a work directory cannot be had; completes "failed to use the work directory: ".
@@ -43,12 +52,12 @@ pub enum WorkDirectoryError {
         cause: io::Error,
     },
     /// Others could replace what is in it while root works on it.
-    #[error("{}: others may write to {}, and root must not work there; chmod go-w it, or name another with --work-directory", path.display(), part.display())]
-    Open {
+    #[error("{}: {part}, or name another with --work-directory", path.display())]
+    Exchangeable {
         /// Which.
         path: PathBuf,
         /// The part of its path that they may write or that is theirs.
-        part: PathBuf,
+        part: Exchangeable,
     },
     /// Another run uses it.
     #[error("{}: in use by {holder}; wait for it, or name another with --work-directory", path.display())]
@@ -75,10 +84,9 @@ impl WorkDirectory {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
-        if let Some(part) = custody::replaceable(&path).map_err(failed(&path))? {
-            return Err(WorkDirectoryError::Open { path, part });
+        if let Some(part) = custody::exchangeable(&path).map_err(failed(&path))? {
+            return Err(WorkDirectoryError::Exchangeable { path, part });
         }
-        let mode = fs::metadata(&path).map_err(failed(&path))?.permissions().mode();
         let lock_path = path.join(LOCK_NAME);
         let since = Instant::now();
         let (mut lock, before) = loop {
@@ -114,24 +122,26 @@ impl WorkDirectory {
                 Err(errno) => return Err(failed(&lock_path)(errno.into())),
             }
         };
-        // A killed run leaves the file, and with it this knowledge; killed in the few microseconds before it wrote that, or
-        // after it removed it, it leaves an empty directory with the mode that we give and people hardly ever do.
-        let as_made = || mode & 0o7777 == 0o700 && !holds_more_than_the_lock(&path);
-        let made = made || before.lines().any(|line| line == MADE) || as_made();
+        // A killed run leaves the file, and with it this knowledge. Killed in the few microseconds before it wrote that, or
+        // after it removed it, it leaves an empty directory, which stays: it may as well be the user's.
+        let said = |line| before.lines().any(|said| said == line);
+        let (made, made_mount_point) = (made || said(MADE), said(MADE_MOUNT_POINT));
         let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        let mark = if made { MADE } else { "" };
+        let mark = |made: bool, line: &'static str| if made { line } else { "" };
         let holder = format!(
-            "process {} on {} ({})\n{mark}\n{}\n",
+            "process {} on {} ({})\n{}\n{}\n{}\n",
             std::process::id(),
             holder::host(),
             crate::command::typed(&command),
+            mark(made, MADE),
+            mark(made_mount_point, MADE_MOUNT_POINT),
             machine_line()
         );
         lock.set_len(0)
             .and_then(|()| lock.rewind())
             .and_then(|()| lock.write_all(holder.as_bytes()))
             .map_err(failed(&lock_path))?;
-        Ok(Self { path, lock, made })
+        Ok(Self { path, lock, made, made_mount_point: AtomicBool::new(made_mount_point) })
     }
 
     /// The empty directory where filesystems are mounted. Always the same, so that paths are as long in every trial. What is
@@ -142,8 +152,12 @@ impl WorkDirectory {
     pub fn mount_point(&self) -> io::Result<PathBuf> {
         let path = self.path.join(MOUNT_POINT_NAME);
         match DirBuilder::new().mode(0o700).create(&path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
+            Ok(()) => {
+                self.made_mount_point.store(true, Ordering::Relaxed);
+                (&self.lock).write_all(format!("{MADE_MOUNT_POINT}\n").as_bytes())?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
         // Of a link or a file the kernel says that it is none.
         let facts = fs::symlink_metadata(&path)?;
@@ -180,11 +194,13 @@ impl WorkDirectory {
 }
 
 impl Drop for WorkDirectory {
-    /// Gives it up: removes the lock file and, where a run made it and it is empty, the directory.
+    /// Gives it up: removes the lock file and, where a run made them and they are empty, the mount point and the directory.
     fn drop(&mut self) {
         // Still locked, so nobody else can be at work in it. All of this may fail without harm; a directory that holds
         // something is not removed.
-        let _ = fs::remove_dir(self.path.join(MOUNT_POINT_NAME));
+        if *self.made_mount_point.get_mut() {
+            let _ = fs::remove_dir(self.path.join(MOUNT_POINT_NAME));
+        }
         let holds_more = holds_more_than_the_lock(&self.path);
         // While there is more in it, such as a killed run's journal, the lock file keeps the knowledge of who made it.
         if !(self.made && holds_more) {
@@ -197,12 +213,10 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Whether there is anything in a directory but our lock file and mount point; it counts as such when it cannot be read.
+/// Whether there is anything in a directory but our lock file; it counts as such when it cannot be read.
 fn holds_more_than_the_lock(directory: &Path) -> bool {
     fs::read_dir(directory).map_or(true, |entries| {
-        entries.into_iter().any(|entry| {
-            entry.map_or(true, |entry| entry.file_name() != LOCK_NAME && entry.file_name() != MOUNT_POINT_NAME)
-        })
+        entries.into_iter().any(|entry| entry.map_or(true, |entry| entry.file_name() != LOCK_NAME))
     })
 }
 
@@ -230,6 +244,7 @@ fn content(lock: &File) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_second_run_is_refused_with_the_holder_named() {
@@ -260,7 +275,7 @@ mod tests {
         let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let mode = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).expect("changed");
         mode(0o777);
-        assert!(matches!(WorkDirectory::lock(parent.path()), Err(WorkDirectoryError::Open { .. })));
+        assert!(matches!(WorkDirectory::lock(parent.path()), Err(WorkDirectoryError::Exchangeable { .. })));
         mode(0o1777);
         drop(WorkDirectory::lock(parent.path()).expect("sticky"));
         assert!(parent.path().exists(), "it was there before");
@@ -280,5 +295,32 @@ mod tests {
         fs::create_dir(&path).expect("made by somebody else");
         drop(WorkDirectory::lock(&path).expect("free"));
         assert!(path.exists());
+    }
+
+    #[test]
+    fn what_was_there_stays() {
+        let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let path = parent.path().join("work");
+        // As `mktemp -d` makes it, and as we would.
+        DirBuilder::new().mode(0o700).create(&path).expect("made");
+        let work = WorkDirectory::lock(&path).expect("free");
+        let point = work.mount_point().expect("made");
+        drop(work);
+        assert!(path.exists() && !point.exists(), "the mount point was ours");
+        fs::create_dir(&point).expect("made");
+        let work = WorkDirectory::lock(&path).expect("free");
+        work.mount_point().expect("it is empty");
+        drop(work);
+        assert!(point.exists(), "the mount point was the user's");
+        // A run that was killed made its mount point, and the next one removes it.
+        fs::remove_dir(&point).expect("empty");
+        let killed = WorkDirectory::lock(&path).expect("free");
+        killed.mount_point().expect("made");
+        let written = fs::read(path.join(LOCK_NAME)).expect("read");
+        drop(killed);
+        fs::create_dir(&point).expect("made");
+        fs::write(path.join(LOCK_NAME), written).expect("written");
+        drop(WorkDirectory::lock(&path).expect("free"));
+        assert!(path.exists() && !point.exists());
     }
 }

@@ -112,8 +112,8 @@ impl Session {
 
     fn make_tree(&mut self, parent: &Path, name: &str) -> Result<PathBuf, Halt> {
         let parent = fs::canonicalize(parent).map_err(|cause| work(parent, cause))?;
-        if let Some(part) = custody::replaceable(&parent).map_err(|cause| work(&parent, cause))? {
-            return Err(work(&parent, custody::open(&part)));
+        if let Some(part) = custody::exchangeable(&parent).map_err(|cause| work(&parent, cause))? {
+            return Err(work(&parent, part.refusal()));
         }
         let space = self.machine.devices.space(&parent).map_err(|cause| work(&parent, cause))?;
         refuse_full(&parent, space)?;

@@ -6,6 +6,7 @@ use fstone_lab::{
     events::Silent,
     machine::Machine,
     place::{
+        custody::Exchangeable,
         device::{Devices, FileId, KernelDevices, LoopHandle, LoopSettings, Purpose, Refusal, ScratchDevice},
         undo::clean,
     },
@@ -357,7 +358,7 @@ fn a_node_that_others_can_replace_is_refused() {
     assert!(claim(&node).is_ok(), "as long as it is root's");
     chown(&theirs, Some(65534), None).expect("given away");
     match claim(&node) {
-        Err(Refusal::Replaceable { part, .. }) => assert_eq!(part, theirs),
+        Err(Refusal::Exchangeable { part, .. }) => assert_eq!(part, Exchangeable::Owned(theirs, 65534)),
         other => panic!("{other:?}"),
     }
 }
@@ -393,9 +394,12 @@ fn an_image_that_is_given_up_does_not_grow_again() {
     tool(&["mkfs.ext4", "-q", "-F", disk.name()]);
     tool(&["mount", disk.name(), mount_point.to_str().expect("plain")]);
     fs::write(mount_point.join("dirty"), vec![1; 64 << 20]).expect("written");
-    OpenOptions::new().write(true).open(&disk.image).expect("opens").set_len(0).expect("emptied");
+    let file = OpenOptions::new().write(true).open(&disk.image).expect("opens");
+    file.set_len(0).expect("emptied");
     let image = KernelDevices.loop_backing(disk.index()).expect("told").expect("attached");
     KernelDevices.forget_loop_size(disk.index(), image).expect("shrunk");
+    // The kernel may have written some of it back in between.
+    file.set_len(0).expect("emptied again");
     tool(&["umount", mount_point.to_str().expect("plain")]);
     let allocated = fs::metadata(&disk.image).expect("told").blocks() * 512;
     assert!(allocated < 1 << 20, "{allocated} bytes were written behind the image's end");
@@ -504,6 +508,19 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
     let left = clean(&work_directory, false, &machine).expect("cleans");
     assert!(left[0].error.as_ref().is_some_and(|error| error.contains("left alone")), "{left:?}");
     assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "somebody else's stays");
+
+    // A disk that is away for the moment is not forgotten.
+    leave_behind(uuid);
+    let journal = work_directory.join("fstone.journal");
+    let here = fs::read_to_string(&journal).expect("readable");
+    fs::write(&journal, here.replace(disk.name(), "/dev/fstone-no-such-disk")).expect("written");
+    for _ in 0..2 {
+        let left = clean(&work_directory, false, &machine).expect("cleans");
+        assert!(
+            left.len() == 1 && left[0].error.as_ref().is_some_and(|error| error.contains("not here now")),
+            "{left:?}"
+        );
+    }
 
     leave_behind(uuid);
     let left = clean(&work_directory, true, &machine).expect("lists");

@@ -18,7 +18,7 @@ pub enum DeviceError {
     },
     /// Others than root could replace the image while root works on it.
     #[error("{}: {cause}", directory.display())]
-    Unsafe {
+    Exchangeable {
         /// Where the image was to be.
         directory: PathBuf,
         /// Whose part of its path is whose.

@@ -1,7 +1,10 @@
 //! What can be found out about a path that somebody wants formatted.
 
 use super::{FileId, loops, split_number};
-use crate::place::mount::read_mountinfo;
+use crate::place::{
+    custody::{self, Exchangeable},
+    mount::read_mountinfo,
+};
 use rustix::fs::{Mode, OFlags, open};
 use std::{
     fs, io,
@@ -49,7 +52,7 @@ pub struct BlockFacts {
     /// The file behind it, for loop devices.
     pub backing: Option<FileId>,
     /// The part of the path that others than root could make lead elsewhere.
-    pub replaceable: Option<PathBuf>,
+    pub exchangeable: Option<Exchangeable>,
     /// Serial number or model, to show it to a person.
     pub identity: Option<Identity>,
 }
@@ -90,7 +93,7 @@ impl BlockFacts {
             mounted_at: Vec::new(),
             exclusive: Ok(()),
             backing: None,
-            replaceable: None,
+            exchangeable: None,
             identity: None,
         }
     }
@@ -150,7 +153,7 @@ fn look(path: &Path) -> io::Result<BlockFacts> {
             .map(drop)
             .map_err(rustix::io::Errno::raw_os_error),
         backing,
-        replaceable: crate::place::custody::replaceable(&canonical)?,
+        exchangeable: custody::exchangeable(&canonical)?,
         identity: identity(&sysfs),
         canonical,
     })

@@ -108,10 +108,11 @@ impl Provided {
     /// nowhere when it is unmounted, instead of filling up the disk below.
     pub(crate) fn give_up(&self, machine: &Machine) {
         let Some(OpenImage { file, id, device: (index, _) }) = &self.image else { return };
-        // If either fails, giving it back takes longer and more room. Without the second a write would just make the image
-        // grow again.
+        // If any of it fails, giving it back takes longer and more room. The device takes its size from the file; what was
+        // written back before it did so made the file grow again.
         let _ = file.set_len(0);
         let _ = machine.devices.forget_loop_size(*index, *id);
+        let _ = file.set_len(0);
     }
 
     /// The directory on a filesystem that its image is made on, when it is.
@@ -265,8 +266,8 @@ pub(crate) fn make_image(
 fn safe(directory: &Path) -> Result<PathBuf, DeviceError> {
     let failed = |cause| DeviceError::System { what: format!("making an image in {}", directory.display()), cause };
     let place = directory.canonicalize().map_err(failed)?;
-    match custody::replaceable(&place).map_err(failed)? {
-        Some(part) => Err(DeviceError::Unsafe { directory: place, cause: custody::open(&part) }),
+    match custody::exchangeable(&place).map_err(failed)? {
+        Some(part) => Err(DeviceError::Exchangeable { directory: place, cause: part.refusal() }),
         None => Ok(place),
     }
 }

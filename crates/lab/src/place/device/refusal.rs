@@ -1,5 +1,6 @@
 //! Why a device may not be formatted.
 
+use crate::place::custody::Exchangeable;
 use std::{io, path::PathBuf};
 
 /// Why a device may not be formatted; completes "failed to claim the device: ".
@@ -74,12 +75,12 @@ pub enum Refusal {
         errno: i32,
     },
     /// Others could make its path lead to another device between the look at it and its use.
-    #[error("{}: others than root can replace {}; name the device by a path that only root can change, such as one in /dev", path.display(), part.display())]
-    Replaceable {
+    #[error("{}: {part}, or name the device by a path that only root can change, such as one in /dev", path.display())]
+    Exchangeable {
         /// The path.
         path: PathBuf,
         /// The part of it that is theirs.
-        part: PathBuf,
+        part: Exchangeable,
     },
     /// Another run uses it.
     #[error("{}: in use by {holder}", path.display())]

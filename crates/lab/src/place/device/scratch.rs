@@ -194,8 +194,8 @@ fn judge(path: &Path, facts: &BlockFacts, purpose: &Purpose, needed_bytes: u64) 
             return Err(Refusal::NotAllowed { path: owned(), identity });
         }
     }
-    if let Some(part) = &facts.replaceable {
-        return Err(Refusal::Replaceable { path: owned(), part: part.clone() });
+    if let Some(part) = &facts.exchangeable {
+        return Err(Refusal::Exchangeable { path: owned(), part: part.clone() });
     }
     if facts.read_only {
         return Err(Refusal::ReadOnly(owned()));
@@ -267,9 +267,9 @@ mod tests {
         assert_eq!(refusal(|facts| facts.kind = FileKind::Regular), Some(Refusal::NotBlock(path())));
         assert_eq!(refusal(|facts| facts.kind = FileKind::Other), Some(Refusal::NotBlock(path())));
         assert_eq!(refusal(|facts| facts.swap = true), Some(Refusal::Swap(path())));
-        let part = || PathBuf::from("/dev/shm");
-        let refused = refusal(|facts| facts.replaceable = Some(part()));
-        assert_eq!(refused, Some(Refusal::Replaceable { path: path(), part: part() }));
+        let part = || crate::place::custody::Exchangeable::Writable("/dev/shm".into());
+        let refused = refusal(|facts| facts.exchangeable = Some(part()));
+        assert_eq!(refused, Some(Refusal::Exchangeable { path: path(), part: part() }));
         assert_eq!(refusal(|facts| facts.read_only = true), Some(Refusal::ReadOnly(path())));
         assert!(matches!(refusal(|facts| facts.partitions = vec!["sdz1".into()]), Some(Refusal::Partitioned { .. })));
         // Only a guest's agent may call a disk its own.

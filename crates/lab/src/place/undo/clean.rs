@@ -14,9 +14,11 @@ pub struct Leftover {
     pub what: String,
     /// Why it is still there, or could not be looked at; `None` when it is undone, or nothing was to be done yet.
     pub error: Option<String>,
+    /// Whether it is a place that could not be looked into, in which nothing may be left.
+    pub unseen: bool,
 }
 
-/// Why it could not be found out what was left; completes "failed to clean: ".
+/// Why it could not be found out what was left; completes "cannot clean: ".
 #[derive(Debug, thiserror::Error)]
 pub enum CleanError {
     /// The work directory cannot be had.
@@ -49,8 +51,13 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
             .map_err(CleanError::from)
             .and_then(|work| Ok(clean_one(&work, dry_run, machine)?));
         found.extend(cleaned.unwrap_or_else(|error| {
-            let what = "what trials beside others left".to_owned();
-            vec![Leftover { what, error: Some(error.to_string()) }]
+            let words = match error {
+                CleanError::WorkDirectory(WorkDirectoryError::Locked { holder, .. }) => {
+                    format!("in use by {holder}; wait for it")
+                }
+                error => error.to_string(),
+            };
+            vec![Leftover { what: lane.display().to_string(), error: Some(words), unseen: true }]
         }));
     }
     Ok(found)
@@ -80,9 +87,9 @@ fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<V
                 if error.is_some() && entry.holds_others() {
                     in_the_way.get_or_insert_with(|| what.clone());
                 }
-                found.push(Leftover { what, error });
+                found.push(Leftover { what, error, unseen: false });
             }
-            Err(error) => found.push(Leftover { what: error.what, error: Some(error.words) }),
+            Err(error) => found.push(Leftover { what: error.what, error: Some(error.words), unseen: false }),
         }
     }
     Ok(found)
@@ -115,9 +122,13 @@ mod tests {
             let errors: Vec<Option<&str>> = found.iter().map(|leftover| leftover.error.as_deref()).collect();
             assert!(
                 matches!(errors[..], [Some(foreign), Some(used), None]
-                    if foreign.contains("lane-0") && foreign.contains("not a line of a journal")
-                        && used.contains("lane-1") && used.contains("in use by")),
+                    if foreign.contains("not a line of a journal") && used.starts_with("in use by process")),
                 "{errors:?}"
+            );
+            assert_eq!(found.iter().map(|leftover| leftover.unseen).collect::<Vec<_>>(), [true, true, false]);
+            assert_eq!(
+                [&found[0].what, &found[1].what],
+                [0, 1].map(|number| lane(number).display().to_string()).each_ref()
             );
             assert!(found[2].what.contains("fstone-load-1"), "{}", found[2].what);
             assert_eq!(tree.exists(), dry_run);

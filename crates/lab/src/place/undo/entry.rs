@@ -1,10 +1,10 @@
 //! What can be undone, and how.
 
-use super::tree;
+use super::{journal::FILE_NAME, tree};
 use crate::{
     machine::Machine,
     place::{
-        device::FileId,
+        device::{FileId, FileKind},
         holder::{self, Whereabouts},
     },
 };
@@ -199,7 +199,16 @@ impl Entry {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
             },
-            Self::Scratch { path, device, .. } => machine.devices.facts(path).map(|facts| facts.number == *device),
+            Self::Scratch { path, device, .. } => machine.devices.facts(path).and_then(|facts| {
+                if facts.number == *device {
+                    return Ok(true);
+                }
+                let found = if facts.kind == FileKind::Missing { "it is not here now" } else { "another device has its name now" };
+                let words = format!(
+                    "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete the journal ({FILE_NAME})"
+                );
+                Err(io::Error::new(io::ErrorKind::NotFound, words))
+            }),
         };
         found.map_err(|error| self.failed(&error))
     }
