@@ -74,6 +74,9 @@ lint: ## clippy, warnings as errors
 
 # What is installed, each at its usual place; DESTDIR is for those who make packages.
 PREFIX ?= /usr/local
+ifneq ($(words [$(DESTDIR)$(PREFIX)]),1)
+$(error PREFIX and DESTDIR must not contain spaces)
+endif
 BINARY = $(DESTDIR)$(PREFIX)/bin/fstone
 SHARED = $(DESTDIR)$(PREFIX)/share
 COMPLETIONS = $(SHARED)/bash-completion/completions/fstone $(SHARED)/zsh/site-functions/_fstone \
@@ -87,6 +90,7 @@ install: build ## install the binary, its manual and completions (bash, zsh, fis
 	$(BINARY) completions bash >$(word 1,$(COMPLETIONS))
 	$(BINARY) completions zsh >$(word 2,$(COMPLETIONS))
 	$(BINARY) completions fish >$(word 3,$(COMPLETIONS))
+	chmod 644 $(COMPLETIONS) $(SHARED)/man/man1/fstone.1 $(SHARED)/man/man1/fstone-*.1
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` installed (with the same PREFIX and DESTDIR)

@@ -21,6 +21,14 @@ pub enum UnitError {
         /// What could be.
         known: &'static str,
     },
+    /// What people write for bits.
+    #[error("{bits:?} reads as bits; write {bytes}")]
+    Bits {
+        /// As written.
+        bits: &'static str,
+        /// The unit of bytes that may be meant.
+        bytes: &'static str,
+    },
     /// Larger than can be represented, negative, or not whole.
     #[error("it is out of range")]
     OutOfRange,
@@ -41,8 +49,9 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     }
     let (number, unit) = split(trimmed, "\"4 KiB\"")?;
     // With a small b after a large prefix people mean bits.
-    if let Some(bits) = ["Kb", "Mb", "Gb", "Tb"].into_iter().find(|bits| trimmed.ends_with(bits)) {
-        return Err(UnitError::UnknownUnit { found: bits.to_owned(), known: BYTE_UNITS });
+    let of_bits = [("Kb", "KiB"), ("Mb", "MiB"), ("Gb", "GiB"), ("Tb", "TiB")];
+    if let Some((bits, bytes)) = of_bits.into_iter().find(|(bits, _)| trimmed.ends_with(bits)) {
+        return Err(UnitError::Bits { bits, bytes });
     }
     let shift = match unit.as_str() {
         "" | "b" => 0,
@@ -152,7 +161,8 @@ mod tests {
         }
         assert_eq!(parse_bytes("18446744073709551615"), Ok(u64::MAX));
         assert_eq!(parse_bytes("0.3 B"), Err(UnitError::OutOfRange));
-        assert!(parse_bytes("400 Mb").is_err(), "bits?");
+        let refused = parse_bytes("400 Mb").expect_err("bits?").to_string();
+        assert_eq!(refused, "\"Mb\" reads as bits; write MiB");
         assert!(parse_bytes("GiB").is_err() && parse_bytes("4 parsecs").is_err() && parse_bytes("-1").is_err());
         assert_eq!(format_bytes(3 << 29), "1.5 GiB");
         assert_eq!(format_bytes(0), "0 B");

@@ -125,6 +125,8 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // What is deleted is not to be found in the file by who gets a copy of it.
+    connection.pragma_update(None, "secure_delete", true)?;
     // A store may come from elsewhere: its schema must not call functions with side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(())

@@ -21,7 +21,7 @@ use fstone_lab::{
 use fstone_model::{Dataset, Inventory, Plan, Trial, text};
 use fstone_store::Store;
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -142,7 +142,7 @@ impl Work<'_> {
         };
         if end == RunEnd::Completed {
             store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
-            reaches::forget_begun(store, id);
+            reaches::forget_begun(store, id)();
         }
         let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
         let page = show(self.context, self.arguments, store, &dataset)?;
@@ -212,8 +212,7 @@ fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Da
     if let Some(overhead) = overhead {
         terminal::print(&format!("{overhead}\n"));
     }
-    let directory =
-        arguments.output.clone().unwrap_or_else(|| context.store.parent().unwrap_or(Path::new(".")).join("reports"));
+    let directory = arguments.output.clone().unwrap_or_else(|| report::usual_directory(context));
     let run = &dataset.run;
     let page = directory.join(report::page_name(&run.plan.study, run.id, &run.identified()));
     documents::write(&page, fstone_report::html(dataset, &options))?;

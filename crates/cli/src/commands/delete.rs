@@ -1,16 +1,18 @@
 //! `fstone delete`: take runs out of the store.
 
 use super::{
-    Context,
+    Context, RunState,
     compare::open,
-    list::{state, utc},
+    elsewhere,
+    list::utc,
+    reaches::forget_begun,
+    report::{page_name, usual_directory, write_index},
 };
 use crate::{
     args::DeleteArguments,
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use fstone_lab::place::holder::{Whereabouts, find};
 use fstone_model::text;
 use fstone_store::RunSummary;
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -33,7 +35,7 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
             "run {number}: {}, started {}, {}, {} trials",
             text::line(&run.study),
             utc(run.started_unix_ns),
-            state(run),
+            RunState::of(run).word(),
             run.trials
         );
         for baseline in baselines.iter().filter(|baseline| baseline.run == *number) {
@@ -50,22 +52,33 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     }
     let seen: Vec<_> =
         runs.iter().filter(|run| wanted.contains(&run.id)).map(|run| (run.id, run.holder.as_ref())).collect();
+    let notes: Vec<_> = wanted.iter().map(|run| forget_begun(&store, *run)).collect();
     if let Some(taken) = store.delete_runs(&seen).or_exit(Exit::LabFailed)? {
         let words = format!("run {taken} was resumed meanwhile. Nothing was deleted");
         return Err(Failure::new(Exit::CannotHere, words));
     }
-    let deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
+    notes.into_iter().for_each(|forget| forget());
+    let mut deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
+    let directory = usual_directory(context);
+    let pages = runs.iter().filter(|run| wanted.contains(&run.id));
+    let pages = pages.map(|run| directory.join(page_name(&run.study, run.id, &run.identity)));
+    let removed: Vec<_> = pages.filter(|page| page.is_file() && std::fs::remove_file(page).is_ok()).collect();
+    for page in &removed {
+        let _ = writeln!(deleted, "deleted its page {}", page.display());
+    }
     terminal::print(&deleted);
+    if !removed.is_empty() {
+        write_index(&store, &directory)?;
+    }
     Ok(Exit::Success)
 }
 
 /// A run that may be going on still writes its trials.
 fn refuse_running(run: &RunSummary) -> Result<(), Failure> {
-    let Some(holder) = run.holder.as_ref().filter(|_| run.finished_unix_ns.is_none()) else { return Ok(()) };
-    let where_it_is = match find(holder) {
-        Whereabouts::Ended => return Ok(()),
-        Whereabouts::Running => format!("is still going on, in process {}", holder.process),
-        Whereabouts::Elsewhere => format!("may be going on on another machine, {}", text::line(&holder.host)),
+    let where_it_is = match RunState::of(run) {
+        RunState::Finished | RunState::Unfinished => return Ok(()),
+        RunState::GoingOn(holder) => format!("is still going on, in process {}", holder.process),
+        RunState::Elsewhere(holder) => format!("may still be going on, {}", elsewhere(holder)),
     };
     let words = format!("run {} {where_it_is}; stop it first. Nothing was deleted", run.id);
     Err(Failure::new(Exit::CannotHere, words))

@@ -34,7 +34,7 @@ pub(crate) fn manual(directory: Option<&Path>) -> CommandResult {
         return Ok(Exit::Success);
     };
     clap_mangen::generate_to(command, directory)
-        .with_context(|| format!("write the manual into {}", directory.display()))
+        .with_context(|| format!("cannot write the manual into {}", directory.display()))
         .or_exit(Exit::LabFailed)?;
     Ok(Exit::Success)
 }

@@ -1,6 +1,6 @@
 //! `fstone list`: built-in studies, and the runs in the store.
 
-use super::{Context, is_going_on, repeats};
+use super::{Context, RunState, repeats};
 use crate::{
     args::{ListArguments, ListWhat},
     exit::Exit,
@@ -9,7 +9,6 @@ use crate::{
 };
 use fstone_formats::study::Overrides;
 use fstone_model::{Plan, text, units};
-use fstone_store::RunSummary;
 use std::fmt::Write as _;
 
 pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResult {
@@ -41,7 +40,7 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             let _ = writeln!(text, "Runs in {} (fstone report RUN):", context.store.display());
             let _ = writeln!(text, "  {:>4}  {:<20}  {:<16}  {:<10}  trials", "run", "started (UTC)", "study", "state");
             for run in runs {
-                let state = state(&run);
+                let state = RunState::of(&run).word();
                 let started = utc(run.started_unix_ns);
                 let _ = writeln!(
                     text,
@@ -55,15 +54,6 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
     }
     terminal::print(&text);
     Ok(Exit::Success)
-}
-
-/// Whether a run has ended, in a word.
-pub(super) fn state(run: &RunSummary) -> &'static str {
-    match run.finished_unix_ns {
-        Some(_) => "finished",
-        None if is_going_on(run) => "going on",
-        None => "unfinished",
-    }
 }
 
 /// "10 cells × 3 to 10 trials, about 3 h".

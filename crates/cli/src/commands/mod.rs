@@ -38,7 +38,7 @@ use fstone_lab::place::{
     holder::{self, Whereabouts},
     presence::shared_file,
 };
-use fstone_model::study::Repeats;
+use fstone_model::{dataset::Holder, study::Repeats, text};
 use fstone_store::{OpenError, RunSummary, Store};
 use std::{
     path::PathBuf,
@@ -131,10 +131,47 @@ pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(cancel)
 }
 
-/// Whether a process of this machine is at work on a run. Another machine's cannot be seen from here.
-pub(crate) fn is_going_on(run: &RunSummary) -> bool {
-    let is_running = |holder| holder::find(holder) == Whereabouts::Running;
-    run.finished_unix_ns.is_none() && run.holder.as_ref().is_some_and(is_running)
+/// Whether a run has ended, and what is known of the process that is or was at work on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunState<'a> {
+    /// It has all its trials.
+    Finished,
+    /// This process is at work on it.
+    GoingOn(&'a Holder),
+    /// This one may be, where it cannot be seen from here.
+    Elsewhere(&'a Holder),
+    /// Nobody is at work on it.
+    Unfinished,
+}
+
+impl<'a> RunState<'a> {
+    pub(crate) fn of(run: &'a RunSummary) -> Self {
+        match run.holder.as_ref().map(|holder| (holder, holder::find(holder))) {
+            _ if run.finished_unix_ns.is_some() => Self::Finished,
+            Some((holder, Whereabouts::Running)) => Self::GoingOn(holder),
+            Some((holder, Whereabouts::Elsewhere)) => Self::Elsewhere(holder),
+            Some((_, Whereabouts::Ended)) | None => Self::Unfinished,
+        }
+    }
+
+    /// For lists.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::GoingOn(_) => "going on",
+            Self::Elsewhere(_) => "elsewhere",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// Where a holder is that cannot be seen: "on another machine, node7".
+pub(crate) fn elsewhere(holder: &Holder) -> String {
+    if holder::is_of_this_machine(holder) {
+        "in a container of this machine".to_owned()
+    } else {
+        format!("on another machine, {}", text::line(&holder.host))
+    }
 }
 
 /// "3", or "3 to 10".

@@ -87,11 +87,14 @@ pub(crate) fn note_begun(store: &Store, run: u64, plan: &Plan) -> Result<(), Fai
     Ok(())
 }
 
-/// A run that has ended is not resumed.
-pub(super) fn forget_begun(store: &Store, run: u64) {
-    // A note that stays permits what its user began once, and nothing else.
-    if let Ok(note) = note(store, run) {
-        let _ = std::fs::remove_file(note);
+/// A run that has ended, or was deleted, is not resumed: returns what forgets that it was begun.
+pub(super) fn forget_begun(store: &Store, run: u64) -> impl FnOnce() + use<> {
+    let note = note(store, run);
+    move || {
+        // A note that stays permits what its user began once, and nothing else.
+        if let Ok(note) = note {
+            let _ = std::fs::remove_file(note);
+        }
     }
 }
 

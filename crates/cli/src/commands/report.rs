@@ -80,6 +80,11 @@ pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failu
     store.dataset(id).or_exit(Exit::LabFailed)
 }
 
+/// Where pages go that nobody wants elsewhere.
+pub(crate) fn usual_directory(context: &Context) -> PathBuf {
+    context.store.parent().unwrap_or(Path::new(".")).join("reports")
+}
+
 /// Characters of a run's identity in the name of its page: 32 bits of a random UUID.
 const IDENTITY_CHARACTERS: usize = 8;
 

@@ -1,9 +1,9 @@
 //! `fstone run --resume`: going on with a run that was interrupted or killed.
 
 use super::{
-    Context, cancel_on_signals,
+    Context, RunState, cancel_on_signals,
     carry_out::{Work, join, lab_options, take_inventory},
-    reaches, sacrifice,
+    elsewhere, reaches, sacrifice,
 };
 use crate::{
     args::RunArguments,
@@ -12,20 +12,15 @@ use crate::{
     recorder::StoreRecorder,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use fstone_lab::{
-    inventory,
-    place::holder::{Whereabouts, find, this_process},
-};
+use fstone_lab::{inventory, place::holder::this_process};
 use fstone_model::text;
 use fstone_store::RunSummary;
 use std::path::Path;
 
 /// The run that `--resume` goes on with: this machine's last unfinished one, whose process has ended.
 fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a RunSummary, Failure> {
-    let is_foreign = |run: &RunSummary| {
-        run.imported_unix_ns.is_some()
-            || run.holder.as_ref().is_some_and(|holder| find(holder) == Whereabouts::Elsewhere)
-    };
+    let is_foreign =
+        |run: &RunSummary| run.imported_unix_ns.is_some() || matches!(RunState::of(run), RunState::Elsewhere(_));
     let unfinished = || runs.iter().filter(|run| run.study == name && run.finished_unix_ns.is_none());
     // A store may be shared with other machines, and have runs of theirs that are going on.
     let last = unfinished().filter(|run| !is_foreign(run)).max_by_key(|run| run.id);
@@ -34,7 +29,7 @@ fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a
         return Err(Failure::new(Exit::BadInput, words));
     };
     let id = run.id;
-    match run.holder.as_ref().map(|holder| (holder, find(holder))) {
+    match RunState::of(run) {
         _ if run.imported_unix_ns.is_some() => Err(Failure::new(
             Exit::CannotHere,
             format!(
@@ -43,22 +38,21 @@ fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a
                 text::line(&run.host)
             ),
         )),
-        Some((holder, Whereabouts::Elsewhere)) => Err(Failure::new(
+        RunState::Elsewhere(holder) => Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {id} of {name} was begun on another machine, {}, and may be going on there; resume it there, or start \
-                 a new run here",
-                text::line(&holder.host)
+                "run {id} of {name} was begun {}, and may be going on there; resume it there, or start a new run here",
+                elsewhere(holder)
             ),
         )),
-        Some((holder, Whereabouts::Running)) => Err(Failure::new(
+        RunState::GoingOn(holder) => Err(Failure::new(
             Exit::CannotHere,
             format!(
                 "run {id} of {name} is still going on, in process {}; wait for its end, or stop it first",
                 holder.process
             ),
         )),
-        Some((_, Whereabouts::Ended)) | None => Ok(run),
+        RunState::Finished | RunState::Unfinished => Ok(run),
     }
 }
 

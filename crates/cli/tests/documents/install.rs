@@ -55,6 +55,14 @@ fn what_is_installed_works_and_can_be_removed() {
         assert!(text.contains(word), "{word} is not in {path}");
     }
 
+    for target in ["install", "uninstall"] {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let refused = Command::new("make").args(["-C", root, "-n", target, "PREFIX=/tmp/two words"]).output();
+        let refused = refused.expect("make starts");
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains("must not contain spaces"), "{target}: {said}");
+    }
+
     make("uninstall", &destination);
     let mut left = Vec::new();
     files(&destination, &mut left);

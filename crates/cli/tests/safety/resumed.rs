@@ -101,9 +101,35 @@ fn runs_are_deleted_when_it_is_meant_and_nothing_writes_them() {
     let taken = store.delete_runs(&[(first, None), (second, Some(&ended))]).expect("asked");
     assert_eq!((taken, runs(&store).len()), (Some(first), 3));
 
+    // A process of a container on this machine cannot be seen either.
+    let here = this_process();
+    let contained = Holder { pid_namespace: here.pid_namespace + 1, started_ticks: 0, ..here };
+    assert!(store.take_over(second, Some(&ended), &contained).expect("recorded"));
+    let (code, _, err) = bench.run(&["delete", "--yes", &text(second)]);
+    assert!(code == 3 && err.contains("may still be going on, in a container of this machine"), "{code}: {err}");
+    assert!(bench.succeed(&["list", "runs"]).contains("elsewhere"));
+    assert!(store.take_over(second, Some(&contained), &ended).expect("recorded"));
+
+    // What a run's end writes beside the store goes with it.
+    let page = bench.path(&format!("data/reports/tiny-{first}-first.html"));
+    let index = page.with_file_name("index.html");
+    std::fs::create_dir_all(page.parent().expect("it has one")).expect("made");
+    bench.succeed(&["report", &text(first), "--output", page.to_str().expect("plain"), "--format", "html"]);
     let out = bench.succeed(&["delete", "--yes", &text(first), &text(second), &text(first)]);
-    assert_eq!(out.lines().count(), 2, "{out}");
+    assert_eq!(out.lines().count(), 3, "{out}");
+    assert!(out.contains(&format!("deleted its page {}", page.display())) && !page.exists(), "{out}");
+    assert!(index.exists(), "it no longer leads there");
     assert_eq!(runs(&store), [going_on]);
     assert!(store.baselines().expect("readable").is_empty());
-    assert_eq!(begin(&mut store, "third"), second + 1, "a number is not given twice");
+    let third = begin(&mut store, "third");
+    assert_eq!(third, second + 1, "a number is not given twice");
+    // No copy of the file tells what was in it.
+    assert!(store.take_over(going_on, Some(&this_process()), &ended).expect("recorded"));
+    bench.succeed(&["delete", "--yes", &text(going_on), &text(third)]);
+    drop(store);
+    for name in ["fstone.db", "fstone.db-wal"] {
+        let bytes = std::fs::read(bench.path("data").join(name)).unwrap_or_default();
+        let found = bytes.windows(5).any(|window| window == b"mkfs.");
+        assert!(!found, "{name} still holds a command of a run that was deleted");
+    }
 }

@@ -26,6 +26,8 @@ pub struct BoardRun {
     pub kernel: String,
     /// How many trials ended how: ("completed", 14).
     pub outcomes: Vec<(String, u64)>,
+    /// Whether it has ended, in a word or two.
+    pub state: &'static str,
     /// How it goes, while a process of this machine is at work on it.
     pub live: Option<Live>,
 }
@@ -119,8 +121,7 @@ pub fn board(runs: &[BoardRun]) -> String {
                 started: when::minute(run.started_unix_ns),
                 took: match run.finished_unix_ns {
                     Some(end) => when::duration(end.saturating_sub(run.started_unix_ns)),
-                    None if run.live.is_some() => "going on".to_owned(),
-                    None => "unfinished".to_owned(),
+                    None => run.state.to_owned(),
                 },
                 host: line(&run.host),
                 kernel: line(&run.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),

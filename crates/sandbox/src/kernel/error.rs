@@ -26,8 +26,10 @@ pub enum StoreError {
     /// A package could not be had.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// Debian has no such release of the kernel.
-    #[error("no package has {wanted}; there are {known}, and any package or file by its name")]
+    /// It is none of the short names that stand for a package.
+    #[error(
+        "{wanted} is no short name of a kernel; there are {known}. Name a Debian package (PACKAGE or PACKAGE/SUITE) or a file for any other"
+    )]
     NoPackage {
         /// As asked for.
         wanted: String,

@@ -2,7 +2,7 @@
 
 mod http;
 
-use super::{Context, compare::open, history, is_going_on};
+use super::{Context, RunState, compare::open, history};
 use crate::{
     args::ServeArguments,
     exit::Exit,
@@ -89,7 +89,7 @@ impl Server {
         let store = self.open()?;
         let mut runs = Vec::new();
         for run in store.runs().map_err(|error| failed(&error))? {
-            let live = live(&store, &run)?;
+            let (state, live) = (RunState::of(&run).word(), live(&store, &run)?);
             runs.push(BoardRun {
                 id: run.id,
                 study: run.study,
@@ -100,6 +100,7 @@ impl Server {
                 host: run.host,
                 kernel: run.kernel,
                 outcomes: run.outcomes,
+                state,
                 live,
             });
         }
@@ -183,7 +184,7 @@ fn failed(error: &ReadError) -> Refusal {
 
 /// How a run goes that is going on; `None` for others.
 fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
-    if !is_going_on(run) {
+    if !matches!(RunState::of(run), RunState::GoingOn(_)) {
         return Ok(None);
     }
     let current = store.unfinished(run.id).map_err(|error| failed(&error))?.pop();
