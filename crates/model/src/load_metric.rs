@@ -148,11 +148,9 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
     };
     let actions: Vec<(&str, &str)> =
         report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
+    // Also where the part completed nothing: a figure must not be of something else in one trial alone.
     if let Some(part) = parts(&actions).iter().find(|part| part.name == name) {
-        let of_part = operations(&|operation| part.has(operation));
-        if of_part.count() > 0 {
-            return of_part;
-        }
+        return operations(&|operation| part.has(operation));
     }
     match name {
         "read" => operations(&|operation| operation.read_bytes > 0),
@@ -240,6 +238,9 @@ mod tests {
         assert_eq!(counts(&report), [5, 9, 0, 3, 0]);
         report.operations.push(operation("read", 10, 1));
         assert_eq!(counts(&report), [5, 1, 0, 3, 0], "an action of that name goes before");
+        report.operations.push(operation("fsync", 0, 0));
+        report.operations.last_mut().expect("it is there").errors = 7;
+        assert_eq!(counts(&report), [5, 1, 0, 0, 0], "also where it completed nothing");
     }
 
     fn value(report: &LoadReport, name: &str) -> Option<f64> {

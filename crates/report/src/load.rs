@@ -82,15 +82,22 @@ pub fn live_line(
         Scale::of_one(Unit::PerSecond, operations).with_unit(operations),
         Scale::of_one(Unit::BytesPerSecond, bytes).with_unit(bytes)
     );
-    if let (Some(p50), Some(p99)) = (latency.percentile_ns(50.0), latency.percentile_ns(99.0)) {
-        let _ = write!(line, " · p50 {}, p99 {}", nanoseconds(p50), nanoseconds(p99));
+    let percentiles = [50.0, 99.0].map(|percent| Some(format!("p{percent} {}", nanoseconds(told(latency, percent)?))));
+    let percentiles: Vec<String> = percentiles.into_iter().flatten().collect();
+    if !percentiles.is_empty() {
+        let _ = write!(line, " · {}", percentiles.join(", "));
     }
     line
 }
 
+/// A percentile, where so many values have one.
+fn told(latency: &Histogram, percent: f64) -> Option<f64> {
+    latency.percentile_ns(percent).filter(|_| latency.has_percentile(percent))
+}
+
 fn row(out: &mut String, name: &str, count: u64, latency: &Histogram) {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), nanoseconds);
-    let percentile = |percent: f64| cell(latency.percentile_ns(percent).filter(|_| latency.has_percentile(percent)));
+    let percentile = |percent: f64| cell(told(latency, percent));
     let _ = writeln!(
         out,
         "  {:<16} {count:>11} {:>9} {:>9} {:>9} {:>9} {:>9}",
@@ -130,5 +137,19 @@ mod tests {
             row.split_whitespace().filter(|word| *word == "-").count()
         };
         assert_eq!([1, 2, 100, 9_999, 10_000].map(dashes), [3, 2, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_line_about_a_few_operations_has_no_percentiles_that_they_do_not_have() {
+        let percentiles = |count: usize| {
+            let latency = Histogram::from_values(&vec![2_000_000; count]);
+            let second = Duration::from_secs(1);
+            let line = live_line("main", second, second, count as u64, 0, &latency);
+            ["p50 2.00 ms", "p99 2.00 ms"].map(|one| line.contains(one))
+        };
+        assert_eq!(
+            [0, 1, 2, 99, 100].map(percentiles),
+            [[false; 2], [false; 2], [true, false], [true, false], [true; 2]]
+        );
     }
 }

@@ -86,10 +86,12 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         return Some(Obstacle::skipped("mkfs", why));
     }
     if !in_guest && !machine.privileged {
-        return Some(
-            Obstacle::skipped("mount", "making and mounting filesystems needs root")
-                .with_cure("run it with sudo, or add --executor uml"),
-        );
+        let cure = match cell.device {
+            DeviceSpec::Loop { .. } => "run it with sudo, or add --executor uml",
+            // No guest can have it.
+            _ => "run it with sudo",
+        };
+        return Some(Obstacle::skipped("mount", "making and mounting filesystems needs root").with_cure(cure));
     }
     reaches_further(cell, filesystem)
         .or_else(|| missing_tool(filesystem, machine))
@@ -272,7 +274,12 @@ mod tests {
 
         let mut machine = Machine::fake();
         machine.privileged = false;
-        assert!(preflight(&cell, &machine).expect("no root").words.contains("root"));
+        let obstacle = preflight(&cell, &machine).expect("no root");
+        assert!(obstacle.words.contains("root"));
+        assert_eq!(obstacle.cure.as_deref(), Some("run it with sudo, or add --executor uml"));
+        let mut named = cell.clone();
+        named.device = DeviceSpec::Block { path: "/dev/sdx".into() };
+        assert_eq!(preflight(&named, &machine).expect("no root").cure.as_deref(), Some("run it with sudo"));
 
         let mut small = testing::cell(0, "xfs", "", &[]);
         small.device = testing::loop_device(100 << 20);

@@ -91,7 +91,8 @@ fn curve(row: usize, trials: &[Histogram]) -> Option<Curve> {
             })
             .collect()
     };
-    let told = [50.0, 99.0, 99.9].map(|percent| merged.percentile_ns(percent));
+    let told =
+        [50.0, 99.0, 99.9].map(|percent| merged.percentile_ns(percent).filter(|_| merged.has_percentile(percent)));
     Some(Curve { row, all, edges, told })
 }
 
@@ -239,6 +240,15 @@ fn many_plots(analysis: &Analysis<'_>, curves: &[Curve], look: Look) -> Drawing 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentile_that_few_operations_do_not_have_is_not_told() {
+        let told = |count: usize| curve(0, &[Histogram::from_values(&vec![1000; count])]).expect("a curve").told;
+        assert_eq!(told(1000).map(|value| value.is_some()), [true; 3]);
+        assert_eq!(told(999).map(|value| value.is_some()), [true, true, false]);
+        assert_eq!(told(99).map(|value| value.is_some()), [true, false, false]);
+        assert_eq!(told(1).map(|value| value.is_some()), [false; 3]);
+    }
 
     #[test]
     fn a_curve_goes_as_far_as_there_are_values() {
