@@ -15,6 +15,7 @@ pub mod inventory;
 pub mod kernels;
 pub mod load;
 pub mod load_metric;
+pub mod load_series;
 pub mod metric;
 pub mod mkfs;
 pub mod outcome;

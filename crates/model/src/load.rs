@@ -45,6 +45,9 @@ pub struct LoadReport {
     pub series: Vec<SeriesPoint>,
     /// Length of one point of `series`.
     pub series_interval_ns: u64,
+    /// How often that length was doubled, and pairs of points merged, because the load went on for so long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub series_doublings: u32,
     /// Every error that occurred.
     pub errors: Vec<ErrorReport>,
     /// What the load found out about itself.
@@ -81,8 +84,11 @@ pub struct PhaseReport {
     pub name: String,
     /// The names of its groups.
     pub groups: Vec<String>,
-    /// Its part of the measured interval; the last one's has the final sync in it.
+    /// Its part of the measured interval, with the sync behind it.
     pub elapsed_ns: u64,
+    /// That sync; 0 where none was.
+    #[serde(default)]
+    pub sync_ns: u64,
 }
 
 /// One action of a group.
@@ -269,34 +275,10 @@ impl LoadReport {
         let theirs = |name: &String| operations.clone().any(|operation| operation.group == *name);
         self.phases.iter().filter(|phase| phase.groups.iter().any(theirs)).map(|phase| phase.elapsed_ns).sum()
     }
+}
 
-    /// The points of `series` that are as long as `series_interval_ns`, each with its begin in ns of running time. Every phase begins
-    /// a point of its own, so the last one of each phase is cut short, and is left out. All points where nobody recorded how long
-    /// the load ran.
-    #[must_use]
-    pub fn whole_points(&self) -> Vec<(u64, &SeriesPoint)> {
-        let interval = self.series_interval_ns.max(1);
-        if self.running_ns == 0 {
-            return (0_u64..).map(|place| place.saturating_mul(interval)).zip(&self.series).collect();
-        }
-        let mut phases: Vec<u64> = self.phases.iter().map(|phase| phase.elapsed_ns).collect();
-        match phases.last_mut() {
-            Some(last) => *last = last.saturating_sub(self.sync_ns),
-            None => phases.push(self.running_ns),
-        }
-        let (mut begin, mut points, mut whole) = (0_u64, self.series.iter(), Vec::new());
-        for ran in phases {
-            // At most as many as there are: reports come from files, too.
-            let made = usize::try_from(ran.div_ceil(interval).max(1)).unwrap_or(usize::MAX);
-            for (place, point) in (0_u64..).zip(points.by_ref().take(made)) {
-                if place < ran / interval {
-                    whole.push((begin.saturating_add(place.saturating_mul(interval)), point));
-                }
-            }
-            begin = begin.saturating_add(ran);
-        }
-        whole
-    }
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How much of the interval lies in at least one of these spans.
@@ -318,44 +300,11 @@ fn rate(count: u64, elapsed_ns: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn report(points: &[u64], phases_ms: &[u64], sync_ms: u64) -> LoadReport {
-        let ns = |ms: u64| ms * 1_000_000;
-        let phase = |ms: &u64| PhaseReport { elapsed_ns: ns(*ms), ..PhaseReport::default() };
-        let mut phases: Vec<PhaseReport> = phases_ms.iter().map(phase).collect();
-        phases.last_mut().expect("there is one").elapsed_ns += ns(sync_ms);
-        LoadReport {
-            running_ns: ns(phases_ms.iter().sum()),
-            sync_ns: ns(sync_ms),
-            phases: if phases.len() > 1 { phases } else { Vec::new() },
-            series: points.iter().map(|count| SeriesPoint { operations: *count, ..SeriesPoint::default() }).collect(),
-            series_interval_ns: ns(1_000),
-            ..LoadReport::default()
-        }
-    }
-
-    fn whole(report: &LoadReport) -> Vec<(u64, u64)> {
-        report.whole_points().into_iter().map(|(begin, point)| (begin / 1_000_000, point.operations)).collect()
-    }
-
-    #[test]
-    fn the_last_point_of_each_phase_is_cut_short() {
-        assert_eq!(whole(&report(&[100, 50, 100, 50], &[1_500, 1_500], 0)), [(0, 100), (1_500, 100)]);
-        assert_eq!(whole(&report(&[100, 20, 100, 50], &[1_200, 1_500], 4_000)), [(0, 100), (1_200, 100)], "a sync");
-        assert_eq!(whole(&report(&[100, 100, 30], &[2_300], 9_000)), [(0, 100), (1_000, 100)]);
-        assert_eq!(whole(&report(&[9, 100, 100], &[90, 2_000], 0)), [(90, 100), (1_090, 100)], "a short phase");
-    }
-
     #[test]
     fn spans_that_overlap_count_once() {
         let spans = |of: &[(u64, u64)]| of.iter().map(|&(begin_ns, end_ns)| Span { begin_ns, end_ns }).collect();
         assert_eq!(covered_ns(spans(&[])), 0);
         assert_eq!(covered_ns(spans(&[(5, 9), (0, 6)])), 9);
         assert_eq!(covered_ns(spans(&[(0, 9), (2, 4), (12, 13), (9, 9)])), 10);
-    }
-
-    #[test]
-    fn fewer_points_than_the_phases_ran_for_are_no_error() {
-        assert_eq!(whole(&report(&[100], &[3_000, 2_000], 0)), [(0, 100)]);
-        assert_eq!(whole(&LoadReport { running_ns: 0, ..report(&[1, 2], &[500], 0) }), [(0, 1), (1_000, 2)]);
     }
 }

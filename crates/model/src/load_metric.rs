@@ -263,6 +263,7 @@ mod tests {
             name: name.into(),
             groups: groups.iter().map(|group| (*group).to_owned()).collect(),
             elapsed_ns: seconds * 1_000_000_000,
+            sync_ns: 0,
         }
     }
 

@@ -314,6 +314,7 @@ impl Collector {
             .collect();
         collected.series_interval_ns =
             u64::try_from(series_interval.as_nanos()).unwrap_or(u64::MAX).saturating_mul(merged);
+        collected.series_doublings = merged.ilog2();
         collected
     }
 }
@@ -336,6 +337,7 @@ pub(crate) struct Collected {
     pub(crate) group_fsyncs: Vec<GroupFsyncs>,
     pub(crate) series: Vec<SeriesPoint>,
     pub(crate) series_interval_ns: u64,
+    pub(crate) series_doublings: u32,
     pub(crate) errors: Vec<ErrorReport>,
 }
 
@@ -383,7 +385,7 @@ mod tests {
             collector.hand_over(0, index, &mut tally);
         }
         let collected = collector.finish(&names(), Duration::from_millis(100));
-        assert_eq!(collected.series_interval_ns, 400_000_000);
+        assert_eq!((collected.series_interval_ns, collected.series_doublings), (400_000_000, 2));
         assert_eq!(collected.series[0].operations, 3);
         assert_eq!(collected.series.iter().map(|point| point.latency.count()).sum::<u64>(), 4);
     }

@@ -22,6 +22,7 @@ impl Running<'_> {
         report.group_fsyncs = collected.group_fsyncs;
         report.series = collected.series;
         report.series_interval_ns = collected.series_interval_ns;
+        report.series_doublings = collected.series_doublings;
         report.errors.extend(collected.errors);
         report.clock = self.clock.report();
         let own_cost = match self.workload.io.engine {

@@ -270,6 +270,7 @@ impl<'a> Running<'a> {
             name: phase.name.clone(),
             groups: phase.groups.iter().map(|group| group.name.clone()).collect(),
             elapsed_ns: end.running_ns + sync_ns,
+            sync_ns,
         });
         report.process_user_ns += after.0.saturating_sub(before.get().0);
         report.process_system_ns += after.1.saturating_sub(before.get().1);

@@ -12,12 +12,12 @@ use crate::{
     analysis::{LoadRow, LoadStep},
     number::Scale,
 };
-use fstone_model::{Unit, histogram::bounds_of};
+use fstone_model::{Unit, histogram::bounds_of, load_series::Moment};
 use std::fmt::Write;
 
 const HEIGHT: f64 = 110.0;
 /// At most this many moments and this many latencies.
-const MOMENTS: usize = 60;
+const MOMENTS: u64 = 60;
 const BINS: usize = 22;
 const MIN_POINTS: usize = 4;
 /// Shares of a moment's operations from which the next darker shade is used, and the shades.
@@ -26,7 +26,9 @@ const SHADES: [(f64, &str); 6] = [(0.3, "1"), (0.1, ".8"), (0.03, ".6"), (0.01, 
 /// A row's operations: counts by moment and latency.
 struct Map {
     row: usize,
+    /// How long its load ran, and how long a moment is.
     seconds: f64,
+    moment: f64,
     counts: Vec<[f64; BINS]>,
     slowest_ns: u64,
 }
@@ -74,25 +76,31 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     })
 }
 
+/// The moments of a row. Latencies are told of whole and cut short points alike: what a shade stands for is a share of a moment's own
+/// operations.
 fn map(row: &LoadRow<'_>, low: f64, high: f64) -> Option<Map> {
-    let points = row.reports.iter().map(|report| report.series.len()).max().filter(|points| *points >= MIN_POINTS)?;
-    let interval = row.reports.iter().map(|report| report.series_interval_ns).max()? as f64 / 1e9;
-    let together = points.div_ceil(MOMENTS);
-    let mut counts = vec![[0.0; BINS]; points.div_ceil(together)];
+    let reports: Vec<Vec<Moment<'_>>> = row.reports.iter().map(|report| report.moments()).collect();
+    reports.iter().map(Vec::len).max().filter(|points| *points >= MIN_POINTS)?;
+    let interval_ns = row.reports.iter().map(|report| report.series_interval_ns).max()?.max(1);
+    let moments = || reports.iter().flatten();
+    let end_ns = moments().map(|moment| moment.begin_ns.saturating_add(moment.length_ns)).max()?.max(1);
+    // Never shorter than a point, so that none is without one.
+    let moment_ns = interval_ns.saturating_mul(end_ns.div_ceil(interval_ns).div_ceil(MOMENTS));
+    let mut counts = vec![[0.0; BINS]; end_ns.div_ceil(moment_ns) as usize];
+    let last = counts.len() - 1;
     let mut slowest_ns = 0;
-    for report in &row.reports {
-        for (index, point) in report.series.iter().enumerate() {
-            slowest_ns = slowest_ns.max(point.latency.max_ns());
-            for (bucket, count) in point.latency.buckets() {
-                let (from, next) = bounds_of(*bucket as usize);
-                let middle = f64::midpoint(from as f64, (next - 1) as f64).clamp(low, high);
-                let share = (middle / low).ln() / (high / low).ln();
-                let bin = ((share * BINS as f64) as usize).min(BINS - 1);
-                counts[index / together][bin] += *count as f64;
-            }
+    for Moment { begin_ns, point, .. } in moments() {
+        slowest_ns = slowest_ns.max(point.latency.max_ns());
+        let of_moment = &mut counts[((begin_ns / moment_ns) as usize).min(last)];
+        for (bucket, count) in point.latency.buckets() {
+            let (from, next) = bounds_of(*bucket as usize);
+            let middle = f64::midpoint(from as f64, (next - 1) as f64).clamp(low, high);
+            let share = (middle / low).ln() / (high / low).ln();
+            let bin = ((share * BINS as f64) as usize).min(BINS - 1);
+            of_moment[bin] += *count as f64;
         }
     }
-    Some(Map { row: row.row, seconds: points as f64 * interval, counts, slowest_ns })
+    Some(Map { row: row.row, seconds: end_ns as f64 / 1e9, moment: moment_ns as f64 / 1e9, counts, slowest_ns })
 }
 
 fn draw(analysis: &Analysis<'_>, maps: &[Map], (low, high): (f64, f64), look: Look) -> Drawing {
@@ -118,7 +126,6 @@ fn draw(analysis: &Analysis<'_>, maps: &[Map], (low, high): (f64, f64), look: Lo
 
 /// One path per shade, of rectangles that span neighbouring moments of the same shade.
 fn shade(canvas: &mut Canvas, map: &Map, across: &Axis, up: &Axis, (low, high): (f64, f64)) {
-    let moment = map.seconds / map.counts.len() as f64;
     let shade_of = |index: usize, bin: usize| -> Option<usize> {
         let counts = &map.counts[index];
         let total: f64 = counts.iter().sum();
@@ -138,12 +145,54 @@ fn shade(canvas: &mut Canvas, map: &Map, across: &Axis, up: &Axis, (low, high): 
                 index += 1;
             }
             if let Some(shade) = shade {
-                let (x, end) = (across.at(start as f64 * moment), across.at(index as f64 * moment));
+                let at = |moment: usize| across.at((moment as f64 * map.moment).min(map.seconds));
+                let (x, end) = (at(start), at(index));
                 let _ = write!(paths[shade], "M{} {}H{}V{}H{}z", Px(x), Px(top), Px(end), Px(bottom), Px(x));
             }
         }
     }
     for ((_, opacity), d) in SHADES.iter().zip(&paths).filter(|(_, d)| !d.is_empty()) {
         canvas.raw(&format!("<path fill=\"currentColor\" fill-opacity=\"{opacity}\" d=\"{d}\"/>"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_model::{
+        Histogram, LoadReport,
+        load::{PhaseReport, SeriesPoint},
+    };
+
+    /// A report of points of a second with one operation each.
+    fn report(points: usize, phases_ms: &[u64]) -> LoadReport {
+        let phase = |ms: &u64| PhaseReport { elapsed_ns: ms * 1_000_000, ..PhaseReport::default() };
+        let point = SeriesPoint { latency: Histogram::from_values(&[1000]), ..SeriesPoint::default() };
+        LoadReport {
+            running_ns: phases_ms.iter().sum::<u64>() * 1_000_000,
+            phases: if phases_ms.len() > 1 { phases_ms.iter().map(phase).collect() } else { Vec::new() },
+            series: vec![point; points],
+            series_interval_ns: 1_000_000_000,
+            ..LoadReport::default()
+        }
+    }
+
+    /// (seconds, operations by moment).
+    fn drawn(reports: &[LoadReport]) -> (f64, Vec<f64>) {
+        let row = LoadRow { row: 0, reports: reports.iter().collect() };
+        let map = map(&row, 500.0, 2000.0).expect("enough points");
+        (map.seconds, map.counts.iter().map(|bins| bins.iter().sum()).collect())
+    }
+
+    #[test]
+    fn points_are_drawn_when_they_were() {
+        assert_eq!(drawn(&[report(5, &[4_500])]), (4.5, vec![1.0; 5]));
+        // Three phases of a second and a half: six points, in four and a half seconds.
+        let three = report(6, &[1_500, 1_500, 1_500]);
+        assert_eq!(drawn(std::slice::from_ref(&three)), (4.5, vec![1.0, 2.0, 1.0, 1.0, 1.0]));
+        // Beside a trial whose points were merged.
+        let merged = LoadReport { series_interval_ns: 2_000_000_000, series_doublings: 1, ..report(3, &[4_500]) };
+        assert_eq!(drawn(&[three, merged]), (4.5, vec![4.0, 3.0, 2.0]));
+        assert_eq!(drawn(&[report(121, &[120_500])]).1.len(), 41, "three seconds each");
     }
 }

@@ -296,6 +296,45 @@ fn bandwidth_over_time_is_of_whole_points() {
     assert_eq!((&read["bw_min"], &read["bw_max"], &read["bw_samples"]), (&4.into(), &4.into(), &2.into()));
 }
 
+/// What fio 3.33 wrote for this job: 400 and 800 ms in both logs, and 1000 ms in the log of latencies alone.
+#[test]
+fn logs_have_intervals_that_were_cut_short_only_for_latency() {
+    let point = |operations: u64| SeriesPoint {
+        operations,
+        read_bytes: operations * 4096,
+        latency: Histogram::from_values(&[1000]),
+        ..SeriesPoint::default()
+    };
+    let job = "[a]\nrw=randread\nsize=1m\nwrite_iops_log=x\nwrite_bw_log=x\nwrite_lat_log=x\n";
+    let lines = |report: &LoadReport| -> Vec<(String, String)> {
+        logs(&plan(job), report)
+            .into_iter()
+            .map(|log| (log.file, log.text.replace(", 0, 4096, 0, 0\n", "; ")))
+            .collect()
+    };
+    let one = LoadReport {
+        running_ns: 1_000_000_000,
+        series: [80, 80, 40].map(point).to_vec(),
+        series_interval_ns: 400_000_000,
+        ..report()
+    };
+    let told = |bandwidth: &str, latency: &str, iops: &str| {
+        [("x_bw.1.log", bandwidth), ("x_lat.1.log", latency), ("x_iops.1.log", iops)]
+            .map(|(file, text)| (file.to_owned(), text.to_owned()))
+    };
+    assert_eq!(lines(&one), told("400, 800; 800, 800; ", "400, 1000; 800, 1000; 1000, 1000; ", "400, 200; 800, 200; "));
+    // The second of two phases begins where the first ended, and not after a full interval.
+    let phase = |ran_ns: u64| PhaseReport { elapsed_ns: ran_ns, ..PhaseReport::default() };
+    let two = LoadReport {
+        running_ns: 1_000_000_000,
+        phases: vec![phase(500_000_000), phase(500_000_000)],
+        series: [80, 20, 80, 20].map(point).to_vec(),
+        ..one
+    };
+    let latency = "400, 1000; 500, 1000; 900, 1000; 1000, 1000; ";
+    assert_eq!(lines(&two), told("400, 800; 900, 800; ", latency, "400, 200; 900, 200; "));
+}
+
 #[test]
 fn results_are_printed_as_fio_does() {
     let plan = plan("[global]\nbs=4k\n[a]\nrw=randrw\nsize=20k\nfsync=2\n");

@@ -1,7 +1,7 @@
 //! fio's log files: bandwidth, latency and IOPS over time.
 
 use crate::loads::fio::Plan;
-use fstone_model::{LoadReport, load::SeriesPoint};
+use fstone_model::{LoadReport, load::SeriesPoint, load_series::Moment};
 use std::fmt::Write as _;
 
 /// A log file.
@@ -14,7 +14,8 @@ pub struct Log {
     pub text: String,
 }
 
-/// The log files that the job asks for. Only a job alone can: the load's series is that of all jobs.
+/// The log files that the job asks for. Only a job alone can: the load's series is that of all jobs. As with fio, a line has the
+/// time at which its interval ended, and an interval that the end of a phase cut short is only in the log of latencies.
 #[must_use]
 pub fn logs(plan: &Plan, report: &LoadReport) -> Vec<Log> {
     let Some(job) = plan.jobs.first().filter(|_| plan.parts.len() == 1) else { return Vec::new() };
@@ -40,9 +41,10 @@ pub fn logs(plan: &Plan, report: &LoadReport) -> Vec<Log> {
     for ((kind, value), prefix) in kinds.iter().zip(&job.logs) {
         let Some(prefix) = prefix else { continue };
         let mut text = String::new();
-        for (index, point) in report.series.iter().enumerate() {
+        let told = |moment: &Moment<'_>| moment.whole || *kind == "lat";
+        for Moment { begin_ns, length_ns, point, .. } in report.moments().into_iter().filter(told) {
             for direction in [0, 1].into_iter().filter(|direction| used[*direction] && bytes(point, *direction) > 0) {
-                let ms = (index as u64 + 1) * report.series_interval_ns / 1_000_000;
+                let ms = begin_ns.saturating_add(length_ns) / 1_000_000;
                 let block = job.blocks[direction].smallest();
                 let _ = writeln!(text, "{ms}, {}, {direction}, {block}, 0, 0", value(point, direction));
             }
