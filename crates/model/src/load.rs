@@ -72,7 +72,7 @@ pub struct ThreadReport {
     /// Latency of each.
     #[serde(default)]
     pub latency: Histogram,
-    /// From the phase's begin to the end of its last operation; 0 where that was not recorded.
+    /// From its group's begin to the end of its last operation, or of its fsyncs at the end; 0 where that was not recorded.
     #[serde(default)]
     pub elapsed_ns: u64,
 }

@@ -6,5 +6,5 @@ mod summary;
 mod touched;
 
 pub(crate) use expect::judge;
-pub(crate) use summary::Summary;
+pub(crate) use summary::{Ran, Summary};
 pub(crate) use touched::{Blocks, Touched};

@@ -7,87 +7,107 @@ use fstone_model::workload::{Arrivals, Phase, Stop, ThreadGroup};
 /// A rate this far below what was asked for is worth a warning.
 const SHORTFALL: f64 = 0.02;
 
-/// Seconds that a group had in a phase of this length.
-fn seconds(group: &ThreadGroup, phase_ns: u64) -> f64 {
-    (phase_ns as f64 / 1e9 - group.start_delay.as_secs_f64()).max(0.0)
+/// A measured group and what it did.
+struct Did<'a> {
+    phase: &'a Phase,
+    group: &'a ThreadGroup,
+    operations: &'a [OperationReport],
+    /// Fsyncs of its policy that count as operations.
+    fsyncs: u64,
+    /// How long its phase let operations begin, as far as this group is concerned: not while it, or others, finished their last
+    /// ones and made files durable at the end.
+    phase_seconds: f64,
 }
 
-/// Whether a group is at work until its phase ends. One that ends before does less, by as much as cannot be told.
-fn lasts(phase: &Phase, group: &ThreadGroup) -> bool {
-    group.stop == Stop::default() && (phase.groups.len() == 1 || !phase.stop.once_through)
+impl Did<'_> {
+    /// Seconds in which its operations could begin.
+    fn seconds(&self) -> f64 {
+        (self.phase_seconds - self.group.start_delay.as_secs_f64()).max(0.0)
+    }
+
+    /// Operations that it went through, fsyncs where they count as such.
+    fn count(&self) -> u64 {
+        self.fsyncs + self.operations.iter().map(|operation| operation.invocations + operation.errors).sum::<u64>()
+    }
+
+    /// Whether it is at work until its phase ends. A group that ends before does less, by as much as cannot be told.
+    fn lasts(&self) -> bool {
+        self.group.stop == Stop::default() && (self.phase.groups.len() == 1 || !self.phase.stop.once_through)
+    }
 }
 
-/// Fsyncs of the policies of the groups of these names.
-fn fsyncs(summary: &Summary<'_>, named: impl Fn(&str) -> bool) -> u64 {
-    summary.group_fsyncs.iter().filter(|fsyncs| named(&fsyncs.group)).map(|fsyncs| fsyncs.periodic).sum()
+/// The groups of the measured phases that ran, in the order of the report.
+fn groups<'a>(summary: &Summary<'a>) -> Vec<Did<'a>> {
+    let all = summary.workload.measured_phases().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
+    let mut operations = summary.operations;
+    all.zip(summary.groups)
+        .map(|((phase, group), ran)| {
+            let own;
+            (own, operations) = operations.split_at(group.actions.all().len().min(operations.len()));
+            let worked_ns = phase
+                .stop
+                .time
+                .map_or(ran.worked_ns, |time| ran.worked_ns.min(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+            let fsyncs = if group.fsync.counted { ran.periodic_fsyncs } else { 0 };
+            Did { phase, group, operations: own, fsyncs, phase_seconds: worked_ns as f64 / 1e9 }
+        })
+        .collect()
 }
 
-fn done(operation: &OperationReport) -> u64 {
-    operation.invocations + operation.errors
-}
-
-/// Warns of groups that did not reach their rate in operations; fsyncs where they count as operations. Of groups of one name
-/// in several phases, each may have had all their fsyncs.
+/// Warns of groups that did not reach their rate in operations.
 pub(super) fn rates(summary: &Summary<'_>, warnings: &mut Vec<String>) {
-    let mut reports = summary.operations.iter();
-    for (phase, ns) in summary.workload.measured_phases().zip(summary.phases_ns) {
-        for group in &phase.groups {
-            let operations: u64 = reports.by_ref().take(group.actions.all().len()).map(done).sum();
-            let Some(rate) = group.rate_per_second.filter(|_| lasts(phase, group)) else { continue };
-            let reached = (operations + fsyncs(summary, |name| group.fsync.counted && group.name == name)) as f64;
-            let seconds = seconds(group, *ns);
-            let wanted = rate * seconds;
-            // One operation more or less is no finding, nor is what chance may take from random arrivals.
-            let chance = if group.arrivals == Arrivals::Poisson { DEVIATIONS * wanted.sqrt() } else { 0.0 };
-            if reached + 1.0 + chance < wanted * (1.0 - SHORTFALL) {
-                warnings.push(format!(
-                    "{}: {:.1} operations per second were reached where {rate:.1} were asked for; latencies count from the \
-                     moment an operation should have begun",
-                    group.name,
-                    reached / seconds
-                ));
-            }
+    for did in groups(summary) {
+        let Some(rate) = did.group.rate_per_second.filter(|_| did.lasts()) else { continue };
+        let reached = did.count() as f64;
+        let wanted = rate * did.seconds();
+        // One operation more or less is no finding, nor is what chance may take from random arrivals.
+        let chance = if did.group.arrivals == Arrivals::Poisson { DEVIATIONS * wanted.sqrt() } else { 0.0 };
+        if reached + 1.0 + chance < wanted * (1.0 - SHORTFALL) {
+            warnings.push(format!(
+                "{}: {:.1} operations per second were reached where {rate:.1} were asked for; latencies count from the \
+                 moment an operation should have begun",
+                did.group.name,
+                reached / did.seconds()
+            ));
         }
     }
 }
 
 /// Operations per second over all phases, each with the rates of its own groups, if every group has one.
 pub(super) fn rate(summary: &Summary<'_>) -> Option<Expected> {
-    let total: f64 = summary.phases_ns.iter().map(|ns| *ns as f64 / 1e9).sum();
-    let groups: Vec<&ThreadGroup> = summary.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
-    if groups.is_empty() || total == 0.0 || groups.iter().any(|group| group.stop != Stop::default()) {
+    let mut all = summary.workload.measured_phases().flat_map(|phase| &phase.groups);
+    if all.any(|group| group.stop != Stop::default()) {
+        return None;
+    }
+    let groups = groups(summary);
+    let of_phase = |phase: &[Did<'_>]| phase.iter().map(|did| did.phase_seconds).fold(0.0, f64::max);
+    let total: f64 = groups.chunk_by(|one, next| std::ptr::eq(one.phase, next.phase)).map(of_phase).sum();
+    if total == 0.0 {
         return None;
     }
     let mut wanted = 0.0;
-    for (phase, ns) in summary.workload.measured_phases().zip(summary.phases_ns) {
-        for group in &phase.groups {
-            wanted += group.rate_per_second? * seconds(group, *ns);
-        }
+    for did in &groups {
+        wanted += did.group.rate_per_second? * did.seconds();
     }
-    let fsyncs = fsyncs(summary, |name| groups.iter().any(|group| group.fsync.counted && group.name == name));
-    let operations: u64 = summary.operations.iter().map(done).sum();
-    Some(Expected { expected: wanted / total, observed: (operations + fsyncs) as f64 / total })
+    let reached: u64 = groups.iter().map(Did::count).sum();
+    Some(Expected { expected: wanted / total, observed: reached as f64 / total })
 }
 
 /// Warns of groups that did not reach their rate in bytes.
 pub(super) fn bandwidth(summary: &Summary<'_>, warnings: &mut Vec<String>) {
-    let mut reports = summary.operations.iter();
-    for (phase, ns) in summary.workload.measured_phases().zip(summary.phases_ns) {
-        for group in &phase.groups {
-            let own: Vec<&OperationReport> = reports.by_ref().take(group.actions.all().len()).collect();
-            let Some(wanted) = group.bytes_per_second.filter(|_| lasts(phase, group)) else { continue };
-            let (seconds, moved) = (seconds(group, *ns), |one: &OperationReport| one.read_bytes + one.written_bytes);
-            let bytes: u64 = own.iter().map(|one| moved(one)).sum();
-            let largest = own.iter().map(|one| moved(one) / one.invocations.max(1)).max().unwrap_or(0);
-            if ((bytes + largest) as f64) < wanted as f64 * seconds * (1.0 - SHORTFALL) {
-                warnings.push(format!(
-                    "{}: {:.1} MiB per second were reached where {:.1} were asked for; latencies count from the moment an \
-                     operation should have begun",
-                    group.name,
-                    bytes as f64 / seconds / f64::from(1 << 20),
-                    wanted as f64 / f64::from(1 << 20)
-                ));
-            }
+    for did in groups(summary) {
+        let Some(wanted) = did.group.bytes_per_second.filter(|_| did.lasts()) else { continue };
+        let moved = |one: &OperationReport| one.read_bytes + one.written_bytes;
+        let bytes: u64 = did.operations.iter().map(moved).sum();
+        let largest = did.operations.iter().map(|one| moved(one) / one.invocations.max(1)).max().unwrap_or(0);
+        if ((bytes + largest) as f64) < wanted as f64 * did.seconds() * (1.0 - SHORTFALL) {
+            warnings.push(format!(
+                "{}: {:.1} MiB per second were reached where {:.1} were asked for; latencies count from the moment an \
+                 operation should have begun",
+                did.group.name,
+                bytes as f64 / did.seconds() / f64::from(1 << 20),
+                wanted as f64 / f64::from(1 << 20)
+            ));
         }
     }
 }
@@ -95,35 +115,33 @@ pub(super) fn bandwidth(summary: &Summary<'_>, warnings: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::Touched;
+    use crate::audit::{Ran, Touched};
     use fstone_model::Workload;
     use fstone_model::workload::{
         Action, Actions, DataPattern, ErrorPolicy, FinalSync, IoSettings, Operation, Weighted,
     };
     use std::time::Duration;
 
-    /// Ten seconds of groups that have a rate, or none, and complete so many operations.
-    fn told(groups: &[(Option<f64>, u64)], change: impl Fn(&mut Phase)) -> (Option<Expected>, Vec<String>) {
+    const TEN_SECONDS: u64 = 10_000_000_000;
+
+    /// A group that stats, at a rate or without one.
+    fn group(name: &str, rate: Option<f64>) -> ThreadGroup {
         let action = Action::new("stat", Operation::Stat, Some(0));
-        let group = |(number, rate): (usize, Option<f64>)| ThreadGroup {
-            rate_per_second: rate,
-            ..ThreadGroup::new(
-                format!("group{number}"),
-                1,
-                Actions::Mix(vec![Weighted { weight: 1, action: action.clone() }]),
-            )
-        };
-        let mut phase = Phase {
-            name: "main".into(),
-            measured: true,
-            groups: groups.iter().map(|(rate, _)| *rate).enumerate().map(group).collect(),
-            stop: Stop { time: Some(Duration::from_secs(10)), ..Stop::default() },
-        };
-        change(&mut phase);
+        let actions = Actions::Mix(vec![Weighted { weight: 1, action }]);
+        ThreadGroup { rate_per_second: rate, ..ThreadGroup::new(name, 1, actions) }
+    }
+
+    fn phase(groups: Vec<ThreadGroup>) -> Phase {
+        let stop = Stop { time: Some(Duration::from_secs(10)), ..Stop::default() };
+        Phase { name: "main".into(), measured: true, groups, stop }
+    }
+
+    /// What is told of phases whose groups completed so many operations each.
+    fn judged(phases: Vec<Phase>, completed: &[u64], ran: &[Ran]) -> (Option<Expected>, Vec<String>) {
         let workload = Workload {
             name: "test".into(),
             filesets: Vec::new(),
-            phases: vec![phase],
+            phases,
             io: IoSettings::default(),
             data: DataPattern::default(),
             on_error: ErrorPolicy::Stop,
@@ -131,21 +149,61 @@ mod tests {
             callout: None,
             series_interval: Duration::from_millis(100),
         };
-        let report = |(_, invocations): &(_, u64)| OperationReport { invocations: *invocations, ..Default::default() };
-        let operations: Vec<OperationReport> = groups.iter().map(report).collect();
+        let report = |invocations: &u64| OperationReport { invocations: *invocations, ..Default::default() };
+        let operations: Vec<OperationReport> = completed.iter().map(report).collect();
         let summary = Summary {
             workload: &workload,
             files: &[],
             touched: &Touched::nothing(0),
             operations: &operations,
-            group_fsyncs: &[],
-            phases_ns: &[10_000_000_000],
+            groups: ran,
+            phases_ns: &[],
             verified_bytes: 0,
             null_ns_per_operation: None,
         };
         let mut warnings = Vec::new();
         rates(&summary, &mut warnings);
         (rate(&summary), warnings)
+    }
+
+    /// Ten seconds of groups that have a rate, or none, and complete so many operations.
+    fn told(groups: &[(Option<f64>, u64)], change: impl Fn(&mut Phase)) -> (Option<Expected>, Vec<String>) {
+        let named = |(number, (rate, _)): (usize, &(Option<f64>, u64))| group(&format!("group{number}"), *rate);
+        let mut phase = phase(groups.iter().enumerate().map(named).collect());
+        change(&mut phase);
+        let completed: Vec<u64> = groups.iter().map(|(_, completed)| *completed).collect();
+        judged(vec![phase], &completed, &vec![Ran { worked_ns: TEN_SECONDS, periodic_fsyncs: 0 }; groups.len()])
+    }
+
+    #[test]
+    fn what_follows_the_last_operation_to_begin_is_not_held_against_a_rate() {
+        let ran = |worked_ns| Ran { worked_ns, periodic_fsyncs: 0 };
+        let both = || vec![group("paced", Some(100.0)), group("free", None)];
+        // The other group's last operation takes two seconds more, and so does the paced one's own.
+        for paced_ns in [TEN_SECONDS, 12_000_000_000] {
+            assert_eq!(judged(vec![phase(both())], &[1000, 9], &[ran(paced_ns), ran(12_000_000_000)]).1, [""; 0]);
+        }
+        let mut alone = phase(vec![group("paced", Some(100.0))]);
+        let as_asked = Some(Expected { expected: 100.0, observed: 100.0 });
+        assert_eq!(judged(vec![alone.clone()], &[1000], &[ran(12_000_000_000)]), (as_asked, vec![]));
+        // Without a time the phase ended when it was told to.
+        alone.stop = Stop { bytes: Some(1), ..Stop::default() };
+        assert_eq!(judged(vec![alone.clone()], &[500], &[ran(5_000_000_000)]), (as_asked, vec![]));
+        assert_eq!(judged(vec![alone], &[500], &[ran(6_000_000_000)]).1.len(), 1);
+    }
+
+    #[test]
+    fn fsyncs_count_for_the_group_that_made_them_and_not_for_all_of_its_name() {
+        let counting = |rate| {
+            let mut group = group("main", rate);
+            group.fsync.counted = true;
+            phase(vec![group])
+        };
+        let ran = |periodic_fsyncs| Ran { worked_ns: TEN_SECONDS, periodic_fsyncs };
+        let two = vec![counting(None), counting(Some(1000.0))];
+        let (_, warnings) = judged(two, &[5000, 50], &[ran(5000), ran(50)]);
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(warning.starts_with("main: 10.0 operations per second were reached where 1000.0 were"), "{warning}");
     }
 
     #[test]

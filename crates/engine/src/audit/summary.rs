@@ -3,10 +3,19 @@
 use super::touched::Touched;
 use crate::fileset::Files;
 use fstone_model::Workload;
-use fstone_model::load::{GroupFsyncs, OperationReport};
+use fstone_model::load::OperationReport;
 
 /// Standard deviations that chance is granted.
 pub(super) const DEVIATIONS: f64 = 5.0;
+
+/// How a measured group ran.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ran {
+    /// From its phase's begin until the last of its threads had no operation to begin any more.
+    pub(crate) worked_ns: u64,
+    /// Fsyncs of its policy while it ran.
+    pub(crate) periodic_fsyncs: u64,
+}
 
 /// What was done, as far as the audit asks.
 pub(crate) struct Summary<'a> {
@@ -14,8 +23,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) files: &'a [Files],
     pub(crate) touched: &'a Touched,
     pub(crate) operations: &'a [OperationReport],
-    /// Fsyncs of the groups' policies.
-    pub(crate) group_fsyncs: &'a [GroupFsyncs],
+    /// The groups of the measured phases that ran, in the workload's order.
+    pub(crate) groups: &'a [Ran],
     /// How long each measured phase ran, of those that did.
     pub(crate) phases_ns: &'a [u64],
     pub(crate) verified_bytes: u64,

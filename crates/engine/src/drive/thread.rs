@@ -11,7 +11,9 @@ use std::sync::atomic::Ordering;
 /// How a thread ended.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
-    /// When its last operation was done.
+    /// When it had no operation to begin any more.
+    pub(crate) worked_until: u64,
+    /// When its last operation was done, or its last fsync at the end.
     pub(crate) at: u64,
     /// CPU time it took.
     pub(crate) cpu_ns: u64,
@@ -35,6 +37,7 @@ impl<E: Io> Worker<'_, E> {
             (false, true) => self.drive_alone::<true>(&mut point),
             (true, _) => self.drive_queue(&mut point),
         };
+        let worked_until = clock.now();
         if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
             self.fsync_every_file();
             last_end = clock.now();
@@ -44,7 +47,7 @@ impl<E: Io> Worker<'_, E> {
         let mut report = self.sum.report(&self.group.spec.name);
         // A group's own time: its delay is not in it.
         report.elapsed_ns = clock.between(self.group_start().max(start), last_end.max(self.group_start()));
-        Ended { at: last_end, cpu_ns, report }
+        Ended { worked_until, at: last_end, cpu_ns, report }
     }
 
     /// Whether all that the thread does is aimed reads, with nothing to ask in between but the time and whether to stop.

@@ -295,6 +295,7 @@ impl Collector {
                 });
             }
             let (periodic, at_end) = (group.periodic_fsyncs, group.end_fsyncs);
+            collected.periodic_fsyncs.push(periodic.0);
             for (periodic, at_end, latency) in [(periodic.0, 0, periodic.1), (0, at_end.0, at_end.1)] {
                 if periodic + at_end > 0 {
                     let group = names.group.clone();
@@ -335,6 +336,8 @@ pub(crate) struct Collected {
     pub(crate) operations: Vec<OperationReport>,
     pub(crate) calls: Vec<CallReport>,
     pub(crate) group_fsyncs: Vec<GroupFsyncs>,
+    /// For every group, by its place.
+    pub(crate) periodic_fsyncs: Vec<u64>,
     pub(crate) series: Vec<SeriesPoint>,
     pub(crate) series_interval_ns: u64,
     pub(crate) series_doublings: u32,

@@ -32,12 +32,21 @@ pub(crate) struct PhaseEnd {
     pub(crate) at: u64,
     pub(crate) first_done_ns: u64,
     pub(crate) last_done_ns: u64,
-    /// When the last thread of each group was done.
-    pub(crate) groups_done_ns: Vec<u64>,
+    /// How each group went.
+    pub(crate) groups: Vec<GroupEnd>,
     /// CPU time of its threads.
     pub(crate) cpu_ns: u64,
     /// What each of its threads did, in the order of groups and threads.
     pub(crate) threads: Vec<ThreadReport>,
+}
+
+/// How a group went, since its phase's begin.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct GroupEnd {
+    /// When the last thread had no operation to begin any more.
+    pub(crate) worked_ns: u64,
+    /// When the last thread was done.
+    pub(crate) done_ns: u64,
 }
 
 /// What is told and called while a phase runs.
@@ -147,17 +156,20 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     let since = |tick: u64| load.clock.between(start, tick);
     let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
     let mut of_groups = ends.iter();
-    let mut done = |group: &GroupPlan| {
+    let group_end = |group: &GroupPlan| {
         let threads = of_groups.by_ref().take(group.spec.threads as usize);
-        since(threads.map(|end| end.at).max().unwrap_or(start))
+        threads.fold(GroupEnd::default(), |group, thread| GroupEnd {
+            worked_ns: group.worked_ns.max(since(thread.worked_until)),
+            done_ns: group.done_ns.max(since(thread.at)),
+        })
     };
-    let groups_done_ns = load.phase.groups.iter().map(&mut done).collect();
+    let groups = load.phase.groups.iter().map(group_end).collect();
     Ok(PhaseEnd {
         running_ns: since(at),
         at,
         first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
         last_done_ns: since(last),
-        groups_done_ns,
+        groups,
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
         threads: ends.into_iter().map(|end| end.report).collect(),
     })

@@ -2,7 +2,7 @@
 
 use super::names::names;
 use super::running::Running;
-use crate::audit::{self, Summary};
+use crate::audit::{self, Ran, Summary};
 use fstone_model::LoadReport;
 use fstone_model::workload::{IoEngineKind, ThreadGroup};
 use std::sync::atomic::Ordering;
@@ -32,12 +32,15 @@ impl Running<'_> {
             }
             _ => null_ns_per_operation,
         };
+        let ran = self.measured.worked_ns.iter().zip(&collected.periodic_fsyncs);
+        let ran: Vec<Ran> =
+            ran.map(|(worked_ns, fsyncs)| Ran { worked_ns: *worked_ns, periodic_fsyncs: *fsyncs }).collect();
         let (audit, warnings) = audit::judge(&Summary {
             workload: self.workload,
             files: &self.files,
             touched: &self.touched,
             operations: &report.operations,
-            group_fsyncs: &report.group_fsyncs,
+            groups: &ran,
             phases_ns: &self.measured.phases_ns,
             verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
             null_ns_per_operation: own_cost,

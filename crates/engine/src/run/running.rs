@@ -66,6 +66,8 @@ pub(super) struct Measured {
     pub(super) phases_ns: Vec<u64>,
     /// When each of their groups was at work.
     pub(super) at_work: Vec<Span>,
+    /// How long each of their groups had operations to begin, since its phase's begin.
+    pub(super) worked_ns: Vec<u64>,
 }
 
 impl<'a> Running<'a> {
@@ -259,10 +261,11 @@ impl<'a> Running<'a> {
         let phase_begin = report.running_ns;
         // The closing of files and the final sync are for all groups.
         let closing = end.running_ns - end.last_done_ns + sync_ns;
-        self.measured.at_work.extend(phase.groups.iter().zip(&end.groups_done_ns).map(|(group, done)| {
-            let delay = u64::try_from(group.start_delay.as_nanos()).unwrap_or(u64::MAX).min(*done);
-            Span { begin_ns: phase_begin + delay, end_ns: phase_begin + done + closing }
+        self.measured.at_work.extend(phase.groups.iter().zip(&end.groups).map(|(group, end)| {
+            let delay = u64::try_from(group.start_delay.as_nanos()).unwrap_or(u64::MAX).min(end.done_ns);
+            Span { begin_ns: phase_begin + delay, end_ns: phase_begin + end.done_ns + closing }
         }));
+        self.measured.worked_ns.extend(end.groups.iter().map(|group| group.worked_ns));
         report.running_ns += end.running_ns;
         report.sync_ns += sync_ns;
         report.elapsed_ns = report.running_ns + report.sync_ns;

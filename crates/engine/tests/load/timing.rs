@@ -88,6 +88,38 @@ fn phases_with_rates_are_expected_one_after_the_other() {
     assert!(rate.observed > operations * 1.01, "{rate:?}, {operations} without fsyncs");
 }
 
+/// A phase goes on until the slowest group's last operation is over. That says nothing of the others' rates.
+#[test]
+fn a_rate_that_was_kept_is_not_doubted_for_what_another_group_took_to_end() {
+    let directory = in_memory();
+    let mut paced = ThreadGroup { name: "paced".into(), ..group(1, mix(&[(1, action(Operation::Stat))])) };
+    paced.rate_per_second = Some(50.0);
+    let mut load = workload(fileset(1, 32 << 20), paced, milliseconds(200));
+    // Operations of two million calls each.
+    let long = Transfer { block_bytes: 16, ..whole() };
+    load.phases[0].groups.push(group(1, mix(&[(1, action(Operation::Read(long)))])));
+    let report = flawless(&load, directory.path());
+    assert!(report.running_ns > 225_000_000, "the long operation was none: {} ns", report.running_ns);
+    assert!(!report.warnings.iter().any(|warning| warning.contains("were reached")), "{:?}", report.warnings);
+}
+
+/// Of two groups of one name, the second misses its rate by far.
+#[test]
+fn a_shortfall_is_told_with_the_groups_own_fsyncs() {
+    let directory = in_memory();
+    let mut threads = group(1, mix(&[(1, action(Operation::Write(random_block())))]));
+    threads.fsync = FsyncPolicy { every_operations: 1, all_files: true, counted: true, ..FsyncPolicy::default() };
+    let mut load = workload(fileset(1, 64 << 10), threads.clone(), operations(20_000));
+    threads.rate_per_second = Some(1e9);
+    load.phases.push(phase(vec![threads], milliseconds(100)));
+    let report = flawless(&load, directory.path());
+    let own = report.operations[1].invocations + report.group_fsyncs[1].periodic;
+    let told =
+        report.warnings.iter().find_map(|warning| warning.strip_prefix("group: ")?.split(' ').next()?.parse().ok());
+    let told: f64 = told.expect("a warning");
+    assert!((told * 0.1 / own as f64 - 1.0).abs() < 1e-3, "{told} per second, {own} in a tenth of one");
+}
+
 #[test]
 fn own_cost_is_held_against_the_time_of_one_operation_and_not_of_a_whole_queue() {
     let share = |queue_depth: u32| {

@@ -76,8 +76,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     })
 }
 
-/// The moments of a row. Latencies are told of whole and cut short points alike: what a shade stands for is a share of a moment's own
-/// operations.
+/// The moments of a row. Points that were cut short are drawn, too: a shade is a share of its own moment's operations.
 fn map(row: &LoadRow<'_>, low: f64, high: f64) -> Option<Map> {
     let reports: Vec<Vec<Moment<'_>>> = row.reports.iter().map(|report| report.moments()).collect();
     reports.iter().map(Vec::len).max().filter(|points| *points >= MIN_POINTS)?;
