@@ -58,6 +58,26 @@ fn files_that_come_and_go_are_read_as_they_are_now() {
     }
 }
 
+/// Files that another fileset's comings and goings make threads share: each descriptor leads to its own file's stamps.
+#[test]
+fn shared_descriptors_are_those_of_their_files() {
+    for engine in [IoEngineKind::Psync, IoEngineKind::Mmap] {
+        let directory = in_memory();
+        let reads = keeping(4, mix(&[(1, action(Operation::Read(random_block())))]));
+        let mut load = on(workload(fileset(40, 65536), reads, Stop::default()), engine, 1);
+        load.data.stamped = true;
+        load.phases[0].groups[0].stop = operations(20_000);
+        load.filesets.push(Fileset { name: "other".into(), directory: "other".into(), ..fileset(40, 4096) });
+        let mut churn = vec![action(Operation::Create { block_bytes: 4096, fsync: false }), action(Operation::Unlink)];
+        churn.iter_mut().for_each(|action| action.fileset = Some(1));
+        let churn = keeping(1, Actions::Sequence(churn));
+        load.phases[0].groups.push(ThreadGroup { name: "churn".into(), stop: operations(2000), ..churn });
+        let report = flawless(&load, directory.path());
+        assert_eq!(report.invocations(), 22_000, "{engine:?}");
+        assert_eq!(report.audit.verified_bytes, report.read_bytes(), "{engine:?}");
+    }
+}
+
 /// Descriptors that are open in this process.
 fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("procfs").count()
