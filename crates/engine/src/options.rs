@@ -10,7 +10,7 @@ pub trait Observer: Sync {
     /// A measured interval begins: all threads of a measured phase stand ready and have not yet done anything. Measured
     /// phases that follow one another are one interval. After a phase that is not measured, another one begins.
     fn measured_begin(&self) {}
-    /// A measured interval has ended, the last one with the final sync.
+    /// A measured interval has ended, with its sync.
     fn measured_end(&self) {}
     /// Who remembers what the load was promised, if somebody wants to check that. Data is stamped then.
     fn witness(&self) -> Option<&Witness> {
@@ -29,7 +29,8 @@ impl Observer for Unobserved {}
 /// What a load is doing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
-    /// The phase's name; "setup" while filesets are built, "final sync" then.
+    /// The phase's name; "setup" while filesets are built, "final sync" at the end of a measured interval, "sync" ahead of one that
+    /// follows a phase that is not measured.
     pub phase: String,
     /// Time in this phase.
     pub elapsed: Duration,

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// What a load is doing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadProgress {
-    /// The phase's name; "setup" while filesets are built, "final sync" then.
+    /// The phase's name; "setup" while filesets are built, "final sync" at the end of a measured interval, "sync" ahead of one that
+    /// follows a phase that is not measured.
     pub phase: String,
     /// Time in this phase.
     pub elapsed: Duration,

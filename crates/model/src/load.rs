@@ -12,15 +12,15 @@ pub struct LoadReport {
     pub seed: u64,
     /// Time to build the filesets and make them durable.
     pub setup_ns: u64,
-    /// The measured interval: from the first operation's start to the end of the final sync.
+    /// The measured interval: from the first operation's start to the end of the final sync, without phases that are not measured.
     pub elapsed_ns: u64,
     /// Its part without the final sync: until the last thread has closed its files.
     pub running_ns: u64,
-    /// The final sync.
+    /// The final sync, of each row of measured phases.
     pub sync_ns: u64,
     /// When the first thread was done with its last operation, since the interval's start.
     pub first_done_ns: u64,
-    /// When the last thread was.
+    /// When the last thread was, in running time.
     pub last_done_ns: u64,
     /// User time of this process in the interval.
     pub process_user_ns: u64,

@@ -1,6 +1,6 @@
 //! A load on its way through its phases.
 
-use super::durable::Durable;
+use super::durable::{Durable, SyncError};
 use super::names::{collector_of, names};
 use super::phase::{self, PhaseEnd, Watch};
 use super::pretend::pretended;
@@ -161,16 +161,45 @@ impl<'a> Running<'a> {
             any = true;
         }
         if any && self.real() {
-            self.durable()?.sync(&self.files, self.workload.final_sync).map_err(|error| LoadError::Setup {
-                fileset: self.files[error.fileset].spec.name.clone(),
-                call: error.call,
-                path: self.directory.join(error.path),
-                errno: error.errno,
-                cure: crate::error::cure(error.errno),
-            })?;
+            let synced = self.durable()?.sync(&self.files, self.workload.final_sync);
+            synced.map_err(|error| self.unsettled(error))?;
         }
         self.report.setup_ns += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(())
+    }
+
+    /// What was to be measured could not begin from durable files.
+    fn unsettled(&self, error: SyncError) -> LoadError {
+        LoadError::Setup {
+            fileset: self.files[error.fileset].spec.name.clone(),
+            call: error.call,
+            path: self.directory.join(error.path),
+            errno: error.errno,
+            cure: crate::error::cure(error.errno),
+        }
+    }
+
+    /// Makes durable what the phases left, as the workload wants it at its end, and tells a witness.
+    fn sync(&self, durable: &Durable, told: &str) -> Result<(), SyncError> {
+        self.options.observer.progress(&Progress { phase: told.to_owned(), ..Progress::default() });
+        let witness = self.options.observer.witness();
+        let begun = witness.map(Witness::tick);
+        durable.sync(&self.files, self.workload.final_sync)?;
+        if let (Some(witness), Some(begun)) = (witness, begun) {
+            witness.changed(begun, Change::SyncedAll);
+        }
+        Ok(())
+    }
+
+    /// Whether the load ends with a sync. Then each row of measured phases does, and begins with nothing left to write: what a
+    /// phase wrote is written back in its own interval or, when it is not measured, in none.
+    fn syncs(&self) -> bool {
+        self.real() && self.workload.final_sync != FinalSync::None
+    }
+
+    /// Whether there is a measured phase of this number.
+    fn is_measured(&self, number: Option<usize>) -> bool {
+        number.and_then(|number| self.workload.phases.get(number)).is_some_and(|phase| phase.measured)
     }
 
     /// The filesystems of the filesets that are built.
@@ -183,20 +212,21 @@ impl<'a> Running<'a> {
 
     /// All phases, the measured interval among them.
     pub(super) fn phases(&mut self) -> Result<(), LoadError> {
-        let last_measured = self.workload.phases.iter().rposition(|phase| phase.measured);
         if self.workload.phases.is_empty() {
             return self.build(&|_| true);
         }
         for (number, phase) in self.workload.phases.iter().enumerate() {
             self.build(&|index| phase.measured || works_on(phase, index))?;
+            if phase.measured && number > 0 && !self.is_measured(number.checked_sub(1)) && self.syncs() {
+                self.sync(&self.durable()?, "sync").map_err(|error| self.unsettled(error))?;
+            }
             if phase.measured && self.pretended.is_none() {
                 self.callout()?;
                 self.touched = Touched::new(self.workload, &self.files);
                 self.pretended = Some(pretended(self.workload, &self.files));
             }
-            let last = last_measured == Some(number);
             if phase.measured {
-                self.measured_phase(number, phase, last)?;
+                self.measured_phase(number, phase)?;
             } else {
                 self.unmeasured_phase(number, phase)?;
             }
@@ -210,12 +240,10 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    fn measured_phase(&mut self, number: usize, phase: &Phase, last: bool) -> Result<(), LoadError> {
-        let syncs = self.workload.final_sync != FinalSync::None;
-        let durable = if syncs { self.durable()? } else { Durable::default() };
+    fn measured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
+        let durable = if self.syncs() { self.durable()? } else { Durable::default() };
         // Measured phases that follow one another are one interval for who looks on.
-        let measured = |number: usize| self.workload.phases.get(number).is_some_and(|phase| phase.measured);
-        let begins = !number.checked_sub(1).is_some_and(measured);
+        let (begins, ends) = (!self.is_measured(number.checked_sub(1)), !self.is_measured(number.checked_add(1)));
         let before = std::cell::Cell::new(usage());
         let begin_all = || {
             if begins {
@@ -234,20 +262,19 @@ impl<'a> Running<'a> {
         let halted = self.halted.load(Ordering::Relaxed);
         let mut sync_ns = 0;
         let mut sync_error = None;
-        if (last || halted) && self.real() && self.workload.final_sync != FinalSync::None && !self.cancelled() {
-            self.options.observer.progress(&Progress { phase: "final sync".into(), ..Progress::default() });
-            let witness = self.options.observer.witness();
-            let begun = witness.map(Witness::tick);
-            sync_error = durable.sync(&self.files, self.workload.final_sync).err();
-            if let (Some(witness), Some(begun), None) = (witness, begun, &sync_error) {
-                witness.changed(begun, Change::SyncedAll);
-            }
+        if (ends || halted) && self.syncs() && !self.cancelled() {
+            sync_error = self.sync(&durable, "final sync").err();
             // From the moment on when the last thread had closed its last file: nothing in between is free.
             sync_ns = self.clock.between(end.at, self.clock.now());
-            self.report.warnings.extend(durable.warnings);
+            for warning in durable.warnings {
+                // Every sync has the same to say.
+                if !self.report.warnings.contains(&warning) {
+                    self.report.warnings.push(warning);
+                }
+            }
         }
         let after = usage();
-        if !measured(number + 1) || halted || self.cancelled() {
+        if ends || halted || self.cancelled() {
             self.options.observer.measured_end();
         }
         if let Some(error) = sync_error {
@@ -258,7 +285,7 @@ impl<'a> Running<'a> {
             report.first_done_ns = end.first_done_ns;
         }
         report.last_done_ns = report.running_ns + end.last_done_ns;
-        let phase_begin = report.running_ns;
+        let phase_begin = report.elapsed_ns;
         // The closing of files and the final sync are for all groups.
         let closing = end.running_ns - end.last_done_ns + sync_ns;
         self.measured.at_work.extend(phase.groups.iter().zip(&end.groups).map(|(group, end)| {

@@ -313,6 +313,24 @@ fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
     let report = run(&load, directory.path(), &options).expect("the engine works");
     assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end", "begin", "end"]);
     assert_eq!(report.operations.iter().map(|one| one.invocations).collect::<Vec<_>>(), [10, 10, 10]);
+    // Each interval ends with a sync of its own, and each begins from a state that was synced.
+    let synced: Vec<bool> = report.phases.iter().map(|phase| phase.sync_ns > 0).collect();
+    assert_eq!(synced, [true, false, true]);
+    assert_eq!(report.phases.iter().map(|phase| phase.sync_ns).sum::<u64>(), report.sync_ns);
+    assert_eq!(report.phases.iter().map(|phase| phase.elapsed_ns).sum::<u64>(), report.elapsed_ns);
+    let begun: Vec<u64> = report.operations.iter().map(|one| one.at_work.expect("it was recorded").begin_ns).collect();
+    let elapsed = |phase: usize| report.phases[phase].elapsed_ns;
+    assert_eq!(begun, [0, elapsed(0), elapsed(0) + elapsed(1)]);
+    let syncs = |load: &Workload| {
+        let watcher = Watcher::default();
+        let report = run(load, in_memory().path(), &RunOptions { observer: &watcher, ..options }).expect("it works");
+        let told: Vec<String> = watcher.progress.lock().expect("alone").iter().map(|one| one.phase.clone()).collect();
+        (told.into_iter().filter(|phase| phase.ends_with("sync")).collect::<Vec<_>>(), report.sync_ns > 0)
+    };
+    let all = ["final sync", "sync", "final sync"].map(str::to_owned).to_vec();
+    assert_eq!(syncs(&load), (all, true));
+    load.final_sync = FinalSync::None;
+    assert_eq!(syncs(&load), (Vec::new(), false), "what was asked for, here too");
 }
 
 #[test]

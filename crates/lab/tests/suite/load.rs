@@ -11,8 +11,8 @@ use fstone_model::{
     result::StepResult,
     study::{DeviceSpec, FsckMode, StepAction},
     workload::{
-        Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Extent, Fileset, FinalSync, IoSettings,
-        Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted,
+        Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Extent, FileChoice, Fileset, FinalSync,
+        IoSettings, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted,
     },
 };
 use std::{
@@ -175,6 +175,49 @@ fn what_the_device_writes_between_measured_phases_is_in_no_figure() {
     assert_eq!(value(trial, "operations"), 400.0);
     let written = value(trial, "device written bytes");
     assert!(written < 100.0 * 65536.0, "{written} bytes, and 200 files of 64 KiB were made durable between");
+}
+
+/// What a measured phase leaves dirty is written back in its own interval, and what ageing leaves in none.
+#[test]
+fn write_back_belongs_to_the_phase_that_wrote() {
+    if !may_use_devices(&["mkfs.ext4", "dumpe2fs"]) {
+        return;
+    }
+    const MIB: f64 = (1 << 20) as f64;
+    let phase = |name: &str, measured, files, fsync| {
+        let whole = Transfer { block_bytes: 65536, extent: Extent::Whole, pattern: Pattern::FromStart, fsync };
+        // One file after the other, so that each is written.
+        let write = Action { choice: FileChoice::RoundRobin, ..Action::new("write", Operation::Write(whole), None) };
+        Phase {
+            name: name.into(),
+            measured,
+            groups: vec![ThreadGroup::new(name, 1, Actions::Mix(vec![Weighted { weight: 1, action: write }]))],
+            stop: Stop { operations: Some(files), ..Stop::default() },
+        }
+    };
+    let trial_of = |phases: Vec<Phase>| {
+        let work = scratch_directory();
+        let mut workload = small_files(64, None);
+        workload.filesets[0].size = SizeDistribution::Fixed(1 << 20);
+        workload.phases = phases;
+        let plan = plan(vec![cell("ext4", "", "", vec![load(workload)])], 1);
+        let mut memory = Memory::default();
+        carry_out(&plan, &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false))
+            .expect("carried out");
+        assert_eq!(memory.trials[0].outcome, Outcome::Completed, "{:#?}", memory.trials[0]);
+        memory.trials.remove(0)
+    };
+    // 16 MiB that nobody synced, which the next phase writes again and syncs, before the last measured one.
+    let mut last = phase("last", true, 10, false);
+    let stat = Action::new("stat", Operation::Stat, None);
+    last.groups[0].actions = Actions::Mix(vec![Weighted { weight: 1, action: stat }]);
+    let trial = trial_of(vec![phase("before", true, 16, false), phase("ageing", false, 16, true), last]);
+    let amplification = value(&trial, "write amplification");
+    assert!((0.99..2.0).contains(&amplification), "{amplification}");
+    // 64 MiB that nobody synced, ahead of one that is measured.
+    let trial = trial_of(vec![phase("ageing", false, 64, false), phase("after", true, 1, false)]);
+    let written = value(&trial, "device written bytes");
+    assert!((MIB..4.0 * MIB).contains(&written), "{written} bytes");
 }
 
 #[test]

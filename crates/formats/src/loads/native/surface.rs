@@ -40,7 +40,7 @@ table! {
         "data" => data: DataSurface;
         /// What an operation's error does: "stop" ends the load (the default), "continue" goes on. It is recorded either way.
         "on-error" => on_error: Listed<ErrorPolicy>;
-        /// How data is made durable at the end, inside the measured interval: "syncfs" (the default), "everything" or "none".
+        /// How data is made durable at the end of measured phases, inside the measured interval: "syncfs" (the default), "everything" or "none".
         "final-sync" => final_sync: Listed<FinalSync>;
         /// A shell command to run once the files are made and durable, before the first measured phase.
         "callout" => callout: Text;
