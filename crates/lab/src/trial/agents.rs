@@ -214,10 +214,11 @@ impl<'a> Agents<'a> {
     /// Lets the host's agent go, in peace or by force. Whatever it still has, the kernel takes back.
     pub(super) fn end_host(&mut self, hung: bool) -> Gone {
         let Some(mut link) = self.host.take() else { return Gone::Never };
-        // One that has ended already answers at once.
+        // One that has ended already answers at once; one whose step hangs may itself hang when it tidies up.
+        let limit = if hung { self.options.patience } else { self.options.closing_limit };
         let orderly = !self.machine.stop.is_requested() && {
             let stop = AtomicBool::new(false);
-            matches!(link.ask(LEAVE, &[], self.options.closing_limit, &stop, &mut |_| ()), JobEnd::Done(_))
+            matches!(link.ask(LEAVE, &[], limit, &stop, &mut |_| ()), JobEnd::Done(_))
         };
         if orderly {
             link.dismiss();

@@ -5,7 +5,7 @@ use fstone_lab::{
     events::{Event, ProgressSink, Silent},
     machine::Machine,
     place::undo::clean,
-    run::carry_out::{RunEnd, carry_out},
+    run::carry_out::{LabOptions, RunEnd, carry_out},
 };
 use fstone_model::{Outcome, Step, Workload, study::DeviceSpec};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -111,7 +111,7 @@ fn a_directory_that_never_answers_hangs_its_trials_and_not_the_run() {
     let mut well = cell("ext4", "", "", vec![command("touch", &["touch", "{mount}/a"])]);
     well.device = DeviceSpec::Directory { path: None };
     let mut memory = Memory::default();
-    let options = fstone_lab::run::carry_out::LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
+    let options = LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
     let end = carry_out(&plan(vec![hanging, well], 2), &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
     drop(dead);
     assert_eq!(end.expect("carried out"), RunEnd::Completed);
@@ -179,7 +179,7 @@ fn a_directory_that_a_trial_hangs_in_is_left_to_clean() {
     let point = place.path().join("point");
     fs::create_dir(&point).expect("made");
     let mounted = Mounted::make(&place.path().join("image"), &point);
-    let options = fstone_lab::run::carry_out::LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
+    let options = LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
     let directory = |path: Option<&Path>, steps| {
         let mut cell = cell("ext4", "", "", steps);
         cell.device = DeviceSpec::Directory { path: path.map(|path| path.display().to_string()) };
@@ -249,6 +249,40 @@ fn a_directory_that_a_trial_hangs_in_is_left_to_clean() {
     assert!(!options.work_directory.exists(), "it was made for a run");
 }
 
+/// Its agent can still tell of it, but not remove the directory.
+#[test]
+fn an_agent_that_hangs_as_it_tidies_up_is_waited_for_no_longer_than_its_step() {
+    if !may_use_devices(&["mkfs.ext4", "mount", "fsfreeze"]) {
+        return;
+    }
+    let (work, place) = (scratch_directory(), scratch_directory());
+    let point = place.path().join("point");
+    fs::create_dir(&point).expect("made");
+    let mounted = Mounted::make(&place.path().join("image"), &point);
+    let mut hanging = cell("ext4", "", "", vec![limited(shell("touch", "fsfreeze -f . && touch a"), 1)]);
+    hanging.device = DeviceSpec::Directory { path: Some(point.display().to_string()) };
+    hanging.steps.drain(..2);
+    let options = LabOptions {
+        // Longer than an agent waits for a command that it killed.
+        patience: Duration::from_secs(15),
+        closing_limit: Duration::from_secs(600),
+        ..options(work.path())
+    };
+    let (mut memory, since) = (Memory::default(), Instant::now());
+    let end = carry_out(&plan(vec![hanging], 1), &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
+    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    assert!(since.elapsed() < options.closing_limit, "it was waited for as if it had something to write");
+    let Outcome::Hung(reason) = &memory.trials[0].outcome else { panic!("{:#?}", memory.trials[0]) };
+    assert!(reason.words.contains("task:"), "{}", reason.words);
+
+    drop(mounted);
+    let is_left = || clean(&options.work_directory, false, &Machine::host()).expect("can be cleaned");
+    while is_left().iter().any(|left| left.error.as_ref().is_some_and(|error| error.contains("hangs in it"))) {
+        assert!(since.elapsed() < options.closing_limit, "it hangs still");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Thaws what a step froze, once the trial is recorded or given up.
 struct Thaws {
     /// Root directories of filesystems that were seen mounted by an agent.
@@ -309,7 +343,7 @@ fn a_load_on_a_frozen_filesystem_is_given_up_with_its_stack() {
         cell("ext4", "", "", vec![freeze(), load]),
         cell("ext4", "", "", vec![command("touch", &["touch", "{mount}/a"])]),
     ];
-    let options = fstone_lab::run::carry_out::LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
+    let options = LabOptions { patience: Duration::from_secs(3), ..options(work.path()) };
     let sink = Thaws { held: Mutex::default(), point: options.work_directory.join("mnt") };
     let mut memory = Memory::default();
     let end = carry_out(&plan(cells, 1), &options, &[], &mut memory, &sink, &AtomicBool::new(false));
