@@ -7,6 +7,7 @@
 
 use super::device;
 use super::place::existing;
+use fstone_sandbox::nameless;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::OFlags;
@@ -139,25 +140,9 @@ fn direct() -> OpenOptions {
 
 /// A file without a name, so that a killed fstone leaves nothing.
 fn nameless_file(directory: &Path) -> io::Result<File> {
-    let flags = (OFlags::TMPFILE | OFlags::EXCL).bits().cast_signed();
-    let file = match OpenOptions::new().read(true).write(true).custom_flags(flags).mode(0o600).open(directory) {
-        // The filesystem has no files without names.
-        Err(error)
-            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL | libc::ENOENT)) =>
-        {
-            named_for_a_moment(directory)
-        }
-        other => other,
-    }?;
+    let file = nameless::make(directory)?;
     // Not as it is made: where there is no direct I/O, the kernel would make the file, name and all, and then refuse.
     rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? | OFlags::DIRECT)?;
-    Ok(file)
-}
-
-fn named_for_a_moment(directory: &Path) -> io::Result<File> {
-    let path = directory.join(format!(".fstone-raw-read-{}", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    fs::remove_file(&path)?;
     Ok(file)
 }
 
@@ -257,23 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn the_file_never_has_a_name() {
-        use std::os::fd::AsRawFd;
+    fn the_file_has_no_name_and_is_read_past_the_cache() {
         let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        drop(named_for_a_moment(directory.path()).expect("made"));
-        assert_eq!(fs::read_dir(directory.path()).expect("there").count(), 0, "the name is gone at once");
         let file = match nameless_file(directory.path()) {
             Ok(file) => file,
             Err(error) => return eprintln!("skipped: {error}"),
         };
         assert!(rustix::fs::fcntl_getfl(&file).expect("flags").contains(OFlags::DIRECT));
-        let shown = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).expect("open");
-        let had_a_name = shown.to_string_lossy().contains(".fstone-raw-read-");
-        let can_do_without = tempfile::tempfile_in(directory.path()).is_ok_and(|other| {
-            let shown = fs::read_link(format!("/proc/self/fd/{}", other.as_raw_fd())).expect("open");
-            shown.to_string_lossy().contains("/#")
-        });
-        assert!(!(had_a_name && can_do_without), "{}", shown.display());
         assert_eq!(fs::read_dir(directory.path()).expect("there").count(), 0);
     }
 

@@ -3,11 +3,11 @@
 //! `fstone disk log 1\n`, the length of the index (8 bytes, little-endian), the index (JSON), then the data of the log and,
 //! from the next multiple of 4096 bytes on, the disk as it was when the log began, with its holes.
 
-use super::log::{Entry, Flush, Log, SECTOR_BYTES, copy_range, nameless};
+use super::log::{Entry, Flush, Log, SECTOR_BYTES, copy_range};
+use crate::nameless;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +16,6 @@ const MAGIC: &[u8; 18] = b"fstone disk log 1\n";
 /// Longest index that is read.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
 const ALIGNMENT: u64 = 4096;
-/// What a filesystem without nameless files says to O_TMPFILE, and what kernels that do not know the flag say.
-const NO_TMPFILE: [i32; 3] = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL];
 
 #[derive(Serialize, Deserialize)]
 struct Index {
@@ -46,17 +44,12 @@ impl Log {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        match nameless(directory) {
-            Ok(file) => {
-                self.write(&file)?;
-                name(&file, path)
-            }
-            Err(error) if error.raw_os_error().is_some_and(|errno| NO_TMPFILE.contains(&errno)) => {
-                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-                self.write(&file).inspect_err(|_| drop(std::fs::remove_file(path)))
-            }
-            Err(error) => Err(error),
+        if let Some(file) = nameless::make_to_be_named(directory)? {
+            self.write(&file)?;
+            return nameless::name(&file, path);
         }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        self.write(&file).inspect_err(|_| drop(std::fs::remove_file(path)))
     }
 
     /// Writes it into an empty file, durably.
@@ -106,7 +99,7 @@ impl Log {
         if !fits || !index.is_sound() {
             return Err(invalid("the log of a disk is damaged"));
         }
-        let (data, base) = (nameless(directory)?, nameless(directory)?);
+        let (data, base) = (nameless::make(directory)?, nameless::make(directory)?);
         data.set_len(index.data_bytes)?;
         base.set_len(index.disk_bytes)?;
         copy_range(&file, data_at, index.data_bytes, &data, 0)?;
@@ -121,13 +114,6 @@ impl Log {
             atom: index.atom,
         })
     }
-}
-
-/// Gives a nameless file its name, which nothing else may have.
-fn name(file: &File, path: &Path) -> io::Result<()> {
-    use rustix::fs::{AtFlags, CWD, linkat};
-    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Where the data of the log and the disk begin in the file.
@@ -166,14 +152,14 @@ mod tests {
         image.set_len(1 << 20).unwrap();
         let spec = LogSpec { directory: directory.path().to_owned(), bound_bytes: 1 << 20 };
         let log = LogWriter::new(&spec, &image, 512).unwrap().take().unwrap();
-        let half = nameless(directory.path()).unwrap();
+        let Some(half) = nameless::make_to_be_named(directory.path()).unwrap() else {
+            return eprintln!("skipped: this filesystem has no files without names");
+        };
         log.write(&half).unwrap();
         let names = || std::fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(names(), 0);
-        name(&half, &directory.path().join("log")).unwrap();
+        nameless::name(&half, &directory.path().join("log")).unwrap();
         assert_eq!(names(), 1);
-        let taken = name(&half, &directory.path().join("log")).unwrap_err();
-        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
     }
 
     #[test]

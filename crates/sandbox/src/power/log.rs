@@ -1,5 +1,6 @@
 //! The log of a disk: every change it was asked for, its data, and in which order things happened.
 
+use crate::nameless;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
@@ -136,7 +137,7 @@ pub(crate) enum Logged {
 impl LogWriter {
     /// An empty log of a disk that holds what is in this image.
     pub(crate) fn new(spec: &LogSpec, image: &File, sector_bytes: u32) -> io::Result<Self> {
-        let (base, data) = (nameless(&spec.directory)?, nameless(&spec.directory)?);
+        let (base, data) = (nameless::make(&spec.directory)?, nameless::make(&spec.directory)?);
         copy_sparsely(image, &base)?;
         let log = Log {
             entries: Vec::new(),
@@ -257,13 +258,6 @@ impl Writing {
     }
 }
 
-/// A file without a name in a directory, so that nothing of it is left behind.
-pub(super) fn nameless(directory: &std::path::Path) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags, open};
-    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    Ok(File::from(open(directory, flags, Mode::RUSR | Mode::WUSR)?))
-}
-
 /// Copies a file with holes into an empty one, holes as holes.
 pub(super) fn copy_sparsely(from: &File, to: &File) -> io::Result<()> {
     let length = from.metadata()?.len();
@@ -302,7 +296,7 @@ mod tests {
 
     fn writer(bound_bytes: u64) -> LogWriter {
         let spec = LogSpec { directory: std::env::temp_dir(), bound_bytes };
-        let image = nameless(&spec.directory).expect("a directory for temporary files");
+        let image = nameless::make(&spec.directory).expect("a directory for temporary files");
         image.set_len(1 << 20).expect("it can have holes");
         LogWriter::new(&spec, &image, 512).expect("a directory for temporary files")
     }

@@ -11,10 +11,7 @@ use crate::{
     },
 };
 use fstone_model::{study::DeviceSpec, units::format_duration};
-use rustix::{
-    fs::{Mode, OFlags, open},
-    io::Errno,
-};
+use fstone_sandbox::nameless;
 use std::{
     fs::{File, OpenOptions},
     io,
@@ -226,21 +223,15 @@ fn nameless_image(directory: &Path, size_bytes: u64, undo: &mut Undo<'_>) -> Res
         let what = format!("{what} in {}", place.display());
         move |cause: io::Error| DeviceError::System { what, cause }
     };
-    // EXCL: it never gets a name.
-    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-    let (id, file) = match open(&place, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(file) => {
-            let file = File::from(file);
-            (file_id(&file.metadata().map_err(failed("examining the image"))?), file)
-        }
-        // The filesystem has no files without names: it has one for a moment, and the journal for that moment.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+    let (id, file) = match nameless::make_where_possible(&place).map_err(failed("making the image"))? {
+        Some(file) => (file_id(&file.metadata().map_err(failed("examining the image"))?), file),
+        // It has a name for a moment, and the journal for that moment: an image is large.
+        None => {
             let (path, id, file, entry) = named_image(&place, undo)?;
             std::fs::remove_file(&path).map_err(failed("taking the image's name"))?;
             undo.forget(entry);
             (id, file)
         }
-        Err(errno) => return Err(failed("making the image")(errno.into())),
     };
     size(&file, size_bytes, &place)?;
     Ok((id, file))
