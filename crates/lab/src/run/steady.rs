@@ -20,14 +20,12 @@ pub(crate) fn mark(trial: &mut Trial) {
 
 /// What a reader has to know about the load's course; `None` when it was steady, or too short to tell (20 points).
 fn unsteady(report: &LoadReport, seed: u64) -> Option<String> {
-    // The last point is cut short by the end.
-    let (_, whole) = report.series.split_last()?;
-    let series = Sample::new(whole.iter().map(|point| point.operations as f64).collect()).ok()?;
-    let after = |points: usize| {
-        let ns = report.series_interval_ns.saturating_mul(points as u64);
-        format_duration(Duration::from_nanos(ns))
-    };
-    let all = after(report.series.len());
+    let whole = report.whole_points();
+    let series = Sample::new(whole.iter().map(|(_, point)| point.operations as f64).collect()).ok()?;
+    let interval = report.series_interval_ns.max(1);
+    let told = |ns: u64| format_duration(Duration::from_nanos(ns.div_ceil(interval).saturating_mul(interval)));
+    let after = |place: usize| told(whole.get(place).map_or(report.running_ns, |(begin, _)| *begin));
+    let all = told(report.running_ns);
     match stationarity(&series, seed) {
         Stationarity::Stationary | Stationarity::TooShort => None,
         Stationarity::WarmUp { until_index } => Some(format!(
@@ -44,14 +42,16 @@ fn unsteady(report: &LoadReport, seed: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::load::SeriesPoint;
+    use fstone_model::load::{PhaseReport, SeriesPoint};
 
+    /// The last point is cut short.
     fn report(points: usize, rate: impl Fn(usize) -> u64) -> LoadReport {
         let point =
             |index| SeriesPoint { operations: rate(index) + (index as u64 * 37) % 11, ..SeriesPoint::default() };
         LoadReport {
             series: (0..points).map(point).collect(),
             series_interval_ns: 1_000_000_000,
+            running_ns: points as u64 * 1_000_000_000 - 700_000_000,
             ..LoadReport::default()
         }
     }
@@ -72,7 +72,12 @@ mod tests {
     fn what_is_too_short_to_tell_is_not_marked() {
         assert_eq!(unsteady(&report(20, |second| second as u64 * 100), 1), None, "19 whole points");
         assert_eq!(unsteady(&LoadReport::default(), 1), None);
-        // A last point that is cut short is no change.
+        // A point that is cut short is no change, at the end of every phase.
         assert_eq!(unsteady(&report(41, |second| if second < 40 { 1000 } else { 300 }), 1), None);
+        let phase = || PhaseReport { elapsed_ns: 20_300_000_000, ..PhaseReport::default() };
+        let phases = vec![phase(), phase(), phase()];
+        let running_ns = phases.iter().map(|phase| phase.elapsed_ns).sum();
+        let cut_short = report(63, |second| if second % 21 < 20 { 1000 } else { 300 });
+        assert_eq!(unsteady(&LoadReport { phases, running_ns, ..cut_short }, 1), None);
     }
 }
