@@ -28,6 +28,6 @@ pub mod run;
 pub mod source_archive;
 pub mod source_tree;
 pub mod stop;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "fakes"))]
+pub mod testing;
 pub mod trial;

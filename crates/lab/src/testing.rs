@@ -1,4 +1,4 @@
-//! Small plans for this crate's tests.
+//! Small plans, for tests.
 
 use crate::trial::LabOptions;
 use fstone_model::{
@@ -8,7 +8,7 @@ use fstone_model::{
 use std::time::Duration;
 
 /// Options that lead nowhere.
-pub(crate) fn options() -> LabOptions {
+pub fn options() -> LabOptions {
     LabOptions {
         work_directory: "/nowhere".into(),
         allow_destroy: Vec::new(),
@@ -23,16 +23,18 @@ pub(crate) fn options() -> LabOptions {
     }
 }
 
-pub(crate) fn loop_device(size_bytes: u64) -> DeviceSpec {
+/// An image of this size in the work directory.
+pub fn loop_device(size_bytes: u64) -> DeviceSpec {
     DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false, model: None }
 }
 
-pub(crate) fn step(name: &str, action: StepAction) -> Step {
+/// A step with two minutes' time.
+pub fn step(name: &str, action: StepAction) -> Step {
     Step { name: name.into(), action, limit: Duration::from_secs(120) }
 }
 
 /// mkfs, mount, then these, on a loop device of 400 MiB.
-pub(crate) fn cell(index: u32, kind: &str, mount: &str, steps: &[Step]) -> Cell {
+pub fn cell(index: u32, kind: &str, mount: &str, steps: &[Step]) -> Cell {
     let mut all = vec![step("mkfs", StepAction::Mkfs), step("mount", StepAction::Mount)];
     all.extend_from_slice(steps);
     Cell {
@@ -53,7 +55,8 @@ pub(crate) fn cell(index: u32, kind: &str, mount: &str, steps: &[Step]) -> Cell 
     }
 }
 
-pub(crate) fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
+/// These cells, compared by the time of mkfs.
+pub fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
     Plan {
         study: "test".into(),
         title: "Test".into(),

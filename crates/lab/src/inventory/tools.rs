@@ -80,52 +80,15 @@ fn version_line(output: &str) -> Option<String> {
 /// A plan for tests: a cell for each kind of filesystem, whose steps are these commands.
 #[cfg(test)]
 pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]]) -> Plan {
-    use fstone_model::study::{Cell, FilesystemSpec, KernelSpec, Order, Repeats, Step};
-    let step = |argv: &&[&str]| Step {
-        name: argv.join(" "),
-        action: StepAction::Command {
-            argv: argv.iter().map(|word| (*word).to_owned()).collect(),
-            shell: false,
-            success: vec![0],
-        },
-        limit: LIMIT,
+    use crate::testing;
+    use fstone_model::study::{Cell, Repeats, Step};
+    let step = |argv: &&[&str]| {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        testing::step(&argv.join(" "), StepAction::Command { argv, shell: false, success: vec![0] })
     };
-    let cell = |(index, kind): (u32, &&str)| Cell {
-        index,
-        levels: Vec::new(),
-        label: (*kind).to_owned(),
-        filesystem: FilesystemSpec {
-            name: (*kind).to_owned(),
-            kind: (*kind).to_owned(),
-            mkfs: Vec::new(),
-            mount: String::new(),
-            tree: None,
-        },
-        device: device.clone(),
-        kernel: KernelSpec::Host,
-        queue: Vec::new(),
-        steps: commands.iter().map(step).collect(),
-    };
-    Plan {
-        study: String::new(),
-        title: String::new(),
-        about: String::new(),
-        source: String::new(),
-        attachments: Vec::new(),
-        quick: false,
-        warm_up: 0,
-        budget: None,
-        repeats: Repeats { min: 1, max: 1, until: None },
-        order: Order::Blocks,
-        seed: 0,
-        factors: Vec::new(),
-        cells: (0..).zip(kinds).map(cell).collect(),
-        columns: Vec::new(),
-        baseline: None,
-        compare: None,
-        expected_duration: None,
-        published: None,
-    }
+    let steps: Vec<Step> = commands.iter().map(step).collect();
+    let cell = |(index, kind): (u32, &&str)| Cell { device: device.clone(), ..testing::cell(index, kind, "", &steps) };
+    testing::plan((0..).zip(kinds).map(cell).collect(), Repeats { min: 1, max: 1, until: None })
 }
 
 #[cfg(test)]
@@ -163,14 +126,7 @@ mod tests {
 
     #[test]
     fn a_plan_s_tools_are_listed_once_and_strangers_are_not_run() {
-        let device = DeviceSpec::Loop {
-            size_bytes: 0,
-            direct_io: false,
-            sector_bytes: 512,
-            directory: None,
-            in_memory: false,
-            model: None,
-        };
+        let device = crate::testing::loop_device(0);
         let commands: [&[&str]; 4] = [&["tar", "-xf", "x"], &["make", "-j8"], &["./wipe", "everything"], &["svn"]];
         let plan = plan_of(&["btrfs", "btrfs"], &device, &commands);
         let runner = FakeRunner::new().without("svn");

@@ -4,8 +4,8 @@
 use crate::{
     load::{load, small_files},
     support::{
-        Memory, assert_clean, cell, command, finds_image, may_use_devices, options, plan, scratch_directory, shell,
-        step,
+        Memory, assert_clean, cell, command, finds_image, loop_device, may_use_devices, options, plan,
+        scratch_directory, shell, step,
     },
 };
 use fstone_lab::{
@@ -39,10 +39,6 @@ fn writes() -> Step {
     let mut files = small_files(2000, None);
     files.phases[0].stop.operations = Some(100);
     load(files)
-}
-
-fn image(size_bytes: u64) -> DeviceSpec {
-    DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false, model: None }
 }
 
 fn copies(source: &Path) -> Step {
@@ -115,7 +111,7 @@ fn a_full_filesystem_is_told_by_every_step_that_writes() {
     fs::write(source.path().join("big"), vec![1; 2 * SMALL as usize]).expect("written");
     let small = |steps| {
         let mut cell = cell("ext4", "", "", steps);
-        cell.device = image(SMALL);
+        cell.device = loop_device(SMALL);
         cell
     };
     let fill = || shell("fill", "head -c 1G /dev/zero > filled || true");
@@ -188,7 +184,7 @@ fn a_device_that_fails_is_told_by_every_step() {
         after(cold(), vec![step("fragmentation", StepAction::Fragmentation)]),
         // ext4 keeps such an error to itself.
         Cell {
-            device: image(320 << 20),
+            device: loop_device(320 << 20),
             ..cell("xfs", "", "", vec![fails_from_here(), step("trim", StepAction::Trim)])
         },
     ];

@@ -1,7 +1,7 @@
 //! Real filesystems on real loop devices. Every image is below a directory of the test's own in /tmp.
 
 use crate::support::{
-    Memory, assert_clean, cell, command, may_use_devices, options, plan, scratch_directory, shell, step,
+    Memory, assert_clean, cell, command, loop_device, may_use_devices, options, plan, scratch_directory, shell, step,
 };
 use fstone_lab::{
     events::{Event, ProgressSink, Silent},
@@ -101,14 +101,7 @@ fn refusals_are_in_the_words_of_whoever_refuses() {
     }
     let work = scratch_directory();
     let mut small = cell("xfs", "", "", Vec::new());
-    small.device = DeviceSpec::Loop {
-        size_bytes: 100 << 20,
-        direct_io: false,
-        sector_bytes: 512,
-        directory: None,
-        in_memory: false,
-        model: None,
-    };
+    small.device = loop_device(100 << 20);
     let cells = vec![
         cell("ext4", "", "nomballoc", Vec::new()),
         cell("ext4", "-O lazy_bg", "", Vec::new()),

@@ -1,6 +1,8 @@
 //! Loads by the real engine, on real filesystems and in a directory.
 
-use crate::support::{Memory, assert_clean, cell, may_use_devices, options, plan, scratch_directory, shell, step};
+use crate::support::{
+    Memory, assert_clean, cell, loop_device, may_use_devices, options, plan, scratch_directory, shell, step,
+};
 use fstone_lab::{
     events::{Event, LoadProgress, ProgressSink, Silent},
     run::carry_out::{LabOptions, RunEnd, carry_out},
@@ -296,14 +298,7 @@ fn errors_limits_and_cancellations_of_a_load() {
         workload
     };
     let mut small = cell("ext4", "", "", vec![load(too_much())]);
-    small.device = DeviceSpec::Loop {
-        size_bytes: 32 << 20,
-        direct_io: false,
-        sector_bytes: 512,
-        directory: None,
-        in_memory: false,
-        model: None,
-    };
+    small.device = loop_device(32 << 20);
     let mut endless = cell("ext4", "", "", vec![load(small_files(10, Some(Duration::from_secs(1000))))]);
     endless.steps[2].limit = Duration::from_millis(300);
     let mut memory = Memory::default();

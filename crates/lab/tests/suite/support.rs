@@ -1,15 +1,16 @@
 //! Plans, recorders and looks at the machine that the tests share.
 
-use fstone_lab::run::carry_out::{LabOptions, Recorder, RecorderError};
+pub(crate) use fstone_lab::testing::{loop_device, step};
+use fstone_lab::{
+    run::carry_out::{LabOptions, Recorder, RecorderError},
+    testing,
+};
 use fstone_model::{
     Cell, Plan, Step, Trial,
     result::TrialId,
-    study::{Column, DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction},
+    study::{Repeats, StepAction},
 };
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 pub(crate) fn scratch_directory() -> TempDir {
@@ -17,18 +18,7 @@ pub(crate) fn scratch_directory() -> TempDir {
 }
 
 pub(crate) fn options(work: &Path) -> LabOptions {
-    LabOptions {
-        work_directory: work.join("work"),
-        allow_destroy: Vec::new(),
-        measure_null: false,
-        agent: agent(),
-        patience: LabOptions::PATIENCE,
-        closing_limit: LabOptions::CLOSING_LIMIT,
-        guests: None,
-        jobs: None,
-        presence: None,
-        keep_going: false,
-    }
+    LabOptions { work_directory: work.join("work"), agent: agent(), ..testing::options() }
 }
 
 /// The example that is an agent and nothing else: this test is none.
@@ -37,10 +27,6 @@ pub(crate) fn agent() -> PathBuf {
     let agent = test.parent().and_then(Path::parent).expect("in target").join("examples/trial_agent");
     assert!(agent.exists(), "{} is not built: cargo build --example trial_agent", agent.display());
     agent
-}
-
-pub(crate) fn step(name: &str, action: StepAction) -> Step {
-    Step { name: name.into(), action, limit: Duration::from_secs(120) }
 }
 
 pub(crate) fn command(name: &str, argv: &[&str]) -> Step {
@@ -54,31 +40,10 @@ pub(crate) fn shell(name: &str, script: &str) -> Step {
 
 /// mkfs, mount, then these steps, on a sparse image of 400 MiB.
 pub(crate) fn cell(kind: &str, mkfs: &str, mount: &str, steps: Vec<Step>) -> Cell {
-    let mut all = vec![step("mkfs", StepAction::Mkfs), step("mount", StepAction::Mount)];
-    all.extend(steps);
-    Cell {
-        index: 0,
-        levels: vec![0],
-        label: kind.into(),
-        filesystem: FilesystemSpec {
-            name: kind.into(),
-            kind: kind.into(),
-            mkfs: mkfs.split_whitespace().map(str::to_owned).collect(),
-            mount: mount.into(),
-            tree: None,
-        },
-        device: DeviceSpec::Loop {
-            size_bytes: 400 << 20,
-            direct_io: false,
-            sector_bytes: 512,
-            directory: None,
-            in_memory: false,
-            model: None,
-        },
-        kernel: KernelSpec::Host,
-        queue: Vec::new(),
-        steps: all,
-    }
+    let mut cell = testing::cell(0, kind, mount, &steps);
+    cell.label = kind.into();
+    cell.filesystem.mkfs = mkfs.split_whitespace().map(str::to_owned).collect();
+    cell
 }
 
 pub(crate) fn plan(mut cells: Vec<Cell>, repeats: u32) -> Plan {
@@ -86,30 +51,7 @@ pub(crate) fn plan(mut cells: Vec<Cell>, repeats: u32) -> Plan {
         cell.index = index;
         cell.levels = vec![index];
     }
-    Plan {
-        study: "test".into(),
-        title: "Test".into(),
-        about: String::new(),
-        source: String::new(),
-        attachments: Vec::new(),
-        quick: false,
-        warm_up: 0,
-        budget: None,
-        repeats: Repeats { min: repeats, max: repeats, until: None },
-        order: Order::Blocks,
-        seed: 42,
-        factors: vec![Factor {
-            name: "filesystem".into(),
-            levels: cells.iter().map(|cell| cell.label.clone()).collect(),
-            numbers: None,
-        }],
-        cells,
-        columns: vec![Column { header: "mkfs".into(), step: "mkfs".into(), metric: "time".into() }],
-        baseline: None,
-        compare: None,
-        expected_duration: None,
-        published: None,
-    }
+    testing::plan(cells, Repeats { min: repeats, max: repeats, until: None })
 }
 
 /// Keeps trials in memory; can fail at its n-th call.
