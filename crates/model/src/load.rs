@@ -268,11 +268,12 @@ impl LoadReport {
     }
 
     /// How long the phases took that have a group of the name of one of these operations' groups, where nothing better was recorded.
-    fn elapsed_ns_of<'a>(&self, operations: impl Iterator<Item = &'a OperationReport> + Clone) -> u64 {
+    fn elapsed_ns_of<'a>(&self, operations: impl Iterator<Item = &'a OperationReport>) -> u64 {
         if self.phases.is_empty() {
             return self.elapsed_ns;
         }
-        let theirs = |name: &String| operations.clone().any(|operation| operation.group == *name);
+        let groups: Vec<&String> = operations.map(|operation| &operation.group).collect();
+        let theirs = |name: &String| groups.contains(&name);
         self.phases.iter().filter(|phase| phase.groups.iter().any(theirs)).map(|phase| phase.elapsed_ns).sum()
     }
 }

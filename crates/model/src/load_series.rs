@@ -75,7 +75,7 @@ impl LoadReport {
         match ran.last_mut() {
             // In reports of before phases told of their syncs, there was one sync, in the last phase.
             Some(last) if self.phases.iter().all(|phase| phase.sync_ns == 0) => {
-                *last = last.saturating_sub(self.sync_ns)
+                *last = last.saturating_sub(self.sync_ns);
             }
             Some(_) => {}
             None => ran.push(self.running_ns),
