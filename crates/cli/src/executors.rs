@@ -294,8 +294,10 @@ pub(crate) fn overhead(dataset: &Dataset) -> Option<String> {
     let (trials, overhead) = median(catalog::TRIAL_OVERHEAD.name)?;
     let (_, settling) = median(catalog::SETTLING_TIME.name)?;
     let boot = median(catalog::BOOT_TIME.name);
-    let boot = boot.map_or_else(String::new, |(guests, time)| format!(", {time} of it to boot one of {guests} guests"));
-    Some(format!(
-        "A trial took {overhead} outside its steps{boot}, and {settling} to settle (medians of {trials} trials)."
-    ))
+    let boot = boot.map_or_else(String::new, |(_, time)| format!(", {time} of it to boot its guest"));
+    let of = match trials {
+        1 => String::new(),
+        trials => format!(" (medians of {trials} trials)"),
+    };
+    Some(format!("A trial took {overhead} outside its steps{boot}, and {settling} to settle{of}."))
 }

@@ -31,7 +31,7 @@ pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandR
     let contents = bundle::verify(&arguments.file).or_exit(Exit::LabFailed)?;
     let packed = std::fs::metadata(&arguments.file).map_or(0, |metadata| metadata.len());
     terminal::print(&format!(
-        "Run {} is in {}: {} trials, {} ({} unpacked).\nIts digest, for those who get it: {}\n",
+        "Run {} is in {}: {} trials, {} ({} unpacked).\nIts SHA-256 digest, to pass on with it: {}\n",
         arguments.run,
         arguments.file.display(),
         contents.trials,

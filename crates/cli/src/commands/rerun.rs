@@ -22,6 +22,7 @@ use clap::Parser as _;
 use fstone_analysis::{
     Analysis,
     runs::{CompareOptions, RunComparison, mismatches},
+    text::counted,
 };
 use fstone_model::{Dataset, Plan, text, units};
 use fstone_report::compare;
@@ -141,11 +142,11 @@ fn announce(recorded: &Dataset, plan: &Plan) {
         |end| format!("took {}", units::format_duration(Duration::from_nanos(end.saturating_sub(run.started_unix_ns)))),
     );
     terminal::tell(&format!(
-        "Repeating {} of {}: {} cells, {} trials in all, {took} there.",
+        "Repeating {} of {}: {}, {} in all, {took} there.",
         text::line(&run.plan.title),
         text::line(&run.inventory.host),
-        plan.cells.len(),
-        recorded.trials.len()
+        counted(plan.cells.len(), "cell"),
+        counted(recorded.trials.len(), "trial")
     ));
     if plan.cells.len() != run.plan.cells.len() {
         terminal::tell(&format!(

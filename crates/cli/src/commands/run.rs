@@ -15,6 +15,7 @@ use crate::{
     studies::{self, Study},
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::text::counted;
 use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
 use fstone_lab::inventory;
 use fstone_model::{Plan, dataset::Run, study::DeviceSpec, units::format_duration};
@@ -55,7 +56,8 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
                 ),
             };
             let (cells, trials) = (plan.cells.len(), tries(plan));
-            let head = format!("{}: {}\n{cells} cells, {trials}, seed {seed}\n\n", plan.study, plan.title);
+            let cells = counted(cells, "cell");
+            let head = format!("{}: {}\n{cells}, {trials}, seed {seed}\n\n", plan.study, plan.title);
             let plan = fstone_lab::run::describe::describe(plan, &context.work_directory);
             terminal::print(&format!("{head}{plan}\n"));
         }
@@ -166,6 +168,7 @@ fn tries(plan: &Plan) -> String {
             format_duration(budget.time),
             100.0 * budget.resolution
         ),
+        None if plan.repeats.max == 1 => "1 trial each".to_owned(),
         None => format!("{} trials each", repeats(plan.repeats)),
     }
 }
@@ -181,7 +184,8 @@ pub(super) fn carry_out(
     sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
     let mut store = context.open_store()?;
 
-    terminal::tell(&format!("{}: {} cells, {}; seed {}", plan.study, plan.cells.len(), tries(&plan), plan.seed));
+    let cells = counted(plan.cells.len(), "cell");
+    terminal::tell(&format!("{}: {cells}, {}; seed {}", plan.study, tries(&plan), plan.seed));
     let run = Run {
         id: 0,
         identity: fresh_identity(),

@@ -37,9 +37,9 @@ pub(crate) fn serve(context: &Context, arguments: &ServeArguments) -> CommandRes
     let token = if arguments.no_token { None } else { Some(token().or_exit(Exit::LabFailed)?) };
     let query = token.as_ref().map_or_else(String::new, |token| format!("/?token={token}"));
     terminal::print_now(&format!(
-        "{} is at http://{address}{query} for browsers of {}; Ctrl-C ends it.\n",
+        "{} is at http://{address}{query}\nAnyone {} can read it there. Ctrl-C stops it.\n",
         context.store.display(),
-        if token.is_some() { "who has this address" } else { "everyone on this machine" }
+        if token.is_some() { "who has this address" } else { "on this machine" }
     ))?;
     let server = Server { store: context.store.clone(), pages: Mutex::default() };
     http::serve(&listener, &Gate { address, token }, move |request| server.answer(request));
