@@ -7,9 +7,9 @@ use fstone_formats::{
 };
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
-    Extent, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, Naming,
-    OpenPolicy, OpenSync, Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, TransactionRule,
-    Transfer, Weighted, Workload,
+    Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
+    MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase, Region,
+    SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -228,13 +228,82 @@ fn draw_blocks(action: &mut Action, drawn: SizeDistribution) {
 }
 
 fn stop() -> BoxedStrategy<Stop> {
-    (option::of(time()), option::of(1u64..), option::of(bytes()), any::<bool>(), option::of(share()))
-        .prop_map(|(time, operations, bytes, once_through, utilization)| Stop {
+    (option::of(time()), option::of(1u64..), option::of(bytes()), any::<bool>(), option::of(share()), any::<bool>())
+        .prop_map(|(time, operations, bytes, once_through, utilization, first_done)| Stop {
             time,
             operations,
             bytes,
             once_through,
             utilization,
+            first_done,
+        })
+        .boxed()
+}
+
+/// An action by a handle.
+fn held() -> BoxedStrategy<Action> {
+    let operation = prop_oneof![
+        Just(Operation::Open),
+        Just(Operation::Close),
+        (block(), option::of(0..MAXIMUM_HANDLES)).prop_map(|(block_bytes, like)| Operation::Fill { block_bytes, like }),
+        Just(Operation::Create { block_bytes: 0, fsync: false }),
+        Just(Operation::Unlink),
+        transfer().prop_map(Operation::Read),
+    ];
+    let choice = prop_oneof![Just(FileChoice::Uniform), Just(FileChoice::Rotation)];
+    (text(), operation, 0..MAXIMUM_HANDLES, choice, option::of(size()))
+        .prop_map(|(name, operation, handle, choice, numbers)| Action {
+            choice,
+            handle: Some(handle),
+            numbers,
+            ..Action::new(name, operation, Some(0))
+        })
+        .boxed()
+}
+
+fn step(filesets: u32) -> BoxedStrategy<Step> {
+    let perform =
+        (prop_oneof![held(), action(filesets)], 1u64..).prop_map(|(action, times)| Step::Perform { action, times });
+    let unit = prop_oneof![
+        Just(PaceUnit::Rounds),
+        Just(PaceUnit::Operations),
+        Just(PaceUnit::Transfers),
+        Just(PaceUnit::Mebibytes)
+    ];
+    let waits = (1u64.., option::of(any::<u64>()), any::<bool>()).prop_map(|(posts, ahead, once)| Step::Wait {
+        name: "mail".into(),
+        posts,
+        ahead,
+        once,
+    });
+    let finish = (any::<u64>(), any::<bool>()).prop_map(|(count, bytes)| Step::Finish {
+        count,
+        unit: if bytes { FinishUnit::Bytes } else { FinishUnit::Operations },
+        of: None,
+    });
+    prop_oneof![
+        perform.clone(),
+        (1u64.., prop::collection::vec(perform, 1..3)).prop_map(|(times, steps)| Step::Repeat { times, steps }),
+        finish,
+        unit.prop_map(|unit| Step::Pace { per_second: 2.5, unit, of: None }),
+        time().prop_map(Step::Pause),
+        (1u64..).prop_map(Step::Spin),
+        waits,
+    ]
+    .boxed()
+}
+
+/// A program that does something, and posts only where somebody waits.
+fn program(filesets: u32) -> BoxedStrategy<Actions> {
+    (prop::collection::vec(step(filesets), 0..5), action(filesets), any::<bool>())
+        .prop_map(|(mut steps, action, of)| {
+            let of = of.then(|| action.name.clone());
+            steps.push(Step::Perform { action, times: 1 });
+            steps.push(Step::Finish { count: 7, unit: FinishUnit::Operations, of });
+            if steps.iter().any(|step| matches!(step, Step::Wait { .. })) {
+                steps.push(Step::Post { to: "mail".into(), posts: 3, bounded: true });
+            }
+            Actions::Program(steps)
         })
         .boxed()
 }
@@ -252,6 +321,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             }
             Actions::Sequence(actions)
         }),
+        program(filesets),
         (action(filesets), action(filesets), real()).prop_map(|(first, second, ratio)| Actions::Ratio {
             first,
             second,
@@ -678,11 +748,13 @@ fn every_operation_has_its_word() {
     for operation in Operation::one_of_each(transfer) {
         let mut workload = parse(
             "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = 1\n[[phase]]\nname = \"p\"\nstop = { operations = 1 }\n\
-             [[phase.group]]\nname = \"g\"\n[[phase.group.mix]]\nstat = {}\n",
+             [[phase.group]]\nname = \"g\"\n[[phase.group.program]]\ndo = { stat = {} }\n",
         );
-        let Actions::Mix(mix) = &mut workload.phases[0].groups[0].actions else { panic!("it is a mix") };
-        mix[0].action.name = operation.nature().word.to_owned();
-        mix[0].action.operation = operation;
+        let Actions::Program(steps) = &mut workload.phases[0].groups[0].actions else { panic!("it is a program") };
+        let Step::Perform { action, .. } = &mut steps[0] else { panic!("it is an action") };
+        action.name = operation.nature().word.to_owned();
+        action.handle = operation.needs_handle().then_some(3);
+        action.operation = operation;
         assert_eq!(parse(&native::print(&workload)), workload);
     }
 }

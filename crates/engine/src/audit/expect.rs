@@ -152,7 +152,8 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
             continue;
         }
         let untouched = untouched(summary, index, |group, action, report| {
-            if action.operation.nature().changes_names() || action.fileset.is_none() {
+            let indirect = action.handle.is_some() || action.numbers.is_some();
+            if action.operation.nature().changes_names() || action.fileset.is_none() || indirect {
                 return None;
             }
             match action.choice {

@@ -73,7 +73,7 @@ impl Blocks {
                     continue;
                 }
                 let nature = action.operation.nature();
-                let varies = action.blocks.is_some() || nature.changes_sizes();
+                let varies = action.blocks.is_some() || action.handle.is_some() || nature.changes_sizes();
                 if nature.changes_names() || varies || action.fileset.is_none() {
                     return None;
                 }

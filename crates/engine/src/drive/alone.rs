@@ -5,7 +5,7 @@ use super::choice::{Choice, Next};
 use super::patience::Patience;
 use crate::io::Io;
 use crate::ops;
-use crate::plan::PeriodicFsyncs;
+use crate::plan::{PeriodicFsyncs, Selector};
 use crate::worker::{Incomplete, Worker};
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ impl<E: Io> Worker<'_, E> {
         let deadline = self.deadline();
         let mut now = clock.now().max(start);
         let mut begun = now;
-        let (mut choice, mut patience) = (Choice::default(), Patience::default());
+        let (mut choice, mut patience) = (Choice::of(self.group), Patience::default());
         let mut claimed = false;
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
@@ -48,6 +48,16 @@ impl<E: Io> Worker<'_, E> {
             }
             let index = match if READS { Next::Action(0) } else { self.next(&mut choice) } {
                 Next::Action(index) => index,
+                Next::Rested(index) => {
+                    now = clock.now();
+                    if now >= deadline {
+                        break;
+                    }
+                    if !paced {
+                        begun = now;
+                    }
+                    index
+                }
                 Next::Fsync(file) => {
                     now = self.fsync_between(file, paced.then_some(begun), start, point);
                     claimed = !self.group.spec.fsync.counted;
@@ -75,7 +85,12 @@ impl<E: Io> Worker<'_, E> {
             let next = if self.account(point, start, end) { clock.now() } else { end };
             match outcome {
                 Ok(None) => self.tally.actions[0].completed_as_usual(clock.between(begun, end)),
-                Ok(Some(done)) => self.completed(index, done, clock.between(begun, end)),
+                Ok(Some(done)) => {
+                    self.completed(index, done, clock.between(begun, end));
+                    if let Selector::Program(program) = &self.group.selector {
+                        choice.course.completed(program, index, done);
+                    }
+                }
                 Err(Incomplete::Fault(fault)) => self.failed(index, fault),
                 Err(Incomplete::Missed) => {
                     performed -= 1;
@@ -88,7 +103,11 @@ impl<E: Io> Worker<'_, E> {
                     }
                     continue;
                 }
-                Err(Incomplete::Exhausted | Incomplete::Stopped) => break,
+                Err(Incomplete::Exhausted) => {
+                    self.ran_out(index);
+                    break;
+                }
+                Err(Incomplete::Stopped) => break,
             }
             now = next;
             if pauses {

@@ -1,7 +1,8 @@
 //! What a thread does next: which action, or an fsync that is due before it.
 
+use super::course::Course;
 use crate::io::Io;
-use crate::plan::{PeriodicFsyncs, Selector};
+use crate::plan::{GroupPlan, PeriodicFsyncs, Selector};
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 
@@ -9,6 +10,8 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Action(usize),
+    /// The same, after a rest that is no part of it.
+    Rested(usize),
     /// Fsync this file of the group's filesets, seen as one, and ask again.
     Fsync(u64),
     End,
@@ -25,6 +28,8 @@ pub(super) struct Choice {
     /// count when the queue has been filled: that is when libaio, and with it sysbench, gets buffered ones back.
     uncounted: [u64; 2],
     counts_at_once: u64,
+    /// Place in a program.
+    pub(super) course: Course,
 }
 
 impl Choice {
@@ -35,6 +40,14 @@ impl Choice {
 
     pub(super) fn counting(at_once: u32) -> Self {
         Self { counts_at_once: u64::from(at_once), ..Self::default() }
+    }
+
+    /// At the begin of what a group does.
+    pub(super) fn of(group: &GroupPlan) -> Self {
+        match &group.selector {
+            Selector::Program(program) => Self { course: Course::of(program, group.actions.len()), ..Self::default() },
+            _ => Self::default(),
+        }
     }
 }
 
@@ -77,7 +90,7 @@ impl<E: Io> Worker<'_, E> {
             Some(index) => Next::Action(index),
             None => self.next_action(choice),
         };
-        let Next::Action(index) = next else { return next };
+        let (Next::Action(index) | Next::Rested(index)) = next else { return next };
         if series.begin(group.actions[index].writes) {
             return next;
         }
@@ -99,6 +112,7 @@ impl<E: Io> Worker<'_, E> {
                 choice.sequence = (index + 1) % (*length).max(1);
                 if *length == 0 { Next::End } else { Next::Action(index) }
             }
+            Selector::Program(_) => self.next_of_program(&mut choice.course),
             Selector::Ratio { ratio, counts } => {
                 let [firsts, seconds] = &**counts;
                 let (done, others) = (firsts.load(Ordering::Relaxed), seconds.load(Ordering::Relaxed));

@@ -2,15 +2,17 @@
 //! between, and what is counted.
 //!
 //! Reading order: `thread` is a thread from its start to its end; `alone` and `queue` are the two loops; `choice` is what
-//! comes next, `account` what became of it, `pace` the pauses, `patience` what is waited for, `fsyncs` the policy's; the [`Gate`] lets all begin together.
+//! comes next, `program` the same step by step, with its `course`, `account` what became of it, `pace` the pauses, `patience` what is waited for, `fsyncs` the policy's; the [`Gate`] lets all begin together.
 
 mod account;
 mod alone;
 mod choice;
+mod course;
 mod fsyncs;
 mod gate;
 mod pace;
 mod patience;
+mod program;
 mod queue;
 mod thread;
 

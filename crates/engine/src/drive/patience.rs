@@ -26,6 +26,16 @@ pub(super) struct Patience {
 }
 
 impl<E: Io> Worker<'_, E> {
+    /// Notes that the thread is done for want of files, if that is what its choice comes to.
+    #[cold]
+    pub(super) fn ran_out(&self, index: usize) {
+        let action = &self.group.actions[index];
+        if action.choice == FileChoice::Rotation || action.numbers.is_some() {
+            let (group, name) = (&self.group.spec.name, &action.name);
+            let _ = self.load.phase.ran_out.set(format!("{group}: {name}"));
+        }
+    }
+
     /// Counts a choice in vain and lets others run. After [`PATIENCE`] without an operation it is a failure.
     #[cold]
     pub(super) fn miss(&mut self, index: usize, performed: u64, patience: &mut Patience, choice: &mut Choice) {

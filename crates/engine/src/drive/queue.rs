@@ -105,7 +105,7 @@ impl<E: Io> Worker<'_, E> {
                     }
                 }
                 let index = match self.next(&mut choice) {
-                    Next::Action(index) => index,
+                    Next::Action(index) | Next::Rested(index) => index,
                     Next::Fsync(file) => {
                         alone = Some(Alone::Fsync(file, paced.then_some(begun)));
                         claimed = !self.group.spec.fsync.counted;

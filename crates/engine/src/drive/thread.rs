@@ -38,6 +38,10 @@ impl<E: Io> Worker<'_, E> {
             (true, _) => self.drive_queue(&mut point),
         };
         let worked_until = clock.now();
+        if self.load.phase.limits.first_done && !self.past(clock.now()) {
+            // Unless it was told to stop, in which case nothing changes.
+            self.load.phase.limits.ended.store(true, Ordering::Relaxed);
+        }
         if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
             self.fsync_every_file();
             last_end = clock.now();

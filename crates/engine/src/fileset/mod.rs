@@ -43,6 +43,9 @@ pub(crate) struct Files {
     /// The same under the metadata directory.
     pub(crate) metadata_directories: Mutex<Numbered>,
     links: AtomicU64,
+    /// Which file, and which free name, comes next by [`fstone_model::workload::FileChoice::Rotation`].
+    pub(crate) next_file: AtomicU64,
+    pub(crate) next_name: AtomicU64,
 }
 
 /// Numbers of things that exist, and the next that does not.
@@ -81,6 +84,8 @@ impl Files {
             made_directories: Mutex::new(Numbered { next: first_made, existing: Vec::new() }),
             metadata_directories: Mutex::default(),
             links: AtomicU64::new(0),
+            next_file: AtomicU64::new(0),
+            next_name: AtomicU64::new(0),
             layout,
         }
     }

@@ -175,6 +175,39 @@ impl FileTable {
         }
     }
 
+    /// The next live file from this number on, and around, that can be held so; and how many numbers were passed over.
+    pub(crate) fn take_from(&self, from: u64, hold: Hold) -> Option<(u32, u64)> {
+        let names = self.names();
+        if self.live() == 0 {
+            return None;
+        }
+        (0..names).find_map(|passed| {
+            let file = ((from % names + passed) % names) as u32;
+            (self.take(file, hold) == Draw::File(file)).then_some((file, passed))
+        })
+    }
+
+    /// The next name from this number on, and around, that is free: held alone and not yet live; and how many numbers were
+    /// passed over. `None` when all are in use.
+    pub(crate) fn begin_create_from(&self, from: u64) -> Option<(u32, u64)> {
+        let _guard = self.lock();
+        let (live, names) = (self.live.load(Ordering::Relaxed), self.names.load(Ordering::Relaxed));
+        if live >= names {
+            return None;
+        }
+        let (file, passed) = (0..names).find_map(|passed| {
+            let file = ((from % names + passed) % names) as u32;
+            (self.place_of(file) >= live).then_some((file, passed))
+        })?;
+        let (place, other) = (self.place_of(file), self.file_at(live));
+        self.put(place, other);
+        self.put(live, file);
+        let word = self.word(file);
+        word.store((word.load(Ordering::Relaxed) & TOUCHED) | ALONE, Ordering::Relaxed);
+        self.live.store(live + 1, Ordering::Release);
+        Some((file, passed))
+    }
+
     /// Whether the file lives, held by anyone or not.
     pub(crate) fn is_live(&self, file: u32) -> bool {
         u64::from(file) < self.names() && self.word(file).load(Ordering::Relaxed) & LIVE != 0
@@ -223,6 +256,18 @@ impl FileTable {
         word.store(touched | LIVE | (size_bytes << SIZE_SHIFT), Ordering::Release);
     }
 
+    /// The file that was begun exists now, is empty, and is held by who made it.
+    pub(crate) fn finish_create_held(&self, file: u32, hold: Hold) {
+        let word = self.word(file);
+        let touched = word.load(Ordering::Relaxed) & TOUCHED;
+        let held = match hold {
+            Hold::Free => 0,
+            Hold::Shared => 1,
+            Hold::Alone => ALONE,
+        };
+        word.store(touched | LIVE | held, Ordering::Release);
+    }
+
     /// The file that is held alone exists no more, or never came to be.
     pub(crate) fn remove(&self, file: u32) {
         let _guard = self.lock();
@@ -247,9 +292,9 @@ impl FileTable {
         self.word(file).load(Ordering::Relaxed) >> SIZE_SHIFT
     }
 
-    /// Adds to the size.
-    pub(crate) fn grow(&self, file: u32, by_bytes: u64) {
-        self.word(file).fetch_add(by_bytes << SIZE_SHIFT, Ordering::Relaxed);
+    /// Adds to the size; gives what it was before.
+    pub(crate) fn grow(&self, file: u32, by_bytes: u64) -> u64 {
+        self.word(file).fetch_add(by_bytes << SIZE_SHIFT, Ordering::Relaxed) >> SIZE_SHIFT
     }
 
     /// Makes the size at least this.
@@ -365,6 +410,27 @@ mod tests {
         table.raise_size(file, 90);
         assert_eq!(table.size(file), 90);
         assert!(table.renamed(file));
+    }
+
+    #[test]
+    fn files_and_free_names_are_found_in_turn() {
+        let table = FileTable::new(6);
+        for _ in 0..4 {
+            create(&table, 0);
+        }
+        assert_eq!(table.take_from(3, Hold::Shared), Some((3, 0)));
+        assert_eq!(table.take_from(4, Hold::Shared), Some((0, 2)), "4 and 5 do not exist");
+        assert_eq!(table.take_from(0, Hold::Alone), Some((1, 1)), "0 is held");
+        table.remove(1);
+        assert_eq!(table.take_from(7, Hold::Free), Some((2, 1)), "1 is gone");
+        for (from, found) in [(5, (5, 0)), (5, (1, 2)), (9, (4, 1))] {
+            assert_eq!(table.begin_create_from(from), Some(found));
+            table.finish_create(found.0, 7);
+        }
+        assert_eq!((table.begin_create_from(0), table.live(), table.size(4)), (None, 6, 7));
+        let places: HashSet<u32> = (0..6).map(|place| table.file_at(place)).collect();
+        assert_eq!(places.len(), 6);
+        assert_eq!(FileTable::new(3).take_from(1, Hold::Free), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::fileset::Hold;
 use crate::fileset::build::stamp_name;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
-use crate::ops::transfer::write_all;
+use crate::ops::blocks::write_all;
 use crate::worker::{Attempt, Incomplete, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -13,6 +13,9 @@ use rustix::io::Errno;
 /// A new file of a size drawn from the fileset: open, write, optionally fsync, close.
 pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_bytes: u64, fsync: bool) -> Attempt<()> {
     let group = worker.group;
+    if let Some(handle) = group.actions[index].handle {
+        return super::handles::create(worker, index, handle);
+    }
     let fileset = worker.fileset(&group.actions[index]);
     let sizes = &worker.load.files[fileset].sizes;
     let size = if block_bytes == 0 { 0 } else { sizes.draw(&mut worker.random) };

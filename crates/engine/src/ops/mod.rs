@@ -6,9 +6,11 @@
 
 mod allocate;
 mod attributes;
+mod blocks;
 mod copy;
 mod create;
 mod directories;
+mod handles;
 mod list;
 mod metadata;
 mod names;
@@ -35,6 +37,9 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attemp
         Operation::Append(transfer) => transfer::append(worker, index, transfer),
         Operation::MmapRead(transfer) => transfer::mapped_read(worker, index, transfer),
         Operation::MmapWrite { transfer, msync } => transfer::mapped_write(worker, index, transfer, *msync),
+        Operation::Fill { block_bytes, like } => handles::fill(worker, index, *block_bytes, *like),
+        Operation::Open => handles::open(worker, index),
+        Operation::Close => handles::close(worker, index),
         Operation::OpenClose => attributes::open_close(worker, index),
         Operation::Fsync => sync::fsync(worker, index),
         Operation::Fdatasync => sync::fdatasync(worker, index),

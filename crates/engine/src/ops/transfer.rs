@@ -1,7 +1,9 @@
 //! Moving data: read, write, append, and the same through memory mappings.
 
+use super::blocks::{DIRECT_ALWAYS, DIRECT_SOMETIMES, touch, write_all};
+use super::handles;
 use super::queued::{Flight, Queued};
-use crate::data::{Destination, stamp};
+use crate::data::stamp;
 use crate::io::{Direction, Fd, Io, mapping};
 use crate::measure::{Call, Done};
 use crate::worker::{Attempt, Blocks, Incomplete, Picked, Target, Worker};
@@ -9,10 +11,6 @@ use fstone_model::workload::{Extent, Transfer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
-
-/// What every device takes for direct I/O, and what some take less of.
-const DIRECT_ALWAYS: u64 = 4096;
-const DIRECT_SOMETIMES: u64 = 512;
 
 /// Reads.
 //
@@ -50,10 +48,13 @@ pub(super) fn read_target<E: Io>(worker: &mut Worker<'_, E>, target: Target) -> 
 
 #[inline(never)]
 fn read_generally<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
+    if let Some(handle) = worker.group.actions[index].handle.filter(|_| handles::goes_on(transfer)) {
+        return handles::read(worker, index, handle, transfer);
+    }
     let (picked, fd) = worker.open_chosen(index, OFlags::RDONLY)?;
     let read = read_blocks(worker, index, transfer, &picked, fd);
     let outcome = if read.is_ok() { finish(worker, transfer, fd) } else { read };
-    worker.close_chosen(&picked, fd, outcome)
+    worker.close_chosen(index, &picked, fd, outcome)
 }
 
 #[inline(always)]
@@ -77,6 +78,9 @@ fn read_blocks<E: Io>(
 /// Overwrites in place.
 #[inline]
 pub(super) fn write<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
+    if let Some(handle) = worker.group.actions[index].handle.filter(|_| handles::goes_on(transfer)) {
+        return handles::write(worker, index, handle, transfer);
+    }
     worker.with_open_file(index, OFlags::WRONLY, |worker, picked, fd| {
         each_block(worker, index, transfer, picked, |worker, offset, length| {
             let destination = worker.destination(picked, offset);
@@ -156,6 +160,9 @@ pub(super) fn push<E: Io>(
 
 /// Writes at the end.
 pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
+    if let Some(handle) = worker.group.actions[index].handle {
+        return handles::append(worker, index, handle, transfer);
+    }
     worker.with_open_file(index, OFlags::WRONLY | OFlags::APPEND, |worker, picked, fd| {
         let first = worker.drawn_block(index);
         let total = match transfer.extent {
@@ -312,101 +319,4 @@ fn check_stamps<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64,
     }
     worker.load.verified_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
     Ok(())
-}
-
-/// Writes a block whole. What direct I/O cannot carry, the end of an odd-sized file, goes
-/// through the page cache.
-#[inline]
-pub(super) fn write_all<E: Io>(
-    worker: &mut Worker<'_, E>,
-    picked: &Picked,
-    fd: Fd,
-    length: usize,
-    destination: Destination,
-) -> Attempt<()> {
-    touch(worker, picked, destination.offset);
-    worker.source.prepare(length, destination);
-    let outcome = write_prepared(worker, picked, fd, length, destination.offset);
-    if worker.load.stamped {
-        worker.source.settle(length, destination, outcome.is_ok());
-    }
-    outcome
-}
-
-#[inline]
-fn write_prepared<E: Io>(
-    worker: &mut Worker<'_, E>,
-    picked: &Picked,
-    fd: Fd,
-    length: usize,
-    offset: u64,
-) -> Attempt<()> {
-    let direct = worker.group.io.direct && E::CAPABILITIES.real;
-    let carried = if !direct || (offset | length as u64).is_multiple_of(DIRECT_SOMETIMES) {
-        length
-    } else if offset.is_multiple_of(DIRECT_ALWAYS) {
-        length - length % DIRECT_ALWAYS as usize
-    } else {
-        0
-    };
-    let mut have = 0;
-    while have < carried {
-        let written = worker.call(Call::Write, |worker| {
-            worker.io.write(fd, &worker.source.block()[have..carried], offset + have as u64)
-        });
-        match written {
-            Ok(0) => return Err(Incomplete::fault(Call::Write, Errno::NOSPC)),
-            Ok(written) => have += written,
-            // A device with larger sectors than the block.
-            Err(Incomplete::Fault(fault))
-                if direct
-                    && fault.errno() == Errno::INVAL
-                    && !(offset | length as u64).is_multiple_of(DIRECT_ALWAYS) =>
-            {
-                worker.done.written_bytes += length as u64;
-                return write_indirectly(worker, picked, have, offset);
-            }
-            Err(halt) => return Err(halt),
-        }
-        worker.done.calls += 1;
-    }
-    if carried < length {
-        write_indirectly(worker, picked, carried, offset)?;
-    }
-    worker.done.written_bytes += length as u64;
-    Ok(())
-}
-
-/// Writes the prepared block from `have` on through the page cache, by a second descriptor.
-#[cold]
-fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: usize, offset: u64) -> Attempt<()> {
-    worker.load.indirect.fetch_add(1, Ordering::Relaxed);
-    worker.name(picked);
-    let directory = worker.files(picked.fileset).directory();
-    let flags = (worker.data_flags(OFlags::WRONLY)) - OFlags::DIRECT;
-    let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
-    let mut have = have;
-    let length = worker.source.block().len();
-    let outcome = loop {
-        if have == length {
-            break Ok(());
-        }
-        let written = worker
-            .call(Call::Write, |worker| worker.io.write(fd, &worker.source.block()[have..], offset + have as u64));
-        match written {
-            Ok(0) => break Err(Incomplete::fault(Call::Write, Errno::NOSPC)),
-            Ok(written) => have += written,
-            Err(halt) => break Err(halt),
-        }
-        worker.done.calls += 1;
-    };
-    worker.close_after(fd, outcome)
-}
-
-/// Notes the block for the audit of distinct ones.
-#[inline(always)]
-pub(super) fn touch<E: Io>(worker: &Worker<'_, E>, picked: &Picked, offset: u64) {
-    if worker.load.measured {
-        worker.load.audit.block(picked.fileset, picked.file, offset);
-    }
 }

@@ -1,6 +1,6 @@
 //! An action, made ready: what follows from the workload alone.
 
-use crate::fileset::{Files, Hold};
+use crate::fileset::{Files, Hold, Sizes};
 use crate::measure::Done;
 use crate::pattern::{BlockSizes, Roster, Space, distribution_of, positions};
 use crossbeam_utils::CachePadded;
@@ -22,6 +22,10 @@ pub(crate) struct PlannedAction {
     /// One, or drawn from all.
     pub(crate) fileset: Option<usize>,
     pub(crate) choice: FileChoice,
+    /// The handle that it works by.
+    pub(crate) handle: Option<usize>,
+    /// What the file's number is drawn from, in place of the choice.
+    pub(crate) numbers: Option<Sizes>,
     pub(crate) rule: TransactionRule,
     /// What transactions are counted in.
     pub(crate) block_bytes: u64,
@@ -66,11 +70,13 @@ impl PlannedAction {
             transfer: transfer.copied(),
             fileset,
             choice: action.choice,
+            handle: action.handle.map(|handle| handle as usize),
+            numbers: action.numbers.as_ref().and_then(|numbers| Sizes::new(numbers, 1).ok()),
             rule: action.transactions,
             block_bytes: largest_block.max(1),
             blocks: action.blocks.as_ref().and_then(|blocks| BlockSizes::new(blocks).ok()),
             writes: nature.writes(),
-            hold: hold_of(&operation, manner),
+            hold: hold_of(&operation, action.handle.is_some(), manner),
             cursor: CachePadded::default(),
             space,
             turns,
@@ -123,7 +129,7 @@ impl Manner {
 }
 
 /// How the operation has to hold its file.
-pub(super) fn hold_of(operation: &Operation, manner: Manner) -> Hold {
+pub(super) fn hold_of(operation: &Operation, by_handle: bool, manner: Manner) -> Hold {
     let nature = operation.nature();
     // Stamped data is written alone, so that no reader sees half a write.
     let stamps = manner.stamped && nature.transfer.is_some() && nature.writes();
@@ -131,6 +137,8 @@ pub(super) fn hold_of(operation: &Operation, manner: Manner) -> Hold {
     // end has to be known before the write.
     let finds_end =
         manner.open == OpenPolicy::PerOperation && !manner.io.direct && manner.io.engine != IoEngineKind::Mmap;
+    // What is appended by handles has its place in the file before it is written.
+    let finds_end = finds_end || by_handle;
     if nature.alone || stamps || (nature.data == Data::Appended && !finds_end) { Hold::Alone } else { Hold::Shared }
 }
 
@@ -143,7 +151,7 @@ impl PlannedAction {
             || match self.choice {
                 FileChoice::RoundRobin | FileChoice::Partitioned => true,
                 FileChoice::Concatenated => nature.transfer.is_some(),
-                FileChoice::Uniform | FileChoice::Same => false,
+                FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation => false,
             }
     }
 }

@@ -1,5 +1,6 @@
 //! What a workload must not ask for.
 
+use super::check_program::check_program;
 use super::schedule::expected_bytes;
 use super::series;
 use crate::data::stamp;
@@ -64,6 +65,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             check_rate(workload, group)?;
             check_cpus(group)?;
             check_region(group)?;
+            check_program(workload, phase, group)?;
             if group.fsync.all_files && group.fsync.every_operations > series::MOST_OPERATIONS {
                 return refuse(format!(
                     "has a group {:?} with fsyncs after every {} operations, where {} is the most",
@@ -133,7 +135,7 @@ fn check_region(group: &ThreadGroup) -> Result<(), LoadError> {
     }
     for action in group.actions.all() {
         let Some(transfer) = action.operation.nature().transfer else { continue };
-        let alone = matches!(action.choice, FileChoice::Uniform | FileChoice::Same);
+        let alone = matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation);
         if !alone || matches!(transfer.pattern, Pattern::Cursor { shared: true }) {
             return refuse(format!(
                 "gives each thread a part of each file and has {:?} go through whole ones",
@@ -261,7 +263,9 @@ fn check_blocks(action: &Action) -> Result<(), LoadError> {
         Pattern::Random { distribution, .. } if !one || distribution == Distribution::Permutation => refuse(format!(
             "draws sizes and places of blocks in {name:?}, which goes for one block at a time, each anywhere"
         )),
-        Pattern::Cursor { .. } if one && !matches!(action.choice, FileChoice::Uniform | FileChoice::Same) => {
+        Pattern::Cursor { .. }
+            if one && !matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation) =>
+        {
             refuse(format!(
                 "goes through files by blocks of drawn sizes in {name:?}, of which nobody knows how many there are"
             ))

@@ -2,6 +2,7 @@
 
 use super::action::{Manner, PlannedAction};
 use super::limits::Limits;
+use super::program::{Mail, Program};
 use super::schedule::Schedule;
 use super::series::Series;
 use crate::fileset::Files;
@@ -24,6 +25,7 @@ pub(crate) enum Selector {
         ratio: f64,
         counts: Box<[CachePadded<AtomicU64>; 2]>,
     },
+    Program(Box<Program>),
 }
 
 /// When the fsyncs of a group's policy are due while it runs.
@@ -86,9 +88,25 @@ pub(super) struct Common<'a> {
     /// Whether the phase or the group ends when everything was worked on once.
     pub(super) once: bool,
     pub(super) clock: &'a Clock,
+    pub(super) mails: &'a [Mail],
+    /// The group's place in the phase.
+    pub(super) place: usize,
 }
 
 impl GroupPlan {
+    /// How many handles its program has.
+    pub(crate) fn handles(&self) -> usize {
+        match &self.selector {
+            Selector::Program(program) => program.written.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether its program writes by a handle.
+    pub(crate) fn writes_by(&self, handle: usize) -> bool {
+        matches!(&self.selector, Selector::Program(program) if program.written[handle])
+    }
+
     pub(super) fn new(
         spec: &ThreadGroup,
         number: usize,
@@ -96,10 +114,11 @@ impl GroupPlan {
         descriptors: usize,
         common: Common<'_>,
     ) -> Self {
-        let Common { files, rosters, once, clock } = common;
+        let Common { files, rosters, once, clock, mails, place } = common;
         let actions: Vec<PlannedAction> =
             spec.actions.all().into_iter().map(|action| PlannedAction::new(action, manner, files, rosters)).collect();
         let selector = match &spec.actions {
+            Actions::Program(steps) => Selector::Program(Box::new(Program::new(spec, steps, place, mails))),
             _ if actions.len() == 1 => Selector::Single,
             Actions::Mix(mix) => Selector::Mix(
                 mix.iter()

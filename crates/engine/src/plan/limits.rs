@@ -18,6 +18,8 @@ pub(crate) struct Limits {
     bytes: Option<u64>,
     pub(crate) time_ticks: Option<u64>,
     pub(crate) utilization: Option<f64>,
+    /// Whether the first thread that is done ends all.
+    pub(crate) first_done: bool,
     claimed: CachePadded<AtomicU64>,
     moved: CachePadded<AtomicU64>,
     /// Set once the limit is reached.
@@ -33,6 +35,7 @@ impl Limits {
             bytes: stop.bytes,
             time_ticks: stop.time.map(|time| clock.ticks(time)),
             utilization: stop.utilization,
+            first_done: stop.first_done,
             claimed: CachePadded::default(),
             moved: CachePadded::default(),
             ended: CachePadded::default(),

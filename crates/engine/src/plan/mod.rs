@@ -1,14 +1,16 @@
 //! A phase of the workload, made ready to be performed: everything that can be decided before the first operation.
 //!
 //! [`check()`] refuses what cannot be done. A [`PhasePlan`] has a [`GroupPlan`] for every group of threads, and that a
-//! [`PlannedAction`] for every action; `schedule` says when operations are to begin, `limits` say when they end, `series` when files are due to be fsynced.
+//! [`PlannedAction`] for every action; `schedule` says when operations are to begin, `limits` say when they end, `program` is what threads go through step by step, `series` when files are due to be fsynced.
 
 mod action;
 mod check;
+mod check_program;
 mod device;
 mod group;
 mod limits;
 mod phase;
+mod program;
 mod schedule;
 mod series;
 
@@ -17,3 +19,4 @@ pub(crate) use check::check;
 pub(crate) use device::check_device;
 pub(crate) use group::{GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
+pub(crate) use program::{Instruction, Program};

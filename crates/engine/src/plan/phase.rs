@@ -3,12 +3,14 @@
 use super::action::{Manner, hold_of};
 use super::group::{Common, GroupPlan};
 use super::limits::Limits;
+use super::program::{Events, Mail};
 use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
 use crate::pattern::Roster;
 use fstone_model::Workload;
 use fstone_model::workload::operation::Names;
 use fstone_model::workload::{Action, FileChoice, IoSettings, OpenSync, Phase, ThreadGroup};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How files are opened for data: groups of which it is the same can share descriptors.
@@ -37,6 +39,11 @@ pub(crate) struct PhasePlan {
     pub(crate) refilled: Vec<bool>,
     /// Per fileset, its files at the start, where an action goes by them.
     pub(crate) rosters: Vec<Option<Roster>>,
+    /// What threads that go through programs wait for.
+    pub(crate) mails: Vec<Mail>,
+    pub(crate) events: Option<Events>,
+    /// Who was done for want of files: the first thread's group and action.
+    pub(crate) ran_out: OnceLock<String>,
 }
 
 impl PhasePlan {
@@ -52,9 +59,12 @@ impl PhasePlan {
         let alone = threads == 1 && phase.groups.iter().all(|group| workload.io_of(group).queue_depth <= 1);
         let contended: Vec<bool> = (0..files.len())
             .map(|fileset| {
-                let needs =
-                    |group: &ThreadGroup, action: &Action| hold_of(&action.operation, manner(group)) == Hold::Alone;
-                !alone && on(fileset, &needs)
+                let needs = |group: &ThreadGroup, action: &Action| {
+                    hold_of(&action.operation, action.handle.is_some(), manner(group)) == Hold::Alone
+                };
+                // A thread alone may still have to keep its hands off what it holds open itself.
+                let handles = on(fileset, &|_, action| action.handle.is_some());
+                (!alone || handles) && on(fileset, &needs)
             })
             .collect();
         let refilled = (0..files.len())
@@ -67,11 +77,11 @@ impl PhasePlan {
             .collect();
         let rosters: Vec<Option<Roster>> = (0..files.len())
             .map(|fileset| {
-                on(fileset, &|_, action| !matches!(action.choice, FileChoice::Uniform | FileChoice::Same))
-                    .then(|| Roster::new(&files[fileset].table))
+                on(fileset, &|_, action| needs_roster(action.choice)).then(|| Roster::new(&files[fileset].table))
             })
             .collect();
         let opened: Vec<Opened> = phase.groups.iter().map(|group| Opened::of(workload.io_of(group))).collect();
+        let mails = Mail::of(phase);
         let groups = phase
             .groups
             .iter()
@@ -80,11 +90,12 @@ impl PhasePlan {
                 let once = phase.stop.once_through || group.stop.once_through;
                 let descriptors = opened.iter().position(|other| *other == opened[index]).unwrap_or(index);
                 let number = first_group + index;
-                let common = Common { files, rosters: &rosters, once, clock };
+                let common = Common { files, rosters: &rosters, once, clock, mails: &mails, place: index };
                 GroupPlan::new(group, number, manner(group), descriptors, common)
             })
             .collect();
-        Self { groups, limits: Limits::new(&phase.stop, threads, clock), alone, contended, refilled, rosters }
+        let (limits, events) = (Limits::new(&phase.stop, threads, clock), Events::of(phase));
+        Self { groups, limits, alone, contended, refilled, rosters, mails, events, ran_out: OnceLock::new() }
     }
 
     /// The counter's value, counting it up: without a locked instruction where no other thread can.
@@ -96,5 +107,13 @@ impl PhasePlan {
         let value = counter.load(Ordering::Relaxed);
         counter.store(value + 1, Ordering::Relaxed);
         value
+    }
+}
+
+/// Whether a choice goes by the files that there are when the phase begins.
+fn needs_roster(choice: FileChoice) -> bool {
+    match choice {
+        FileChoice::RoundRobin | FileChoice::Concatenated | FileChoice::Partitioned => true,
+        FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation => false,
     }
 }

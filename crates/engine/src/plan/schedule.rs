@@ -81,6 +81,10 @@ pub(super) fn expected_bytes(actions: &Actions, sizes: &[&SizeDistribution]) -> 
         }
         Actions::Sequence(actions) => actions.iter().map(of).sum::<f64>() / actions.len() as f64,
         Actions::Ratio { first, second, ratio } => (of(first) * ratio + of(second)) / (ratio + 1.0),
+        Actions::Program(_) => {
+            let all = actions.all();
+            all.iter().map(|action| of(action)).sum::<f64>() / all.len() as f64
+        }
     };
     // An operation of which next to nothing is expected still takes its turn.
     if mean > 0.0 { (mean as u64).max(1) } else { 0 }

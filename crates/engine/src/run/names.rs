@@ -19,6 +19,7 @@ pub(super) fn names(groups: &[&ThreadGroup], at_work: &[Span]) -> Vec<GroupNames
                 }
                 Actions::Sequence(actions) => vec![0.0; actions.len()],
                 Actions::Ratio { .. } => vec![0.0; 2],
+                Actions::Program(_) => vec![0.0; group.actions.all().len()],
             };
             let actions = group.actions.all().iter().map(|action| action.name.clone()).zip(shares).collect();
             GroupNames { group: group.name.clone(), actions, at_work }

@@ -5,7 +5,7 @@ use crate::error::LoadError;
 use crate::measure::clock;
 use crate::options::{RunOptions, Unobserved};
 use fstone_model::Workload;
-use fstone_model::workload::{Arrivals, ErrorPolicy, Fileset, FinalSync, IoEngineKind, Stop};
+use fstone_model::workload::{Actions, Arrivals, ErrorPolicy, Fileset, FinalSync, IoEngineKind, Step, Stop};
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,6 +39,9 @@ pub(super) fn cost_per_operation(
             group.start_delay = Duration::ZERO;
             group.think_time = Duration::ZERO;
             endless(&mut group.stop);
+            if let Actions::Program(steps) = &mut group.actions {
+                only_operations(steps);
+            }
         }
     }
     let options = RunOptions { observer: &Unobserved, measure_null: false, ..*options };
@@ -56,4 +59,15 @@ fn endless(stop: &mut Stop) {
         *count = u64::MAX / 2;
     }
     stop.utilization = None;
+    stop.first_done = false;
+}
+
+/// Leaves out what ends a thread and what it waits for.
+fn only_operations(steps: &mut Vec<Step>) {
+    steps.retain(|step| matches!(step, Step::Perform { .. } | Step::Repeat { .. }));
+    for step in steps {
+        if let Step::Repeat { steps, .. } = step {
+            only_operations(steps);
+        }
+    }
 }

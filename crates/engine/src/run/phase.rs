@@ -38,6 +38,8 @@ pub(crate) struct PhaseEnd {
     pub(crate) cpu_ns: u64,
     /// What each of its threads did, in the order of groups and threads.
     pub(crate) threads: Vec<ThreadReport>,
+    /// Who was done first for want of files.
+    pub(crate) ran_out: Option<String>,
 }
 
 /// How a group went, since its phase's begin.
@@ -104,6 +106,7 @@ fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, m
         let ended = worker.drive();
         ends.lock().unwrap_or_else(PoisonError::into_inner).push((number, ended));
     }
+    worker.close_handles();
     worker.close_kept();
 }
 
@@ -172,6 +175,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         groups,
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
         threads: ends.into_iter().map(|end| end.report).collect(),
+        ran_out: load.phase.ran_out.get().cloned(),
     })
 }
 

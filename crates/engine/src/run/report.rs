@@ -58,7 +58,9 @@ impl Running<'_> {
             .filter(|one| one.missed > 0)
             .map(|one| {
                 let (missed, group, name) = (one.missed, &one.group, &one.name);
-                format!("{group}: {name} found its file gone, or none there, {missed} times, and another was chosen")
+                format!(
+                    "{group}: {name} found its file gone, in use, or none there, {missed} times, and went on without it"
+                )
             })
             .collect();
         report.warnings.extend(missed);

@@ -280,6 +280,14 @@ impl<'a> Running<'a> {
         if let Some(error) = sync_error {
             self.collector.error("final sync", error.call, &error.path.to_string_lossy(), error.errno);
         }
+        if let Some(who) = &end.ran_out
+            && phase.stop.time.is_some_and(|time| u128::from(end.running_ns) < time.as_nanos())
+        {
+            self.report.warnings.push(format!(
+                "phase {:?} ended before its time: {who} found no file left. Have more files, or let it run for less",
+                phase.name
+            ));
+        }
         let report = &mut self.report;
         if self.measured.groups == 0 {
             report.first_done_ns = end.first_done_ns;

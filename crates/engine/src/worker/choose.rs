@@ -38,12 +38,23 @@ impl<E: Io> Worker<'_, E> {
     /// A file for the action, held.
     #[inline(always)]
     pub(crate) fn choose(&mut self, index: usize) -> Attempt<Picked> {
+        match self.group.actions[index].handle {
+            None => self.choose_freely(index),
+            Some(handle) => self.by_handle(index, handle),
+        }
+    }
+
+    /// A file for the action, whatever its handle has.
+    #[inline(always)]
+    pub(super) fn choose_freely(&mut self, index: usize) -> Attempt<Picked> {
         let group = self.group;
         let action = &group.actions[index];
         let fileset = self.fileset(action);
         let hold = if self.load.phase.contended[fileset] { action.hold } else { Hold::Free };
         match action.choice {
+            _ if action.numbers.is_some() => self.by_number(action, fileset, hold),
             FileChoice::Uniform => self.draw(fileset, hold),
+            FileChoice::Rotation => self.in_rotation(fileset, hold),
             FileChoice::Same => self.same(action, hold),
             FileChoice::RoundRobin => self.in_turn(index, action, fileset, hold),
             FileChoice::Concatenated | FileChoice::Partitioned => self.in_space(index, action, fileset, hold),
@@ -121,6 +132,45 @@ impl<E: Io> Worker<'_, E> {
     pub(crate) fn hold_shared(&mut self, fileset: usize, file: u32) -> Attempt<Picked> {
         let hold = if self.load.phase.contended[fileset] { Hold::Shared } else { Hold::Free };
         self.take(fileset, file, hold, None)
+    }
+
+    /// The next file by its number, for whoever asks.
+    fn in_rotation(&mut self, fileset: usize, hold: Hold) -> Attempt<Picked> {
+        let files = self.files(fileset);
+        self.next_from(fileset, hold, || files.next_file.fetch_add(1, Ordering::Relaxed)).map(|(picked, passed)| {
+            files.next_file.fetch_add(passed, Ordering::Relaxed);
+            picked
+        })
+    }
+
+    /// The file of a drawn number, or the next.
+    #[inline(never)]
+    fn by_number(&mut self, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
+        let number = action.numbers.as_ref().map_or(0, |numbers| numbers.draw(&mut self.random));
+        self.next_from(fileset, hold, || number).map(|(picked, _)| picked)
+    }
+
+    /// The next file that exists and can be held so, and how many numbers were passed over.
+    fn next_from(&mut self, fileset: usize, hold: Hold, mut from: impl FnMut() -> u64) -> Attempt<(Picked, u64)> {
+        let table = &self.load.files[fileset].table;
+        let mut tries = 0_u32;
+        loop {
+            if let Some((file, passed)) = table.take_from(from(), hold) {
+                return Ok((Picked { fileset, file, hold, position: None }, passed));
+            }
+            if table.live() == 0 {
+                return Err(Incomplete::Exhausted);
+            }
+            // What is open somewhere is not removed; what is just being made or removed, is not opened yet.
+            if hold == Hold::Alone {
+                return Err(Incomplete::Missed);
+            }
+            tries += 1;
+            if tries.is_multiple_of(SPINS) && self.should_stop() {
+                return Err(Incomplete::Stopped);
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// One file after the other, by a cursor that the group's threads share.

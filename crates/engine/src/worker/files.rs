@@ -38,12 +38,15 @@ impl<E: Io> Worker<'_, E> {
     ) -> Attempt<T> {
         let (picked, fd) = self.open_chosen(index, flags)?;
         let outcome = work(self, &picked, fd);
-        self.close_chosen(&picked, fd, outcome)
+        self.close_chosen(index, &picked, fd, outcome)
     }
 
     /// The first half of [`Worker::with_open_file`].
     #[inline(always)]
     pub(crate) fn open_chosen(&mut self, index: usize, flags: OFlags) -> Attempt<(Picked, Fd)> {
+        if let Some(handle) = self.group.actions[index].handle {
+            return self.opened_in(index, handle);
+        }
         let picked = self.choose(index)?;
         if self.load.measured {
             self.files(picked.fileset).table.touch(picked.file);
@@ -60,15 +63,15 @@ impl<E: Io> Worker<'_, E> {
 
     /// The second half.
     #[inline(always)]
-    pub(crate) fn close_chosen<T>(&mut self, picked: &Picked, fd: Fd, outcome: Attempt<T>) -> Attempt<T> {
-        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+    pub(crate) fn close_chosen<T>(&mut self, index: usize, picked: &Picked, fd: Fd, outcome: Attempt<T>) -> Attempt<T> {
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen || self.group.actions[index].handle.is_some();
         let outcome = if keep { outcome } else { self.close_after(fd, outcome) };
         self.release(picked);
         outcome
     }
 
     /// Opens a picked file with the workload's flags.
-    fn open(&mut self, picked: &Picked, flags: OFlags) -> Attempt<Fd> {
+    pub(super) fn open(&mut self, picked: &Picked, flags: OFlags) -> Attempt<Fd> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(flags);

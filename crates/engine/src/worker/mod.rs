@@ -2,7 +2,7 @@
 //! it.
 //!
 //! Reading order: [`Worker`] is the thread and its tools; `choose` picks a file, [`Blocks`] the places in it, `aim` is
-//! both worked out in advance; `files` opens, closes and lets go; `descriptors` knows who owns the descriptor of a file that stays open.
+//! both worked out in advance; `files` opens, closes and lets go; `handles` are what a program holds open; `descriptors` knows who owns the descriptor of a file that stays open.
 
 mod aim;
 mod attempt;
@@ -10,6 +10,8 @@ mod blocks;
 mod choose;
 mod descriptors;
 mod files;
+mod handles;
+mod held;
 mod load;
 mod own_table;
 mod picked;

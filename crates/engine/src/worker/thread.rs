@@ -2,6 +2,7 @@
 
 use super::attempt::{Attempt, Incomplete};
 use super::descriptors::OwnDescriptors;
+use super::held::Handles;
 use super::load::Load;
 use super::picked::Picked;
 use super::state::ActionState;
@@ -27,7 +28,7 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) load: &'a Load<'a>,
     pub(crate) group: &'a GroupPlan,
     /// Its number within the group.
-    number: u64,
+    pub(crate) number: u64,
     pub(crate) random: Random,
     /// The path last worked on.
     pub(crate) path: PathBuffer,
@@ -53,6 +54,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) previous: Option<(usize, u32)>,
     /// Its own descriptors of files that stay open.
     pub(crate) own: OwnDescriptors,
+    /// What its program holds open.
+    pub(crate) handles: Handles,
     pub(crate) extra_flags: OFlags,
     /// Where in the file data was found that is not what was written.
     pub(crate) damaged_at: u64,
@@ -93,6 +96,7 @@ impl<'a, E: Io> Worker<'a, E> {
             mark: 0,
             previous: None,
             own: OwnDescriptors::default(),
+            handles: Handles::new(group.handles()),
             extra_flags,
             damaged_at: 0,
         }

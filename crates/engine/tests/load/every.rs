@@ -33,6 +33,16 @@ fn load_of(operation: &Operation, io: IoSettings, surroundings: Surroundings) ->
     let actions = match operation {
         // There has to be a directory to be removed.
         Operation::Rmdir => Actions::Sequence(vec![action(Operation::Mkdir), action(Operation::Rmdir)]),
+        other if other.needs_handle() => {
+            let by = |operation| Action { handle: Some(1), ..action(operation) };
+            let perform = |action| Step::Perform { action, times: 1 };
+            // What is closed has to be open, and what is open is closed at last.
+            let steps = match other {
+                Operation::Fill { .. } => vec![by(other.clone()), by(Operation::Close)],
+                _ => vec![by(Operation::Open), by(Operation::Close)],
+            };
+            Actions::Program(steps.into_iter().map(perform).collect())
+        }
         other => mix(&[(1, action(other.clone()))]),
     };
     let mut threads = group(2, actions);

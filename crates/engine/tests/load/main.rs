@@ -10,6 +10,7 @@ mod ffsb;
 mod groups;
 mod integrity;
 mod ownership;
+mod program;
 mod promises;
 mod support;
 mod timing;

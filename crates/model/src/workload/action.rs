@@ -1,50 +1,8 @@
-//! What threads do: operations on which files, and how the next is chosen.
+//! What threads do: operations on which files.
 
 use super::fileset::SizeDistribution;
 use super::operation::Operation;
 use serde::{Deserialize, Serialize};
-
-/// How a thread chooses what to do next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "a group has one of them, and nobody copies it while it runs")]
-#[serde(rename_all = "kebab-case")]
-pub enum Actions {
-    /// By weight, drawn for each operation.
-    Mix(Vec<Weighted>),
-    /// One after the other, again and again.
-    Sequence(Vec<Action>),
-    /// `first` while (firsts+1)/(seconds+1) < ratio, else `second`, counted over all threads (sysbench rndrw). A thread
-    /// that keeps transfers of buffered files in flight counts them whenever it has filled its queue.
-    Ratio {
-        /// Usually a read.
-        first: Action,
-        /// Usually a write.
-        second: Action,
-        /// firsts per second.
-        ratio: f64,
-    },
-}
-
-impl Actions {
-    /// All actions there are, in order.
-    #[must_use]
-    pub fn all(&self) -> Vec<&Action> {
-        match self {
-            Self::Mix(mix) => mix.iter().map(|weighted| &weighted.action).collect(),
-            Self::Sequence(actions) => actions.iter().collect(),
-            Self::Ratio { first, second, .. } => vec![first, second],
-        }
-    }
-}
-
-/// An action and its weight in a mix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Weighted {
-    /// Its share of all operations is weight / sum of weights.
-    pub weight: u32,
-    /// What is done.
-    pub action: Action,
-}
 
 /// One kind of operation as a group performs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +22,16 @@ pub struct Action {
     /// an operation of the extent of one block moves one that is drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<SizeDistribution>,
+    /// In a program: the handle that the action works by, and `choice` only says which file it opens where none is open.
+    /// [`Operation::Open`] and [`Operation::Create`] leave a file open in it, empty where it was made, [`Operation::Close`]
+    /// closes it, and [`Operation::Unlink`] removes the file that was open in it last. All others work on the file that is open
+    /// in it, and open one that exists if there is none. A cursor is the handle's: reading begins anew at the end, writing goes
+    /// on beyond it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<u32>,
+    /// The number of the file is drawn from this, in place of `choice`: the file with that number, or the next that exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<SizeDistribution>,
 }
 
 /// Which file an action works on.
@@ -80,6 +48,9 @@ pub enum FileChoice {
     Partitioned,
     /// The file the same thread's previous action worked on (sequences: create, write, fsync).
     Same,
+    /// The next one by its number, after the one that any action chose so last in this fileset. A file made so gets the next of the
+    /// fileset's names that is free. A thread for which there is none is done.
+    Rotation,
 }
 
 impl Action {
@@ -93,6 +64,8 @@ impl Action {
             choice: FileChoice::Uniform,
             transactions: TransactionRule::One,
             blocks: None,
+            handle: None,
+            numbers: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Phases, and the groups of threads that run in them.
 
-use super::action::Actions;
+use super::actions::Actions;
 use super::io::{FsyncPolicy, IoOverrides, OpenPolicy};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -36,6 +36,9 @@ pub struct Stop {
     /// When the filesystem is used to this share, 0 to 1 (FFSB ageing): the one that holds the fileset of the group's
     /// first action.
     pub utilization: Option<f64>,
+    /// Of a phase: as soon as one of its threads is done by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_done: bool,
 }
 
 /// Threads that do the same.

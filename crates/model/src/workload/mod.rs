@@ -2,18 +2,21 @@
 //!
 //! A [`Workload`] has [`Fileset`]s (the files it works on) and [`Phase`]s, run one after the other with a barrier
 //! between them. A phase has [`ThreadGroup`]s, run side by side. A thread of a group performs [`Action`]s, chosen
-//! by weight, in a fixed sequence, or by a ratio. [`operation`] lists all operations and what they need. Nothing here is
+//! by weight, in a fixed sequence, by a ratio, or by a program. [`operation`] lists all operations and what they need. Nothing here is
 //! executed: the engine does that.
 
 mod action;
+mod actions;
 mod fileset;
 mod group;
 mod io;
 pub mod operation;
+mod program;
 mod queue;
 mod transfer;
 
-pub use action::{Action, Actions, FileChoice, TransactionRule, Weighted};
+pub use action::{Action, FileChoice, TransactionRule};
+pub use actions::{Actions, Weighted};
 pub use fileset::{
     Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution,
 };
@@ -22,6 +25,7 @@ pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, OpenPolicy, OpenSync,
 };
 pub use operation::Operation;
+pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};
 pub use transfer::{Distribution, Extent, Pattern, Transfer};
 
 use serde::{Deserialize, Serialize};

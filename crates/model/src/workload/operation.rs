@@ -32,8 +32,20 @@ pub enum Operation {
         /// Whether to msync(MS_SYNC) it.
         msync: bool,
     },
+    /// Write from the handle's cursor on as much as its file is to have: the size that was drawn when it was made, or that it had when
+    /// it was opened.
+    Fill {
+        /// Size of each write.
+        block_bytes: u64,
+        /// As much as the file in this handle is to have.
+        like: Option<u32>,
+    },
     /// Open and close.
     OpenClose,
+    /// Open, and stay open in the handle.
+    Open,
+    /// Close what is open in the handle.
+    Close,
     /// fsync.
     Fsync,
     /// fdatasync.
@@ -190,6 +202,12 @@ impl Nature<'_> {
 }
 
 impl Operation {
+    /// Whether it works by a handle, and by nothing else: an operation of programs.
+    #[must_use]
+    pub fn needs_handle(&self) -> bool {
+        matches!(self, Self::Open | Self::Close | Self::Fill { .. })
+    }
+
     /// What it needs and does.
     #[must_use]
     pub fn nature(&self) -> Nature<'_> {
@@ -221,7 +239,12 @@ impl Operation {
             Self::Append(transfer) => moving(on_file("append"), transfer, Data::Appended),
             Self::MmapRead(transfer) => moving(on_file("mmap-read"), transfer, Data::Kept),
             Self::MmapWrite { transfer, .. } => moving(on_file("mmap-write"), transfer, Data::Written),
+            Self::Fill { block_bytes, .. } => {
+                Nature { largest_block: *block_bytes, data: Data::Written, ..on_file("fill") }
+            }
             Self::OpenClose => on_file("open-close"),
+            Self::Open => on_file("open"),
+            Self::Close => on_file("close"),
             Self::Fsync => on_file("fsync"),
             Self::Fdatasync => on_file("fdatasync"),
             Self::FsyncDirectory => on_file("fsync-directory"),
@@ -278,8 +301,11 @@ impl Operation {
             Self::Write(_) => Self::Append(transfer),
             Self::Append(_) => Self::MmapRead(transfer),
             Self::MmapRead(_) => Self::MmapWrite { transfer, msync: true },
-            Self::MmapWrite { .. } => Self::OpenClose,
-            Self::OpenClose => Self::Fsync,
+            Self::MmapWrite { .. } => Self::Fill { block_bytes: transfer.block_bytes, like: None },
+            Self::Fill { .. } => Self::OpenClose,
+            Self::OpenClose => Self::Open,
+            Self::Open => Self::Close,
+            Self::Close => Self::Fsync,
             Self::Fsync => Self::Fdatasync,
             Self::Fdatasync => Self::FsyncDirectory,
             Self::FsyncDirectory => Self::Syncfs,

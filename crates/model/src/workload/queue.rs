@@ -1,6 +1,6 @@
 //! Requests in flight: which groups can have several, and where a queue depth would change nothing.
 
-use super::{Extent, OpenPolicy, Operation, Pattern, ThreadGroup, Workload};
+use super::{Actions, Extent, OpenPolicy, Operation, Pattern, ThreadGroup, Workload};
 
 impl Operation {
     /// Whether it is one transfer, which can be kept in flight beside others.
@@ -17,6 +17,7 @@ impl Workload {
     #[must_use]
     pub fn one_at_a_time(&self, group: &ThreadGroup) -> Option<&'static str> {
         match group.open {
+            _ if matches!(group.actions, Actions::Program(_)) => Some("its threads go through a program, step by step"),
             _ if !self.io_of(group).engine.queues() => Some("its I/O engine has one request in flight at a time"),
             OpenPolicy::PerOperation => {
                 Some("it opens a file for each operation (open = \"keep-open\" keeps them open)")
@@ -74,7 +75,7 @@ impl Workload {
 mod tests {
     use super::*;
     use crate::workload::{
-        Action, Actions, DataPattern, ErrorPolicy, FinalSync, IoEngineKind, IoSettings, Phase, Stop, Transfer,
+        Action, DataPattern, ErrorPolicy, FinalSync, IoEngineKind, IoSettings, Phase, Stop, Transfer,
     };
     use std::time::Duration;
 

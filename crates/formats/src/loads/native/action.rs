@@ -2,18 +2,22 @@
 
 use super::{
     lines::{self, KeyValues},
-    sizes::{SizeSurface, blocks},
+    sizes::{self, SizeSurface, blocks, size},
     transfer::{self, TransferSurface},
     value::{Small, bytes, flag, text, word},
 };
 use crate::{
-    decode::{Field, Flag, Keys, Listed, Nothing, Size, Text, listed, table},
-    diagnostic::{Diagnostic, Report},
+    decode::{Count, Field, Flag, Keys, Listed, Nothing, Size, Text, listed, table},
+    diagnostic::{Diagnostic, Report, Span},
 };
 use fstone_model::workload::operation::MAX_ATTRIBUTE_BYTES;
 use fstone_model::workload::{
-    Action, Distribution, Extent, FileChoice, Fileset, Operation, Pattern, SizeDistribution, TransactionRule, Transfer,
+    Action, Distribution, Extent, FileChoice, Fileset, MAXIMUM_HANDLES, Operation, Pattern, SizeDistribution,
+    TransactionRule, Transfer,
 };
+
+/// The number of a handle.
+type HandleNumber = Count<0, { MAXIMUM_HANDLES as u64 - 1 }>;
 
 table! {
     /// One kind of operation as a group performs it: exactly one operation, and on which files.
@@ -24,8 +28,12 @@ table! {
         "weight" => weight: Small;
         /// On which fileset; "*" draws one for each operation. The only one unless given, or "*" when there are several.
         "fileset" => fileset: Text;
-        /// Which file: "uniform" (the default), "round-robin", "concatenated", "partitioned", or the "same" as the action before.
+        /// Which file: "uniform" (the default), "round-robin", "concatenated", "partitioned", the "same" as the action before, or the next in "rotation".
         "choice" => choice: Listed<FileChoice>;
+        /// In a program: the handle that it works by. `open` and `create` leave a file open in it, `close` closes it; others work on what is open there.
+        "handle" => handle: HandleNumber;
+        /// The file's number, as a size or a table with a distribution, in place of `choice`: that file, or the next that exists.
+        "numbers" => numbers: SizeSurface;
         /// How transactions are counted: "one" per operation (the default), "whole-blocks" moved, or "begun-blocks".
         "transactions" => transactions: Listed<TransactionRule>;
         /// Make a new file of a size drawn from the fileset, write it, close it.
@@ -40,8 +48,14 @@ table! {
         "mmap-read" => mmap_read: TransferSurface;
         /// Write through a memory mapping.
         "mmap-write" => mmap_write: TransferSurface;
+        /// Write as much as the handle's file is to have: the size drawn when it was made, or that it had when it was opened.
+        "fill" => fill: FillSurface;
         /// Open and close a file.
         "open-close" => open_close: Nothing;
+        /// Open a file and leave it open in the handle.
+        "open" => open: Nothing;
+        /// Close what is open in the handle.
+        "close" => close: Nothing;
         /// fsync a file.
         "fsync" => fsync: Nothing;
         /// fdatasync a file.
@@ -92,7 +106,8 @@ table! {
         "reflink" => reflink: Nothing;
     }
     one of [
-        "create", "read", "write", "append", "mmap-read", "mmap-write", "open-close", "fsync", "fdatasync",
+        "create", "read", "write", "append", "mmap-read", "mmap-write", "fill", "open-close", "open", "close",
+        "fsync", "fdatasync",
         "fsync-directory", "syncfs",
         "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "link", "symlink", "mkdir", "rmdir", "metadata",
         "readdir", "walk", "stat", "chmod", "utimens", "setxattr", "getxattr", "copy-file-range", "reflink",
@@ -106,6 +121,16 @@ table! {
         "block" => block: SizeSurface;
         /// Whether to fsync before the close. False unless given.
         "fsync" => fsync: Flag;
+    }
+}
+
+table! {
+    /// Writing a file that is open in a handle.
+    pub(crate) struct FillSurface {
+        /// Size of each write, or a table with a distribution.
+        "block" => block: SizeSurface, required;
+        /// As much as the file in this handle is to have.
+        "like" => like: HandleNumber;
     }
 }
 
@@ -145,6 +170,8 @@ pub(super) enum Place {
     /// Later in a sequence.
     Later,
     Ratio,
+    /// In a program, where a file may be that of the action before, or one that is held open.
+    Program,
 }
 
 /// An action of a group.
@@ -155,7 +182,11 @@ pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Place, rep
         );
     }
     let choice = word(surface.choice.as_ref(), FileChoice::Uniform);
-    if let Some(field) = surface.choice.as_ref().filter(|_| choice == FileChoice::Same && place != Place::Later) {
+    if let Some(field) = surface
+        .choice
+        .as_ref()
+        .filter(|_| choice == FileChoice::Same && !matches!(place, Place::Later | Place::Program))
+    {
         report.push(
             Diagnostic::error(field.span, "there is no action before this one")
                 .label("\"same\" is for the later actions of a sequence"),
@@ -167,6 +198,7 @@ pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Place, rep
         Some(field) => fileset_named(field, filesets, report),
     };
     let (operation, blocks) = operation(surface, filesets, report);
+    by_handle(surface, &operation, choice, place, report);
     drawn_where_they_can_be(surface, &operation, blocks.is_some(), choice, report);
     Action {
         name: text(surface.name.as_ref(), operation.nature().word),
@@ -175,6 +207,55 @@ pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Place, rep
         choice,
         transactions: word(surface.transactions.as_ref(), TransactionRule::One),
         blocks,
+        handle: surface.handle.as_ref().map(handle),
+        numbers: surface.numbers.as_ref().map(|field| size(&field.value, field.span, report)),
+    }
+}
+
+/// A handle's number.
+fn handle(field: &Field<HandleNumber>) -> u32 {
+    u32::try_from(field.value.0).expect("the type allows no more")
+}
+
+/// Reports handles where there are none, and what does not work by them.
+fn by_handle(surface: &ActionSurface, operation: &Operation, choice: FileChoice, place: Place, report: &mut Report) {
+    let word = operation.nature().word;
+    let Some(field) = &surface.handle else {
+        if operation.needs_handle()
+            && let Some(key) = surface.operation_key()
+        {
+            report.push(Diagnostic::error(key, format!("`{word}` works by a handle")).help("in a program: handle = 1"));
+        }
+        return;
+    };
+    if place != Place::Program {
+        report.push(
+            Diagnostic::error(field.key, "handles are for programs").label("nothing else could use what is open in it"),
+        );
+    }
+    let fits = match operation {
+        Operation::Create { block_bytes, fsync } => *block_bytes == 0 && !fsync,
+        Operation::Open
+        | Operation::Close
+        | Operation::Fill { .. }
+        | Operation::Read(_)
+        | Operation::Write(_)
+        | Operation::Append(_)
+        | Operation::Fsync
+        | Operation::Fdatasync
+        | Operation::Stat
+        | Operation::Unlink => true,
+        _ => false,
+    };
+    if !fits {
+        let made = "a file is made empty by a handle, and filled by `fill`";
+        let diagnostic = Diagnostic::error(field.key, format!("`{word}` does not work by a handle"));
+        report.push(if word == "create" { diagnostic.label(made) } else { diagnostic });
+    }
+    if !matches!(choice, FileChoice::Uniform | FileChoice::Rotation)
+        && let Some(choice) = &surface.choice
+    {
+        report.push(Diagnostic::error(choice.span, "by a handle files are opened uniformly or in rotation"));
     }
 }
 
@@ -197,8 +278,10 @@ fn fileset_named(field: &Field<Text>, filesets: &[&str], report: &mut Report) ->
 type PlainOperation = (Operation, fn(&ActionSurface) -> &Option<Field<Nothing>>);
 
 /// The operations that have nothing to choose.
-const PLAIN_OPERATIONS: [PlainOperation; 20] = [
+const PLAIN_OPERATIONS: [PlainOperation; 22] = [
     (Operation::OpenClose, |surface| &surface.open_close),
+    (Operation::Open, |surface| &surface.open),
+    (Operation::Close, |surface| &surface.close),
     (Operation::Fsync, |surface| &surface.fsync),
     (Operation::Fdatasync, |surface| &surface.fdatasync),
     (Operation::FsyncDirectory, |surface| &surface.fsync_directory),
@@ -235,7 +318,9 @@ fn drawn_where_they_can_be(
         Pattern::Random { distribution: Distribution::Permutation, .. } => {
             "blocks of drawn sizes have no places that could be gone through"
         }
-        Pattern::Cursor { .. } if one && !matches!(choice, FileChoice::Uniform | FileChoice::Same) => {
+        Pattern::Cursor { .. }
+            if one && !matches!(choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation) =>
+        {
             "how many blocks of drawn sizes a file has cannot be told"
         }
         _ => return,
@@ -278,6 +363,10 @@ fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) ->
     if let Some(Field { value, .. }) = &surface.create {
         let (block_bytes, blocks) = value.block.as_ref().map_or((0, None), |field| blocks(field, report));
         return (Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) }, blocks);
+    }
+    if let Some(Field { value, .. }) = &surface.fill {
+        let (block_bytes, blocks) = value.block.as_ref().map_or((1, None), |field| blocks(field, report));
+        return (Operation::Fill { block_bytes, like: value.like.as_ref().map(handle) }, blocks);
     }
     (unmoving(surface, filesets, report), None)
 }
@@ -333,6 +422,8 @@ pub(super) fn print(action: &Action, filesets: &[Fileset]) -> KeyValues {
         (key, Some(value)),
         ("fileset", fileset),
         ("choice", lines::unless(action.choice == FileChoice::Uniform, || lines::word(&action.choice))),
+        ("handle", action.handle.map(|handle| handle.to_string())),
+        ("numbers", action.numbers.as_ref().map(sizes::print)),
         (
             "transactions",
             lines::unless(action.transactions == TransactionRule::One, || lines::word(&action.transactions)),
@@ -358,6 +449,10 @@ fn printed(action: &Action, filesets: &[Fileset]) -> String {
             keys.extend(lines::wanted([("msync", lines::flag(*msync))]));
             lines::inline(&keys)
         }
+        Operation::Fill { block_bytes, like } => {
+            let block = Some(transfer::print_block(*block_bytes, blocks));
+            lines::inline(&lines::wanted([("block", block), ("like", like.map(|like| like.to_string()))]))
+        }
         Operation::Move { to } => {
             let name = filesets.get(*to as usize).map(|fileset| lines::quoted(&fileset.name));
             lines::inline(&lines::wanted([("to", name)]))
@@ -365,6 +460,8 @@ fn printed(action: &Action, filesets: &[Fileset]) -> String {
         Operation::Truncate { size_bytes } | Operation::Fallocate { size_bytes, .. } => length(*size_bytes),
         Operation::Setxattr { value_bytes } => length(u64::from(*value_bytes)),
         Operation::OpenClose
+        | Operation::Open
+        | Operation::Close
         | Operation::Fsync
         | Operation::Fdatasync
         | Operation::FsyncDirectory
@@ -384,5 +481,13 @@ fn printed(action: &Action, filesets: &[Fileset]) -> String {
         | Operation::Getxattr
         | Operation::CopyFileRange
         | Operation::Reflink => "{}".into(),
+    }
+}
+
+impl ActionSurface {
+    /// Where an operation that works by a handle stands.
+    fn operation_key(&self) -> Option<Span> {
+        let plain = |field: &Option<Field<Nothing>>| field.as_ref().map(|field| field.key);
+        plain(&self.open).or_else(|| plain(&self.close)).or_else(|| self.fill.as_ref().map(|field| field.key))
     }
 }

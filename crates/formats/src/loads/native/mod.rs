@@ -3,7 +3,7 @@
 //!
 //! `docs/workload-file.md` describes the format. Reading order: `surface` has the tables and keys, `read` and `print` are
 //! the two ways through it. What is used in several places is in files that have its keys and both ways: `action` (all operations
-//! with it), `transfer` and `sizes`.
+//! with it), `transfer`, `sizes` and `steps`.
 
 mod action;
 mod format;
@@ -12,6 +12,7 @@ mod parameter;
 mod print;
 mod read;
 mod sizes;
+mod steps;
 mod surface;
 mod target;
 mod transfer;
@@ -55,10 +56,17 @@ pub fn reference() -> Vec<KeyReference> {
         ("phase.group.region", surface::RegionTable::keys()),
         ("phase.group.fsync", surface::FsyncSurface::keys()),
         ("phase.group.ratio", surface::RatioSurface::keys()),
+        ("phase.group.program", steps::StepSurface::keys()),
+        ("phase.group.program.repeat", steps::RepeatSurface::keys()),
+        ("phase.group.program.finish", steps::FinishSurface::keys()),
+        ("phase.group.program.pace", steps::PaceSurface::keys()),
+        ("phase.group.program.wait", steps::WaitSurface::keys()),
+        ("phase.group.program.post", steps::PostSurface::keys()),
         ("phase.group.mix", action::ActionSurface::keys()),
         ("phase.group.mix.create", action::CreateSurface::keys()),
         ("phase.group.mix.read", transfer::TransferSurface::keys()),
         ("phase.group.mix.read.distribution", transfer::DistributionTable::keys()),
+        ("phase.group.mix.fill", action::FillSurface::keys()),
         ("phase.group.mix.move", action::MoveSurface::keys()),
         ("phase.group.mix.truncate", action::LengthSurface::keys()),
         ("phase.group.mix.setxattr", action::AttributeSurface::keys()),

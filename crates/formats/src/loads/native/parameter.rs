@@ -4,7 +4,7 @@ use fstone_model::{
     Workload, units,
     workload::{
         Action, Actions, Amount, Directories, Extent, Fileset, MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern,
-        Phase, SizeDistribution, ThreadGroup, Transfer,
+        Phase, SizeDistribution, Step, ThreadGroup, Transfer,
     },
 };
 use std::{fmt, time::Duration};
@@ -391,6 +391,10 @@ fn set_block(action: &mut Action, value: u64) -> bool {
         }
         transfer.block_bytes = value;
     };
+    if let Operation::Fill { block_bytes, .. } = operation {
+        *block_bytes = value;
+        return true;
+    }
     if let Operation::Create { block_bytes, .. } = operation {
         let writes = *block_bytes > 0;
         *block_bytes = if writes { value } else { 0 };
@@ -409,6 +413,7 @@ fn actions_of(group: &mut ThreadGroup) -> Vec<&mut Action> {
         Actions::Mix(mix) => mix.iter_mut().map(|weighted| &mut weighted.action).collect(),
         Actions::Sequence(actions) => actions.iter_mut().collect(),
         Actions::Ratio { first, second, .. } => vec![first, second],
+        Actions::Program(steps) => Step::actions_mut(steps),
     }
 }
 

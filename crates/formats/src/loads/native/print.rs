@@ -6,7 +6,7 @@ use super::{
     action,
     lines::{KeyValues, Lines, flag, inline, quoted, real, share, size, time, unless, wanted, word},
     read::DEFAULT_SERIES_INTERVAL,
-    sizes,
+    sizes, steps,
 };
 use fstone_model::workload::{
     Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing,
@@ -132,6 +132,7 @@ fn stop(stop: &Stop) -> Option<String> {
         ("operations", stop.operations.map(|operations| operations.to_string())),
         ("bytes", stop.bytes.map(size)),
         ("once-through", flag(stop.once_through)),
+        ("first-done", flag(stop.first_done)),
         ("utilization", stop.utilization.map(share)),
     ]);
     unless(keys.is_empty(), || inline(&keys))
@@ -145,7 +146,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
             inline(&action::print(first, filesets)),
             inline(&action::print(second, filesets))
         )),
-        Actions::Mix(_) | Actions::Sequence(_) => None,
+        Actions::Mix(_) | Actions::Sequence(_) | Actions::Program(_) => None,
     };
     wanted([
         ("name", Some(quoted(&group.name))),
@@ -202,6 +203,11 @@ fn actions(out: &mut Lines, actions: &Actions, filesets: &[Fileset]) {
         Actions::Sequence(sequence) => {
             for one in sequence {
                 out.table("[[phase.group.sequence]]", action::print(one, filesets));
+            }
+        }
+        Actions::Program(steps) => {
+            for one in steps {
+                out.table("[[phase.group.program]]", steps::print(one, filesets));
             }
         }
         // On the group's own lines.

@@ -3,6 +3,7 @@
 use super::{
     action::{self, ActionSurface, Place},
     sizes::size,
+    steps::{program, surfaces},
     surface::{
         DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, PhaseSurface, RegionSurface,
         RegionWord, StopSurface, WorkloadFile,
@@ -262,7 +263,9 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
     unique(surfaces.iter().filter_map(|at| at.value.name.as_ref()), "group", report);
     let groups: Vec<ThreadGroup> = surfaces.iter().map(|at| group(&at.value, filesets, report)).collect();
     let stop = surface.stop.as_ref().map_or_else(Stop::default, |field| self::stop(&field.value));
-    let ends = |stop: &Stop| *stop != Stop::default();
+    posted_where_somebody_waits(surfaces, report);
+    // That the first who is done ends all is no end by itself.
+    let ends = |stop: &Stop| Stop { first_done: false, ..*stop } != Stop::default();
     if let Some(name) = surface.name.as_ref().filter(|_| !ends(&stop) && !groups.iter().all(|group| ends(&group.stop)))
     {
         report.push(
@@ -284,12 +287,38 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
     Phase { name: text(surface.name.as_ref(), ""), measured: flag(surface.measured.as_ref(), true), groups, stop }
 }
 
+/// Reports posts that nobody waits for, and events at several rates.
+fn posted_where_somebody_waits(groups: &[At<GroupSurface>], report: &mut Report) {
+    let programs = groups.iter().filter_map(|group| group.value.program.as_ref());
+    let steps: Vec<_> = programs.flat_map(|field| self::surfaces(&field.value)).collect();
+    let waits = || steps.iter().filter_map(|step| step.wait.as_ref()?.value.name.as_ref());
+    for to in steps.iter().filter_map(|step| step.post.as_ref()?.value.to.as_ref()) {
+        if !waits().any(|name| name.value == to.value) {
+            let names = waits().map(|name| name.value.0.as_str());
+            report.push(
+                Diagnostic::error(to.span, format!("nobody waits for posts to `{}`", to.value.0))
+                    .did_you_mean(&to.value.0, names),
+            );
+        }
+    }
+    let mut rates = steps.iter().filter_map(|step| step.pace.as_ref()?.value.rate.as_ref());
+    let Some(first) = rates.next() else { return };
+    for other in rates.filter(|rate| rate.value != first.value) {
+        report.push(
+            Diagnostic::error(other.span, "another rate of events in the same phase")
+                .label("all steps of a phase share the events")
+                .context(first.span, "the first"),
+        );
+    }
+}
+
 fn stop(surface: &StopSurface) -> Stop {
     Stop {
         time: surface.time.as_ref().map(|field| field.value.0),
         operations: surface.operations.as_ref().map(|field| field.value.0),
         bytes: surface.bytes.as_ref().map(|field| field.value.0),
         once_through: flag(surface.once_through.as_ref(), false),
+        first_done: flag(surface.first_done.as_ref(), false),
         utilization: surface.utilization.as_ref().map(|field| field.value.0),
     }
 }
@@ -309,6 +338,8 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
             action::read(&at.value, filesets, place, report)
         });
         Actions::Sequence(actions.collect())
+    } else if let Some(field) = &surface.program {
+        Actions::Program(program(field, filesets, report))
     } else if let Some(Field { value, .. }) = &surface.ratio
         && let (Some(first), Some(second)) = (&value.first, &value.second)
     {

@@ -1,9 +1,10 @@
-//! The workload file as it is written: its tables and keys. Those that are used in several places are in `action`, `transfer`
-//! and `sizes`.
+//! The workload file as it is written: its tables and keys. Those that are used in several places are in `action`, `transfer`,
+//! `sizes` and `steps`.
 
 use super::{
     action::ActionSurface,
     sizes::SizeSurface,
+    steps::StepSurface,
     transfer::{DistributionWord, PatternWord},
     value::Small,
 };
@@ -13,7 +14,7 @@ use crate::{
 };
 use fstone_model::workload::{
     Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS,
-    OpenPolicy, OpenSync, TransactionRule,
+    OpenPolicy, OpenSync, PaceUnit, TransactionRule,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -166,11 +167,13 @@ table! {
         "once-through" => once_through: Flag;
         /// When the filesystem is used to this share.
         "utilization" => utilization: Share;
+        /// Of a phase: as soon as one of its threads is done by itself. False unless given.
+        "first-done" => first_done: Flag;
     }
 }
 
 table! {
-    /// Threads that do the same: a `mix` of actions drawn by weight, a `sequence` of them again and again, or a `ratio` of two.
+    /// Threads that do the same: a `mix` of actions drawn by weight, a `sequence` of them again and again, a `ratio` of two, or a `program`.
     pub(crate) struct GroupSurface {
         /// Its name.
         "name" => name: Text, required;
@@ -182,6 +185,8 @@ table! {
         "sequence" => sequence: Vec<At<ActionSurface>>;
         /// Two actions in a ratio, counted over all threads.
         "ratio" => ratio: RatioSurface;
+        /// Steps, one after the other, again and again, whose actions may hold files open for each other.
+        "program" => program: Vec<At<StepSurface>>;
         /// How its data gets to and from the files, where that differs from the file's `io`: the same keys.
         "io" => io: IoSurface;
         /// Whether files are opened for every operation ("per-operation", the default) or stay open ("keep-open").
@@ -209,7 +214,7 @@ table! {
         /// An end of its own, before the phase's.
         "stop" => stop: StopSurface;
     }
-    one of ["mix", "sequence", "ratio"]
+    one of ["mix", "sequence", "ratio", "program"]
 }
 
 /// `region`: a word, or where.
@@ -332,8 +337,9 @@ words! {
     IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "null" => Null }
     FileChoice {
         "uniform" => Uniform, "round-robin" => RoundRobin, "concatenated" => Concatenated,
-        "partitioned" => Partitioned, "same" => Same,
+        "partitioned" => Partitioned, "same" => Same, "rotation" => Rotation,
     }
+    PaceUnit { "rounds" => Rounds, "operations" => Operations, "transfers" => Transfers, "mebibytes" => Mebibytes }
     TransactionRule { "one" => One, "whole-blocks" => BlocksFloor, "begun-blocks" => BlocksCeil }
     PatternWord {
         "from-start" => FromStart, "from-random" => FromRandom, "cursor" => Cursor,

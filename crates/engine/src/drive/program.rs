@@ -1,0 +1,112 @@
+//! What a thread that goes through a program does next.
+
+use super::choice::Next;
+use super::course::Course;
+use crate::io::Io;
+use crate::plan::{Instruction, Selector};
+use crate::worker::Worker;
+use fstone_model::workload::FinishUnit;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+impl<E: Io> Worker<'_, E> {
+    /// The next action, after all steps before it.
+    #[inline(never)]
+    pub(super) fn next_of_program(&mut self, course: &mut Course) -> Next {
+        let group = self.group;
+        let Selector::Program(program) = &group.selector else { return Next::End };
+        let mut rested = false;
+        loop {
+            let Some(instruction) = program.code.get(course.at) else {
+                course.at = 0;
+                if self.told_to_stop() {
+                    return Next::End;
+                }
+                continue;
+            };
+            match instruction {
+                Instruction::Perform { action, times } => {
+                    if course.left == 0 {
+                        course.left = *times;
+                    }
+                    course.left -= 1;
+                    if course.left == 0 {
+                        course.at += 1;
+                    }
+                    return if rested { Next::Rested(*action) } else { Next::Action(*action) };
+                }
+                Instruction::Enter { depth, times } => course.rounds[*depth] = *times,
+                Instruction::Again { depth, first } => {
+                    course.rounds[*depth] -= 1;
+                    if course.rounds[*depth] > 0 {
+                        course.at = *first;
+                        continue;
+                    }
+                }
+                Instruction::Finish { count, unit, of } => {
+                    let (operations, bytes) = match of {
+                        Some(of) => {
+                            let sum = course.sum(Some(of));
+                            (sum.operations, sum.bytes)
+                        }
+                        None => (program.operations.load(Ordering::Relaxed), program.bytes.load(Ordering::Relaxed)),
+                    };
+                    let enough = match unit {
+                        FinishUnit::Operations => operations >= *count,
+                        FinishUnit::Bytes => bytes > *count,
+                    };
+                    if enough {
+                        return Next::End;
+                    }
+                }
+                Instruction::Pace { number, unit, of } => {
+                    let due = course.due(*number, *unit, of.as_deref());
+                    if due > 0.0 && !self.until_events(due) {
+                        return Next::End;
+                    }
+                    rested = true;
+                }
+                Instruction::Pause(time) => {
+                    let now = self.load.clock.now();
+                    let until = now.saturating_add(self.load.clock.ticks(*time));
+                    self.sleep_until(until.min(self.deadline()), now);
+                    rested = true;
+                }
+                Instruction::Spin(times) => {
+                    let mut memory = 0_u64;
+                    for _ in 0..*times {
+                        *std::hint::black_box(&mut memory) = 1;
+                    }
+                    rested = true;
+                }
+                Instruction::Wait { mail, posts } => {
+                    let mail = &self.load.phase.mails[*mail];
+                    if !mail.take(self.number, *posts, || self.should_stop()) {
+                        return Next::End;
+                    }
+                    rested = true;
+                }
+                Instruction::Post { mails, posts, bounded } => {
+                    let all = mails.iter().map(|mail| &self.load.phase.mails[*mail]);
+                    for mail in all {
+                        if !mail.put(*posts, *bounded, || self.should_stop()) {
+                            return Next::End;
+                        }
+                    }
+                    rested = true;
+                }
+            }
+            course.at += 1;
+        }
+    }
+
+    /// Waits for events; `false` when told to stop, or when they would come after the end.
+    fn until_events(&self, count: f64) -> bool {
+        let Some(events) = &self.load.phase.events else { return true };
+        let (clock, start) = (self.load.clock, self.load.start.load(Ordering::Relaxed));
+        let now = clock.now();
+        let at = Duration::from_nanos(clock.between(start, now));
+        let until = start.saturating_add(clock.ticks(events.take(count, at)));
+        self.sleep_until(until.min(self.deadline()), now) && until < self.deadline()
+    }
+}

@@ -1,0 +1,212 @@
+//! What programs do by handles: opening and closing, and data that goes on from the handle's cursor.
+
+use super::blocks::{DIRECT_ALWAYS, write_all};
+use crate::data::Destination;
+use crate::fileset::Hold;
+use crate::fileset::build::stamp_name;
+use crate::io::Io;
+use crate::measure::Call;
+use crate::worker::{Attempt, Incomplete, Picked, Worker};
+use fstone_model::workload::{Extent, FileChoice, Pattern, Transfer};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+
+/// The action's handle. The plan refuses these operations without one.
+fn handle_of<E: Io>(worker: &Worker<'_, E>, index: usize) -> Attempt<usize> {
+    worker.group.actions[index].handle.ok_or_else(|| Incomplete::fault(Call::Choose, Errno::BADF))
+}
+
+/// Opens a file and leaves it in the handle.
+pub(super) fn open<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
+    let handle = handle_of(worker, index)?;
+    worker.open_in(index, handle).map(drop)
+}
+
+/// Closes what is open in the handle.
+pub(super) fn close<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
+    let handle = handle_of(worker, index)?;
+    worker.close_handle(handle)
+}
+
+/// Makes an empty file, and leaves it in the handle. The size it is to have is drawn.
+pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize) -> Attempt<()> {
+    let group = worker.group;
+    let action = &group.actions[index];
+    let fileset = worker.fileset(action);
+    let files = worker.files(fileset);
+    let file = if action.choice == FileChoice::Rotation {
+        let from = files.next_name.fetch_add(1, Ordering::Relaxed);
+        let Some((file, passed)) = files.table.begin_create_from(from) else { return Err(Incomplete::Exhausted) };
+        files.next_name.fetch_add(passed, Ordering::Relaxed);
+        file
+    } else {
+        files.table.begin_create().ok_or_else(|| Incomplete::fault(Call::Choose, Errno::NFILE))?
+    };
+    let wanted = files.sizes.draw(&mut worker.random);
+    let hold = if worker.load.phase.contended[fileset] { Hold::Shared } else { Hold::Free };
+    let picked = Picked { fileset, file, hold, position: None };
+    files.layout.file(&mut worker.path, file, false);
+    let flags = worker.data_flags(OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC);
+    let opened = worker.call(Call::Create, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags));
+    let fd = match opened {
+        Ok(fd) => fd,
+        Err(halt) => {
+            files.table.remove(file);
+            return Err(halt);
+        }
+    };
+    if let Some(ledger) = worker.load.depot.ledger() {
+        ledger.created(stamp_name(fileset as u32, file));
+    }
+    files.table.finish_create_held(file, hold);
+    if worker.load.measured {
+        files.table.touch(file);
+    }
+    worker.keep_in(handle, &picked, fd, wanted);
+    Ok(())
+}
+
+/// Writes from the cursor on as much as a file is to have.
+pub(super) fn fill<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    block_bytes: u64,
+    like: Option<u32>,
+) -> Attempt<()> {
+    let handle = handle_of(worker, index)?;
+    worker.opened_in(index, handle)?;
+    let Some(held) = worker.handles.last(like.map_or(handle, |like| like as usize)) else {
+        return Err(Incomplete::fault(Call::Choose, Errno::BADF));
+    };
+    let mut left = held.wanted;
+    while left > 0 {
+        let block = worker.drawn_block(index).unwrap_or(block_bytes).max(1);
+        write_on(worker, index, handle, block.min(left))?;
+        left -= block.min(left);
+    }
+    Ok(())
+}
+
+/// Whether a transfer by a handle goes by its cursor, or to wherever the file ends.
+pub(super) fn goes_on(transfer: &Transfer) -> bool {
+    match transfer.pattern {
+        Pattern::Cursor { .. } => true,
+        Pattern::FromStart => transfer.extent == Extent::Whole,
+        Pattern::FromRandom { .. } | Pattern::Random { .. } | Pattern::Skip { .. } => false,
+    }
+}
+
+/// Reads from the cursor on, and anew from the start where the file ends; or all of the file.
+pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize, transfer: &Transfer) -> Attempt<()> {
+    let (picked, _) = worker.opened_in(index, handle)?;
+    let size = worker.files(picked.fileset).table.size(picked.file);
+    let begin = match transfer.pattern {
+        Pattern::Cursor { .. } => worker.handles.last(handle).map_or(0, |held| held.cursor),
+        _ => 0,
+    };
+    let begin = if begin < size { begin } else { 0 };
+    let mut offset = begin;
+    let first = worker.drawn_block(index).unwrap_or(transfer.block_bytes).max(1);
+    let end = match transfer.extent {
+        Extent::Whole => size,
+        Extent::Bytes(bytes) if bytes == transfer.block_bytes => size.min(begin.saturating_add(first)),
+        Extent::Bytes(bytes) => size.min(begin.saturating_add(bytes)),
+    };
+    let mut block = first;
+    while offset < end {
+        let length = block.min(end - offset) as usize;
+        let got = read_some(worker, index, handle, offset, length)?;
+        offset += got as u64;
+        // Another thread's data may be on its way to where the file is to end.
+        if got < length {
+            break;
+        }
+        block = worker.drawn_block(index).unwrap_or(transfer.block_bytes).max(1);
+    }
+    worker.handles.move_to(handle, offset);
+    if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }
+}
+
+fn read_some<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    handle: usize,
+    offset: u64,
+    length: usize,
+) -> Attempt<usize> {
+    let (_, fd) = worker.opened_in(index, handle)?;
+    // Direct reads are asked for in full pages; the file's end cuts them short.
+    let asked = if worker.group.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
+    let got = worker.call(Call::Read, |worker| worker.io.read(fd, &mut worker.buffer.bytes_mut()[..asked], offset))?;
+    let got = got.min(length);
+    worker.done.calls += 1;
+    worker.done.read_bytes += got as u64;
+    Ok(got)
+}
+
+/// Writes from the cursor on, beyond the end too.
+pub(super) fn write<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    handle: usize,
+    transfer: &Transfer,
+) -> Attempt<()> {
+    let (picked, _) = worker.opened_in(index, handle)?;
+    if !matches!(transfer.pattern, Pattern::Cursor { .. }) {
+        worker.handles.move_to(handle, 0);
+    }
+    let mut left = match transfer.extent {
+        Extent::Whole => worker.files(picked.fileset).table.size(picked.file),
+        Extent::Bytes(bytes) if bytes == transfer.block_bytes => worker.drawn_block(index).unwrap_or(bytes),
+        Extent::Bytes(bytes) => bytes,
+    };
+    while left > 0 {
+        let length = transfer.block_bytes.max(1).min(left);
+        write_on(worker, index, handle, length)?;
+        left -= length;
+    }
+    if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }
+}
+
+/// Writes a block at the cursor.
+fn write_on<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize, length: u64) -> Attempt<()> {
+    let (picked, fd) = worker.opened_in(index, handle)?;
+    let offset = worker.handles.last(handle).map_or(0, |held| held.cursor);
+    let destination = Destination { file: stamp_name(picked.fileset as u32, picked.file), offset };
+    write_all(worker, &picked, fd, length as usize, destination)?;
+    worker.files(picked.fileset).table.raise_size(picked.file, offset + length);
+    worker.handles.move_to(handle, offset + length);
+    Ok(())
+}
+
+/// Writes at the end. Threads that have the same file open get a place in it each.
+pub(super) fn append<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    handle: usize,
+    transfer: &Transfer,
+) -> Attempt<()> {
+    let (picked, fd) = worker.opened_in(index, handle)?;
+    let first = worker.drawn_block(index);
+    let mut left = match transfer.extent {
+        Extent::Whole => first.unwrap_or(transfer.block_bytes),
+        Extent::Bytes(bytes) if bytes == transfer.block_bytes => first.unwrap_or(bytes),
+        Extent::Bytes(bytes) => bytes,
+    };
+    let mut offset = worker.files(picked.fileset).table.grow(picked.file, left);
+    while left > 0 {
+        let length = first.unwrap_or(transfer.block_bytes).max(1).min(left);
+        let destination = worker.destination(&picked, offset);
+        write_all(worker, &picked, fd, length as usize, destination)?;
+        offset += length;
+        left -= length;
+    }
+    worker.handles.move_to(handle, offset);
+    if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }
+}
+
+fn sync<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize) -> Attempt<()> {
+    let (_, fd) = worker.opened_in(index, handle)?;
+    worker.make_durable(fd)
+}

@@ -1,0 +1,329 @@
+//! A program, made ready: its steps in a row, with jumps, and what the threads of a phase share to wait for each other.
+
+use crossbeam_utils::CachePadded;
+use fstone_model::workload::{FinishUnit, PaceUnit, Phase, Step, ThreadGroup};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A program, ready.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) code: Vec<Instruction>,
+    /// How deep steps are repeated within steps.
+    pub(crate) depth: usize,
+    /// How many of the steps hold the thread back.
+    pub(crate) paces: usize,
+    /// Which of the group's handles are written through.
+    pub(crate) written: Vec<bool>,
+    /// Whether some step asks what has been done.
+    pub(crate) counts: bool,
+    /// Operations and bytes of all threads.
+    pub(crate) operations: CachePadded<AtomicU64>,
+    pub(crate) bytes: CachePadded<AtomicU64>,
+}
+
+/// A step, or the begin or end of some that are repeated.
+#[derive(Debug)]
+pub(crate) enum Instruction {
+    Perform {
+        action: usize,
+        times: u64,
+    },
+    /// The steps until [`Self::Again`] are repeated.
+    Enter {
+        depth: usize,
+        times: u64,
+    },
+    /// Back to `first`, unless that was the last time.
+    Again {
+        depth: usize,
+        first: usize,
+    },
+    Finish {
+        count: u64,
+        unit: FinishUnit,
+        of: Option<Vec<usize>>,
+    },
+    Pace {
+        number: usize,
+        unit: PaceUnit,
+        of: Option<Vec<usize>>,
+    },
+    Pause(Duration),
+    Spin(u64),
+    Wait {
+        mail: usize,
+        posts: u64,
+    },
+    Post {
+        mails: Vec<usize>,
+        posts: u64,
+        bounded: bool,
+    },
+}
+
+impl Program {
+    /// `group` is the group's place in the phase.
+    pub(super) fn new(spec: &ThreadGroup, steps: &[Step], group: usize, mails: &[Mail]) -> Self {
+        let actions = Step::actions(steps);
+        let handles = actions.iter().filter_map(|action| action.handle).max().map_or(0, |most| most as usize + 1);
+        let mut written = vec![false; handles];
+        for action in &actions {
+            if let Some(handle) = action.handle.filter(|_| action.operation.nature().writes()) {
+                written[handle as usize] = true;
+            }
+        }
+        let names: Vec<&str> = actions.iter().map(|action| action.name.as_str()).collect();
+        let mut compiler =
+            Compiler { code: Vec::new(), actions: 0, depth: 0, deepest: 0, paces: 0, names, group, mails };
+        compiler.steps(steps);
+        let counts =
+            compiler.code.iter().any(|one| matches!(one, Instruction::Finish { .. } | Instruction::Pace { .. }));
+        debug_assert_eq!(compiler.actions, spec.actions.all().len());
+        Self {
+            depth: compiler.deepest,
+            paces: compiler.paces,
+            code: compiler.code,
+            written,
+            counts,
+            operations: CachePadded::default(),
+            bytes: CachePadded::default(),
+        }
+    }
+
+    /// Notes an operation, where somebody asks.
+    #[inline]
+    pub(crate) fn done(&self, bytes: u64) {
+        self.operations.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+struct Compiler<'a> {
+    code: Vec<Instruction>,
+    actions: usize,
+    depth: usize,
+    deepest: usize,
+    paces: usize,
+    names: Vec<&'a str>,
+    group: usize,
+    mails: &'a [Mail],
+}
+
+impl Compiler<'_> {
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            let instruction = match step {
+                Step::Perform { times, .. } => {
+                    self.actions += 1;
+                    Instruction::Perform { action: self.actions - 1, times: *times }
+                }
+                Step::Repeat { times, steps } => {
+                    self.repeat(*times, steps);
+                    continue;
+                }
+                Step::Finish { count, unit, of } => {
+                    Instruction::Finish { count: *count, unit: *unit, of: self.named(of.as_deref()) }
+                }
+                Step::Pace { unit, of, .. } => {
+                    self.paces += 1;
+                    Instruction::Pace { number: self.paces - 1, unit: *unit, of: self.named(of.as_deref()) }
+                }
+                Step::Pause(time) => Instruction::Pause(*time),
+                Step::Spin(times) => Instruction::Spin(*times),
+                Step::Wait { name, posts, .. } => {
+                    let own = |mail: &Mail| mail.group == self.group && mail.name == *name;
+                    Instruction::Wait { mail: self.mails.iter().position(own).unwrap_or(0), posts: *posts }
+                }
+                Step::Post { to, posts, bounded } => {
+                    let theirs = self.mails.iter().enumerate().filter(|(_, mail)| mail.name == *to);
+                    let mails = theirs.map(|(place, _)| place).collect();
+                    Instruction::Post { mails, posts: *posts, bounded: *bounded }
+                }
+            };
+            self.code.push(instruction);
+        }
+    }
+
+    fn repeat(&mut self, times: u64, steps: &[Step]) {
+        let depth = self.depth;
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        self.code.push(Instruction::Enter { depth, times });
+        let first = self.code.len();
+        self.steps(steps);
+        self.code.push(Instruction::Again { depth, first });
+        self.depth = depth;
+    }
+
+    fn named(&self, of: Option<&str>) -> Option<Vec<usize>> {
+        let of = of?;
+        Some(self.names.iter().enumerate().filter(|(_, name)| **name == of).map(|(place, _)| place).collect())
+    }
+}
+
+/// What is posted to the threads of a group under a name, a box for each.
+#[derive(Debug)]
+pub(crate) struct Mail {
+    group: usize,
+    name: String,
+    ahead: Option<u64>,
+    once: bool,
+    boxes: Vec<CachePadded<Post>>,
+}
+
+#[derive(Debug, Default)]
+struct Post {
+    /// Posts that nobody took yet, and how many more may come.
+    state: Mutex<(u64, u64)>,
+    changed: Condvar,
+}
+
+/// How long a thread waits before it looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(10);
+
+fn locked(post: &Post) -> MutexGuard<'_, (u64, u64)> {
+    post.state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Mail {
+    /// All that the threads of a phase wait for.
+    pub(super) fn of(phase: &Phase) -> Vec<Self> {
+        let mut mails: Vec<Self> = Vec::new();
+        for (group, spec) in phase.groups.iter().enumerate() {
+            let fstone_model::workload::Actions::Program(steps) = &spec.actions else { continue };
+            for step in Step::all(steps) {
+                let Step::Wait { name, ahead, once, .. } = step else { continue };
+                if mails.iter().any(|mail| mail.group == group && mail.name == *name) {
+                    continue;
+                }
+                let boxes = (0..spec.threads).map(|_| {
+                    let state = Mutex::new((0, ahead.unwrap_or(u64::MAX)));
+                    CachePadded::new(Post { state, changed: Condvar::new() })
+                });
+                mails.push(Self { group, name: name.clone(), ahead: *ahead, once: *once, boxes: boxes.collect() });
+            }
+        }
+        mails
+    }
+
+    /// Takes posts for a thread; `false` when it was told to stop before they had come.
+    pub(crate) fn take(&self, thread: u64, posts: u64, stop: impl Fn() -> bool) -> bool {
+        let post = &self.boxes[thread as usize];
+        let mut state = locked(post);
+        if self.ahead.is_some() {
+            // Room for as many is made before they have come: so many may be under way beside those that wait.
+            state.1 = state.1.saturating_add(posts);
+            post.changed.notify_all();
+        }
+        while state.0 < posts {
+            if stop() {
+                return false;
+            }
+            state = post.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.0 -= posts;
+        true
+    }
+
+    /// Posts to every thread; `false` when told to stop before there was room.
+    pub(crate) fn put(&self, posts: u64, bounded: bool, stop: impl Fn() -> bool) -> bool {
+        self.boxes.iter().all(|post| {
+            let mut state = locked(post);
+            if bounded && self.ahead.is_some() {
+                while state.1 < posts {
+                    if stop() {
+                        return false;
+                    }
+                    state = post.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+                }
+                state.1 -= posts;
+            }
+            state.0 = if self.once { 1 } else { state.0.saturating_add(posts) };
+            post.changed.notify_all();
+            true
+        })
+    }
+}
+
+/// Events at a rate, which threads use up.
+#[derive(Debug)]
+pub(crate) struct Events {
+    per_second: f64,
+    /// Events used, as a count since the phase's begin.
+    used: Mutex<f64>,
+}
+
+/// Events that nobody used for longer than this are lost.
+const KEPT: Duration = Duration::from_secs(5);
+
+impl Events {
+    /// Those of a phase, where a step uses any.
+    pub(super) fn of(phase: &Phase) -> Option<Self> {
+        let programs = phase.groups.iter().filter_map(|group| match &group.actions {
+            fstone_model::workload::Actions::Program(steps) => Some(Step::all(steps)),
+            _ => None,
+        });
+        programs.flatten().find_map(|step| match step {
+            Step::Pace { per_second, .. } => Some(Self { per_second: *per_second, used: Mutex::new(0.0) }),
+            _ => None,
+        })
+    }
+
+    /// Uses so many at this time since the phase's begin; when the last of them comes.
+    pub(crate) fn take(&self, count: f64, at: Duration) -> Duration {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = at.saturating_sub(KEPT).as_secs_f64() * self.per_second;
+        *used = used.max(oldest) + count;
+        Duration::try_from_secs_f64(*used / self.per_second).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mail(ahead: Option<u64>, once: bool) -> Mail {
+        let state = || Mutex::new((0, ahead.unwrap_or(u64::MAX)));
+        let boxes = (0..2).map(|_| CachePadded::new(Post { state: state(), changed: Condvar::new() })).collect();
+        Mail { group: 0, name: "m".into(), ahead, once, boxes }
+    }
+
+    #[test]
+    fn posts_wait_for_who_takes_them() {
+        let mail = mail(None, false);
+        assert!(!mail.take(0, 1, || true), "nothing has come");
+        assert!(mail.put(2, false, || false) && mail.put(1, false, || false));
+        assert!(mail.take(0, 3, || true) && mail.take(1, 2, || true), "each thread has posts of its own");
+        assert!(!mail.take(0, 1, || true) && mail.take(1, 1, || true));
+    }
+
+    #[test]
+    fn posts_within_bounds_wait_for_room() {
+        let mail = mail(Some(2), false);
+        assert!(mail.put(2, true, || true));
+        assert!(!mail.put(1, true, || true), "two are waiting");
+        assert!(mail.put(1, false, || true), "this one does not ask");
+        assert!(mail.take(0, 2, || true) && mail.take(1, 2, || true));
+        assert!(mail.put(2, true, || true), "there is room for as many as were taken");
+    }
+
+    #[test]
+    fn a_wakeup_before_the_wait_is_not_lost() {
+        let mail = mail(None, true);
+        assert!(mail.put(1, false, || false) && mail.put(1, false, || false));
+        assert!(mail.take(0, 1, || true));
+        assert!(!mail.take(0, 1, || true), "two wakeups are one");
+    }
+
+    #[test]
+    fn events_come_at_their_rate_and_are_kept_for_a_while() {
+        let events = Events { per_second: 10.0, used: Mutex::new(0.0) };
+        let ms = Duration::from_millis;
+        assert_eq!([1.0, 1.0, 3.0].map(|count| events.take(count, ms(0))), [ms(100), ms(200), ms(500)]);
+        // A hundred seconds later those of five seconds are there, and no more.
+        assert_eq!(events.take(50.0, ms(100_000)), ms(100_000));
+        assert_eq!(events.take(1.0, ms(100_000)), ms(100_100));
+    }
+}

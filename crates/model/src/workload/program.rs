@@ -1,0 +1,141 @@
+//! Programs: what a thread goes through when its actions hold files open for each other.
+//!
+//! In a mix or a sequence every action finds its file by itself. In a program an action may leave a file open in one of the
+//! thread's *handles*, by a number, and later actions work on what is open there. Between actions there are steps that are no
+//! operations of the load: they end the thread, hold it back, or wait for another.
+
+use super::action::Action;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The most handles of a thread.
+pub const MAXIMUM_HANDLES: u32 = 128;
+/// The most steps of a program, those within others included.
+pub const MAXIMUM_STEPS: usize = 10_000;
+
+/// A step of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a program has a few dozen, and nobody copies it while it runs")]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// An action, so many times in a row.
+    Perform {
+        /// What is done.
+        action: Action,
+        /// How often.
+        times: u64,
+    },
+    /// Steps, gone through so many times.
+    Repeat {
+        /// How often.
+        times: u64,
+        /// Which.
+        steps: Vec<Self>,
+    },
+    /// The thread is done, if by now this much has been done since the phase's begin.
+    Finish {
+        /// How much.
+        count: u64,
+        /// Of what.
+        unit: FinishUnit,
+        /// Done by the thread itself in the actions of this name; by all threads of the group in all actions where there is none.
+        of: Option<String>,
+    },
+    /// The thread waits until there have been as many events as it has used. All such steps of a phase share the events.
+    Pace {
+        /// Events per second.
+        per_second: f64,
+        /// What uses an event.
+        unit: PaceUnit,
+        /// Only what the actions of this name did.
+        of: Option<String>,
+    },
+    /// The thread sleeps.
+    Pause(Duration),
+    /// The thread writes to memory so many times.
+    Spin(u64),
+    /// The thread waits until so many posts have come, and takes them.
+    Wait {
+        /// What posts call it. Every thread that goes through this step has posts of its own.
+        name: String,
+        /// How many.
+        posts: u64,
+        /// How many posts may be waiting to be taken before those that post within bounds wait.
+        ahead: Option<u64>,
+        /// Whether posts that come before they are waited for count as one (a wakeup rather than a semaphore).
+        once: bool,
+    },
+    /// Posts to every thread that has a [`Self::Wait`] of this name.
+    Post {
+        /// The name.
+        to: String,
+        /// How many posts.
+        posts: u64,
+        /// Whether to wait while too many are waiting to be taken.
+        bounded: bool,
+    },
+}
+
+/// What ends a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinishUnit {
+    /// So many operations, or more.
+    Operations,
+    /// More than so many bytes.
+    Bytes,
+}
+
+/// What uses up an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaceUnit {
+    /// Going through the step once.
+    Rounds,
+    /// An operation of the thread's since the last time.
+    Operations,
+    /// One that read or wrote.
+    Transfers,
+    /// A mebibyte read or written.
+    Mebibytes,
+}
+
+impl Step {
+    /// The actions of some steps, in their order.
+    pub fn actions(steps: &[Self]) -> Vec<&Action> {
+        let mut found = Vec::new();
+        for step in steps {
+            match step {
+                Self::Perform { action, .. } => found.push(action),
+                Self::Repeat { steps, .. } => found.extend(Self::actions(steps)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The same, to be changed.
+    pub fn actions_mut(steps: &mut [Self]) -> Vec<&mut Action> {
+        let mut found = Vec::new();
+        for step in steps {
+            match step {
+                Self::Perform { action, .. } => found.push(action),
+                Self::Repeat { steps, .. } => found.extend(Self::actions_mut(steps)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Every step, those within others included, in their order.
+    pub fn all(steps: &[Self]) -> Vec<&Self> {
+        let mut found = Vec::new();
+        for step in steps {
+            found.push(step);
+            if let Self::Repeat { steps, .. } = step {
+                found.extend(Self::all(steps));
+            }
+        }
+        found
+    }
+}
