@@ -5,6 +5,8 @@ use crate::check::checked;
 use serde::{Deserialize, Serialize};
 
 /// One run of a workload on a directory. Everything but `setup_ns` and `audit.null` is about the measured phases.
+///
+/// The store also keeps it in a format without names of fields: none may be skipped when it is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct LoadReport {
@@ -32,7 +34,7 @@ pub struct LoadReport {
     #[serde(default)]
     pub per_thread: Vec<ThreadReport>,
     /// The measured phases, in their order, where there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub phases: Vec<PhaseReport>,
     /// One per action of each group, in the workload's order.
     pub operations: Vec<OperationReport>,
@@ -46,7 +48,7 @@ pub struct LoadReport {
     /// Length of one point of `series`.
     pub series_interval_ns: u64,
     /// How often that length was doubled, and pairs of points merged, because the load went on for so long.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub series_doublings: u32,
     /// Every error that occurred.
     pub errors: Vec<ErrorReport>,
@@ -118,7 +120,7 @@ pub struct OperationReport {
     /// Latency of the whole operation.
     pub latency: Histogram,
     /// When its group was at work; `None` in reports of before this was recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub at_work: Option<Span>,
 }
 
@@ -229,7 +231,23 @@ pub struct ClockReport {
     pub resolution_ns: f64,
 }
 
+impl CallReport {
+    /// Whether it is one of the calls that make data durable.
+    #[must_use]
+    pub fn makes_durable(&self) -> bool {
+        ["fsync", "fdatasync", "msync"].contains(&self.call.as_str())
+    }
+}
+
 impl LoadReport {
+    /// Takes out what no page shows and most of it consists of: the latencies of threads, of points of the series, and of system calls
+    /// other than those that make data durable.
+    pub fn shorten(&mut self) {
+        self.per_thread.clear();
+        self.calls.retain(CallReport::makes_durable);
+        self.series.iter_mut().for_each(|point| point.latency = Histogram::default());
+    }
+
     /// Operations completed.
     #[must_use]
     pub fn invocations(&self) -> u64 {
@@ -276,10 +294,6 @@ impl LoadReport {
         let theirs = |name: &String| groups.contains(&name);
         self.phases.iter().filter(|phase| phase.groups.iter().any(theirs)).map(|phase| phase.elapsed_ns).sum()
     }
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// How much of the interval lies in at least one of these spans.

@@ -1,9 +1,6 @@
 //! What a load can tell of its actions and groups, by the names that `show`, tables and the store use.
 
-use crate::{
-    Better, Figure, Histogram, LoadReport, Unit, Workload,
-    load::{CallReport, OperationReport},
-};
+use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, load::OperationReport};
 
 /// Behind a part's name.
 const RATE: &str = "operations per second";
@@ -156,8 +153,7 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
         "read" => operations(&|operation| operation.read_bytes > 0),
         "write" => operations(&|operation| operation.written_bytes > 0),
         "fsync" => {
-            let syncing = |call: &&CallReport| ["fsync", "fdatasync", "msync"].contains(&call.call.as_str());
-            let calls = report.calls.iter().filter(syncing).map(|call| &call.latency);
+            let calls = report.calls.iter().filter(|call| call.makes_durable()).map(|call| &call.latency);
             merged(calls.chain(report.group_fsyncs.iter().map(|policy| &policy.latency)))
         }
         _ => Histogram::default(),
@@ -167,7 +163,7 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{PhaseReport, Span};
+    use crate::load::{CallReport, PhaseReport, Span};
 
     #[test]
     fn groups_are_told_apart_where_there_are_several() {

@@ -1,4 +1,5 @@
 //! How long a store takes to read a run of many trials: `cargo run --release -p fstone-store --example read_many [TRIALS [STORE]]`.
+//! As reports read it, the same without load reports, and as it was recorded.
 //!
 //! The trials have what a trial of `small-file --quick` had on the machine that this was first measured on: 6 steps, 110 figures, 5
 //! commands, and a load report of 52 kB of JSON. A STORE that is named is kept, for `fstone report --store STORE`.
@@ -9,9 +10,9 @@ use fstone_model::metric::catalog;
 use fstone_model::result::{CommandRecord, Effective, TrialId};
 use fstone_model::study::{Column, DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction};
 use fstone_model::{
-    Better, Cell, Figure, Histogram, Inventory, LoadReport, Outcome, Plan, Step, StepResult, Trial, Unit,
+    Better, Cell, Dataset, Figure, Histogram, Inventory, LoadReport, Outcome, Plan, Step, StepResult, Trial, Unit,
 };
-use fstone_store::Store;
+use fstone_store::{ReadError, Store};
 use std::{path::PathBuf, time::Duration, time::Instant};
 
 const ROWS: u32 = 10;
@@ -32,18 +33,15 @@ fn main() {
         store.finish_run(run, 1_780_000_000_000_000_000).expect("recorded");
     }
     for _ in 0..3 {
-        let begin = Instant::now();
-        let figures = store.figures(1).expect("readable").trials.len();
-        let without = begin.elapsed();
-        let begin = Instant::now();
-        let loads = store.dataset(1).expect("readable");
-        let with = begin.elapsed();
-        let with_load = loads.trials.iter().filter(|trial| trial.steps.iter().any(|step| step.load.is_some())).count();
-        println!(
-            "{figures} trials without loads in {:.3} s, {with_load} with loads in {:.3} s",
-            without.as_secs_f64(),
-            with.as_secs_f64()
-        );
+        let timed = |read: &dyn Fn() -> Result<Dataset, ReadError>| {
+            let begin = Instant::now();
+            let dataset = read().expect("readable");
+            (begin.elapsed().as_secs_f64(), dataset.trials.len())
+        };
+        let (shown, trials) = timed(&|| store.shown(1));
+        let (figures, _) = timed(&|| store.figures(1));
+        let (whole, _) = timed(&|| store.dataset(1));
+        println!("{trials} trials: shown in {shown:.3} s, figures in {figures:.3} s, whole in {whole:.3} s");
     }
 }
 

@@ -14,7 +14,8 @@
 //! what was recorded. Any number of processes may read and write one store at once. The tables are described, with
 //! queries to try, in docs/store.md.
 //!
-//! [`Store::figures`] leaves the load engine's reports out, which are most of a store. [`Baseline`]s are names for runs.
+//! [`Store::shown`] gives as much of a run as its report shows, in a small part of the time, and [`Store::figures`] the same without
+//! the load engine's reports. [`Baseline`]s are names for runs.
 //!
 //! [`bundle`] makes one file of a run, for others to import, verify and repeat.
 //!
@@ -26,6 +27,7 @@ pub mod bundle;
 mod cause;
 mod encode;
 mod error;
+mod excerpt;
 mod open;
 mod ownership;
 mod query;

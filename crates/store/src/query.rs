@@ -4,8 +4,8 @@ use crate::ReadError;
 use rusqlite::{Connection, Row};
 use std::collections::BTreeMap;
 
-/// The rows of a table by the trial they belong to.
-pub(crate) type ByTrial<T> = BTreeMap<(u32, u32), Vec<T>>;
+/// What belongs to each trial, by cell and repetition.
+pub(crate) type ByTrial<T> = BTreeMap<(u32, u32), T>;
 
 pub(crate) fn rows<T>(
     connection: &Connection,

@@ -1,6 +1,7 @@
 //! Reading: the list of runs, and one run with everything that was recorded of it.
 
 use crate::encode::from_json;
+use crate::excerpt::{self, Parts};
 use crate::query::{ByTrial, rows, unsigned};
 use crate::steps::{Loads, steps};
 use crate::{ReadError, Store};
@@ -114,7 +115,7 @@ impl Store {
     /// # Errors
     /// [`ReadError`].
     pub fn dataset(&self, run: u64) -> Result<Dataset, ReadError> {
-        self.read(run, Loads::Read)
+        self.read(run, Loads::Whole)
     }
 
     /// The SHA-256 of a run's identity and plan, as they are in the store: another plan, or that of another run, has another.
@@ -132,8 +133,17 @@ impl Store {
         text.map(hexadecimal).ok_or(ReadError::NoSuchRun { run })
     }
 
-    /// [`Store::dataset`] without the load engine's reports (`load` is `None` in every step): what a table, a comparison
-    /// or a history is made of, in a small part of the time.
+    /// [`Store::dataset`] as far as a report shows it, in a small part of the time: load reports are shortened
+    /// ([`fstone_model::LoadReport::shorten`]).
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn shown(&self, run: u64) -> Result<Dataset, ReadError> {
+        self.read(run, Loads::Shown)
+    }
+
+    /// [`Store::shown`] without the load engine's reports (`load` is `None` in every step): what a comparison or a history is
+    /// made of.
     ///
     /// # Errors
     /// [`ReadError`].
@@ -209,13 +219,31 @@ fn optional_unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u6
     if row.get_ref(column)? == rusqlite::types::ValueRef::Null { Ok(None) } else { unsigned(row, column).map(Some) }
 }
 
+/// What the tables say of each trial's parts.
+fn parts(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<Parts>, ReadError> {
+    let mut parts = ByTrial::<Parts>::new();
+    for (key, steps) in steps(connection, run, loads)? {
+        parts.entry(key).or_default().steps = steps;
+    }
+    let superblocks =
+        "SELECT cell, repetition, name, value FROM superblocks WHERE run = ? ORDER BY cell, repetition, number";
+    for (key, superblock) in by_trial(connection, run, superblocks, |row| Ok((row.get(2)?, row.get(3)?)))? {
+        parts.entry(key).or_default().superblock = superblock;
+    }
+    let warnings = "SELECT cell, repetition, text FROM warnings WHERE run = ? ORDER BY cell, repetition, number";
+    for (key, warnings) in by_trial(connection, run, warnings, |row| row.get(2))? {
+        parts.entry(key).or_default().warnings = warnings;
+    }
+    Ok(parts)
+}
+
 /// Groups what `query` gives; its first columns have to be cell and repetition.
 fn by_trial<T>(
     connection: &Connection,
     run: i64,
     query: &str,
     mut make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<ByTrial<T>, ReadError> {
+) -> Result<ByTrial<Vec<T>>, ReadError> {
     let mut groups = ByTrial::new();
     for (key, value) in rows(connection, query, run, |row| Ok(((row.get(0)?, row.get(1)?), make(row)?)))? {
         groups.entry(key).or_insert_with(Vec::new).push(value);
@@ -223,21 +251,17 @@ fn by_trial<T>(
     Ok(groups)
 }
 
-/// The finished trials of a run. Each table is read once, in order: six queries, however many trials there are.
+/// The finished trials of a run: from their excerpts where these say enough and all trials have one, and otherwise from the tables, each
+/// of which is read once, in order.
 fn trials(connection: &Connection, run: i64, loads: Loads) -> Result<Vec<Trial>, ReadError> {
-    let mut steps = steps(connection, run, loads)?;
-    let mut superblocks = by_trial(
-        connection,
-        run,
-        "SELECT cell, repetition, name, value FROM superblocks WHERE run = ? ORDER BY cell, repetition, number",
-        |row| Ok((row.get(2)?, row.get(3)?)),
-    )?;
-    let mut warnings = by_trial(
-        connection,
-        run,
-        "SELECT cell, repetition, text FROM warnings WHERE run = ? ORDER BY cell, repetition, number",
-        |row| row.get(2),
-    )?;
+    let excerpts = match loads {
+        Loads::Whole => None,
+        Loads::Shown | Loads::LeftOut => excerpt::read(connection, run, loads == Loads::Shown)?,
+    };
+    let mut parts = match excerpts {
+        Some(parts) => parts,
+        None => parts(connection, run, loads)?,
+    };
     rows(
         connection,
         "SELECT cell, repetition, position, started_unix_ns, duration_ns, seed, outcome, reason_step, reason_words,
@@ -249,7 +273,7 @@ fn trials(connection: &Connection, run: i64, loads: Loads) -> Result<Vec<Trial>,
             let reason: (Option<String>, Option<String>, Option<String>) = (row.get(7)?, row.get(8)?, row.get(9)?);
             let seed: String = row.get(5)?;
             let outcome: String = row.get(6)?;
-            let key = (id.cell, id.repetition);
+            let Parts { steps, superblock, warnings } = parts.remove(&(id.cell, id.repetition)).unwrap_or_default();
             let trial = Trial {
                 id,
                 position: row.get(2)?,
@@ -257,9 +281,9 @@ fn trials(connection: &Connection, run: i64, loads: Loads) -> Result<Vec<Trial>,
                 duration_ns: unsigned(row, 4)?,
                 seed: 0,
                 outcome: Outcome::Completed,
-                steps: steps.remove(&key).unwrap_or_default(),
-                effective: Effective { mount: row.get(10)?, superblock: superblocks.remove(&key).unwrap_or_default() },
-                warnings: warnings.remove(&key).unwrap_or_default(),
+                steps,
+                effective: Effective { mount: row.get(10)?, superblock },
+                warnings,
             };
             Ok((trial, seed, outcome, reason))
         },

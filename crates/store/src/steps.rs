@@ -1,7 +1,7 @@
-//! The steps of a run's trials: figures, commands, and the load engine's reports.
+//! The steps of a run's trials from the tables: figures, commands, and the load engine's reports.
 //!
-//! Ten thousand trials have a million figures and half a gigabyte of reports. So every table is read in the order of its key, which
-//! takes no sorting, and walked beside the trials; and reports are decoded by all processors.
+//! Every table is read in the order of its key, which takes no sorting, and walked beside the trials; reports are decoded by all
+//! processors.
 
 use crate::ReadError;
 use crate::encode::{Decompressor, from_json, from_word};
@@ -17,10 +17,12 @@ use std::{num::NonZero, thread};
 /// Fewer reports than this are decoded sooner than a thread is started for them.
 const REPORTS_PER_THREAD: usize = 32;
 
-/// Whether the load engine's reports are read.
+/// How much of the load engine's reports is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loads {
-    Read,
+    Whole,
+    /// [`LoadReport::shorten`].
+    Shown,
     LeftOut,
 }
 
@@ -34,15 +36,15 @@ struct Packed {
 }
 
 /// The steps of every trial of a run, in order.
-pub(crate) fn steps(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<StepResult>, ReadError> {
+pub(crate) fn steps(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<Vec<StepResult>>, ReadError> {
     let packed = match loads {
         Loads::LeftOut => Vec::new(),
-        Loads::Read => packed(connection, run)?,
+        Loads::Whole | Loads::Shown => packed(connection, run)?,
     };
     let next = AtomicUsize::new(0);
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let (steps, decoded) = thread::scope(|scope| {
-        let decode = || decode(&packed, &next);
+        let decode = || decode(&packed, &next, loads == Loads::Shown);
         let others = (processors - 1).min(packed.len() / REPORTS_PER_THREAD);
         let others: Vec<_> = (0..others).map(|_| scope.spawn(decode)).collect();
         let steps = without_loads(connection, run);
@@ -78,7 +80,7 @@ fn packed(connection: &Connection, run: i64) -> Result<Vec<Packed>, ReadError> {
 }
 
 /// Decodes reports that nobody else has begun, until there are no more.
-fn decode(packed: &[Packed], next: &AtomicUsize) -> Vec<(usize, Result<LoadReport, ReadError>)> {
+fn decode(packed: &[Packed], next: &AtomicUsize, shorten: bool) -> Vec<(usize, Result<LoadReport, ReadError>)> {
     const WHAT: &str = "a load report";
     let mut decompressor = Decompressor::new();
     let mut decoded = Vec::new();
@@ -86,11 +88,15 @@ fn decode(packed: &[Packed], next: &AtomicUsize) -> Vec<(usize, Result<LoadRepor
         let index = next.fetch_add(1, Ordering::Relaxed);
         let Some(one) = packed.get(index) else { return decoded };
         let text = decompressor.decompress(WHAT, &one.report, one.json_bytes);
-        decoded.push((index, text.and_then(|text| from_json(WHAT, text))));
+        let mut report = text.and_then(|text| from_json::<LoadReport>(WHAT, text));
+        if let (Ok(report), true) = (&mut report, shorten) {
+            report.shorten();
+        }
+        decoded.push((index, report));
     }
 }
 
-fn without_loads(connection: &Connection, run: i64) -> Result<ByTrial<StepResult>, ReadError> {
+fn without_loads(connection: &Connection, run: i64) -> Result<ByTrial<Vec<StepResult>>, ReadError> {
     let mut steps = ByTrial::new();
     for (key, step) in rows(
         connection,
@@ -152,7 +158,7 @@ fn without_loads(connection: &Connection, run: i64) -> Result<ByTrial<StepResult
 fn of_steps<T>(
     connection: &Connection,
     run: i64,
-    steps: &mut ByTrial<StepResult>,
+    steps: &mut ByTrial<Vec<StepResult>>,
     sql: &str,
     mut make: impl FnMut(&Row<'_>) -> Result<T, ReadError>,
     take: impl Fn(&mut StepResult, Vec<T>),

@@ -2,6 +2,7 @@
 
 use crate::RecordError;
 use crate::encode::{compress, integer, json, word};
+use crate::excerpt;
 use crate::rows::{insert, require_cell};
 use fstone_model::result::StepResult;
 use fstone_model::{LoadReport, Trial};
@@ -16,6 +17,7 @@ pub(crate) struct EncodedTrial<'trial> {
     started: i64,
     duration: i64,
     steps: Vec<EncodedStep<'trial>>,
+    excerpt: Vec<u8>,
 }
 
 struct EncodedStep<'trial> {
@@ -40,6 +42,7 @@ impl<'trial> EncodedTrial<'trial> {
             started: integer("the time of the trial's start", trial.started_unix_ns)?,
             duration: integer("the duration of the trial", trial.duration_ns)?,
             steps: trial.steps.iter().map(EncodedStep::new).collect::<Result<_, _>>()?,
+            excerpt: excerpt::encode(trial),
         })
     }
 
@@ -91,7 +94,12 @@ impl<'trial> EncodedTrial<'trial> {
         for (number, step) in (0i64..).zip(&self.steps) {
             step.insert(connection, key, number)?;
         }
-        Ok(())
+        // After the figures: one that comes later takes the excerpt away.
+        insert(
+            connection,
+            "INSERT INTO excerpts (run, cell, repetition, excerpt) VALUES (?, ?, ?, ?)",
+            params![key.run, key.cell, key.repetition, self.excerpt],
+        )
     }
 }
 

@@ -144,7 +144,7 @@ impl Work<'_> {
             store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
             reaches::forget_begun(store, id)();
         }
-        let dataset = store.dataset(id).or_exit(Exit::LabFailed)?;
+        let dataset = store.shown(id).or_exit(Exit::LabFailed)?;
         let page = show(self.context, self.arguments, store, &dataset)?;
         match end {
             RunEnd::Completed => {}

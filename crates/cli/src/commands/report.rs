@@ -77,7 +77,7 @@ pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failu
     if !runs.iter().any(|run| run.id == id) {
         return Err(Failure::new(Exit::BadInput, format!("there is no run {id}; `fstone list runs` lists them")));
     }
-    store.dataset(id).or_exit(Exit::LabFailed)
+    store.shown(id).or_exit(Exit::LabFailed)
 }
 
 /// Where pages go that nobody wants elsewhere.

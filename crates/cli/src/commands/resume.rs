@@ -63,7 +63,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());
     let last = resumable(&runs, &name, &context.store)?;
-    let dataset = store.dataset(last.id).or_exit(Exit::LabFailed)?;
+    let dataset = store.figures(last.id).or_exit(Exit::LabFailed)?;
     reaches::refuse_foreign(context, &store, last.id, &dataset.run.plan)?;
     let presence = join(context, arguments, &cancel)?;
     let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan)?);

@@ -16,9 +16,10 @@ const BATCH: usize = 32;
 /// The tables of a run's plan, those that others refer to first. A baseline is its store's own.
 const PLAN_TABLES: [&str; 2] = ["cells", "levels"];
 
-/// The tables of a run's trials, likewise. `attempts` are not part of a bundle.
-const TRIAL_TABLES: [&str; 8] =
-    ["trials", "superblocks", "warnings", "steps", "figures", "commands", "loads", "operations"];
+/// The tables of a run's trials, likewise; `excerpts` after `figures`, each of which takes the excerpt of its trial away. `attempts` are
+/// not part of a bundle.
+const TRIAL_TABLES: [&str; 9] =
+    ["trials", "superblocks", "warnings", "steps", "figures", "commands", "loads", "operations", "excerpts"];
 
 /// A bundle that was read to its end, found whole, and laid out as it will be in the store: in a database of its own that
 /// has no name and is gone when this is dropped, also when the process is killed.

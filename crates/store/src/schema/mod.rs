@@ -10,8 +10,13 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x6673_746f;
 
 /// What takes a file of version n to n + 1.
-const MIGRATIONS: &[&str] =
-    &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql"), include_str!("0004.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("0001.sql"),
+    include_str!("0002.sql"),
+    include_str!("0003.sql"),
+    include_str!("0004.sql"),
+    include_str!("0005.sql"),
+];
 
 /// The version this program writes.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
@@ -82,7 +87,8 @@ mod tests {
         connection.execute_batch(&MIGRATIONS[..version].concat()).expect("the old schema");
         connection.pragma_update(None, "application_id", APPLICATION_ID).expect("ours");
         connection.pragma_update(None, "user_version", version as i64).expect("the old version");
-        let run = "INSERT INTO runs VALUES (7, 's', 't', 0, 'h', 'k', 1, 2, 3, '[]', '{}', '{}')";
+        let run = "INSERT INTO runs (run, study, title, quick, host, kernel, started_unix_ns, finished_unix_ns, planned_minimum, command,
+                   plan, inventory) VALUES (7, 's', 't', 0, 'h', 'k', 1, 2, 3, '[]', '{}', '{}')";
         connection.execute_batch(run).expect("a run");
         connection
     }
@@ -113,6 +119,21 @@ mod tests {
         assert_eq!(identities, [(7, "1@h".to_owned(), None), (8, "1@h".to_owned(), None)]);
         let baseline: i64 = connection.query_row("SELECT run FROM baselines", [], |row| row.get(0)).expect("kept");
         assert_eq!(baseline, 8);
+    }
+
+    #[test]
+    fn trials_of_the_fourth_version_are_kept_without_excerpts() {
+        let mut connection = old(4);
+        let trial = "INSERT INTO cells VALUES (7, 0, 'l', 'f', 'k', '', '', 'd');
+                     INSERT INTO trials VALUES (7, 0, 0, 0, 1, 2, '3', 'completed', NULL, NULL, NULL, NULL);
+                     INSERT INTO steps VALUES (7, 0, 0, 'load', 0, 1, 2);
+                     INSERT INTO figures VALUES (7, 0, 0, 'load', 'CPU', 1.5, 'percent', 'lower', 0)";
+        connection.execute_batch(trial).expect("a trial");
+        assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
+        let count = |table: &str| -> i64 {
+            connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("a count")
+        };
+        assert_eq!((count("trials"), count("figures"), count("excerpts")), (1, 1, 0));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use fstone_model::result::TrialId;
 use fstone_store::bundle::{self, ExportError, Imported};
 use fstone_store::{ReadError, Store};
 use proptest::prelude::*;
+use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -58,6 +59,10 @@ fn a_run_goes_through_a_bundle_unchanged() {
     let copy = other.dataset(imported).expect("read");
     assert_eq!(copy.trials, original.trials);
     assert_eq!(copy.run, Run { id: imported, ..original.run });
+    let excerpts = "SELECT count(*) FROM excerpts";
+    let excerpts: i64 =
+        Connection::open(other.path()).and_then(|it| it.query_row(excerpts, [], |row| row.get(0))).expect("read");
+    assert_eq!(excerpts, 70);
 
     let again = directory.path().join("again.fstone");
     bundle::export(&store, number, &again).expect("exported");

@@ -3,7 +3,7 @@
 use crate::samples::{self, refused, run, trial};
 use fstone_model::metric::catalog;
 use fstone_model::result::TrialId;
-use fstone_model::{Dataset, Trial, dataset::Run};
+use fstone_model::{Dataset, LoadReport, Trial, dataset::Run};
 use fstone_store::{ReadError, RecordError, Store};
 use proptest::prelude::*;
 
@@ -33,8 +33,78 @@ proptest! {
         let expected = Dataset { run: Run { id: number, ..recorded }, trials };
         let read = store.dataset(number).expect("read");
         prop_assert_eq!(bits(&read), bits(&expected), "to the last bit, -0.0 included");
-        prop_assert_eq!(read, expected);
+        prop_assert_eq!(&read, &expected);
+
+        let (shown, figures) = (shown(expected.clone()), without_loads(expected));
+        let with_excerpts = [store.shown(number).expect("read"), store.figures(number).expect("read")];
+        sql(&store, "DELETE FROM excerpts");
+        let from_tables = [store.shown(number).expect("read"), store.figures(number).expect("read")];
+        for [read, without] in [with_excerpts, from_tables] {
+            prop_assert_eq!(bits(&read), bits(&shown));
+            prop_assert_eq!(read, shown.clone());
+            prop_assert_eq!(bits(&without), bits(&figures));
+            prop_assert_eq!(without, figures.clone());
+        }
     }
+}
+
+fn sql(store: &Store, statement: &str) -> usize {
+    rusqlite::Connection::open(store.path()).expect("opened").execute(statement, []).expect("SQL")
+}
+
+fn change_loads(mut dataset: Dataset, change: impl Fn(&mut Option<Box<LoadReport>>)) -> Dataset {
+    dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps).for_each(|step| change(&mut step.load));
+    dataset
+}
+
+fn shown(dataset: Dataset) -> Dataset {
+    change_loads(dataset, |load| load.iter_mut().for_each(|load| load.shorten()))
+}
+
+fn without_loads(dataset: Dataset) -> Dataset {
+    change_loads(dataset, |load| *load = None)
+}
+
+#[test]
+fn a_figure_that_is_changed_by_hand_is_the_one_that_is_read() {
+    let (_directory, mut store) = store();
+    let number = store.begin_run(&run()).expect("recorded");
+    for repetition in 0..3 {
+        store.record_trial(number, &trial(id(0, repetition), repetition)).expect("recorded");
+    }
+    let excerpts = |store: &Store| -> i64 {
+        let connection = rusqlite::Connection::open(store.path()).expect("opened");
+        connection.query_row("SELECT count(*) FROM excerpts", [], |row| row.get(0)).expect("a count")
+    };
+    assert_eq!(excerpts(&store), 3);
+    let changes = [
+        "UPDATE figures SET value = 7.0 WHERE repetition = 0 AND metric = 'CPU'",
+        "DELETE FROM figures WHERE repetition = 1 AND metric = 'CPU'",
+        "INSERT INTO figures SELECT run, cell, repetition, step, 'CPU user', value, unit, better, 9 FROM figures
+         WHERE repetition = 2 AND metric = 'CPU'",
+    ];
+    for (changed, change) in (1..).zip(changes) {
+        assert_eq!(sql(&store, change), 1);
+        assert_eq!(excerpts(&store), 3 - changed);
+    }
+    let read = store.shown(number).expect("read").trials;
+    assert_eq!(read[0].figure("load", "CPU").expect("there").value, 7.0);
+    assert_eq!(read[1].figure("load", "CPU"), None);
+    assert!(read[2].figure("load", "CPU user").is_some());
+    assert_eq!(store.figures(number).expect("read"), without_loads(store.dataset(number).expect("read")));
+}
+
+/// Enough of them that several threads decode them.
+#[test]
+fn many_trials_are_read_in_their_order() {
+    let (_directory, mut store) = store();
+    let number = store.begin_run(&run()).expect("recorded");
+    let trials: Vec<Trial> = (0..200).map(|position| trial(id(position % 4, position / 4), position)).collect();
+    for one in &trials {
+        store.record_trial(number, one).expect("recorded");
+    }
+    assert_eq!(store.dataset(number).expect("read").trials, trials);
+    assert_eq!(store.shown(number).expect("read"), shown(store.dataset(number).expect("read")));
 }
 
 /// The bits of every figure: `==` takes 0.0 and -0.0 for the same.
@@ -97,7 +167,9 @@ fn a_deleted_run_is_gone_and_its_number_is_not_used_again() {
     assert_eq!(store.begin_run(&run()).expect("recorded"), second + 1);
 
     let connection = rusqlite::Connection::open(store.path()).expect("opened");
-    for table in ["cells", "levels", "attempts", "trials", "steps", "figures", "commands", "loads", "operations"] {
+    for table in
+        ["cells", "levels", "attempts", "trials", "steps", "figures", "commands", "loads", "operations", "excerpts"]
+    {
         let sql = format!("SELECT count(*) FROM {table} WHERE run = ?");
         let left: i64 = connection.query_row(&sql, [second.cast_signed()], |row| row.get(0)).expect("a count");
         assert_eq!(left, 0, "{table}");

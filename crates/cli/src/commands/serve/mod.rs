@@ -129,7 +129,7 @@ impl Server {
         if let Some(page) = known {
             return Ok(Answer::html(200, page));
         }
-        let dataset = store.dataset(id).map_err(|error| failed(&error))?;
+        let dataset = store.shown(id).map_err(|error| failed(&error))?;
         let page = fstone_report::html(&dataset, &Options { published: dataset.run.plan.published.is_some() });
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|(of, ..)| *of != id);
