@@ -153,6 +153,17 @@ fn an_entry_of_the_index_is_the_same_without_the_loads_reports() {
     assert_eq!(IndexEntry::of(&whole, "run-3.html"), IndexEntry::of(&lean, "run-3.html"));
 }
 
+/// The store leaves out of a load's report what no page shows.
+#[test]
+fn a_page_is_the_same_with_shortened_loads() {
+    let whole = fixture::small_file(10);
+    let mut shortened = whole.clone();
+    let steps = shortened.trials.iter_mut().flat_map(|trial| &mut trial.steps);
+    steps.filter_map(|step| step.load.as_mut()).for_each(|load| load.shorten());
+    assert_ne!(whole, shortened);
+    assert_eq!(html(&whole, &ALL), html(&shortened, &ALL));
+}
+
 #[test]
 fn an_index_lists_the_newest_first() {
     let mut newer = fixture::small_file(3);
