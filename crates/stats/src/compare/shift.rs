@@ -7,7 +7,6 @@ use super::rank_tests::{EXACT_BLOCKS, EXACT_PRODUCT};
 use crate::Sample;
 use crate::distribution::normal_quantile;
 use crate::interval::{Interval, IntervalMethod};
-use crate::sample::median_of_sorted;
 
 /// A difference to a baseline: in the metric's unit, or relative (0.05 is 5 % more than the
 /// baseline).
@@ -55,11 +54,20 @@ impl Shift {
 /// the groups different. Exact up to m·n = 900, normal approximation above.
 #[must_use]
 pub fn hodges_lehmann(baseline: &Sample, other: &Sample, confidence: f64) -> Shift {
-    let differences = baseline.values().iter().flat_map(|b| other.values().iter().map(move |o| o - b)).collect();
+    let (baselines, others) = (baseline.sorted(), other.sorted());
+    // The larger the baseline, the more of the others are at most `shift` above it.
+    let at_most = |shift: f64| {
+        let mut until = 0;
+        let of = |b: &f64| {
+            until += others[until..].iter().take_while(|o| *o - b <= shift).count();
+            until
+        };
+        baselines.iter().map(of).sum()
+    };
     let (n, m) = (baseline.n(), other.n());
     let null = (n * m <= EXACT_PRODUCT).then(|| mann_whitney_null(n, m));
     let variance = (n * m * (n + m + 1)) as f64 / 12.0;
-    invert(differences, null.as_deref(), variance, confidence, n.min(m))
+    invert(&Estimates { count: n * m, at_most }, null.as_deref(), variance, confidence, n.min(m))
 }
 
 /// [`hodges_lehmann`] on the logarithms: the shift as a share of the baseline, with the baseline's
@@ -115,22 +123,67 @@ fn walsh(differences: &[f64], confidence: f64) -> Option<Shift> {
     if n == 0 {
         return None;
     }
-    let averages = differences
-        .iter()
-        .enumerate()
-        .flat_map(|(i, a)| differences[i..].iter().map(move |b| f64::midpoint(*a, *b)))
-        .collect();
+    let mut sorted = differences.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    // The larger the one of two, the fewer of the others make an average of at most `shift` with it.
+    let at_most = |shift: f64| {
+        let mut until = n;
+        let of = |(place, a): (usize, &f64)| {
+            until -= sorted[..until].iter().rev().take_while(|b| f64::midpoint(*a, **b) > shift).count();
+            until.saturating_sub(place)
+        };
+        sorted.iter().enumerate().map(of).sum()
+    };
+    let averages = Estimates { count: n * (n + 1) / 2, at_most };
     let null = (n <= EXACT_BLOCKS).then(|| coin_sums(&(1..=n).collect::<Vec<_>>()));
     let variance = (n * (n + 1) * (2 * n + 1)) as f64 / 24.0;
-    Some(invert(averages, null.as_deref(), variance, confidence, n))
+    Some(invert(&averages, null.as_deref(), variance, confidence, n))
+}
+
+/// Elementary estimates by how many of them are at most a shift. There are a million of two samples of a thousand; to find one by its
+/// rank among them takes some sixty counts, each as long as the samples are.
+struct Estimates<F> {
+    count: usize,
+    at_most: F,
+}
+
+impl<F: Fn(f64) -> usize> Estimates<F> {
+    /// The one that `below` others precede in ascending order.
+    fn at(&self, below: usize) -> f64 {
+        // Bits of floating-point numbers in their order: those of negative ones run the other way.
+        const SIGN: u64 = 1 << 63;
+        let key = |bits: u64| if bits & SIGN == 0 { bits | SIGN } else { !bits };
+        let number = |key: u64| f64::from_bits(if key & SIGN == 0 { !key } else { key & !SIGN });
+        let (mut low, mut high) = (key(f64::NEG_INFINITY.to_bits()), key(f64::INFINITY.to_bits()));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if (self.at_most)(number(middle)) > below {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        // Zero has two keys, of which the smaller is −0.
+        number(low) + 0.0
+    }
+
+    fn median(&self) -> f64 {
+        let upper = self.at(self.count / 2);
+        if self.count % 2 == 1 { upper } else { f64::midpoint(self.at(self.count / 2 - 1), upper) }
+    }
 }
 
 /// The median and the c-th smallest and largest of the elementary estimates, c from the null
 /// distribution of the statistic that counts those above a shift, or from its normal approximation.
-fn invert(mut estimates: Vec<f64>, null: Option<&[f64]>, variance: f64, confidence: f64, n: usize) -> Shift {
+fn invert(
+    estimates: &Estimates<impl Fn(f64) -> usize>,
+    null: Option<&[f64]>,
+    variance: f64,
+    confidence: f64,
+    n: usize,
+) -> Shift {
     assert!(0.0 < confidence && confidence < 1.0, "a confidence of {confidence} means nothing");
-    estimates.sort_unstable_by(f64::total_cmp);
-    let count = estimates.len();
+    let count = estimates.count;
     let tail = (1.0 - confidence) / 2.0;
     let (c, confidence, method) = if let Some(null) = null {
         let (c, below) = lower_critical(null, tail);
@@ -142,8 +195,8 @@ fn invert(mut estimates: Vec<f64>, null: Option<&[f64]>, variance: f64, confiden
         ((c.floor() as usize).max(1), confidence, IntervalMethod::HodgesLehmannNormal)
     };
     Shift {
-        estimate: median_of_sorted(&estimates),
-        interval: Interval { low: estimates[c - 1], high: estimates[count - c], confidence, method, n },
+        estimate: estimates.median(),
+        interval: Interval { low: estimates.at(c - 1), high: estimates.at(count - c), confidence, method, n },
     }
 }
 
@@ -161,6 +214,33 @@ mod tests {
         assert_eq!(shift.estimate, 10.0);
         assert_eq!((shift.interval.low, shift.interval.high), (7.0, 14.0));
         assert!((shift.interval.confidence - 0.9).abs() < 1e-12);
+    }
+
+    /// Every rank of every estimate, with ties, zeros and both signs, beside a sorted list of them.
+    #[test]
+    fn estimates_are_found_by_their_rank() {
+        let mut random = crate::random::Random::new(3);
+        for n in 1..12_usize {
+            let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| (random.below(9) as f64 - 4.0) / 8.0).collect() };
+            let (a, b) = (draw(n), draw(n + 2));
+            let mut differences: Vec<f64> = a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect();
+            let mut averages: Vec<f64> =
+                (0..n).flat_map(|i| (i..n).map(move |j| (i, j))).map(|(i, j)| f64::midpoint(a[i], a[j])).collect();
+            differences.sort_by(f64::total_cmp);
+            averages.sort_by(f64::total_cmp);
+            let by_groups = hodges_lehmann(&sample(&a), &sample(&b), 0.5);
+            let by_blocks = walsh(&a, 0.5).unwrap();
+            for (shift, sorted) in [(by_groups, &differences), (by_blocks, &averages)] {
+                assert_eq!(shift.estimate, crate::sample::median_of_sorted(sorted));
+                for end in [shift.interval.low, shift.interval.high] {
+                    assert!(sorted.contains(&end), "{end} is none of {sorted:?}");
+                }
+            }
+            let at_most = |shift: f64| averages.iter().filter(|average| **average <= shift).count();
+            let estimates = Estimates { count: averages.len(), at_most };
+            let found: Vec<f64> = (0..averages.len()).map(|below| estimates.at(below)).collect();
+            assert_eq!(found, averages);
+        }
     }
 
     #[test]
