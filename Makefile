@@ -31,7 +31,7 @@ bench: ## the load engine beside bare loops, fio and sysbench; results in bench/
 	@$(CARGO) run --release --locked --package fstone-bench
 
 .PHONY: compare
-compare: build ## beside the real sysbench and fio (Debian's) and, with FFSB=/path/to/ffsb, the real FFSB; some minutes, as root
+compare: build ## beside the real sysbench and fio (Debian's) and, with FFSB=/path/to/ffsb, the real FFSB; some minutes, as root (filebench: bench/compare-filebench.sh)
 	@FSTONE=$(FSTONE) bench/compare-sysbench.sh counts witness throughput
 	@FSTONE=$(FSTONE) bench/compare-fio.sh
 	@FSTONE=$(FSTONE) bench/compare-ffsb.sh

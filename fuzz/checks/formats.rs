@@ -4,6 +4,7 @@
 use fstone_formats::{
     Diagnostics, Source,
     ffsb::{self, Options, Placement},
+    filebench,
     fio::{self, When},
     native,
     study::{self, Overrides},
@@ -58,6 +59,25 @@ pub(crate) fn ffsb(text: &str) {
     }
     assert!(!ffsb::header(&profile).is_empty());
     assert!(!ffsb::print(&profile, &LoadReport::default()).is_empty());
+}
+
+/// A personality of filebench is refused, or is a load, is printed, and is converted into a workload file that means the same.
+pub(crate) fn filebench(text: &str) {
+    let placement =
+        if text.len() % 2 == 1 { filebench::Placement::UnderDirectory } else { filebench::Placement::AsWritten };
+    let options = filebench::Options { placement, seconds: None };
+    let personality = match filebench::parse(&Source::new("load.f", text), options) {
+        Ok(personality) => personality,
+        Err(wrong) => return refused(text, &wrong),
+    };
+    assert!(!filebench::print(&LoadReport::default()).is_empty());
+    if placement == filebench::Placement::UnderDirectory {
+        let converted = native::print(&personality.workload);
+        match native::parse(&Source::new("converted", converted.as_str())) {
+            Ok(again) => assert_eq!(again, personality.workload, "{converted}"),
+            Err(wrong) => panic!("{converted}\n{wrong}"),
+        }
+    }
 }
 
 /// A fio job file is refused, or is a load, is printed, and is converted into a workload file that means the same.

@@ -99,9 +99,11 @@ pub(crate) enum Command {
     Ffsb(FfsbArguments),
     /// Take a fio command line unchanged: `fstone fio [OPTIONS] JOB.fio`, and print fio's figures
     Fio(FioArguments),
+    /// Run a filebench personality unchanged, in the directories it names, and print filebench's figures
+    Filebench(FilebenchArguments),
     /// Take a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
     Sysbench(SysbenchArguments),
-    /// Print a load of another format (FFSB, fio) as the equivalent workload file
+    /// Print a load of another format (FFSB, fio, filebench) as the equivalent workload file
     Convert(ConvertArguments),
     /// Kernels for guests: fetch or name one, list them; nothing is installed
     Kernel(KernelArguments),
@@ -385,6 +387,36 @@ pub(crate) struct FfsbArguments {
     /// Seconds to run (4.x profiles say it here)
     #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
+    /// The seed of all random streams
+    #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Files are made in the directories that the personality names (`set $dir=/tmp`), each fileset in one of its own. Unlike filebench, \
+fstone makes them only in a directory that is empty or that it made itself.
+
+Examples:
+  fstone filebench varmail.f            as long as the file says (`run 60`)
+  fstone filebench varmail.f 10         for 10 seconds
+  fstone filebench -f varmail.f         as filebench is called
+  fstone convert varmail.f              the same load as a workload file
+
+In a study: load = { filebench = \"varmail.f\" }. docs/formats/filebench.md says what differs from filebench.")]
+pub(crate) struct FilebenchArguments {
+    /// The personality
+    #[arg(value_name = "PERSONALITY", required_unless_present = "script")]
+    pub(crate) personality: Option<PathBuf>,
+    /// Seconds to run, whatever the personality says
+    #[arg(value_name = "SECONDS", value_parser = parse_number)]
+    pub(crate) seconds: Option<u64>,
+    /// The personality, as filebench takes it
+    #[arg(short = 'f', value_name = "PERSONALITY", conflicts_with = "personality")]
+    pub(crate) script: Option<PathBuf>,
+    /// Replace files that have the load's names in a directory that fstone did not make
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     /// The seed of all random streams
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,

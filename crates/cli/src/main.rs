@@ -66,6 +66,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Check => commands::check::check(context),
         Command::Load(arguments) => commands::load::load(context, &arguments),
         Command::Ffsb(arguments) => commands::ffsb::ffsb(context, &arguments),
+        Command::Filebench(arguments) => commands::filebench::filebench(context, &arguments),
         Command::Fio(arguments) => commands::fio::fio(context, &arguments),
         Command::Sysbench(arguments) => commands::sysbench::sysbench(context, &arguments),
         Command::Convert(arguments) => commands::convert::convert(context, &arguments),

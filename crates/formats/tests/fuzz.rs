@@ -83,6 +83,11 @@ fn job_files() {
 }
 
 #[test]
+fn personalities() {
+    run("filebench", checks::filebench);
+}
+
+#[test]
 fn command_lines() {
     run("sysbench", checks::sysbench);
 }

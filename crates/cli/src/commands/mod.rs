@@ -11,6 +11,7 @@ pub(crate) mod crash_state;
 pub(crate) mod delete;
 pub(crate) mod device;
 pub(crate) mod ffsb;
+pub(crate) mod filebench;
 pub(crate) mod fio;
 pub(crate) mod generated;
 pub(crate) mod history;

@@ -1,5 +1,6 @@
 //! The drop-ins for FFSB, sysbench fileio and fio: what their documentation says of them, done with the binary.
 
+mod filebench;
 mod fio;
 
 use crate::support::{Bench, is_root, tool};

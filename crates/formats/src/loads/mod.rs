@@ -5,6 +5,7 @@
 //! further format is a folder that implements [`LoadFormat`], and its line in the list.
 
 pub mod ffsb;
+pub mod filebench;
 pub mod fio;
 mod format;
 pub mod native;
@@ -13,7 +14,8 @@ pub mod sysbench;
 pub use format::{Document, FileReader, Load, LoadFormat, Loader, Reader, WordsReader};
 
 /// Every format, in the order that documentation lists them.
-pub const ALL: &[&dyn LoadFormat] = &[&ffsb::Ffsb, &sysbench::Sysbench, &fio::Fio, &native::Native];
+pub const ALL: &[&dyn LoadFormat] =
+    &[&ffsb::Ffsb, &sysbench::Sysbench, &fio::Fio, &filebench::Filebench, &native::Native];
 
 /// The format of a file by its name's extension, if one of them has it.
 #[must_use]

@@ -412,7 +412,7 @@ fn within_region(surface: &GroupSurface, actions: &Actions, report: &mut Report)
     for action in actions.all() {
         let Some(transfer) = action.operation.nature().transfer else { continue };
         let shared = matches!(transfer.pattern, Pattern::Cursor { shared: true });
-        if shared || !matches!(action.choice, FileChoice::Uniform | FileChoice::Same) {
+        if shared || !matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation) {
             report.push(
                 Diagnostic::error(field.span, format!("`{}` goes through whole files", action.name))
                     .label("each thread has a part of them")

@@ -1,0 +1,56 @@
+//! `fstone filebench`: filebench's personalities, unchanged.
+
+use super::{Context, load};
+use crate::{
+    args::FilebenchArguments,
+    exit::Exit,
+    studies::read_bounded,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_engine::Ownership;
+use fstone_formats::{
+    Source,
+    filebench::{self, Options, Personality, Placement},
+};
+use std::path::Path;
+
+pub(crate) fn filebench(_context: &Context, arguments: &FilebenchArguments) -> CommandResult {
+    let path = arguments.personality.as_deref().or(arguments.script.as_deref()).unwrap_or(Path::new(""));
+    let mut personality = read(path, arguments.seconds)?;
+    if let Some(warnings) = &personality.warnings {
+        terminal::tell(&format!("{warnings}\n"));
+    }
+    for fileset in &mut personality.workload.filesets {
+        fileset.directory = below_root(&fileset.directory)?;
+    }
+    // filebench removes whatever is where its files go. fstone takes only a directory that is empty, or its own.
+    let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
+    let report = load::run(&personality.workload, Path::new("/"), arguments.seed, true, ownership)?;
+    for warning in &report.warnings {
+        terminal::tell(&format!("warning: {warning}\n"));
+    }
+    terminal::print(&filebench::print(&report));
+    for error in &report.errors {
+        terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
+    }
+    Ok(load::exit_of(&report))
+}
+
+fn read(path: &Path, seconds: Option<u64>) -> Result<Personality, Failure> {
+    let name = path.display().to_string();
+    let text =
+        read_bounded(path).with_context(|| format!("cannot read the personality {name}")).or_exit(Exit::BadInput)?;
+    filebench::parse(&Source::new(name, text), Options { placement: Placement::AsWritten, seconds })
+        .or_exit(Exit::BadInput)
+}
+
+/// Where a fileset is, seen from the root: its path has to be there, and the fileset's own directory is made in it.
+fn below_root(directory: &str) -> Result<String, Failure> {
+    let (path, name) = directory.rsplit_once('/').unwrap_or((".", directory));
+    let path = if path.is_empty() { "/" } else { path };
+    let failed = || format!("the personality's path {path} is not there; make it, or mount its filesystem first");
+    let base = Path::new(path).canonicalize().with_context(failed).or_exit(Exit::BadInput)?;
+    let full = base.join(name).to_string_lossy().into_owned();
+    Ok(full.trim_start_matches('/').to_owned())
+}
