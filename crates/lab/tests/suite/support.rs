@@ -39,6 +39,7 @@ pub(crate) fn shell(name: &str, script: &str) -> Step {
 }
 
 /// mkfs, mount, then these steps, on a sparse image of 400 MiB.
+#[expect(clippy::needless_pass_by_value, reason = "callers make the list for it")]
 pub(crate) fn cell(kind: &str, mkfs: &str, mount: &str, steps: Vec<Step>) -> Cell {
     let mut cell = testing::cell(0, kind, mount, &steps);
     cell.label = kind.into();

@@ -14,7 +14,7 @@ mod processor;
 mod simulate;
 
 use crate::agent::settings::EXACT;
-use crate::guest::{BootError, Console, ConsoleSummary, Ending, Evidence, Waiting, path_word};
+use crate::guest::{BootError, Console, ConsoleSummary, Ending, Evidence, Waiting};
 use crate::process::{Addresses, Launch, ProcessEnd, Writable};
 use crate::uml::HOST_AS_ROOT;
 use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
@@ -38,9 +38,10 @@ pub(crate) const RESULT: &str = "result";
 /// How long a guest's process gets to be gone once its sockets are closed.
 const DYING_TIME: Duration = Duration::from_secs(20);
 
-/// The agent's path is filled up with slashes in front to this length: process 1 has it on its stack, and where that begins
-/// shows in what the guest writes.
-const AGENT_PATH_BYTES: usize = 256;
+/// A link to the agent in the guest's directory, and the name that the guest's kernel has for it. Its kernel stirs its command
+/// line into its randomness, and process 1 has the path on its stack: with the agent's own path, guests of one seed would differ.
+const AGENT_LINK: &str = "agent";
+const AGENT: &str = "/proc/self/cwd/agent";
 
 /// What a system call takes unless told otherwise.
 pub const CHARGE: Duration = Duration::from_micros(2);
@@ -146,6 +147,11 @@ impl ExactSpec {
         let control = directory.join("uml");
         let _ = fs::remove_dir_all(&control);
         fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
+        let link = directory.join(AGENT_LINK);
+        let _ = fs::remove_file(&link);
+        fs::canonicalize(&self.agent)
+            .and_then(|agent| std::os::unix::fs::symlink(agent, &link))
+            .map_err(BootError::host(format!("make {}", link.display())))?;
         let job = directory.join(JOB);
         let _ = fs::remove_file(directory.join(RESULT));
         fs::write(&job, [kind.as_bytes(), b"\n", body].concat())
@@ -212,7 +218,7 @@ impl ExactSpec {
         let below = [directory.as_path(), Path::new("/dev/null")].map(|path| Writable::Below(path.to_owned()));
         Ok(Launch {
             program: self.kernel.clone(),
-            argv: self.argv()?,
+            argv: self.argv(),
             environment,
             writable: Some(below.into_iter().chain([Writable::Temporary(memory)]).collect()),
             directory,
@@ -227,7 +233,7 @@ impl ExactSpec {
     }
 
     /// The kernel's command line. Whatever lies in the guest's own directory is named relative to it.
-    fn argv(&self) -> Result<Vec<OsString>, BootError> {
+    fn argv(&self) -> Vec<OsString> {
         let mut words = vec![
             "linux".to_owned(),
             format!("mem={}K", self.memory_bytes >> 10),
@@ -243,7 +249,7 @@ impl ExactSpec {
             "uml_dir=uml".to_owned(),
             "umid=guest".to_owned(),
             "hung_task_panic=1".to_owned(),
-            format!("init={:/>AGENT_PATH_BYTES$}", path_word("the agent's path", &self.agent)?),
+            format!("init={AGENT}"),
             format!("{EXACT}=1"),
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
             "TMPDIR=/run/tmp".to_owned(),
@@ -251,7 +257,7 @@ impl ExactSpec {
         if !self.charge.is_zero() {
             words.push(format!("syscall_charge={}", self.charge.as_nanos()));
         }
-        Ok(words.into_iter().map(OsString::from).collect())
+        words.into_iter().map(OsString::from).collect()
     }
 }
 

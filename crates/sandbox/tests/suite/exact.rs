@@ -108,6 +108,21 @@ fn every_filesystem_is_the_same_to_the_last_bit_on_a_quiet_and_a_busy_machine() 
     assert!(differ > 0, "the seed decides nothing");
 }
 
+/// What a guest's kernel draws follows from the seed, and from no path of the host's.
+#[test]
+fn chance_follows_from_the_seed_alone() {
+    let drawn = |directory: &str, program: &str, seed: u64| {
+        let mut guest = Guest::new(directory, disk())?;
+        let copy = guest.spec.directory.join(program);
+        std::fs::copy(agent(), &copy).unwrap();
+        (guest.spec.agent, guest.spec.seed) = (copy, seed);
+        Some(result(&guest.run("read-file", "/proc/sys/kernel/random/uuid")))
+    };
+    let Some(first) = drawn("a", "agent-of-one-name", 1) else { return };
+    assert_eq!(drawn("another-directory", "another name", 1).unwrap(), first);
+    assert_ne!(drawn("a", "agent-of-one-name", 2).unwrap(), first);
+}
+
 #[test]
 fn guests_side_by_side_do_not_disturb_each_other() {
     let run = || Guest::new("guest", disk()).map(|guest| guest.run("timed-filesystem", "ext4").trace);

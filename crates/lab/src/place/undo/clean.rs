@@ -114,7 +114,7 @@ mod tests {
         killed.record(Entry::Tree { path: tree.clone(), id: None, hung: None }).expect("records");
         std::mem::forget(killed);
         fs::create_dir(&tree).expect("made");
-        fs::write(lane(0).join(super::super::journal::FILE_NAME), "another program's\n").expect("written");
+        fs::write(lane(0).join(super::super::entry::JOURNAL_NAME), "another program's\n").expect("written");
         let _in_use = WorkDirectory::lock(&lane(1)).expect("free");
 
         for dry_run in [true, false] {

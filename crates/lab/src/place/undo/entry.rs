@@ -1,6 +1,6 @@
 //! What can be undone, and how.
 
-use super::{journal::FILE_NAME, tree};
+use super::tree;
 use crate::{
     machine::Machine,
     place::{
@@ -16,6 +16,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+/// The name of the journal in the work directory.
+pub(super) const JOURNAL_NAME: &str = "fstone.journal";
 /// The name of an image in its directory.
 pub(crate) const IMAGE_NAME: &str = "fstone-scratch.img";
 /// The name of a guest's directory in the work directory.
@@ -205,7 +207,7 @@ impl Entry {
                 }
                 let found = if facts.kind == FileKind::Missing { "it is not here now" } else { "another device has its name now" };
                 let words = format!(
-                    "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete the journal ({FILE_NAME})"
+                    "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete the journal ({JOURNAL_NAME})"
                 );
                 Err(io::Error::new(io::ErrorKind::NotFound, words))
             }),

@@ -1,6 +1,9 @@
 //! The journal of a run.
 
-use super::{Entry, UndoError, entry::By};
+use super::{
+    Entry, UndoError,
+    entry::{By, JOURNAL_NAME},
+};
 use crate::{machine::Machine, place::holder};
 use fstone_model::{dataset::Holder, text};
 use serde::{Deserialize, Serialize};
@@ -11,8 +14,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Its name in the work directory.
-pub(super) const FILE_NAME: &str = "fstone.journal";
 /// A journal is truncated whenever nothing is open, so it never grows near this.
 const LIMIT_BYTES: u64 = 4 << 20;
 
@@ -147,7 +148,7 @@ impl<'m> Undo<'m> {
 
     /// Opens the journal of a work directory, whose lock the caller holds, with what an earlier run left open.
     pub(super) fn open(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
-        let path = work_directory.join(FILE_NAME);
+        let path = work_directory.join(JOURNAL_NAME);
         let failed = |cause| JournalError::File { path: path.clone(), cause };
         let file = OpenOptions::new()
             .read(true)
@@ -375,7 +376,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let machine = Machine::fake();
-        let path = work.path().join(FILE_NAME);
+        let path = work.path().join(JOURNAL_NAME);
         let write = |entry: &Entry| {
             let line = serde_json::to_string(&Line::Made { id: 0, entry: entry.clone(), replaces: None })
                 .expect("serialises")
@@ -472,7 +473,7 @@ mod tests {
     fn what_another_machine_left_is_not_touched() {
         let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let machine = Machine::fake();
-        let (journal, tree) = (work.path().join(FILE_NAME), work.path().join("fstone-load-1"));
+        let (journal, tree) = (work.path().join(JOURNAL_NAME), work.path().join("fstone-load-1"));
         std::fs::create_dir(&tree).expect("made");
         let made = Line::Made { id: 0, entry: directory(&tree.to_string_lossy()), replaces: None };
         std::fs::write(&journal, written(&[boot("their boot", "there"), made])).expect("written");
@@ -499,7 +500,7 @@ mod tests {
         let machine = Machine::fake();
         let zram = || Entry::Zram { index: 3, size_bytes: 4096 };
         let lines = [boot("an earlier boot", holder::machine()), Line::Made { id: 0, entry: zram(), replaces: None }];
-        std::fs::write(work.path().join(FILE_NAME), written(&lines)).expect("written");
+        std::fs::write(work.path().join(JOURNAL_NAME), written(&lines)).expect("written");
         let mut undo = Undo::begin(work.path(), &machine).expect("the reboot undid it");
         undo.record(zram()).expect("records");
         assert_eq!(Undo::open(work.path(), &machine).expect("opens").entries().count(), 1);
@@ -518,6 +519,6 @@ mod tests {
         assert!(made.exists(), "another's entries are not undone by a drop");
         drop(undo);
         assert!(!made.exists());
-        assert!(!work.path().join(FILE_NAME).exists());
+        assert!(!work.path().join(JOURNAL_NAME).exists());
     }
 }
