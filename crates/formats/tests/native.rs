@@ -396,7 +396,7 @@ fn phase(index: usize, filesets: u32) -> BoxedStrategy<Phase> {
     (text(), any::<bool>(), groups, stop())
         .prop_map(move |(name, measured, groups, mut stop)| {
             // A phase ends.
-            stop.once_through |= stop == Stop::default();
+            stop.once_through |= Stop { first_done: false, ..stop } == Stop::default();
             Phase { name: format!("{name}{index}"), measured, groups, stop }
         })
         .boxed()

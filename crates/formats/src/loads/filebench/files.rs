@@ -1,6 +1,6 @@
 //! Files and filesets in the words of the model.
 
-use super::Placement;
+use super::options::Placement;
 use super::random::drawn;
 use super::tree::Attribute;
 use super::value::{Amount, Attributes, Scope};

@@ -12,6 +12,7 @@ mod files;
 mod flow;
 mod format;
 mod grammar;
+mod options;
 mod print;
 mod random;
 mod resolve;
@@ -23,6 +24,7 @@ mod value;
 mod words;
 
 pub use format::Filebench;
+pub use options::{Options, Placement};
 pub use print::print;
 
 use crate::{Diagnostics, Source, diagnostic::Report};
@@ -30,24 +32,6 @@ use fstone_model::Workload;
 
 /// The largest personality that is read; filebench's own have up to 14 KiB.
 pub const MAXIMUM_SIZE: usize = 1 << 20;
-
-/// Where a personality's files are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// In the load's directory, each fileset in one of its own name. For studies, where a personality's path is another machine's.
-    UnderDirectory,
-    /// Where the personality says.
-    AsWritten,
-}
-
-/// How to read a personality.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Where its files are.
-    pub placement: Placement,
-    /// How long to run, whatever the personality says.
-    pub seconds: Option<u64>,
-}
 
 /// A personality that was read.
 #[derive(Debug, Clone, PartialEq)]

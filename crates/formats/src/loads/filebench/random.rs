@@ -148,7 +148,8 @@ fn custom(scope: &Scope, random: &Random, span: Span, report: &mut Report) -> Op
                         .did_you_mean(key, known.iter().map(|(name, _)| *name)),
                 ),
                 _ => {
-                    report.push(Diagnostic::error(parameters.span, format!("`{value}` is no number, in `{parameter}`")))
+                    report
+                        .push(Diagnostic::error(parameters.span, format!("`{value}` is no number, in `{parameter}`")));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Goes through the commands, and makes a phase of every run.
 
-use super::Options;
 use super::files::{Files, files};
 use super::flow::{Composite, Flow, World};
+use super::options::Options;
 use super::tree::{At, Attribute, Command, Quit, Thread};
 use super::value::{Attributes, Scope};
 use crate::diagnostic::{Diagnostic, Report, Span};
