@@ -174,14 +174,15 @@ fn the_loads_of_the_documentation_do_what_they_say() {
     let bench = Bench::new();
     let text = document("docs/workload-file.md");
     let examples = examples(&text);
-    assert_eq!(examples.len(), 3);
-    bench.write("mail.workload", examples[0]);
-    bench.write("groups.workload", examples[1]);
-    bench.write("database.workload", examples[2]);
+    assert_eq!(examples.len(), 4);
+    for (name, example) in ["mail", "delivery", "groups", "database"].into_iter().zip(examples) {
+        bench.write(&format!("{name}.workload"), example);
+    }
     bench.write(
         "both.toml",
         "title = \"Both\"\nrepeats = 1\ndevice = { directory = \".\" }\nfactor.filesystem = { \"ext4\" = { type = \"ext4\" } }\n\
          [[step]]\nname = \"mail\"\nload = { workload = \"mail.workload\", new.files = 200, new.directories = 4, duration = \"700 ms\" }\n\
+         [[step]]\nname = \"delivery\"\nload = { workload = \"delivery.workload\", files = 100, duration = \"500 ms\" }\n\
          [[step]]\nname = \"database\"\nload = { workload = \"database.workload\", file-size = \"1 MiB\", duration = \"700 ms\" }\n\
          [[step]]\nname = \"groups\"\nload = { workload = \"groups.workload\", file-size = \"4 MiB\", duration = \"500 ms\" }\n",
     );
@@ -199,6 +200,9 @@ fn the_loads_of_the_documentation_do_what_they_say() {
     assert!(created > 0.0 && moved > 0.0 && moved <= created, "{created} {moved}");
     let ratio = rate("mail", "read") / rate("mail", "stat");
     assert!((4.0..20.0).contains(&ratio), "{ratio}");
+    // A program's actions come one after the other.
+    let (removed, synced) = (rate("delivery", "remove"), rate("delivery", "sync"));
+    assert!(removed > 0.0 && (0.7..1.3).contains(&(synced / removed)), "{removed} {synced}");
     assert!(rate("groups", "read") > 0.0 && rate("groups", "write") > 0.0);
     // Three reads to one write.
     let ratio = rate("database", "read") / rate("database", "write");

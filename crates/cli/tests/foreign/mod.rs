@@ -224,7 +224,7 @@ fn the_server_shows_the_store_to_who_has_its_address() {
     BufReader::new(server.stdout.take().expect("piped")).read_line(&mut told).expect("a line");
     let (_, rest) = told.split_once("http://").expect("an address");
     let (address, rest) = rest.split_once("/?token=").expect("a token");
-    let token = rest.split(' ').next().expect("a token").to_owned();
+    let token = rest.split_whitespace().next().expect("a token").to_owned();
     let ask = |target: &str, cookie: &str| {
         let mut stream = TcpStream::connect(address).expect("it listens");
         let head = format!("GET {target} HTTP/1.1\r\nHost: {address}\r\n{cookie}\r\n");
