@@ -315,14 +315,14 @@ fn a_journal_of_what_was_never_made_holds_nobody_up() {
             image.display()
         )
     };
-    fs::DirBuilder::new().mode(0o700).create(&work).expect("made");
+    fs::DirBuilder::new().mode(0o1700).create(&work).expect("made");
     fs::write(&journal, line(0)).expect("written");
     assert!(bench.succeed(&["clean", "--dry-run"]).starts_with("Nothing is left over") && journal.exists());
     assert!(bench.succeed(&["clean"]).starts_with("Nothing is left over") && !journal.exists());
     bench.assert_clean();
 
     // As when it was killed between two lines on the same thing.
-    fs::DirBuilder::new().mode(0o700).recursive(true).create(&work).expect("made");
+    fs::DirBuilder::new().mode(0o1700).recursive(true).create(&work).expect("made");
     fs::write(&journal, line(0) + &line(1)).expect("written");
     fs::write(&image, "").expect("written");
     let out = bench.succeed(&["clean"]);

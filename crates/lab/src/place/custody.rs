@@ -16,7 +16,7 @@ pub enum Exchangeable {
     #[error("others may write to {}, and root must not work there; chmod go-w it", .0.display())]
     Writable(PathBuf),
     /// What another user owns, by this number.
-    #[error("{} belongs to user {}, and root must not work there; work as that user, or chown it to root", .0.display(), .1)]
+    #[error("{} belongs to user {}, and root must not work there; work as that user", .0.display(), .1)]
     Owned(PathBuf, u32),
 }
 

@@ -12,7 +12,7 @@ use rustix::{
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
@@ -24,6 +24,9 @@ const MOUNT_POINT_NAME: &str = "mnt";
 const LANE_PREFIX: &str = "lane-";
 /// How long the last children of a killed run may take to die.
 const DYING: Duration = Duration::from_secs(10);
+/// The mode of a work directory that a run makes. Only for its owner: images hold what was measured, and mount points what was
+/// mounted. The sticky bit has no meaning there, and tells it from directories that others made (mktemp(1): 0700).
+const MODE: u32 = 0o1700;
 /// The lock file's line that says so when the directory was made by a run.
 const MADE: &str = "this directory was made by fstone";
 /// The same of the mount point in it.
@@ -80,8 +83,7 @@ impl WorkDirectory {
             move |cause| WorkDirectoryError::File { path, cause }
         };
         let made = !path.exists();
-        // Only for its owner: images hold what was measured, and the mount points what was mounted.
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
+        DirBuilder::new().recursive(true).mode(MODE).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
         if let Some(part) = custody::exchangeable(&path).map_err(failed(&path))? {
@@ -122,10 +124,12 @@ impl WorkDirectory {
                 Err(errno) => return Err(failed(&lock_path)(errno.into())),
             }
         };
-        // A killed run leaves the file, and with it this knowledge. Killed in the few microseconds before it wrote that, or
-        // after it removed it, it leaves an empty directory, which stays: it may as well be the user's.
+        // A killed run leaves the file, and with it this knowledge; killed in the few microseconds before it wrote that, or
+        // after it removed it, it leaves an empty directory with the mode that it gave.
         let said = |line| before.lines().any(|said| said == line);
-        let (made, made_mount_point) = (made || said(MADE), said(MADE_MOUNT_POINT));
+        let mode = fs::metadata(&path).map_err(failed(&path))?.permissions().mode();
+        let as_made = || mode & 0o7777 == MODE && !holds_more_than_the_lock(&path);
+        let (made, made_mount_point) = (made || said(MADE) || as_made(), said(MADE_MOUNT_POINT));
         let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let mark = |made: bool, line: &'static str| if made { line } else { "" };
         let holder = format!(
@@ -244,7 +248,6 @@ fn content(lock: &File) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_second_run_is_refused_with_the_holder_named() {
@@ -301,7 +304,7 @@ mod tests {
     fn what_was_there_stays() {
         let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let path = parent.path().join("work");
-        // As `mktemp -d` makes it, and as we would.
+        // As `mktemp -d` makes it.
         DirBuilder::new().mode(0o700).create(&path).expect("made");
         let work = WorkDirectory::lock(&path).expect("free");
         let point = work.mount_point().expect("made");
@@ -322,5 +325,10 @@ mod tests {
         fs::write(path.join(LOCK_NAME), written).expect("written");
         drop(WorkDirectory::lock(&path).expect("free"));
         assert!(path.exists() && !point.exists());
+        // Killed before it wrote anything.
+        fs::remove_dir(&path).expect("empty");
+        DirBuilder::new().mode(MODE).create(&path).expect("made");
+        drop(WorkDirectory::lock(&path).expect("free"));
+        assert!(!path.exists());
     }
 }

@@ -160,7 +160,7 @@ impl Entry {
     /// What cannot be undone now because a process hangs in it: whoever touched it might hang as well.
     pub(super) fn hangs(&self) -> Option<UndoError> {
         let Self::Tree { hung: Some(process), .. } = self else { return None };
-        (holder::find(process) == Whereabouts::Running).then(|| UndoError {
+        (holder::find(process) != Whereabouts::Ended).then(|| UndoError {
             what: self.describe(),
             words: format!(
                 "process {} hangs in it and cannot be killed; `fstone clean` removes it once that process has ended",
