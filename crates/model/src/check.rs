@@ -116,7 +116,7 @@ impl Check for LoadReport {
         fits("transactions over time", &mut self.series.iter().map(|one| one.transactions))?;
         fits("bytes read over time", &mut self.series.iter().map(|one| one.read_bytes))?;
         fits("bytes written over time", &mut self.series.iter().map(|one| one.written_bytes))?;
-        let spans = operations.iter().filter_map(|one| one.at_work);
+        let spans = operations.iter().filter_map(|one| one.at_work).flatten();
         require(spans.clone().all(|span| span.begin_ns <= span.end_ns), || "a group ends before it begins".to_owned())?;
         let length = (self.series.len() as u64).checked_mul(self.series_interval_ns);
         require(length.is_some(), || "the length of its series is out of range".to_owned())?;

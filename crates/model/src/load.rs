@@ -119,9 +119,10 @@ pub struct OperationReport {
     pub requested_share: f64,
     /// Latency of the whole operation.
     pub latency: Histogram,
-    /// When its group was at work; `None` in reports of before this was recorded.
+    /// When its group was at work, and when its phase closed files and synced after all groups; `None` in reports of before
+    /// this was recorded.
     #[serde(default)]
-    pub at_work: Option<Span>,
+    pub at_work: Option<[Span; 2]>,
 }
 
 /// A part of the measured interval.
@@ -240,12 +241,10 @@ impl CallReport {
 }
 
 impl LoadReport {
-    /// Takes out what no page shows and most of it consists of: the latencies of threads, of points of the series, and of system calls
-    /// other than those that make data durable.
+    /// Takes out what no page shows: the latencies of threads, and of system calls other than those that make data durable.
     pub fn shorten(&mut self) {
         self.per_thread.clear();
         self.calls.retain(CallReport::makes_durable);
-        self.series.iter_mut().for_each(|point| point.latency = Histogram::default());
     }
 
     /// Operations completed.
@@ -281,8 +280,9 @@ impl LoadReport {
     /// How often some of its operations were completed, per second in which any of their groups was at work.
     pub fn rate_of<'a>(&self, operations: impl Iterator<Item = &'a OperationReport> + Clone) -> f64 {
         let count = operations.clone().map(|operation| operation.invocations).sum();
-        let spans: Option<Vec<Span>> = operations.clone().map(|operation| operation.at_work).collect();
-        rate(count, spans.map_or_else(|| self.elapsed_ns_of(operations), covered_ns))
+        let spans: Option<Vec<[Span; 2]>> = operations.clone().map(|operation| operation.at_work).collect();
+        let covered = spans.map(|spans| covered_ns(spans.into_iter().flatten().collect()));
+        rate(count, covered.unwrap_or_else(|| self.elapsed_ns_of(operations)))
     }
 
     /// How long the phases took that have a group of the name of one of these operations' groups, where nothing better was recorded.

@@ -249,7 +249,7 @@ mod tests {
             group: group.into(),
             name: name.into(),
             invocations: 60,
-            at_work: Some(at_work),
+            at_work: Some([at_work, Span::default()]),
             ..OperationReport::default()
         }
     }

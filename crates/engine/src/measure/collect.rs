@@ -326,8 +326,8 @@ pub(crate) struct GroupNames {
     pub(crate) group: String,
     /// (name, requested share).
     pub(crate) actions: Vec<(String, f64)>,
-    /// When it was.
-    pub(crate) at_work: Span,
+    /// When it was, and when its phase closed.
+    pub(crate) at_work: [Span; 2],
 }
 
 /// The results of a collector.
@@ -350,7 +350,7 @@ mod tests {
     use crate::measure::Done;
 
     fn names() -> Vec<GroupNames> {
-        vec![GroupNames { group: "g".into(), actions: vec![("read".into(), 1.0)], at_work: Span::default() }]
+        vec![GroupNames { group: "g".into(), actions: vec![("read".into(), 1.0)], at_work: [Span::default(); 2] }]
     }
 
     #[test]

@@ -6,8 +6,8 @@ use fstone_model::load::Span;
 use fstone_model::workload::{Actions, ThreadGroup};
 
 /// Names and requested shares of groups, and when each was at work. A group that no phase came to never was.
-pub(super) fn names(groups: &[&ThreadGroup], at_work: &[Span]) -> Vec<GroupNames> {
-    let at_work = at_work.iter().copied().chain(std::iter::repeat(Span::default()));
+pub(super) fn names(groups: &[&ThreadGroup], at_work: &[[Span; 2]]) -> Vec<GroupNames> {
+    let at_work = at_work.iter().copied().chain(std::iter::repeat([Span::default(); 2]));
     groups
         .iter()
         .zip(at_work)

@@ -64,8 +64,8 @@ pub(super) struct Measured {
     points: u64,
     /// How long each ran.
     pub(super) phases_ns: Vec<u64>,
-    /// When each of their groups was at work.
-    pub(super) at_work: Vec<Span>,
+    /// When each of their groups was at work, and its phase closed after all of them.
+    pub(super) at_work: Vec<[Span; 2]>,
     /// How long each of their groups had operations to begin, since its phase's begin.
     pub(super) worked_ns: Vec<u64>,
 }
@@ -295,10 +295,10 @@ impl<'a> Running<'a> {
         report.last_done_ns = report.running_ns + end.last_done_ns;
         let phase_begin = report.elapsed_ns;
         // The closing of files and the final sync are for all groups.
-        let closing = end.running_ns - end.last_done_ns + sync_ns;
+        let closing = Span { begin_ns: phase_begin + end.last_done_ns, end_ns: phase_begin + end.running_ns + sync_ns };
         self.measured.at_work.extend(phase.groups.iter().zip(&end.groups).map(|(group, end)| {
             let delay = u64::try_from(group.start_delay.as_nanos()).unwrap_or(u64::MAX).min(end.done_ns);
-            Span { begin_ns: phase_begin + delay, end_ns: phase_begin + end.done_ns + closing }
+            [Span { begin_ns: phase_begin + delay, end_ns: phase_begin + end.done_ns }, closing]
         }));
         self.measured.worked_ns.extend(end.groups.iter().map(|group| group.worked_ns));
         report.running_ns += end.running_ns;

@@ -185,11 +185,16 @@ fn groups_tell_when_they_were_at_work() {
     load.phases.push(phase(vec![group("main", 50)], Stop::default()));
     let report = flawless(&load, directory.path());
     let delay = delay.as_nanos() as u64;
-    let [first, later, last] = [0, 1, 2].map(|place: usize| report.operations[place].at_work.expect("it was recorded"));
+    let spans = [0, 1, 2].map(|place: usize| report.operations[place].at_work.expect("it was recorded"));
+    let [first, later, last] = spans.map(|[work, _]| work);
     let of_first_phase = report.phases[0].elapsed_ns;
+    // Closing files and the final sync are the phase's, once.
+    let closing = spans.map(|[_, closing]| closing);
+    assert_eq!(closing[0], closing[1]);
+    assert_eq!((closing[0].end_ns, closing[2].end_ns), (of_first_phase, report.elapsed_ns));
     assert_eq!((first.begin_ns, later.begin_ns, last.begin_ns), (0, delay, of_first_phase));
-    assert!(0 < first.end_ns && first.end_ns < of_first_phase, "{first:?} of {of_first_phase}");
-    assert_eq!((later.end_ns, last.end_ns), (of_first_phase, report.elapsed_ns));
+    assert!(0 < first.end_ns && first.end_ns < later.begin_ns, "{first:?} of {of_first_phase}");
+    assert_eq!((later.end_ns, last.end_ns), (closing[0].begin_ns, closing[2].begin_ns));
 }
 
 /// The CPUs that threads of a load may run on, of those that may not run on all.

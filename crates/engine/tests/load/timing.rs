@@ -318,7 +318,8 @@ fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
     assert_eq!(synced, [true, false, true]);
     assert_eq!(report.phases.iter().map(|phase| phase.sync_ns).sum::<u64>(), report.sync_ns);
     assert_eq!(report.phases.iter().map(|phase| phase.elapsed_ns).sum::<u64>(), report.elapsed_ns);
-    let begun: Vec<u64> = report.operations.iter().map(|one| one.at_work.expect("it was recorded").begin_ns).collect();
+    let begun: Vec<u64> =
+        report.operations.iter().map(|one| one.at_work.expect("it was recorded")[0].begin_ns).collect();
     let elapsed = |phase: usize| report.phases[phase].elapsed_ns;
     assert_eq!(begun, [0, elapsed(0), elapsed(0) + elapsed(1)]);
     let syncs = |load: &Workload| {
