@@ -147,6 +147,12 @@ impl Store {
             }
             Ok(None)
         })
+        .inspect(|taken| {
+            // The log beside the file has the rows as they were. While others read them it stays, until the last one is done.
+            if taken.is_none() {
+                let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            }
+        })
     }
 
     fn change_run(&mut self, run: u64, sql: &str, value: i64) -> Result<(), RecordError> {

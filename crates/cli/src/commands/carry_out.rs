@@ -216,6 +216,6 @@ fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Da
     let run = &dataset.run;
     let page = directory.join(report::page_name(&run.plan.study, run.id, &run.identified()));
     documents::write(&page, fstone_report::html(dataset, &options))?;
-    report::write_index(store, &directory)?;
+    report::write_index(store, &directory, &[])?;
     Ok(page)
 }

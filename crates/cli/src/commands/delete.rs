@@ -60,15 +60,22 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     notes.into_iter().for_each(|forget| forget());
     let mut deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
     let directory = usual_directory(context);
-    let pages = runs.iter().filter(|run| wanted.contains(&run.id));
-    let pages = pages.map(|run| directory.join(page_name(&run.study, run.id, &run.identity)));
-    let removed: Vec<_> = pages.filter(|page| page.is_file() && std::fs::remove_file(page).is_ok()).collect();
-    for page in &removed {
-        let _ = writeln!(deleted, "deleted its page {}", page.display());
+    let gone: Vec<RunSummary> = runs.into_iter().filter(|run| wanted.contains(&run.id)).collect();
+    let mut removed = false;
+    for run in &gone {
+        let page = directory.join(page_name(&run.study, run.id, &run.identity));
+        match std::fs::remove_file(&page) {
+            Ok(()) => {
+                removed = true;
+                let _ = writeln!(deleted, "deleted its page {}", page.display());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => terminal::tell(&format!("its page {} is still there: {error}", page.display())),
+        }
     }
     terminal::print(&deleted);
-    if !removed.is_empty() {
-        write_index(&store, &directory)?;
+    if removed {
+        write_index(&store, &directory, &gone)?;
     }
     Ok(Exit::Success)
 }

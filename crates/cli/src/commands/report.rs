@@ -10,7 +10,7 @@ use crate::{
 #[cfg(feature = "parquet")]
 use anyhow::Context as _;
 use fstone_model::Dataset;
-use fstone_store::Store;
+use fstone_store::{RunSummary, Store};
 use std::{
     fs::File,
     io::{self, Read as _},
@@ -104,10 +104,12 @@ const INDEX_RUNS: usize = 50;
 
 /// Writes `index.html`, which leads to the pages of this store's runs that are in a directory. A page of that name which is
 /// not fstone's stays as it is; where it leads to another store's runs, this store's index is `index-2.html`.
-pub(crate) fn write_index(store: &Store, directory: &Path) -> Result<(), Failure> {
+///
+/// An index that leads to no other run than some that were `deleted` is this store's, too.
+pub(crate) fn write_index(store: &Store, directory: &Path, deleted: &[RunSummary]) -> Result<(), Failure> {
     let mut runs = store.runs().or_exit(Exit::LabFailed)?;
     runs.sort_by_key(|run| std::cmp::Reverse(run.id));
-    let endings: Vec<String> = runs.iter().map(|run| page_ending(run.id, &run.identity)).collect();
+    let endings: Vec<String> = runs.iter().chain(deleted).map(|run| page_ending(run.id, &run.identity)).collect();
     let Some(index) = index_path(directory, &endings).or_exit(Exit::LabFailed)? else {
         terminal::tell(&format!(
             "{} is not a page of fstone's and was left as it is: there is no index of the reports.",

@@ -115,10 +115,13 @@ fn runs_are_deleted_when_it_is_meant_and_nothing_writes_them() {
     let index = page.with_file_name("index.html");
     std::fs::create_dir_all(page.parent().expect("it has one")).expect("made");
     bench.succeed(&["report", &text(first), "--output", page.to_str().expect("plain"), "--format", "html"]);
+    std::fs::write(&index, format!("<title>Runs · fstone</title><a href=\"tiny-{first}-first.html\">Tiny</a>"))
+        .expect("written");
     let out = bench.succeed(&["delete", "--yes", &text(first), &text(second), &text(first)]);
     assert_eq!(out.lines().count(), 3, "{out}");
     assert!(out.contains(&format!("deleted its page {}", page.display())) && !page.exists(), "{out}");
-    assert!(index.exists(), "it no longer leads there");
+    let led = std::fs::read_to_string(&index).expect("it was written");
+    assert!(!led.contains("-first.html") && !index.with_file_name("index-2.html").exists(), "it no longer leads there");
     assert_eq!(runs(&store), [going_on]);
     assert!(store.baselines().expect("readable").is_empty());
     let third = begin(&mut store, "third");
