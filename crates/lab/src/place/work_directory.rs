@@ -83,6 +83,15 @@ impl WorkDirectory {
             move |cause| WorkDirectoryError::File { path, cause }
         };
         let made = !path.exists();
+        // Nothing is made in a place that is then refused.
+        let mut there = path;
+        while let Some(parent) = there.parent().filter(|_| !there.exists()) {
+            there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        }
+        let there = fs::canonicalize(there).map_err(failed(there))?;
+        if let Some(part) = custody::exchangeable(&there).map_err(failed(&there))? {
+            return Err(WorkDirectoryError::Exchangeable { path: path.to_owned(), part });
+        }
         DirBuilder::new().recursive(true).mode(MODE).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
@@ -279,6 +288,9 @@ mod tests {
         let mode = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).expect("changed");
         mode(0o777);
         assert!(matches!(WorkDirectory::lock(parent.path()), Err(WorkDirectoryError::Exchangeable { .. })));
+        let deep = parent.path().join("deep/work");
+        assert!(matches!(WorkDirectory::lock(&deep), Err(WorkDirectoryError::Exchangeable { .. })));
+        assert!(!parent.path().join("deep").exists(), "nothing is made where it is refused");
         mode(0o1777);
         drop(WorkDirectory::lock(parent.path()).expect("sticky"));
         assert!(parent.path().exists(), "it was there before");

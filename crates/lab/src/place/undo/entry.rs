@@ -207,7 +207,7 @@ impl Entry {
                 }
                 let found = if facts.kind == FileKind::Missing { "it is not here now" } else { "another device has its name now" };
                 let words = format!(
-                    "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete the journal ({JOURNAL_NAME})"
+                    "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete its line from {JOURNAL_NAME}"
                 );
                 Err(io::Error::new(io::ErrorKind::NotFound, words))
             }),
