@@ -31,6 +31,23 @@ pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_byte
     })
 }
 
+/// Opens a new file of a number that the table gave away, which gets it back when that fails.
+pub(super) fn open_new<E: Io>(worker: &mut Worker<'_, E>, fileset: usize, file: u32, access: OFlags) -> Attempt<Fd> {
+    let files = worker.files(fileset);
+    files.layout.file(&mut worker.path, file, false);
+    let flags = worker.data_flags(access | OFlags::CREATE | OFlags::TRUNC);
+    let opened = worker.call(Call::Create, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags));
+    match opened {
+        Ok(_) => {
+            if let Some(ledger) = worker.load.depot.ledger() {
+                ledger.created(stamp_name(fileset as u32, file));
+            }
+        }
+        Err(_) => files.table.remove(file),
+    }
+    opened
+}
+
 /// Makes a file and lets `fill` write to it; `fill` keeps its last argument at the size that the file has by then.
 pub(super) fn make<E: Io>(
     worker: &mut Worker<'_, E>,
@@ -49,19 +66,7 @@ pub(super) fn make<E: Io>(
         });
     };
     let picked = Picked { fileset, file, hold: Hold::Alone, position: None };
-    files.layout.file(&mut worker.path, file, false);
-    let flags = worker.data_flags(access | OFlags::CREATE | OFlags::TRUNC);
-    let opened = worker.call(Call::Create, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags));
-    let fd = match opened {
-        Ok(fd) => fd,
-        Err(halt) => {
-            files.table.remove(file);
-            return Err(halt);
-        }
-    };
-    if let Some(ledger) = worker.load.depot.ledger() {
-        ledger.created(stamp_name(fileset as u32, file));
-    }
+    let fd = open_new(worker, fileset, file, access)?;
     let mut written = 0;
     let outcome = fill(worker, &picked, fd, &mut written);
     let outcome = worker.close_after(fd, outcome);

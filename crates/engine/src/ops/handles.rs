@@ -1,6 +1,7 @@
 //! What programs do by handles: opening and closing, and data that goes on from the handle's cursor.
 
 use super::blocks::{DIRECT_ALWAYS, write_all};
+use super::create::open_new;
 use crate::data::Destination;
 use crate::fileset::Hold;
 use crate::fileset::build::stamp_name;
@@ -46,19 +47,7 @@ pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: us
     let wanted = files.sizes.draw(&mut worker.random);
     let hold = if worker.load.phase.contended[fileset] { Hold::Shared } else { Hold::Free };
     let picked = Picked { fileset, file, hold, position: None };
-    files.layout.file(&mut worker.path, file, false);
-    let flags = worker.data_flags(OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC);
-    let opened = worker.call(Call::Create, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags));
-    let fd = match opened {
-        Ok(fd) => fd,
-        Err(halt) => {
-            files.table.remove(file);
-            return Err(halt);
-        }
-    };
-    if let Some(ledger) = worker.load.depot.ledger() {
-        ledger.created(stamp_name(fileset as u32, file));
-    }
+    let fd = open_new(worker, fileset, file, OFlags::RDWR)?;
     files.table.finish_create_held(file, hold);
     if worker.load.measured {
         files.table.touch(file);

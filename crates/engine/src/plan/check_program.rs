@@ -131,21 +131,7 @@ fn check_by_handle(workload: &Workload, action: &Action) -> Result<(), LoadError
     if workload.data.stamped {
         return refuse(format!("stamps data and has {name:?} work by a handle, which others may hold as well"));
     }
-    let fits = match action.operation {
-        Operation::Create { block_bytes, fsync } => block_bytes == 0 && !fsync,
-        Operation::Open
-        | Operation::Close
-        | Operation::Fill { .. }
-        | Operation::Read(_)
-        | Operation::Write(_)
-        | Operation::Append(_)
-        | Operation::Fsync
-        | Operation::Fdatasync
-        | Operation::Stat
-        | Operation::Unlink => true,
-        _ => false,
-    };
-    if !fits {
+    if !action.operation.works_by_handle() {
         return refuse(format!("has {name:?} work by a handle, which that operation cannot (a file is made empty)"));
     }
     if !matches!(action.choice, FileChoice::Uniform | FileChoice::Rotation) {

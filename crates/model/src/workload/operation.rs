@@ -208,6 +208,25 @@ impl Operation {
         matches!(self, Self::Open | Self::Close | Self::Fill { .. })
     }
 
+    /// Whether it can work on what is open in a handle, or leave it there. A file is made empty by a handle.
+    #[must_use]
+    pub fn works_by_handle(&self) -> bool {
+        match self {
+            Self::Create { block_bytes, fsync } => *block_bytes == 0 && !fsync,
+            Self::Open
+            | Self::Close
+            | Self::Fill { .. }
+            | Self::Read(_)
+            | Self::Write(_)
+            | Self::Append(_)
+            | Self::Fsync
+            | Self::Fdatasync
+            | Self::Stat
+            | Self::Unlink => true,
+            _ => false,
+        }
+    }
+
     /// What it needs and does.
     #[must_use]
     pub fn nature(&self) -> Nature<'_> {

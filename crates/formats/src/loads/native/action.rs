@@ -233,21 +233,7 @@ fn by_handle(surface: &ActionSurface, operation: &Operation, choice: FileChoice,
             Diagnostic::error(field.key, "handles are for programs").label("nothing else could use what is open in it"),
         );
     }
-    let fits = match operation {
-        Operation::Create { block_bytes, fsync } => *block_bytes == 0 && !fsync,
-        Operation::Open
-        | Operation::Close
-        | Operation::Fill { .. }
-        | Operation::Read(_)
-        | Operation::Write(_)
-        | Operation::Append(_)
-        | Operation::Fsync
-        | Operation::Fdatasync
-        | Operation::Stat
-        | Operation::Unlink => true,
-        _ => false,
-    };
-    if !fits {
+    if !operation.works_by_handle() {
         let made = "a file is made empty by a handle, and filled by `fill`";
         let diagnostic = Diagnostic::error(field.key, format!("`{word}` does not work by a handle"));
         report.push(if word == "create" { diagnostic.label(made) } else { diagnostic });
