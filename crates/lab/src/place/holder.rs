@@ -45,13 +45,16 @@ fn known(process: u32, started_ticks: u64) -> Holder {
 /// Whether a holder still runs.
 #[must_use]
 pub fn find(holder: &Holder) -> Whereabouts {
-    let is_foreign = ![0, pid_namespace()].contains(&holder.pid_namespace);
     if !is_of_this_machine(holder) {
         Whereabouts::Elsewhere
     } else if holder.boot != boot_id() {
         Whereabouts::Ended
-    } else if is_foreign {
-        Whereabouts::Elsewhere
+    } else if ![0, pid_namespace()].contains(&holder.pid_namespace) {
+        if sees_all_namespaces() && !has_processes(holder.pid_namespace) {
+            Whereabouts::Ended
+        } else {
+            Whereabouts::Elsewhere
+        }
     } else if started_ticks(holder.process) == Some(holder.started_ticks) {
         Whereabouts::Running
     } else {
@@ -68,6 +71,37 @@ pub fn is_of_this_machine(holder: &Holder) -> bool {
 /// The namespace of this process' number (pid_namespaces(7)); 0 where the kernel does not tell.
 fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |facts| facts.ino())
+}
+
+/// Whether all processes of the machine can be seen from here: in the kernel's first namespace, whose number is fixed
+/// (`PROC_PID_INIT_INO`, include/linux/proc_ns.h), where /proc does not hide those of others (`hidepid`, proc(5)).
+fn sees_all_namespaces() -> bool {
+    const FIRST: u64 = 0xEFFF_FFFC;
+    pid_namespace() == FIRST && fs::read_to_string("/proc/1/status").is_ok()
+}
+
+/// Whether a process runs in a namespace of process numbers below this one. One whose namespace is not told counts.
+fn has_processes(namespace: u64) -> bool {
+    let Ok(processes) = fs::read_dir("/proc") else { return true };
+    let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    processes.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_process)).any(|entry| {
+        let process = entry.path();
+        if started_in(&process).is_none() || is_of_this_namespace(&process) {
+            return false;
+        }
+        match fs::metadata(process.join("ns/pid")) {
+            Ok(facts) => facts.ino() == namespace,
+            // It ended meanwhile.
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    })
+}
+
+/// Whether a process has one number only: none of a namespace below this one.
+fn is_of_this_namespace(process: &Path) -> bool {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.split_whitespace().count() == 1)
 }
 
 /// The digest of this machine's identity.
@@ -120,7 +154,8 @@ fn state_and_start(stat: &str) -> Option<(bool, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_is_known_by_more_than_its_number() {
@@ -132,13 +167,39 @@ mod tests {
         assert_eq!(find(&rebooted), Whereabouts::Ended);
         let elsewhere = Holder { machine: "another machine".into(), ..this.clone() };
         assert_eq!(find(&elsewhere), Whereabouts::Elsewhere);
-        // A process of a container has a number that another process has here.
-        let contained = Holder { pid_namespace: this.pid_namespace + 1, started_ticks: 0, ..this.clone() };
-        assert_eq!(find(&contained), Whereabouts::Elsewhere);
-        let rebooted = Holder { boot: "another boot".into(), ..contained };
-        assert_eq!(find(&rebooted), Whereabouts::Ended);
         let of_before = Holder { pid_namespace: 0, ..this };
         assert_eq!(find(&of_before), Whereabouts::Running);
+    }
+
+    /// A process of a container has a number that another process has here.
+    #[test]
+    fn a_process_of_a_container_is_elsewhere_until_the_container_has_ended() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root makes namespaces of process numbers");
+            return;
+        }
+        let container = ["--fork", "--pid", "--kill-child", "sh", "-c", "readlink /proc/self/ns/pid; exec sleep 60"];
+        let mut container = Command::new("unshare").args(container).stdout(Stdio::piped()).spawn().expect("util-linux");
+        let mut line = String::new();
+        BufReader::new(container.stdout.take().expect("piped")).read_line(&mut line).expect("it speaks");
+        let number: String = line.chars().filter(char::is_ascii_digit).collect();
+        let contained =
+            Holder { pid_namespace: number.parse().expect("pid:[number]"), started_ticks: 0, ..this_process() };
+        let rebooted = Holder { boot: "another boot".into(), ..contained.clone() };
+        assert_eq!(find(&rebooted), Whereabouts::Ended);
+        let alive = find(&contained);
+        container.kill().expect("ours");
+        container.wait().expect("ours");
+        assert_eq!(alive, Whereabouts::Elsewhere);
+        // Its first process dies at the death of unshare, some time after it.
+        let gone = (0..1_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            find(&contained) == Whereabouts::Ended
+        });
+        assert_eq!(gone, sees_all_namespaces(), "from inside a container nothing is known of another");
+        if !gone {
+            println!("skipped: these tests run inside a container themselves, which sees no other");
+        }
     }
 
     #[test]
