@@ -522,9 +522,21 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
         );
     }
 
+    // Another number under the same name: the filesystem tells which disk it is.
+    let renumber = || {
+        let here = fs::read_to_string(&journal).expect("readable");
+        let other = format!("[{},{}]", number.0, number.1 + 1000);
+        fs::write(&journal, here.replace(&format!("[{},{}]", number.0, number.1), &other)).expect("written");
+    };
+    leave_behind("99999999-2222-3333-4444-555555555555");
+    renumber();
+    let left = clean(&work_directory, false, &machine).expect("cleans");
+    assert!(left[0].error.as_ref().is_some_and(|error| error.contains("another device has its name now")), "{left:?}");
+
     leave_behind(uuid);
+    renumber();
     let left = clean(&work_directory, true, &machine).expect("lists");
-    assert_eq!(left.len(), 1);
+    assert!(left.len() == 1 && left[0].error.is_none(), "{left:?}");
     assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "a dry run changes nothing");
     let left = clean(&work_directory, false, &machine).expect("cleans");
     assert!(left.len() == 1 && left[0].error.is_none(), "{left:?}");

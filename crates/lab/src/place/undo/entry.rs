@@ -4,7 +4,7 @@ use super::tree;
 use crate::{
     machine::Machine,
     place::{
-        device::{FileId, FileKind},
+        device::{FileId, FileKind, filesystem_uuid},
         holder::{self, Whereabouts},
     },
 };
@@ -201,16 +201,7 @@ impl Entry {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
             },
-            Self::Scratch { path, device, .. } => machine.devices.facts(path).and_then(|facts| {
-                if facts.number == *device {
-                    return Ok(true);
-                }
-                let found = if facts.kind == FileKind::Missing { "it is not here now" } else { "another device has its name now" };
-                let words = format!(
-                    "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete its line from {JOURNAL_NAME}"
-                );
-                Err(io::Error::new(io::ErrorKind::NotFound, words))
-            }),
+            Self::Scratch { path, device, uuid } => number_now(machine, path, *device, uuid.as_deref()).map(|_| true),
         };
         found.map_err(|error| self.failed(&error))
     }
@@ -286,9 +277,27 @@ fn remove_zram(machine: &Machine, index: u32) -> io::Result<()> {
     machine.devices.remove_zram(index)
 }
 
+/// The number that a named disk has now. A reboot gives another, and so does taking the disk out and putting it back: the
+/// filesystem that fstone made last then tells whether it is the same disk.
+fn number_now(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>) -> io::Result<(u32, u32)> {
+    let facts = machine.devices.facts(path)?;
+    let is_recognised = || {
+        let found = (facts.kind == FileKind::Block).then(|| filesystem_uuid(path, &*machine.runner)).flatten();
+        found.is_some() && found.as_deref() == uuid
+    };
+    if facts.number == device || is_recognised() {
+        return Ok(facts.number);
+    }
+    let found = if facts.kind == FileKind::Missing { "it is not here now" } else { "another device has its name now" };
+    let words = format!(
+        "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete its line from {JOURNAL_NAME}"
+    );
+    Err(io::Error::new(io::ErrorKind::NotFound, words))
+}
+
 fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By) -> io::Result<()> {
     if by == By::Later {
-        let found = crate::place::device::filesystem_uuid(path, &*machine.runner);
+        let found = filesystem_uuid(path, &*machine.runner);
         match (found.as_deref(), uuid) {
             (None, _) => return Ok(()),
             (Some(found), Some(recorded)) if found == recorded => {}
@@ -300,5 +309,5 @@ fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>,
             }
         }
     }
-    machine.devices.erase_signatures(path, device)
+    machine.devices.erase_signatures(path, number_now(machine, path, device, uuid)?)
 }
