@@ -5,7 +5,7 @@
 //! warnings of a trial are kept a second time, followed by what pages show of its loads ([`LoadReport::shorten`]), in the format of
 //! postcard (<https://postcard.jamesmunns.com/wire-format>): a report of ten thousand trials reads ten thousand values.
 //!
-//! The tables are what counts. A trigger takes the excerpt away when a figure is changed by hand, and a run of which a trial has no
+//! The tables are what counts. Triggers take the excerpt away when one of them is changed by hand, and a run of which a trial has no
 //! excerpt, or one that this program cannot read, is read from the tables.
 
 use crate::ReadError;

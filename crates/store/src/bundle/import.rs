@@ -16,7 +16,7 @@ const BATCH: usize = 32;
 /// The tables of a run's plan, those that others refer to first. A baseline is its store's own.
 const PLAN_TABLES: [&str; 2] = ["cells", "levels"];
 
-/// The tables of a run's trials, likewise; `excerpts` after `figures`, each of which takes the excerpt of its trial away. `attempts` are
+/// The tables of a run's trials, likewise; `excerpts` last, for a row of the others takes the excerpt of its trial away. `attempts` are
 /// not part of a bundle.
 const TRIAL_TABLES: [&str; 9] =
     ["trials", "superblocks", "warnings", "steps", "figures", "commands", "loads", "operations", "excerpts"];

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("0003.sql"),
     include_str!("0004.sql"),
     include_str!("0005.sql"),
+    include_str!("0006.sql"),
 ];
 
 /// The version this program writes.

@@ -66,26 +66,31 @@ fn without_loads(dataset: Dataset) -> Dataset {
 }
 
 #[test]
-fn a_figure_that_is_changed_by_hand_is_the_one_that_is_read() {
+fn what_is_changed_by_hand_is_what_is_read() {
     let (_directory, mut store) = store();
     let number = store.begin_run(&run()).expect("recorded");
-    for repetition in 0..3 {
+    for repetition in 0..8 {
         store.record_trial(number, &trial(id(0, repetition), repetition)).expect("recorded");
     }
     let excerpts = |store: &Store| -> i64 {
         let connection = rusqlite::Connection::open(store.path()).expect("opened");
         connection.query_row("SELECT count(*) FROM excerpts", [], |row| row.get(0)).expect("a count")
     };
-    assert_eq!(excerpts(&store), 3);
+    assert_eq!(excerpts(&store), 8);
     let changes = [
         "UPDATE figures SET value = 7.0 WHERE repetition = 0 AND metric = 'CPU'",
         "DELETE FROM figures WHERE repetition = 1 AND metric = 'CPU'",
         "INSERT INTO figures SELECT run, cell, repetition, step, 'CPU user', value, unit, better, 9 FROM figures
          WHERE repetition = 2 AND metric = 'CPU'",
+        "UPDATE steps SET duration_ns = 5 WHERE repetition = 3 AND step = 'load'",
+        "UPDATE commands SET status = 9 WHERE repetition = 4 AND number = 0 AND step = 'mkfs'",
+        "DELETE FROM superblocks WHERE repetition = 5 AND number = 0",
+        "INSERT INTO warnings SELECT run, cell, repetition, 99, 'by hand' FROM trials WHERE repetition = 6",
+        "DELETE FROM loads WHERE repetition = 7 AND step = 'load'",
     ];
     for (changed, change) in (1..).zip(changes) {
         assert_eq!(sql(&store, change), 1);
-        assert_eq!(excerpts(&store), 3 - changed);
+        assert_eq!(excerpts(&store), 8 - changed, "{change}");
     }
     let read = store.shown(number).expect("read").trials;
     assert_eq!(read[0].figure("load", "CPU").expect("there").value, 7.0);
