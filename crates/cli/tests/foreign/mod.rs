@@ -237,9 +237,16 @@ fn the_server_shows_the_store_to_who_has_its_address() {
     let with = ask(&format!("/run/1?token={token}"), "");
     let cookie =
         with.lines().find_map(|line| line.strip_prefix("Set-Cookie: ")).and_then(|line| line.split(';').next());
-    let page = ask("/run/1", &format!("Cookie: {}\r\n", cookie.expect("a cookie")));
+    let cookie = format!("Cookie: {}\r\n", cookie.expect("a cookie"));
+    let page = ask("/run/1", &cookie);
+    let kept = ask("/run/1", &cookie);
+    let by_hand = "INSERT INTO warnings SELECT run, cell, repetition, 99, 'changed by hand' FROM trials";
+    let changed = rusqlite::Connection::open(bench.store()).and_then(|store| store.execute(by_hand, []));
+    let after = ask("/run/1", &cookie);
     server.kill().and_then(|()| server.wait()).expect("it ends");
     assert!(without.starts_with("HTTP/1.1 403") && !without.contains("Tiny"), "{without}");
     assert!(with.starts_with("HTTP/1.1 303") && with.contains("Location: /run/1\r\n"), "{with}");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("Tiny"), "{page}");
+    assert!(page == kept && !page.contains("changed by hand"), "{kept}");
+    assert!(changed.is_ok_and(|rows| rows > 0) && after.contains("changed by hand"), "it shows what was: {after}");
 }

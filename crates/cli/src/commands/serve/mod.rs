@@ -20,7 +20,8 @@ use fstone_report::{
 use fstone_store::{ReadError, RunSummary, Store};
 use http::{Answer, Gate, Request};
 use std::{
-    path::PathBuf,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -41,7 +42,7 @@ pub(crate) fn serve(context: &Context, arguments: &ServeArguments) -> CommandRes
         context.store.display(),
         if token.is_some() { "who has this address" } else { "on this machine" }
     ))?;
-    let server = Server { store: context.store.clone(), pages: Mutex::default() };
+    let server = Server { store: context.store.clone(), kept: Mutex::default() };
     http::serve(&listener, &Gate { address, token }, move |request| server.answer(request));
     Ok(Exit::Success)
 }
@@ -55,12 +56,41 @@ fn token() -> anyhow::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A run's page, and how many trials it is of.
-type Page = (u64, (u64, bool), String);
-
 struct Server {
     store: PathBuf,
-    pages: Mutex<Vec<Page>>,
+    kept: Mutex<Kept>,
+}
+
+/// The pages of runs, by their numbers, until anyone writes to the store.
+#[derive(Default)]
+struct Kept {
+    pages: Vec<(u64, String)>,
+    /// Open on the same file all the time, which is how SQLite tells that it has changed, with the file's number: another may be put in
+    /// its place.
+    watch: Option<(Store, u64)>,
+    /// As [`Store::data_version`] tells it.
+    version: i64,
+}
+
+impl Kept {
+    /// Forgets the pages when the store has changed, and gives its version.
+    fn version(&mut self, path: &Path) -> Result<i64, Refusal> {
+        let file = std::fs::metadata(path).map_or(0, |facts| facts.ino());
+        let (store, version) = match self.watch.take() {
+            Some((store, of)) if of == file => (store, self.version),
+            _ => (open_store(path)?, i64::MIN),
+        };
+        let now = store.data_version().map_err(|error| failed(&error))?;
+        if now != version {
+            self.pages.clear();
+        }
+        (self.version, self.watch) = (now, Some((store, file)));
+        Ok(now)
+    }
+}
+
+fn open_store(path: &Path) -> Result<Store, Refusal> {
+    Store::open_read_only(path).map_err(|error| (500, format!("failed to {error}")))
 }
 
 /// Why there is no page: status and words.
@@ -82,7 +112,7 @@ impl Server {
     }
 
     fn open(&self) -> Result<Store, Refusal> {
-        Store::open_read_only(&self.store).map_err(|error| (500, format!("failed to {error}")))
+        open_store(&self.store)
     }
 
     fn board(&self) -> Result<Answer, Refusal> {
@@ -118,25 +148,25 @@ impl Server {
     }
 
     fn run(&self, id: u64) -> Result<Answer, Refusal> {
-        let store = self.open()?;
-        let runs = store.runs().map_err(|error| failed(&error))?;
-        let run = runs.iter().find(|run| run.id == id).ok_or_else(|| (404, format!("there is no run {id}")))?;
-        let state = (run.trials, run.finished_unix_ns.is_some());
-        let known = {
-            let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-            pages.iter().find(|(of, at, _)| *of == id && *at == state).map(|(_, _, page)| page.clone())
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = {
+            let mut kept = kept();
+            let version = kept.version(&self.store)?;
+            if let Some((_, page)) = kept.pages.iter().find(|(of, _)| *of == id) {
+                return Ok(Answer::html(200, page.clone()));
+            }
+            version
         };
-        if let Some(page) = known {
-            return Ok(Answer::html(200, page));
-        }
-        let dataset = store.shown(id).map_err(|error| failed(&error))?;
+        let dataset = self.open()?.shown(id).map_err(|error| failed(&error))?;
         let page = fstone_report::html(&dataset, &Options { published: dataset.run.plan.published.is_some() });
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.retain(|(of, ..)| *of != id);
-        if pages.len() == KEPT_PAGES {
-            pages.remove(0);
+        let mut kept = kept();
+        // What was made of an earlier state is shown, and not kept.
+        if kept.version == version {
+            if kept.pages.len() == KEPT_PAGES {
+                kept.pages.remove(0);
+            }
+            kept.pages.push((id, page.clone()));
         }
-        pages.push((id, state, page.clone()));
         Ok(Answer::html(200, page))
     }
 
