@@ -1,7 +1,7 @@
 //! The I/O engines: how an operation's calls reach the kernel.
 //!
-//! [`Io`] has one method per call. What is common is done by the plain system calls of [`kernel`]; an engine replaces
-//! what it does otherwise. The operation loop is compiled for each engine, so that a call costs no indirection.
+//! [`Io`] has one method per call. An engine writes those that it does in its own way, and lists those that it leaves to the system calls of
+//! [`kernel`] (`plain.rs`). The operation loop is compiled for each engine, so that a call costs no indirection.
 //!
 //! | engine | data | everything else |
 //! |---|---|---|

@@ -24,11 +24,11 @@ pub(super) fn write_all<E: Io>(
 ) -> Attempt<()> {
     touch(worker, picked, destination.offset);
     worker.source.prepare(length, destination);
-    let outcome = write_prepared(worker, picked, fd, length, destination.offset);
+    let attempt = write_prepared(worker, picked, fd, length, destination.offset);
     if worker.load.stamped {
-        worker.source.settle(length, destination, outcome.is_ok());
+        worker.source.settle(length, destination, attempt.is_ok());
     }
-    outcome
+    attempt
 }
 
 #[inline]
@@ -64,7 +64,7 @@ fn write_prepared<E: Io>(
                 worker.done.written_bytes += length as u64;
                 return write_indirectly(worker, picked, have, offset);
             }
-            Err(halt) => return Err(halt),
+            Err(incomplete) => return Err(incomplete),
         }
         worker.done.calls += 1;
     }
@@ -85,7 +85,7 @@ fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: us
     let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
     let mut have = have;
     let length = worker.source.block().len();
-    let outcome = loop {
+    let attempt = loop {
         if have == length {
             break Ok(());
         }
@@ -94,11 +94,11 @@ fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: us
         match written {
             Ok(0) => break Err(Incomplete::fault(Call::Write, Errno::NOSPC)),
             Ok(written) => have += written,
-            Err(halt) => break Err(halt),
+            Err(incomplete) => break Err(incomplete),
         }
         worker.done.calls += 1;
     };
-    worker.close_after(fd, outcome)
+    worker.close_after(fd, attempt)
 }
 
 /// Notes the block for the audit of distinct ones.

@@ -47,8 +47,8 @@ fn into_new_file<E: Io>(
         worker.name(picked);
         let flags = worker.data_flags(OFlags::RDONLY);
         let from = worker.call(Call::Open, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags))?;
-        let outcome =
+        let attempt =
             make(worker, picked.fileset, OFlags::WRONLY, |worker, _, to, copied| copy(worker, from, to, size, copied));
-        worker.close_after(from, outcome)
+        worker.close_after(from, attempt)
     })
 }

@@ -68,13 +68,13 @@ pub(super) fn make<E: Io>(
     let picked = Picked { fileset, file, hold: Hold::Alone, position: None };
     let fd = open_new(worker, fileset, file, access)?;
     let mut written = 0;
-    let outcome = fill(worker, &picked, fd, &mut written);
-    let outcome = worker.close_after(fd, outcome);
+    let attempt = fill(worker, &picked, fd, &mut written);
+    let attempt = worker.close_after(fd, attempt);
     // Even a failed one exists, with what was written.
     files.table.finish_create(file, written);
     if worker.load.measured {
         files.table.touch(file);
     }
     worker.previous = Some((fileset, file));
-    outcome
+    attempt
 }

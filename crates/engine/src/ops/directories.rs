@@ -38,9 +38,9 @@ pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
     let Some(number) = taken else { return Err(Incomplete::fault(Call::Choose, Errno::NOENT)) };
     files.layout.made_directory(&mut worker.path, number);
     let removed = worker.call(Call::Rmdir, |worker| worker.io.rmdir(files.directory(), worker.path.as_c()));
-    if let Err(halt) = removed {
+    if let Err(incomplete) = removed {
         locked(&files.made_directories).existing.push(number);
-        return Err(halt);
+        return Err(incomplete);
     }
     Ok(())
 }

@@ -30,9 +30,9 @@ fn list<E: Io>(
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | worker.load.links();
     let fd = worker.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
     let mut buffer = listing_buffer(worker);
-    let outcome = worker.call(Call::Readdir, |worker| worker.io.list(fd, &mut buffer, each)).map(drop);
+    let attempt = worker.call(Call::Readdir, |worker| worker.io.list(fd, &mut buffer, each)).map(drop);
     worker.listing = buffer;
-    worker.close_after(fd, outcome)
+    worker.close_after(fd, attempt)
 }
 
 /// Lists one directory that holds files of the set, drawn uniformly.

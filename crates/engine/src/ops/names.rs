@@ -15,9 +15,9 @@ pub(super) fn unlink<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt
     }
     worker.name(&picked);
     let removed = worker.call(Call::Unlink, |worker| worker.io.unlink(files.directory(), worker.path.as_c()));
-    if let Err(halt) = removed {
+    if let Err(incomplete) = removed {
         worker.release(&picked);
-        return Err(halt);
+        return Err(incomplete);
     }
     let forgotten = worker.forget(&picked);
     files.table.remove(picked.file);
@@ -55,10 +55,10 @@ pub(super) fn relocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, to: usiz
     let renamed = worker.call(Call::Rename, |worker| {
         worker.io.rename(from.directory(), worker.path.as_c(), into.directory(), worker.other_path.as_c())
     });
-    if let Err(halt) = renamed {
+    if let Err(incomplete) = renamed {
         into.table.remove(file);
         worker.release(&picked);
-        return Err(halt);
+        return Err(incomplete);
     }
     let size = from.table.size(picked.file);
     let forgotten = worker.forget(&picked);

@@ -53,8 +53,8 @@ fn read_generally<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Tr
     }
     let (picked, fd) = worker.open_chosen(index, OFlags::RDONLY)?;
     let read = read_blocks(worker, index, transfer, &picked, fd);
-    let outcome = if read.is_ok() { finish(worker, transfer, fd) } else { read };
-    worker.close_chosen(index, &picked, fd, outcome)
+    let attempt = if read.is_ok() { finish(worker, transfer, fd) } else { read };
+    worker.close_chosen(index, &picked, fd, attempt)
 }
 
 #[inline(always)]
@@ -174,17 +174,17 @@ pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: 
         let table = &worker.files(picked.fileset).table;
         let start = table.size(picked.file);
         let mut written = 0;
-        let mut outcome = Ok(());
-        while written < total && outcome.is_ok() {
+        let mut attempt = Ok(());
+        while written < total && attempt.is_ok() {
             let length = block.max(1).min(total - written);
             let destination = worker.destination(picked, start + written);
-            outcome = write_all(worker, picked, fd, length as usize, destination);
-            written += if outcome.is_ok() { length } else { 0 };
+            attempt = write_all(worker, picked, fd, length as usize, destination);
+            written += if attempt.is_ok() { length } else { 0 };
             block = worker.drawn_block(index).unwrap_or(transfer.block_bytes);
         }
         // Only now may others take the new part for there.
         table.grow(picked.file, written);
-        outcome?;
+        attempt?;
         finish(worker, transfer, fd)
     })
 }
@@ -194,7 +194,7 @@ pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, trans
     worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
         let map = map(worker, fd, size, false)?;
-        let outcome = each_block(worker, index, transfer, picked, |worker, offset, length| {
+        let attempt = each_block(worker, index, transfer, picked, |worker, offset, length| {
             touch(worker, picked, offset);
             worker.call(Call::Read, |worker| map.read(&mut worker.buffer.bytes_mut()[..length], offset))?;
             worker.done.calls += 1;
@@ -202,7 +202,7 @@ pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, trans
             verify(worker, picked, offset, length)
         });
         worker.call(Call::Munmap, |_| map.unmap())?;
-        outcome?;
+        attempt?;
         finish(worker, transfer, fd)
     })
 }
@@ -217,7 +217,7 @@ pub(super) fn mapped_write<E: Io>(
     worker.with_open_file(index, OFlags::RDWR, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
         let map = map(worker, fd, size, true)?;
-        let outcome = each_block(worker, index, transfer, picked, |worker, offset, length| {
+        let attempt = each_block(worker, index, transfer, picked, |worker, offset, length| {
             let destination = worker.destination(picked, offset);
             touch(worker, picked, offset);
             worker.source.prepare(length, destination);
@@ -232,7 +232,7 @@ pub(super) fn mapped_write<E: Io>(
             Ok(())
         });
         worker.call(Call::Munmap, |_| map.unmap())?;
-        outcome?;
+        attempt?;
         finish(worker, transfer, fd)
     })
 }

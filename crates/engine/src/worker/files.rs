@@ -23,9 +23,9 @@ impl<E: Io> Worker<'_, E> {
         if self.load.measured {
             self.files(picked.fileset).table.touch(picked.file);
         }
-        let outcome = work(self, &picked);
+        let attempt = work(self, &picked);
         self.release(&picked);
-        outcome
+        attempt
     }
 
     /// The same for operations that need the file open; those that keep files open do not open it again.
@@ -37,8 +37,8 @@ impl<E: Io> Worker<'_, E> {
         work: impl FnOnce(&mut Self, &Picked, Fd) -> Attempt<T>,
     ) -> Attempt<T> {
         let (picked, fd) = self.open_chosen(index, flags)?;
-        let outcome = work(self, &picked, fd);
-        self.close_chosen(index, &picked, fd, outcome)
+        let attempt = work(self, &picked, fd);
+        self.close_chosen(index, &picked, fd, attempt)
     }
 
     /// The first half of [`Worker::with_open_file`].
@@ -54,20 +54,20 @@ impl<E: Io> Worker<'_, E> {
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
         match if keep { self.kept(&picked) } else { self.open(&picked, flags) } {
             Ok(fd) => Ok((picked, fd)),
-            Err(halt) => {
+            Err(incomplete) => {
                 self.release(&picked);
-                Err(halt)
+                Err(incomplete)
             }
         }
     }
 
     /// The second half.
     #[inline(always)]
-    pub(crate) fn close_chosen<T>(&mut self, index: usize, picked: &Picked, fd: Fd, outcome: Attempt<T>) -> Attempt<T> {
+    pub(crate) fn close_chosen<T>(&mut self, index: usize, picked: &Picked, fd: Fd, attempt: Attempt<T>) -> Attempt<T> {
         let keep = self.group.spec.open == OpenPolicy::KeepOpen || self.group.actions[index].handle.is_some();
-        let outcome = if keep { outcome } else { self.close_after(fd, outcome) };
+        let attempt = if keep { attempt } else { self.close_after(fd, attempt) };
         self.release(picked);
-        outcome
+        attempt
     }
 
     /// Opens a picked file with the workload's flags.
@@ -92,9 +92,9 @@ impl<E: Io> Worker<'_, E> {
 
     /// Closes a file; an error of closing counts when there was none before.
     #[inline]
-    pub(crate) fn close_after<T>(&mut self, fd: Fd, outcome: Attempt<T>) -> Attempt<T> {
+    pub(crate) fn close_after<T>(&mut self, fd: Fd, attempt: Attempt<T>) -> Attempt<T> {
         let closed = self.call(Call::Close, |worker| worker.io.close(fd));
-        let value = outcome?;
+        let value = attempt?;
         closed?;
         Ok(value)
     }

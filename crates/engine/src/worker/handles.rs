@@ -48,9 +48,9 @@ impl<E: Io> Worker<'_, E> {
                 let wanted = files.table.size(picked.file);
                 Ok((self.keep_in(handle, &picked, fd, wanted), fd))
             }
-            Err(halt) => {
+            Err(incomplete) => {
                 self.release(&picked);
-                Err(halt)
+                Err(incomplete)
             }
         }
     }
