@@ -24,19 +24,33 @@ impl<E: Io> Worker<'_, E> {
     /// Counts an operation that ended in its point of the series, handing over the one before when that is over; whether it
     /// was.
     #[inline(always)]
-    pub(super) fn account(&mut self, point: &mut Point, start: u64, end: u64) -> bool {
+    pub(super) fn account(&mut self, point: &mut Point, end: u64) -> bool {
         let over = end >= point.end;
         if over {
-            self.turn(point, start, end);
+            self.turn(point, end);
         }
         over
+    }
+
+    /// Says of the actions that are aimed what each of their operations will do.
+    pub(super) fn expect_aimed(&mut self) {
+        for ((state, action), tally) in self.states.iter().zip(&self.group.actions).zip(&mut self.tally.actions) {
+            if let Some(aim) = &state.aim {
+                tally.expect(aim.done(), action.transactions(aim.done()));
+            }
+        }
     }
 
     /// Counts a completed operation.
     #[inline(always)]
     pub(super) fn completed(&mut self, index: usize, done: Done, latency_ns: u64) {
-        let transactions = self.group.actions[index].transactions(done);
-        self.tally.actions[index].completed(done, transactions, latency_ns);
+        let tally = &mut self.tally.actions[index];
+        if tally.is_usual(done) {
+            // How many transactions it is takes a division.
+            tally.completed_as_usual(latency_ns);
+        } else {
+            tally.completed(done, self.group.actions[index].transactions(done), latency_ns);
+        }
         if self.counted.1 {
             let bytes = done.read_bytes + done.written_bytes;
             self.group.limits.moved(bytes);
@@ -90,8 +104,9 @@ impl<E: Io> Worker<'_, E> {
 
     /// Hands over the point that ended and begins the one that `end` is in.
     #[cold]
-    pub(super) fn turn(&mut self, point: &mut Point, start: u64, end: u64) {
+    pub(super) fn turn(&mut self, point: &mut Point, end: u64) {
         self.hand_over(point);
+        let start = self.load.start.load(Ordering::Relaxed);
         point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
         let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
         point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));

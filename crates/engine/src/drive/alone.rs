@@ -27,9 +27,8 @@ impl<E: Io> Worker<'_, E> {
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let pauses = !READS && (think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
         let plain = READS || !self.asks();
-        if READS && let Some(aim) = &self.states[0].aim {
-            let done = aim.done();
-            self.tally.actions[0].expect(done, self.group.actions[0].transactions(done));
+        if READS {
+            self.expect_aimed();
         }
         while now < deadline && !self.told_to_stop() {
             if plain {
@@ -59,7 +58,7 @@ impl<E: Io> Worker<'_, E> {
                     index
                 }
                 Next::Fsync(file) => {
-                    now = self.fsync_between(file, paced.then_some(begun), start, point);
+                    now = self.fsync_between(file, paced.then_some(begun), point);
                     claimed = !self.group.spec.fsync.counted;
                     if !paced {
                         begun = now;
@@ -72,18 +71,18 @@ impl<E: Io> Worker<'_, E> {
             claimed = false;
             // The first call of an operation counts from the operation's start, and the operation's end is that of its
             // last call: where nothing was waited for, no more readings of the clock than calls.
-            let (outcome, end) = if READS {
+            let (attempt, end) = if READS {
                 (ops::aimed_read(self, index), clock.now())
             } else {
                 self.mark = if paced { 0 } else { now };
-                let outcome = ops::perform(self, index).map(|()| Some(self.done));
-                (outcome, if self.mark != 0 && self.mark != now { self.mark } else { clock.now() })
+                let attempt = ops::perform(self, index).map(|()| Some(self.done));
+                (attempt, if self.mark != 0 && self.mark != now { self.mark } else { clock.now() })
             };
             last_end = end;
             performed += 1;
             // Handing over a point takes a lock that all threads want at that moment, which is no operation's time.
-            let next = if self.account(point, start, end) { clock.now() } else { end };
-            match outcome {
+            let next = if self.account(point, end) { clock.now() } else { end };
+            match attempt {
                 Ok(None) => self.tally.actions[0].completed_as_usual(clock.between(begun, end)),
                 Ok(Some(done)) => {
                     self.completed(index, done, clock.between(begun, end));

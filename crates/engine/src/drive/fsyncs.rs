@@ -29,13 +29,13 @@ impl<E: Io> Worker<'_, E> {
     /// operation that was claimed, and its latency counts from when that was `intended`, if it was. One that does not
     /// leaves what was claimed to the operation after it.
     #[inline(never)]
-    pub(super) fn fsync_between(&mut self, file: u64, intended: Option<u64>, start: u64, point: &mut Point) -> u64 {
+    pub(super) fn fsync_between(&mut self, file: u64, intended: Option<u64>, point: &mut Point) -> u64 {
         self.fsync_of_series(file, intended.filter(|_| self.group.spec.fsync.counted));
         if let Some(schedule) = self.group.schedule.as_ref().filter(|_| self.group.spec.fsync.counted) {
             schedule.settle(0);
         }
         let now = self.load.clock.now();
-        self.account(point, start, now);
+        self.account(point, now);
         now
     }
 

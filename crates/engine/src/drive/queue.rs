@@ -84,6 +84,7 @@ impl<E: Io> Worker<'_, E> {
             done: Vec::with_capacity(depth as usize),
             last_end: now,
         };
+        self.expect_aimed();
         let mut going = true;
         let mut alone = None;
         while going || queue.flying() > 0 {
@@ -155,7 +156,7 @@ impl<E: Io> Worker<'_, E> {
                     }
                 }
                 Some(Alone::Fsync(file, intended)) => {
-                    queue.last_end = self.fsync_between(file, intended, start, point);
+                    queue.last_end = self.fsync_between(file, intended, point);
                 }
                 None => {}
             }
@@ -215,15 +216,15 @@ impl<E: Io> Worker<'_, E> {
     #[inline(never)]
     fn ended(&mut self, index: usize, outcome: Result<Done>, begun: u64, queue: &mut Queue, point: &mut Point) {
         queue.last_end = self.load.clock.now();
-        self.settle(index, outcome, begun, queue.last_end, point);
+        let latency_ns = self.load.clock.between(begun, queue.last_end);
+        self.settle(index, outcome, latency_ns, queue.last_end, point);
     }
 
     #[inline(always)]
-    fn settle(&mut self, index: usize, outcome: Result<Done>, begun: u64, end: u64, point: &mut Point) {
-        let start = self.load.start.load(Ordering::Relaxed);
-        self.account(point, start, end);
+    fn settle(&mut self, index: usize, outcome: Result<Done>, latency_ns: u64, end: u64, point: &mut Point) {
+        self.account(point, end);
         match outcome {
-            Ok(done) => self.completed(index, done, self.load.clock.between(begun, end)),
+            Ok(done) => self.completed(index, done, latency_ns),
             Err(fault) => self.failed(index, fault),
         }
         if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {
@@ -245,13 +246,19 @@ impl<E: Io> Worker<'_, E> {
         if !done.is_empty() {
             queue.last_end = self.load.clock.now();
         }
+        let clock = self.load.clock;
+        // What was handed over together and comes back together took the same time.
+        let (mut of, mut latency_ns) = (queue.last_end, 0);
         for completion in done.drain(..) {
             let taken = queue.slots.get_mut(completion.slot as usize).and_then(Option::take);
             let Some((index, begun, flight)) = taken else { continue };
             let outcome = self.outcome(&flight, completion);
             self.release(&flight.picked);
             queue.free.push(completion.slot);
-            self.settle(index, outcome, begun, queue.last_end, point);
+            if begun != of {
+                (of, latency_ns) = (begun, clock.between(begun, queue.last_end));
+            }
+            self.settle(index, outcome, latency_ns, queue.last_end, point);
         }
         queue.done = done;
     }

@@ -115,6 +115,12 @@ impl ActionTally {
         self.usual = (done, transactions);
     }
 
+    /// Whether an operation did what was expected.
+    #[inline(always)]
+    pub(crate) fn is_usual(&self, done: Done) -> bool {
+        done.calls > 0 && self.usual.0 == done
+    }
+
     /// Counts an operation that did what was expected.
     #[inline(always)]
     pub(crate) fn completed_as_usual(&mut self, latency_ns: u64) {
