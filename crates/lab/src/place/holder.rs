@@ -49,17 +49,21 @@ pub fn find(holder: &Holder) -> Whereabouts {
         Whereabouts::Elsewhere
     } else if holder.boot != boot_id() {
         Whereabouts::Ended
+    } else if !is_seen_from_here(holder) {
+        Whereabouts::Elsewhere
     } else if ![0, pid_namespace()].contains(&holder.pid_namespace) {
-        if sees_all_namespaces() && !has_processes(holder.pid_namespace) {
-            Whereabouts::Ended
-        } else {
-            Whereabouts::Elsewhere
-        }
+        // Its number is another one here, but its namespace tells as much: while that has processes it may be one of them.
+        if has_processes(holder.pid_namespace) { Whereabouts::Elsewhere } else { Whereabouts::Ended }
     } else if started_ticks(holder.process) == Some(holder.started_ticks) {
         Whereabouts::Running
     } else {
         Whereabouts::Ended
     }
+}
+
+/// Whether its process would be seen from here, if it ran.
+pub(crate) fn is_seen_from_here(holder: &Holder) -> bool {
+    [0, pid_namespace()].contains(&holder.pid_namespace) || sees_all_namespaces()
 }
 
 /// Whether a holder belongs to this machine.

@@ -522,7 +522,7 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
         );
     }
 
-    // Another number under the same name: the filesystem tells which disk it is.
+    // Another number under the same name: the disk, its copy, or another one.
     let renumber = || {
         let here = fs::read_to_string(&journal).expect("readable");
         let other = format!("[{},{}]", number.0, number.1 + 1000);
@@ -535,6 +535,12 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
 
     leave_behind(uuid);
     renumber();
+    let left = clean(&work_directory, false, &machine).expect("cleans");
+    let cure = format!("wipefs -a {}", disk.name());
+    assert!(left[0].error.as_ref().is_some_and(|error| error.contains(&cure)), "{left:?}");
+    assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "a copy has the same UUID");
+
+    leave_behind(uuid);
     let left = clean(&work_directory, true, &machine).expect("lists");
     assert!(left.len() == 1 && left[0].error.is_none(), "{left:?}");
     assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "a dry run changes nothing");

@@ -163,8 +163,9 @@ impl Entry {
         (holder::find(process) != Whereabouts::Ended).then(|| UndoError {
             what: self.describe(),
             words: format!(
-                "process {} hangs in it and cannot be killed; `fstone clean` removes it once that process has ended",
-                process.process
+                "process {} hangs in it and cannot be killed; `fstone clean` removes it once that process has ended{}",
+                process.process,
+                if holder::is_seen_from_here(process) { "" } else { " (of another container: outside of it)" }
             ),
         })
     }
@@ -201,7 +202,7 @@ impl Entry {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
             },
-            Self::Scratch { path, device, uuid } => number_now(machine, path, *device, uuid.as_deref()).map(|_| true),
+            Self::Scratch { path, device, uuid } => is_same_disk(machine, path, *device, uuid.as_deref()),
         };
         found.map_err(|error| self.failed(&error))
     }
@@ -277,21 +278,26 @@ fn remove_zram(machine: &Machine, index: u32) -> io::Result<()> {
     machine.devices.remove_zram(index)
 }
 
-/// The number that a named disk has now. A reboot gives another, and so does taking the disk out and putting it back: the
-/// filesystem that fstone made last then tells whether it is the same disk.
-fn number_now(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>) -> io::Result<(u32, u32)> {
+/// Whether a named disk is there, under the number that it had. A reboot may give it another, and so may taking it out and putting it
+/// back. Then the filesystem that fstone made last speaks for it, but a copy of the disk has that too: a person has to say.
+fn is_same_disk(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>) -> io::Result<bool> {
     let facts = machine.devices.facts(path)?;
-    let is_recognised = || {
-        let found = (facts.kind == FileKind::Block).then(|| filesystem_uuid(path, &*machine.runner)).flatten();
-        found.is_some() && found.as_deref() == uuid
-    };
-    if facts.number == device || is_recognised() {
-        return Ok(facts.number);
+    if facts.number == device {
+        return Ok(true);
     }
-    let found = if facts.kind == FileKind::Missing { "it is not here now" } else { "another device has its name now" };
-    let words = format!(
-        "{found}; attach it and run `fstone clean` again. If what is on it may stay, delete its line from {JOURNAL_NAME}"
-    );
+    let found = (facts.kind == FileKind::Block).then(|| filesystem_uuid(path, &*machine.runner)).flatten();
+    let (kept, path) = (format!("delete its line from {JOURNAL_NAME}"), path.display());
+    let words = match facts.kind {
+        FileKind::Missing => {
+            format!("it is not here now; attach it and run `fstone clean` again. If what is on it may stay, {kept}")
+        }
+        _ if found.is_some() && found.as_deref() == uuid => format!(
+            "the device has another number than before, and the filesystem that fstone made on it. If it is the same disk and no copy: wipefs -a {path}. Then {kept}"
+        ),
+        _ => format!(
+            "another device has its name now; attach the right one as {path} and run `fstone clean` again. If what is on it may stay, {kept}"
+        ),
+    };
     Err(io::Error::new(io::ErrorKind::NotFound, words))
 }
 
@@ -309,5 +315,5 @@ fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>,
             }
         }
     }
-    machine.devices.erase_signatures(path, number_now(machine, path, device, uuid)?)
+    machine.devices.erase_signatures(path, device)
 }
