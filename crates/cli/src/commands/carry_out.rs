@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
-    place::presence::Presence,
+    place::{presence::Presence, work_directory::WorkDirectory},
     run::carry_out::{LabOptions, RunEnd, carry_out, carry_out_within_budget},
 };
 use fstone_model::{Dataset, Inventory, Plan, Trial, text};
@@ -40,6 +40,9 @@ pub(super) fn lab_options(
     presence: Option<Arc<Presence>>,
 ) -> Result<LabOptions, Failure> {
     // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
+    WorkDirectory::examine(&context.work_directory)
+        .context("failed to use the work directory")
+        .or_exit(Exit::LabFailed)?;
     if let Some(parent) = context.work_directory.parent() {
         paths::create_directory(parent)
             .with_context(|| format!("cannot make {}; name another with --work-directory", parent.display()))

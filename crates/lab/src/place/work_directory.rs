@@ -13,7 +13,7 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -83,15 +83,7 @@ impl WorkDirectory {
             move |cause| WorkDirectoryError::File { path, cause }
         };
         let made = !path.exists();
-        // Nothing is made in a place that is then refused.
-        let mut there = path;
-        while let Some(parent) = there.parent().filter(|_| !there.exists()) {
-            there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        }
-        let there = fs::canonicalize(there).map_err(failed(there))?;
-        if let Some(part) = custody::exchangeable(&there).map_err(failed(&there))? {
-            return Err(WorkDirectoryError::Exchangeable { path: path.to_owned(), part });
-        }
+        Self::examine(path)?;
         DirBuilder::new().recursive(true).mode(MODE).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
@@ -137,7 +129,8 @@ impl WorkDirectory {
         // after it removed it, it leaves an empty directory with the mode that it gave.
         let said = |line| before.lines().any(|said| said == line);
         let mode = fs::metadata(&path).map_err(failed(&path))?.permissions().mode();
-        let as_made = || mode & 0o7777 == MODE && !holds_more_than_the_lock(&path);
+        // A directory may inherit its set-group-ID bit.
+        let as_made = || mode & 0o5777 == MODE && !holds_more_than_the_lock(&path);
         let (made, made_mount_point) = (made || said(MADE) || as_made(), said(MADE_MOUNT_POINT));
         let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let mark = |made: bool, line: &'static str| if made { line } else { "" };
@@ -155,6 +148,29 @@ impl WorkDirectory {
             .and_then(|()| lock.write_all(holder.as_bytes()))
             .map_err(failed(&lock_path))?;
         Ok(Self { path, lock, made, made_mount_point: AtomicBool::new(made_mount_point) })
+    }
+
+    /// Looks whether a work directory that is missing may be made, so that nothing is made in a place that is then refused.
+    ///
+    /// # Errors
+    /// When it would be refused.
+    pub fn examine(path: &Path) -> Result<(), WorkDirectoryError> {
+        let failed = |cause| WorkDirectoryError::File { path: path.to_owned(), cause };
+        let mut there = path;
+        while !there.exists() {
+            // Made on the way to what lies elsewhere, it would stand in a place that nobody looked at.
+            if there.components().next_back() == Some(Component::ParentDir) {
+                let words = "\"..\" below a directory that is not there";
+                return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, words)));
+            }
+            let Some(parent) = there.parent() else { break };
+            there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        }
+        let there = fs::canonicalize(there).map_err(failed)?;
+        match custody::exchangeable(&there).map_err(failed)? {
+            Some(part) => Err(WorkDirectoryError::Exchangeable { path: path.to_owned(), part }),
+            None => Ok(()),
+        }
     }
 
     /// The empty directory where filesystems are mounted. Always the same, so that paths are as long in every trial. What is
@@ -291,6 +307,9 @@ mod tests {
         let deep = parent.path().join("deep/work");
         assert!(matches!(WorkDirectory::lock(&deep), Err(WorkDirectoryError::Exchangeable { .. })));
         assert!(!parent.path().join("deep").exists(), "nothing is made where it is refused");
+        let around = parent.path().join("new/../../work");
+        assert!(matches!(WorkDirectory::lock(&around), Err(WorkDirectoryError::File { .. })));
+        assert!(!parent.path().join("new").exists(), "nor on the way to elsewhere");
         mode(0o1777);
         drop(WorkDirectory::lock(parent.path()).expect("sticky"));
         assert!(parent.path().exists(), "it was there before");
