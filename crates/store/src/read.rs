@@ -178,15 +178,6 @@ impl Store {
             .map_err(|error| ReadError::Damaged { what: "the run", why: error.to_string() })
     }
 
-    /// A number that is another one after any other connection has written to the file, for as long as this store stays open
-    /// (<https://sqlite.org/pragma.html#pragma_data_version>).
-    ///
-    /// # Errors
-    /// [`ReadError`].
-    pub fn data_version(&self) -> Result<i64, ReadError> {
-        Ok(self.connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
-    }
-
     /// Starts of trials that did not end: what a killed run was doing, or what a running one does. By position.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 /// Pages of runs that are kept; a page is a megabyte at most.
@@ -61,31 +61,36 @@ struct Server {
     kept: Mutex<Kept>,
 }
 
-/// The pages of runs, by their numbers, until anyone writes to the store.
+/// The pages of runs, by their numbers, for as long as nobody writes to the store.
 #[derive(Default)]
 struct Kept {
     pages: Vec<(u64, String)>,
-    /// Open on the same file all the time, which is how SQLite tells that it has changed, with the file's number: another may be put in
-    /// its place.
-    watch: Option<(Store, u64)>,
-    /// As [`Store::data_version`] tells it.
-    version: i64,
+    of: Option<Version>,
 }
 
-impl Kept {
-    /// Forgets the pages when the store has changed, and gives its version.
-    fn version(&mut self, path: &Path) -> Result<i64, Refusal> {
-        let file = std::fs::metadata(path).map_or(0, |facts| facts.ino());
-        let (store, version) = match self.watch.take() {
-            Some((store, of)) if of == file => (store, self.version),
-            _ => (open_store(path)?, i64::MIN),
-        };
-        let now = store.data_version().map_err(|error| failed(&error))?;
-        if now != version {
-            self.pages.clear();
-        }
-        (self.version, self.watch) = (now, Some((store, file)));
-        Ok(now)
+/// What tells that a store has changed: which files it and its log are, how long they are, and when they were written. A connection of
+/// our own would tell it as well, but while one is open, what others write stays in the log.
+#[derive(Clone, PartialEq)]
+struct Version {
+    files: [Option<(u64, u64, u64)>; 2],
+    written: Option<SystemTime>,
+}
+
+/// Two changes in this time may leave one time at a file.
+const TICK: Duration = Duration::from_secs(1);
+
+impl Version {
+    fn of(store: &Path) -> Self {
+        let mut log = store.as_os_str().to_owned();
+        log.push("-wal");
+        let facts = [store, Path::new(&log)].map(|path| std::fs::metadata(path).ok());
+        let written = facts.iter().flatten().filter_map(|facts| facts.modified().ok()).max();
+        Self { files: facts.map(|facts| facts.map(|facts| (facts.dev(), facts.ino(), facts.len()))), written }
+    }
+
+    /// Whether whatever comes after it differs from it.
+    fn has_settled(&self) -> bool {
+        self.written.is_some_and(|written| written.elapsed().is_ok_and(|since| since > TICK))
     }
 }
 
@@ -149,19 +154,21 @@ impl Server {
 
     fn run(&self, id: u64) -> Result<Answer, Refusal> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = {
+        // Before the store is read: what is written meanwhile makes another one.
+        let version = Version::of(&self.store);
+        {
             let mut kept = kept();
-            let version = kept.version(&self.store)?;
+            if kept.of.as_ref() != Some(&version) {
+                *kept = Kept { pages: Vec::new(), of: Some(version.clone()) };
+            }
             if let Some((_, page)) = kept.pages.iter().find(|(of, _)| *of == id) {
                 return Ok(Answer::html(200, page.clone()));
             }
-            version
-        };
+        }
         let dataset = self.open()?.shown(id).map_err(|error| failed(&error))?;
         let page = fstone_report::html(&dataset, &Options { published: dataset.run.plan.published.is_some() });
         let mut kept = kept();
-        // What was made of an earlier state is shown, and not kept.
-        if kept.version == version {
+        if version.has_settled() && kept.of.as_ref() == Some(&version) {
             if kept.pages.len() == KEPT_PAGES {
                 kept.pages.remove(0);
             }
