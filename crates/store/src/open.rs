@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a writer waits for another one. A transaction takes milliseconds; only a device that is busy with
 /// somebody's benchmark makes it longer, and that is what this program does to devices.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A store that is open. Not to be shared between threads: each opens its own.
 #[derive(Debug)]

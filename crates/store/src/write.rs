@@ -1,6 +1,7 @@
 //! Recording: a run when it begins, each trial when it starts and when it ends, and the run's end.
 
 use crate::encode::{integer, json};
+use crate::open::BUSY_TIMEOUT;
 use crate::rows::{insert, require_cell};
 use crate::trial::EncodedTrial;
 use crate::{RecordError, Store};
@@ -8,6 +9,7 @@ use fstone_model::dataset::{Holder, Run};
 use fstone_model::result::TrialId;
 use fstone_model::{Cell, Plan, Trial};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::time::Duration;
 
 impl Store {
     /// Records a run's plan and machine, and gives the run its number; `run.id` is not looked at. What is
@@ -147,12 +149,17 @@ impl Store {
             }
             Ok(None)
         })
-        .inspect(|taken| {
-            // The log beside the file has the rows as they were. While others read them it stays, until the last one is done.
-            if taken.is_none() {
-                let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            }
-        })
+    }
+
+    /// Empties the log beside the file, which has deleted rows as they were; whether it could. Where others read the store it cannot, and
+    /// this does not wait for them: who records a trial would wait as long. The log then stays until the next one who writes is the last
+    /// to close the store.
+    pub fn empty_log(&self) -> bool {
+        let emptied = self.connection.busy_timeout(Duration::from_millis(200)).and_then(|()| {
+            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0))
+        });
+        let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
+        emptied.unwrap_or(false)
     }
 
     fn change_run(&mut self, run: u64, sql: &str, value: i64) -> Result<(), RecordError> {

@@ -13,6 +13,7 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::text::counted;
 use fstone_model::text;
 use fstone_store::RunSummary;
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -32,11 +33,11 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
         refuse_running(run)?;
         let _ = write!(
             listed,
-            "run {number}: {}, started {}, {}, {} trials",
+            "run {number}: {}, started {}, {}, {}",
             text::line(&run.study),
             utc(run.started_unix_ns),
             RunState::of(run).word(),
-            run.trials
+            counted(run.trials as usize, "trial")
         );
         for baseline in baselines.iter().filter(|baseline| baseline.run == *number) {
             let _ = write!(listed, ", baseline {}", text::line(&baseline.name));
@@ -76,6 +77,12 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     terminal::print(&deleted);
     if removed {
         write_index(&store, &directory, &gone)?;
+    }
+    // Last: whoever ends this before has at least no page left that nothing would remove.
+    if !store.empty_log() {
+        terminal::tell(
+            "Others are reading the store: the log beside it keeps what was deleted until a later run or delete empties it.",
+        );
     }
     Ok(Exit::Success)
 }

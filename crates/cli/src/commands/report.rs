@@ -90,7 +90,9 @@ const IDENTITY_CHARACTERS: usize = 8;
 
 /// The file name of a run's page. Several stores may put their pages into one directory, and each has a run 1.
 pub(crate) fn page_name(study: &str, run: u64, identity: &str) -> String {
-    format!("{study}{}", page_ending(run, identity))
+    // A store may come from elsewhere, and what it calls its studies leads nowhere.
+    let plain = |c: char| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' };
+    format!("{}{}", study.chars().map(plain).collect::<String>(), page_ending(run, identity))
 }
 
 /// How the name of a run's page ends, which is the same in the page as in an address.

@@ -1,7 +1,7 @@
 -- Schema version 6: an excerpt goes whatever of its trial is changed by hand, not a figure only.
-DROP TRIGGER figure_added;
-DROP TRIGGER figure_changed;
-DROP TRIGGER figure_deleted;
+DROP TRIGGER IF EXISTS figure_added;
+DROP TRIGGER IF EXISTS figure_changed;
+DROP TRIGGER IF EXISTS figure_deleted;
 CREATE TRIGGER superblock_added AFTER INSERT ON superblocks BEGIN
     DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
 END;
