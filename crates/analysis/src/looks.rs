@@ -44,12 +44,14 @@ impl Looks {
             Self::AtWidths => (LOOKED, true),
             Self::Budget { shares, ended } => {
                 let enough = |(block, _): &(u32, f64)| freedom_until(blocks, *block as usize) >= MIN_FREEDOM;
+                // A row alone has intervals, as one of two has.
+                let rows = blocks.len().max(2);
                 let from = shares.iter().position(enough).unwrap_or(shares.len());
                 let of = |(_, share): &(u32, f64)| *share;
-                match level_after(shares[from..].iter().map(of), *ended) {
+                match level_after(rows, shares[from..].iter().map(of), *ended) {
                     Some(level) => (level, true),
                     // Not a look, but what a look now would have.
-                    None => (level_after(shares.last().map(of), false).unwrap_or(Level::FIXED), false),
+                    None => (level_after(rows, shares.last().map(of), false).unwrap_or(Level::FIXED), false),
                 }
             }
         }

@@ -39,7 +39,7 @@ impl Run {
 
 /// The levels of looks after every block; they do not depend on the figures.
 fn levels(rows: usize, most: usize) -> Vec<(usize, Option<Level>)> {
-    let mut looks = Looks::new();
+    let mut looks = Looks::new(rows);
     let look = |blocks| {
         let freedom = (rows - 1) * (blocks - 1);
         let level = (freedom >= MIN_FREEDOM).then(|| looks.look(blocks as f64 / most as f64));

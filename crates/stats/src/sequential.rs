@@ -5,19 +5,24 @@
 //! 1983), here the one of Pocock's kind: α ln(1 + (e − 1) t). It spends early, because most differences between filesystems are
 //! large beside the scatter and need few blocks.
 //!
-//! Each look gets a nominal level, from the joint distribution of normal statistics with independent increments; tables are tested at
-//! that level whatever their own statistic is (the significance-level approach of Jennison & Turnbull, "Group Sequential Methods",
-//! 2000, §3.8 and §11.3), and intervals at it are repeated confidence intervals (ibid., §9): they hold at all looks at once, so one
+//! A table of k rows has k (k - 1) / 2 pairs, and the farther out the boundary of a pair lies, the less often looks that cross it are the
+//! same. So what is spent is one pair's share of α, at which Tukey's range of k normal means is crossed with probability α. Each look
+//! gets a boundary for a pair, from the joint distribution of normal statistics with independent increments, and from it the nominal
+//! level at which the range crosses it; tables are tested at that level whatever their own statistic is (the significance-level
+//! approach of Jennison & Turnbull, "Group Sequential Methods", 2000, §3.8 and §11.3), and intervals at it are repeated confidence intervals (ibid., §9): they hold at all looks at once, so one
 //! may also stop because a difference is shown to be small, or for any other reason. What this achieves on tables is in
 //! docs/method/calibration.md.
 //!
 //! How much is done may be counted in blocks of the most there can be, or in time of a budget, but must not depend on the figures.
+
+use std::f64::consts::SQRT_2;
 
 use serde::Serialize;
 
 use crate::ALPHA;
 use crate::compare::{Comparison, Level, Pairwise};
 use crate::distribution::normal_cdf;
+use crate::range::StudentizedRange;
 
 /// No look before the residuals of a table have so many degrees of freedom. With fewer, its statistic goes its own way from look to
 /// look more than a normal one would, and the looks together are wrong more often than they may be: two rows looked at from their
@@ -29,20 +34,23 @@ const GRID: usize = 401;
 
 /// Shortest step from one look to the next, as a share of all. The density after a step is as narrow as the step's root. On a grid
 /// that is too coarse for it Simpson's rule gains mass at every look, until levels mean nothing. After this step the density is still
-/// twice as wide as the distance of two points.
-const SHORTEST_STEP: f64 = 1e-3;
+/// thrice as wide as the distance of two points, for the boundary of a pair of a thousand rows.
+const SHORTEST_STEP: f64 = 8e-3;
 
-/// A look that may spend less than this tells nothing.
-const LEAST: f64 = 1e-9;
+/// A look that may spend less than this part of what there is tells nothing.
+const LEAST: f64 = 2e-8;
 
-/// The share of α that may be spent when `share` of all is done.
+/// The part of what there is that may be spent when `share` of all is done.
 fn spent(share: f64) -> f64 {
-    ALPHA * ((std::f64::consts::E - 1.0) * share.clamp(0.0, 1.0)).ln_1p()
+    ((std::f64::consts::E - 1.0) * share.clamp(0.0, 1.0)).ln_1p()
 }
 
 /// The looks at a run so far.
 #[derive(Debug, Clone)]
 pub struct Looks {
+    range: StudentizedRange,
+    /// A pair's part of α.
+    of_pair: f64,
     /// How much was done at the last look.
     share: f64,
     /// The density of the statistic (a Brownian motion in `share`) where no look has stopped, on a grid over ± `bound`; empty before
@@ -51,27 +59,27 @@ pub struct Looks {
     bound: f64,
 }
 
-impl Default for Looks {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Looks {
-    /// None yet.
+    /// None yet, at a table of so many rows.
+    ///
+    /// # Panics
+    /// With fewer than two rows, which have no pair.
     #[must_use]
-    pub fn new() -> Self {
-        Self { share: 0.0, density: Vec::new(), bound: 0.0 }
+    pub fn new(rows: usize) -> Self {
+        let range = StudentizedRange::new(rows);
+        let bound = range.critical(ALPHA, f64::INFINITY) / SQRT_2;
+        Self { range, of_pair: 2.0 * normal_cdf(-bound), share: 0.0, density: Vec::new(), bound: 0.0 }
     }
 
     /// The level of a look when `share` of all is done; `None` when too little has been done since the last one. Such a look spends
     /// nothing: what it would have spent is left for the next. The end is always looked at, because no density follows it.
     pub fn look(&mut self, share: f64) -> Option<Level> {
         let share = share.min(1.0);
-        let (step, may) = (share - self.share, spent(share) - spent(self.share));
-        if step.is_nan() || step <= 0.0 || may < LEAST || (step < SHORTEST_STEP && share < 1.0) {
+        let (step, part) = (share - self.share, spent(share) - spent(self.share));
+        if step.is_nan() || step <= 0.0 || part < LEAST || (step < SHORTEST_STEP && share < 1.0) {
             return None;
         }
+        let may = self.of_pair * part;
         let deviation = step.sqrt();
         // The end beyond which `may` lies, both sides together: the tail falls with it.
         let (mut low, mut high) = (0.0, 40.0 * share.sqrt());
@@ -86,8 +94,10 @@ impl Looks {
         let bound = f64::midpoint(low, high);
         let at = |index: usize| bound * (2.0 * index as f64 / (GRID - 1) as f64 - 1.0);
         let density = (0..GRID).map(|index| self.density_at(at(index), deviation)).collect();
-        *self = Self { share, density, bound };
-        Some(Level { alpha: ALPHA, nominal: 2.0 * normal_cdf(-bound / share.sqrt()) })
+        (self.share, self.density, self.bound) = (share, density, bound);
+        // The table is of differences between means, each of which has half the variance.
+        let nominal = self.range.upper(SQRT_2 * bound / share.sqrt(), f64::INFINITY).max(f64::MIN_POSITIVE);
+        Some(Level { alpha: ALPHA, nominal })
     }
 
     /// P(no look has stopped, and the statistic is at least `end` after another step).
@@ -189,11 +199,11 @@ fn is_decided(pair: &Pairwise, resolution: f64) -> bool {
     pair.differs || pair.relative.is_some_and(|relative| small(relative.interval))
 }
 
-/// The level at which a table is published of which one looked when `shares` of all were done, in ascending order. `ended`: there will
+/// The level at which a table of `rows` rows is published at which one looked when `shares` of all were done, in ascending order. `ended`: there will
 /// be no further look, so that this one may spend what is left. `None` when there was no look.
 #[must_use]
-pub fn level_after(shares: impl IntoIterator<Item = f64>, ended: bool) -> Option<Level> {
-    let mut looks = Looks::new();
+pub fn level_after(rows: usize, shares: impl IntoIterator<Item = f64>, ended: bool) -> Option<Level> {
+    let mut looks = Looks::new(rows);
     let end = ended.then_some(1.0);
     shares.into_iter().chain(end).fold(None, |level, share| looks.look(share).or(level))
 }
@@ -208,7 +218,7 @@ mod tests {
     /// print 2.438, 2.427, 2.410, 2.397, 2.386.
     #[test]
     fn boundaries_agree_with_the_literature() {
-        let mut looks = Looks::new();
+        let mut looks = Looks::new(2);
         for (look, expected) in [2.438, 2.427, 2.410, 2.397, 2.386].into_iter().enumerate() {
             let level = looks.look((look + 1) as f64 / 5.0).expect("there is something to spend");
             let bound = -normal_quantile(level.nominal / 2.0);
@@ -219,9 +229,9 @@ mod tests {
 
     #[test]
     fn one_look_at_the_end_has_all_of_it_and_no_looks_are_lost() {
-        let level = Looks::new().look(1.0).unwrap();
+        let level = Looks::new(2).look(1.0).unwrap();
         assert!((level.nominal - ALPHA).abs() < 1e-9);
-        let mut early = Looks::new();
+        let mut early = Looks::new(2);
         assert_eq!(early.look(0.0), None);
         assert!(early.look(0.1).unwrap().nominal < 0.01);
         assert_eq!(early.look(0.1), None);
@@ -230,7 +240,7 @@ mod tests {
     /// The probability to cross any boundary of thirty looks, by a walk of its own.
     #[test]
     fn what_is_spent_is_five_per_cent() {
-        let mut looks = Looks::new();
+        let mut looks = Looks::new(2);
         let bounds: Vec<f64> =
             (1..=30).map(|look| -normal_quantile(looks.look(f64::from(look) / 30.0).unwrap().nominal / 2.0)).collect();
         let mut random = crate::random::Random::new(4);
@@ -250,14 +260,17 @@ mod tests {
 
     #[test]
     fn any_number_of_looks_keeps_the_mass_and_the_level() {
-        for count in [10_u32, 10_000] {
-            let mut looks = Looks::new();
+        for (rows, count) in [(2, 10_u32), (2, 10_000), (9, 10_000), (1_000, 10_000)] {
+            let mut looks = Looks::new(rows);
             for look in 1..=count {
                 let share = f64::from(look) / f64::from(count);
                 let Some(level) = looks.look(share) else { continue };
                 assert!((1e-6..0.02).contains(&level.nominal), "{count} looks, at {share}: {}", level.nominal);
                 let mass = looks.integrate(|_| 1.0);
-                assert!((mass - (1.0 - spent(share))).abs() < 1e-3, "{count} looks, at {share}: {mass}");
+                assert!(
+                    (mass - (1.0 - looks.of_pair * spent(share))).abs() < 1e-3,
+                    "{count} looks, at {share}: {mass}"
+                );
             }
             assert!(looks.share >= 1.0, "the end is looked at");
         }
@@ -265,9 +278,9 @@ mod tests {
 
     #[test]
     fn a_look_that_comes_too_soon_spends_nothing() {
-        let nominal = |shares: &[f64]| level_after(shares.iter().copied(), false).map(|level| level.nominal);
+        let nominal = |shares: &[f64]| level_after(2, shares.iter().copied(), false).map(|level| level.nominal);
         assert_eq!(nominal(&[0.2, 0.2 + SHORTEST_STEP / 2.0, 0.4]), nominal(&[0.2, 0.4]));
-        let near = level_after([0.2, 1.0 - SHORTEST_STEP / 10.0], true).unwrap().nominal;
+        let near = level_after(2, [0.2, 1.0 - SHORTEST_STEP / 10.0], true).unwrap().nominal;
         assert!((0.01..ALPHA).contains(&near), "{near}");
     }
 
@@ -304,7 +317,7 @@ mod tests {
 
     #[test]
     fn who_ends_may_spend_what_is_left() {
-        let nominal = |shares: &[f64], ended| level_after(shares.iter().copied(), ended).map(|level| level.nominal);
+        let nominal = |shares: &[f64], ended| level_after(2, shares.iter().copied(), ended).map(|level| level.nominal);
         assert_eq!(nominal(&[], false), None);
         assert!((nominal(&[], true).unwrap() - ALPHA).abs() < 1e-9);
         let (open, ended) = (nominal(&[0.2, 0.4], false).unwrap(), nominal(&[0.2, 0.4], true).unwrap());
