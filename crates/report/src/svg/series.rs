@@ -106,19 +106,31 @@ fn rates(report: &LoadReport, transactions: bool) -> Vec<(f64, f64)> {
         .collect()
 }
 
+/// At each moment of the longest trial the median of what trials have then: whose phases ended at other times has other moments.
 fn median(trials: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
-    let longest = trials.iter().max_by_key(|trial| trial.len());
-    let Some(longest) = longest else { return Vec::new() };
-    (0..longest.len())
-        .map(|index| {
-            let mut values: Vec<f64> = trials.iter().filter_map(|trial| Some(trial.get(index)?.1)).collect();
+    let Some(longest) = trials.iter().max_by_key(|trial| trial.len()) else { return Vec::new() };
+    let apart = longest.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(f64::INFINITY, f64::min);
+    longest
+        .iter()
+        .map(|&(moment, _)| {
+            let mut values: Vec<f64> =
+                trials.iter().filter_map(|trial| value_at(trial, moment, 0.501 * apart)).collect();
             values.sort_by(f64::total_cmp);
             let middle = values.len() / 2;
             let median =
                 if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) };
-            (longest[index].0, median)
+            (moment, median)
         })
         .collect()
+}
+
+/// The value nearest to a moment, if it is no farther away than that.
+fn value_at(trial: &[(f64, f64)], moment: f64, reach: f64) -> Option<f64> {
+    let after = trial.partition_point(|point| point.0 < moment);
+    let near = trial[after.saturating_sub(1)..].iter().take(2);
+    let distance = |point: &(f64, f64)| (point.0 - moment).abs();
+    let nearest = near.min_by(|one, other| distance(one).total_cmp(&distance(other)))?;
+    (distance(nearest) <= reach).then_some(nearest.1)
 }
 
 fn draw(analysis: &Analysis<'_>, traces: &[Traces], what: &str, look: Look) -> Drawing {
@@ -182,5 +194,9 @@ mod tests {
     fn medians_are_taken_where_there_are_values() {
         let trials = vec![vec![(0.5, 1.0), (1.5, 5.0)], vec![(0.5, 3.0)]];
         assert_eq!(median(&trials), [(0.5, 2.0), (1.5, 5.0)]);
+        // The first phase of the second trial was a second longer.
+        let trials = vec![vec![(0.5, 1.0), (1.5, 5.0), (2.5, 6.0)], vec![(0.5, 3.0), (2.6, 8.0)]];
+        assert_eq!(median(&trials), [(0.5, 2.0), (1.5, 5.0), (2.5, 7.0)]);
+        assert_eq!(median(&[vec![(0.5, 2.0)]]), [(0.5, 2.0)]);
     }
 }
