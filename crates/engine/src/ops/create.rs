@@ -6,6 +6,7 @@ use crate::fileset::build::stamp_name;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
 use crate::ops::blocks::write_all;
+use crate::ops::new_file::open_new;
 use crate::worker::{Attempt, Incomplete, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -29,23 +30,6 @@ pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_byte
         }
         if fsync { worker.make_durable(fd) } else { Ok(()) }
     })
-}
-
-/// Opens a new file of a number that the table gave away, which gets it back when that fails.
-pub(super) fn open_new<E: Io>(worker: &mut Worker<'_, E>, fileset: usize, file: u32, access: OFlags) -> Attempt<Fd> {
-    let files = worker.files(fileset);
-    files.layout.file(&mut worker.path, file, false);
-    let flags = worker.data_flags(access | OFlags::CREATE | OFlags::TRUNC);
-    let opened = worker.call(Call::Create, |worker| worker.io.open(files.directory(), worker.path.as_c(), flags));
-    match opened {
-        Ok(_) => {
-            if let Some(ledger) = worker.load.depot.ledger() {
-                ledger.created(stamp_name(fileset as u32, file));
-            }
-        }
-        Err(_) => files.table.remove(file),
-    }
-    opened
 }
 
 /// Makes a file and lets `fill` write to it; `fill` keeps its last argument at the size that the file has by then.

@@ -1,7 +1,7 @@
 //! What programs do by handles: opening and closing, and data that goes on from the handle's cursor.
 
 use super::blocks::{DIRECT_ALWAYS, write_all};
-use super::create::open_new;
+use super::new_file::open_new;
 use crate::data::Destination;
 use crate::fileset::Hold;
 use crate::fileset::build::stamp_name;

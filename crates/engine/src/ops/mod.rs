@@ -14,6 +14,7 @@ mod handles;
 mod list;
 mod metadata;
 mod names;
+mod new_file;
 mod queued;
 mod sync;
 mod transfer;
