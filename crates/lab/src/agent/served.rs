@@ -119,8 +119,12 @@ impl Served {
     }
 
     fn open(&mut self, opening: Opening, beyond: &dyn Beyond) -> Answer {
-        if opening.mounts
-            && let Some(filesystem) = crate::filesystem::find(&opening.filesystem.kind)
+        let filesystem = crate::filesystem::find(&opening.filesystem.kind).filter(|_| opening.mounts);
+        for name in filesystem.map_or(&[][..], |filesystem| filesystem.modules_asked_by_name()) {
+            // What a kernel does not have as a module it has built in, or does not need.
+            let _ = beyond.load_module(name);
+        }
+        if let Some(filesystem) = filesystem
             && !self.machine.mounter.kernel_has(filesystem.kernel_name())
             && let Err(error) = beyond.load_module(filesystem.kernel_name())
         {

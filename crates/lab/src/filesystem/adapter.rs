@@ -30,7 +30,7 @@ pub trait Filesystem: Sync {
         false
     }
 
-    /// Modules that its own asks the kernel's crypto layer for by name. The kernel calls modprobe for them, which a guest
+    /// Modules that its own asks the kernel for by name: algorithms, character sets. The kernel calls modprobe for them, which a guest
     /// does not have: there they are loaded first.
     fn modules_asked_by_name(&self) -> &'static [&'static str] {
         &[]

@@ -29,6 +29,11 @@ impl Filesystem for Vfat {
         CommandLine::new("fatlabel", ["--version"])
     }
 
+    /// The code page of short names, and the character sets that kernels are built to take names for.
+    fn modules_asked_by_name(&self) -> &'static [&'static str] {
+        &["nls_cp437", "nls_ascii", "nls_iso8859-1", "nls_utf8"]
+    }
+
     fn minimum_bytes(&self) -> u64 {
         1 << 20
     }

@@ -1,7 +1,7 @@
 //! Trials in real guests, none of which needs root: sound ones, and each way for a guest to end badly. Whatever happens to
 //! a trial, its outcome says what, the study goes on with a fresh guest, and nothing is left.
 
-use crate::load::{ages_between_reads, load};
+use crate::load::{ages_between_reads, load, makes_files};
 use crate::support::{Memory, agent, cell, command, options, plan, scratch_directory, shell, step};
 use fstone_lab::{
     agent::{Flavour, GuestOptions, default_kernel},
@@ -209,6 +209,21 @@ fn a_trial_in_a_guest_is_one_as_on_the_host_with_flushes_counted() {
     assert!(matches!(&of(2).outcome, Outcome::Refused(_)), "{:?}", of(2).outcome);
     assert_eq!(words(&of(2).outcome), "ext4: Unknown parameter 'nomballoc'");
     assert!(matches!(&of(3).outcome, Outcome::Refused(reason) if reason.words.contains("cfq")), "{:?}", of(3).outcome);
+}
+
+/// syncfs(2) of some sends the disk no flush: their rows would end in its cache, and others pay for the platter.
+#[test]
+fn every_row_of_a_guest_ends_with_a_flush() {
+    let Some(lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "mkfs.jfs", "mkfs.vfat"]) else { return };
+    let kinds = ["ext4", "ext2", "jfs", "vfat"];
+    let trials = lab.run(&plan(kinds.map(|kind| lab.cell(kind, vec![load(makes_files())])).to_vec(), 1));
+    for (cell, kind) in (0..).zip(kinds) {
+        let trial = trials.iter().find(|trial| trial.id.cell == cell).expect("there is one of each");
+        assert_eq!(trial.outcome, Outcome::Completed, "{kind}: {trial:#?}");
+        assert!(figure(trial, "load", "device flushes") >= 1.0, "{kind}: {trial:#?}");
+        let written = figure(trial, "load", "device written bytes");
+        assert!(written >= 200.0 * 65536.0, "{kind}: {written} bytes before the flush");
+    }
 }
 
 /// The disk's own counts, too, are those of the measured phases alone.

@@ -162,6 +162,16 @@ pub(crate) fn ages_between_reads(measured: bool) -> Workload {
     workload
 }
 
+/// 200 files of 64 KiB are made, and nothing but the end of the load makes them durable.
+pub(crate) fn makes_files() -> Workload {
+    let mut workload = ages_between_reads(true);
+    workload.phases.retain(|phase| phase.name == "ageing");
+    let create = Operation::Create { block_bytes: 65536, fsync: false };
+    let action = Action::new("make", create, None);
+    workload.phases[0].groups[0].actions = Actions::Mix(vec![Weighted { weight: 1, action }]);
+    workload
+}
+
 /// What is in no figure: neither the files nor their blocks.
 #[test]
 fn what_the_device_writes_between_measured_phases_is_in_no_figure() {

@@ -31,7 +31,7 @@ pub struct QemuSpec {
     pub disks: Vec<PathBuf>,
     /// Modules to have in the guest, and to load before hello; those for the channel and the disks are added.
     pub modules: Vec<String>,
-    /// Modules that those ask the kernel's crypto layer for by name, which only a modprobe in the guest could answer. They
+    /// Modules that those ask the kernel for by name (algorithms, character sets), which only a modprobe in the guest could answer. They
     /// are loaded first; what a kernel does not have as a module it has built in, or does not need.
     pub asked_by_name: Vec<String>,
     /// What runs its instructions.
