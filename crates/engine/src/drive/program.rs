@@ -9,6 +9,11 @@ use fstone_model::workload::FinishUnit;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// How long a thread waits for others before it looks whether it is to stop. Hundreds may wait: each look costs a switch.
+const LOOK: Duration = Duration::from_millis(50);
+/// And at least so long, lest it spins.
+const SHORTEST: Duration = Duration::from_micros(100);
+
 impl<E: Io> Worker<'_, E> {
     /// The next action, after all steps before it.
     #[inline(never)]
@@ -74,14 +79,17 @@ impl<E: Io> Worker<'_, E> {
                 }
                 Instruction::Spin(times) => {
                     let mut memory = 0_u64;
+                    let memory = std::hint::black_box(&mut memory);
                     for _ in 0..*times {
-                        *std::hint::black_box(&mut memory) = 1;
+                        *memory = 1;
+                        // Somebody might look: each is written, and nothing else is.
+                        std::hint::black_box(());
                     }
                     rested = true;
                 }
                 Instruction::Wait { mail, posts } => {
                     let mail = &self.load.phase.mails[*mail];
-                    if !mail.take(self.number, *posts, || self.should_stop()) {
+                    if !mail.take(self.number, *posts, || self.patience()) {
                         return Next::End;
                     }
                     rested = true;
@@ -89,7 +97,7 @@ impl<E: Io> Worker<'_, E> {
                 Instruction::Post { mails, posts, bounded } => {
                     let all = mails.iter().map(|mail| &self.load.phase.mails[*mail]);
                     for mail in all {
-                        if !mail.put(*posts, *bounded, || self.should_stop()) {
+                        if !mail.put(*posts, *bounded, || self.patience()) {
                             return Next::End;
                         }
                     }
@@ -98,6 +106,15 @@ impl<E: Io> Worker<'_, E> {
             }
             course.at += 1;
         }
+    }
+
+    /// How long to wait for others before the next look at whether to stop; nothing when that is now.
+    fn patience(&self) -> Option<Duration> {
+        if self.should_stop() {
+            return None;
+        }
+        let clock = self.load.clock;
+        Some(Duration::from_nanos(clock.between(clock.now(), self.deadline())).clamp(SHORTEST, LOOK))
     }
 
     /// Waits for events; `false` when told to stop, or when they would come after the end.

@@ -173,18 +173,34 @@ pub(crate) struct Mail {
     boxes: Vec<CachePadded<Post>>,
 }
 
+/// A thread's posts.
 #[derive(Debug, Default)]
 struct Post {
-    /// Posts that nobody took yet, and how many more may come.
-    state: Mutex<(u64, u64)>,
-    changed: Condvar,
+    state: Mutex<State>,
+    arrived: Condvar,
+    freed: Condvar,
 }
 
-/// How long a thread waits before it looks whether it is to stop.
-const LOOK: Duration = Duration::from_millis(10);
+#[derive(Debug, Default)]
+struct State {
+    /// Posts that nobody took yet.
+    here: u64,
+    /// How many more may come.
+    room: u64,
+    /// What the thread waits for, if it does. It is woken once so many are here, and not by each.
+    wanted: Option<u64>,
+    /// How many wait for room.
+    blocked: u64,
+}
 
-fn locked(post: &Post) -> MutexGuard<'_, (u64, u64)> {
-    post.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl Post {
+    fn new(ahead: Option<u64>) -> Self {
+        Self { state: Mutex::new(State { room: ahead.unwrap_or(u64::MAX), ..State::default() }), ..Self::default() }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Mail {
@@ -198,50 +214,52 @@ impl Mail {
                 if mails.iter().any(|mail| mail.group == group && mail.name == *name) {
                     continue;
                 }
-                let boxes = (0..spec.threads).map(|_| {
-                    let state = Mutex::new((0, ahead.unwrap_or(u64::MAX)));
-                    CachePadded::new(Post { state, changed: Condvar::new() })
-                });
+                let boxes = (0..spec.threads).map(|_| CachePadded::new(Post::new(*ahead)));
                 mails.push(Self { group, name: name.clone(), ahead: *ahead, once: *once, boxes: boxes.collect() });
             }
         }
         mails
     }
 
-    /// Takes posts for a thread; `false` when it was told to stop before they had come.
-    pub(crate) fn take(&self, thread: u64, posts: u64, stop: impl Fn() -> bool) -> bool {
+    /// Takes posts for a thread; `false` when it was told to stop before they had come. `patience` says how long it may wait
+    /// before it asks again, and nothing when it is to stop.
+    pub(crate) fn take(&self, thread: u64, posts: u64, patience: impl Fn() -> Option<Duration>) -> bool {
         let post = &self.boxes[thread as usize];
-        let mut state = locked(post);
+        let mut state = post.locked();
         if self.ahead.is_some() {
             // Room for as many is made before they have come: so many may be under way beside those that wait.
-            state.1 = state.1.saturating_add(posts);
-            post.changed.notify_all();
-        }
-        while state.0 < posts {
-            if stop() {
-                return false;
+            state.room = state.room.saturating_add(posts);
+            if state.blocked > 0 {
+                post.freed.notify_all();
             }
-            state = post.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.0 -= posts;
+        while state.here < posts {
+            let Some(time) = patience() else { return false };
+            state.wanted = Some(posts);
+            state = post.arrived.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
+            state.wanted = None;
+        }
+        state.here -= posts;
         true
     }
 
     /// Posts to every thread; `false` when told to stop before there was room.
-    pub(crate) fn put(&self, posts: u64, bounded: bool, stop: impl Fn() -> bool) -> bool {
+    pub(crate) fn put(&self, posts: u64, bounded: bool, patience: impl Fn() -> Option<Duration>) -> bool {
         self.boxes.iter().all(|post| {
-            let mut state = locked(post);
+            let mut state = post.locked();
             if bounded && self.ahead.is_some() {
-                while state.1 < posts {
-                    if stop() {
-                        return false;
-                    }
-                    state = post.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+                while state.room < posts {
+                    let Some(time) = patience() else { return false };
+                    state.blocked += 1;
+                    state = post.freed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
+                    state.blocked -= 1;
                 }
-                state.1 -= posts;
+                state.room -= posts;
             }
-            state.0 = if self.once { 1 } else { state.0.saturating_add(posts) };
-            post.changed.notify_all();
+            state.here = if self.once { 1 } else { state.here.saturating_add(posts) };
+            if state.wanted.is_some_and(|wanted| state.here >= wanted) {
+                post.arrived.notify_one();
+            }
             true
         })
     }
@@ -285,36 +303,60 @@ mod tests {
     use super::*;
 
     fn mail(ahead: Option<u64>, once: bool) -> Mail {
-        let state = || Mutex::new((0, ahead.unwrap_or(u64::MAX)));
-        let boxes = (0..2).map(|_| CachePadded::new(Post { state: state(), changed: Condvar::new() })).collect();
+        let boxes = (0..2).map(|_| CachePadded::new(Post::new(ahead))).collect();
         Mail { group: 0, name: "m".into(), ahead, once, boxes }
     }
 
     #[test]
     fn posts_wait_for_who_takes_them() {
         let mail = mail(None, false);
-        assert!(!mail.take(0, 1, || true), "nothing has come");
-        assert!(mail.put(2, false, || false) && mail.put(1, false, || false));
-        assert!(mail.take(0, 3, || true) && mail.take(1, 2, || true), "each thread has posts of its own");
-        assert!(!mail.take(0, 1, || true) && mail.take(1, 1, || true));
+        assert!(!mail.take(0, 1, || None), "nothing has come");
+        assert!(
+            mail.put(2, false, || Some(Duration::from_secs(60)))
+                && mail.put(1, false, || Some(Duration::from_secs(60)))
+        );
+        assert!(mail.take(0, 3, || None) && mail.take(1, 2, || None), "each thread has posts of its own");
+        assert!(!mail.take(0, 1, || None) && mail.take(1, 1, || None));
     }
 
     #[test]
     fn posts_within_bounds_wait_for_room() {
         let mail = mail(Some(2), false);
-        assert!(mail.put(2, true, || true));
-        assert!(!mail.put(1, true, || true), "two are waiting");
-        assert!(mail.put(1, false, || true), "this one does not ask");
-        assert!(mail.take(0, 2, || true) && mail.take(1, 2, || true));
-        assert!(mail.put(2, true, || true), "there is room for as many as were taken");
+        assert!(mail.put(2, true, || None));
+        assert!(!mail.put(1, true, || None), "two are waiting");
+        assert!(mail.put(1, false, || None), "this one does not ask");
+        assert!(mail.take(0, 2, || None) && mail.take(1, 2, || None));
+        assert!(mail.put(2, true, || None), "there is room for as many as were taken");
+    }
+
+    /// Neither side is woken in vain, and each is when it matters: with a wait of a minute a wakeup that is lost would show.
+    #[test]
+    fn whoever_waits_is_woken_when_there_is_what_it_waits_for() {
+        let patient = || Some(Duration::from_secs(60));
+        let (mail, rounds) = (mail(Some(8), false), 500);
+        let begin = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let mail = &mail;
+                scope.spawn(move || (0..rounds).for_each(|_| assert!(mail.take(thread, 20, patient))));
+            }
+            for _ in 0..4 {
+                scope.spawn(|| (0..rounds * 5).for_each(|_| assert!(mail.put(1, true, patient))));
+            }
+        });
+        assert!(begin.elapsed() < Duration::from_secs(60), "somebody slept through");
+        assert!(!mail.take(0, 1, || None), "all were taken");
     }
 
     #[test]
     fn a_wakeup_before_the_wait_is_not_lost() {
         let mail = mail(None, true);
-        assert!(mail.put(1, false, || false) && mail.put(1, false, || false));
-        assert!(mail.take(0, 1, || true));
-        assert!(!mail.take(0, 1, || true), "two wakeups are one");
+        assert!(
+            mail.put(1, false, || Some(Duration::from_secs(60)))
+                && mail.put(1, false, || Some(Duration::from_secs(60)))
+        );
+        assert!(mail.take(0, 1, || None));
+        assert!(!mail.take(0, 1, || None), "two wakeups are one");
     }
 
     #[test]
