@@ -9,6 +9,7 @@ pub(crate) fn fileset(files: u64) -> Fileset {
         directory: "data".into(),
         amount: Amount::Files(files),
         directories: Directories::Flat { count: 0, root_too: false },
+        leaf_directories: 0,
         size: SizeDistribution::Fixed(4096),
         naming: Naming::default(),
         preallocated: 1.0,

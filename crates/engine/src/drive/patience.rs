@@ -5,7 +5,7 @@ use crate::io::Io;
 use crate::measure::Call;
 use crate::plan::Selector;
 use crate::worker::{Fault, Worker};
-use fstone_model::workload::FileChoice;
+use fstone_model::workload::{FileChoice, Operation};
 use rustix::io::Errno;
 use std::time::Duration;
 
@@ -30,9 +30,15 @@ impl<E: Io> Worker<'_, E> {
     #[cold]
     pub(super) fn ran_out(&self, index: usize) {
         let action = &self.group.actions[index];
-        if action.choice == FileChoice::Rotation || action.numbers.is_some() {
+        let leaves = matches!(action.operation, Operation::Mkdir | Operation::Rmdir);
+        if action.choice == FileChoice::Rotation || action.numbers.is_some() || leaves {
+            let what = match action.operation {
+                Operation::Create { .. } | Operation::Mkdir => "free name",
+                Operation::Rmdir => "directory",
+                _ => "file",
+            };
             let (group, name) = (&self.group.spec.name, &action.name);
-            let _ = self.load.phase.ran_out.set(format!("{group}: {name}"));
+            let _ = self.load.phase.ran_out.set(format!("{group}: {name} found no {what} left"));
         }
     }
 

@@ -139,7 +139,15 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
             builder.require(files)
         }
         Existing::Require => builder.require(files),
-        Existing::Reuse if !builder.by_name() && builder.stays_below(files, false)? && builder.adopt(files)? => Ok(()),
+        // Directories that come and go are made anew.
+        Existing::Reuse
+            if !builder.by_name()
+                && files.spec.leaf_directories == 0
+                && builder.stays_below(files, false)?
+                && builder.adopt(files)? =>
+        {
+            Ok(())
+        }
         Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
     }
 }
@@ -229,6 +237,7 @@ impl<'a> Builder<'a> {
 
     /// The table alone.
     fn pretend(&self, files: &Files) -> Result<(), LoadError> {
+        self.leaves(files, |_| Ok(()))?;
         let mut random = self.sizes();
         let mut add = || {
             let size = files.sizes.draw(&mut random);
@@ -341,6 +350,10 @@ impl<'a> Builder<'a> {
             }
             self.breathe()?;
         }
+        self.leaves(files, |path| {
+            mkdirat(files.directory(), path.as_c(), Mode::from_raw_mode(0o777))
+                .map_err(|errno| self.refused("mkdir", path, errno))
+        })?;
         let mut random = self.sizes();
         let mut path = PathBuffer::default();
         let mut source = self.site.depot.source();
@@ -377,6 +390,21 @@ impl<'a> Builder<'a> {
             self.bytes += size.max(1);
             self.breathe()?;
         }
+    }
+
+    /// The leaf directories that exist at the start, each made by `make`.
+    fn leaves(&self, files: &Files, make: impl Fn(&PathBuffer) -> Result<(), LoadError>) -> Result<(), LoadError> {
+        let mut path = PathBuffer::default();
+        for _ in 0..Self::present(&files.spec, files.spec.leaf_directories) {
+            if self.site.options.cancel.load(Ordering::Relaxed) {
+                return Err(LoadError::Interrupted);
+            }
+            let leaf = files.leaves.begin_create().ok_or_else(|| too_many(&self.name))?;
+            files.layout.leaf(&mut path, leaf);
+            make(&path)?;
+            files.leaves.finish_create(leaf, 0);
+        }
+        Ok(())
     }
 
     fn make(

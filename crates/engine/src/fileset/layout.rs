@@ -101,6 +101,14 @@ impl Layout {
         path.clear().text(&self.directory_prefix).number(number);
     }
 
+    /// The path of a leaf directory, in one of the directories that hold files. Where those have directories beside the files, its
+    /// number is above theirs.
+    pub(crate) fn leaf(&self, path: &mut PathBuffer, leaf: u32) {
+        path.clear();
+        self.push_holder(path, self.holder_of(leaf));
+        path.text(&self.directory_prefix).number(self.top_directories() + u64::from(leaf));
+    }
+
     /// The path of a holder to be opened: "." for the fileset's own directory.
     pub(crate) fn holder(&self, path: &mut PathBuffer, holder: u64) {
         path.clear();

@@ -40,12 +40,16 @@ pub(crate) struct Files {
     pub(crate) device: Option<OwnedFd>,
     /// Directories that operations made and did not yet remove.
     pub(crate) made_directories: Mutex<Numbered>,
+    /// The leaf directories, in place of these; none in a fileset without.
+    pub(crate) leaves: FileTable,
     /// The same under the metadata directory.
     pub(crate) metadata_directories: Mutex<Numbered>,
     links: AtomicU64,
     /// Which file, and which free name, comes next by [`fstone_model::workload::FileChoice::Rotation`].
     pub(crate) next_file: AtomicU64,
     pub(crate) next_name: AtomicU64,
+    pub(crate) next_leaf: AtomicU64,
+    pub(crate) next_leaf_name: AtomicU64,
 }
 
 /// Numbers of things that exist, and the next that does not.
@@ -82,10 +86,13 @@ impl Files {
             metadata: None,
             device: None,
             made_directories: Mutex::new(Numbered { next: first_made, existing: Vec::new() }),
+            leaves: FileTable::new(spec.leaf_directories),
             metadata_directories: Mutex::default(),
             links: AtomicU64::new(0),
             next_file: AtomicU64::new(0),
             next_name: AtomicU64::new(0),
+            next_leaf: AtomicU64::new(0),
+            next_leaf_name: AtomicU64::new(0),
             layout,
         }
     }

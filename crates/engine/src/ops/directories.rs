@@ -1,10 +1,12 @@
-//! Directories beside the fileset's own: made, and removed again.
+//! Directories beside the fileset's own: made, and removed again. Of a fileset with leaf directories, these: as with files by
+//! rotation, a thread that finds none is done.
 
-use crate::fileset::{Files, Numbered};
+use crate::fileset::{Files, Hold, Numbered};
 use crate::io::Io;
 use crate::measure::Call;
 use crate::worker::{Attempt, Incomplete, Worker};
 use rustix::io::Errno;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) fn locked(numbered: &Mutex<Numbered>) -> MutexGuard<'_, Numbered> {
@@ -20,6 +22,9 @@ fn fileset<'a, E: Io>(worker: &mut Worker<'a, E>, index: usize) -> &'a Files {
 /// Makes a directory in the fileset's own.
 pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
+    if files.spec.leaf_directories > 0 {
+        return make_leaf(worker, files);
+    }
     let number = locked(&files.made_directories).fresh();
     files.layout.made_directory(&mut worker.path, number);
     worker.call(Call::Mkdir, |worker| worker.io.mkdir(files.directory(), worker.path.as_c()))?;
@@ -30,6 +35,9 @@ pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
 /// Removes one that [`mkdir`] made.
 pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
+    if files.spec.leaf_directories > 0 {
+        return remove_leaf(worker, files);
+    }
     let taken = {
         let mut made = locked(&files.made_directories);
         let count = made.existing.len() as u64;
@@ -43,4 +51,35 @@ pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
         return Err(incomplete);
     }
     Ok(())
+}
+
+/// Makes the next leaf directory that is not there.
+fn make_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
+    let from = files.next_leaf_name.fetch_add(1, Ordering::Relaxed);
+    let Some((leaf, passed)) = files.leaves.begin_create_from(from) else { return Err(Incomplete::Exhausted) };
+    files.next_leaf_name.fetch_add(passed, Ordering::Relaxed);
+    files.layout.leaf(&mut worker.path, leaf);
+    let made = worker.call(Call::Mkdir, |worker| worker.io.mkdir(files.directory(), worker.path.as_c()));
+    match made {
+        Ok(_) => files.leaves.finish_create(leaf, 0),
+        Err(_) => files.leaves.remove(leaf),
+    }
+    made.map(drop)
+}
+
+/// Removes the next that is there.
+fn remove_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
+    let from = files.next_leaf.fetch_add(1, Ordering::Relaxed);
+    let Some((leaf, passed)) = files.leaves.take_from(from, Hold::Alone) else {
+        // Those that others are making or removing are not there.
+        return Err(if files.leaves.live() == 0 { Incomplete::Exhausted } else { Incomplete::Missed });
+    };
+    files.next_leaf.fetch_add(passed, Ordering::Relaxed);
+    files.layout.leaf(&mut worker.path, leaf);
+    let removed = worker.call(Call::Rmdir, |worker| worker.io.rmdir(files.directory(), worker.path.as_c()));
+    match removed {
+        Ok(_) => files.leaves.remove(leaf),
+        Err(_) => files.leaves.release(leaf, Hold::Alone),
+    }
+    removed.map(drop)
 }

@@ -9,7 +9,7 @@ use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
-    Action, Actions, Amount, Arrivals, Directories, Distribution, Extent, FileChoice, Fileset, IoEngineKind,
+    Action, Actions, Amount, Arrivals, Directories, Distribution, Existing, Extent, FileChoice, Fileset, IoEngineKind,
     MAXIMUM_FILES, MAXIMUM_THREADS, Pattern, Region, SizeDistribution, ThreadGroup,
 };
 use rustix::thread::CpuSet;
@@ -36,6 +36,12 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
         }
         if fileset.naming.exact {
             check_exact(workload, fileset)?;
+        }
+        if fileset.leaf_directories > 0 && fileset.existing == Existing::Require {
+            return refuse(format!(
+                "has leaf directories in fileset {:?}, which has to be there already",
+                fileset.name
+            ));
         }
         for prefix in [&fileset.naming.file_prefix, &fileset.naming.directory_prefix] {
             if prefix.contains(['/', '\0']) {
@@ -165,7 +171,10 @@ fn check_io(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
 
 /// Refuses filesets that the engine could not keep in memory.
 fn check_amounts(workload: &Workload) -> Result<(), LoadError> {
-    let files = |fileset: &Fileset| if let Amount::Files(files) = fileset.amount { files } else { 0 };
+    let files = |fileset: &Fileset| {
+        let files = if let Amount::Files(files) = fileset.amount { files } else { 0 };
+        files.saturating_add(fileset.leaf_directories)
+    };
     if let Some(fileset) = workload.filesets.iter().find(|fileset| files(fileset) > MAXIMUM_FILES) {
         return refuse(format!(
             "has {} files in fileset {:?}, where {MAXIMUM_FILES} is the most",

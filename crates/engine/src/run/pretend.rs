@@ -14,7 +14,11 @@ pub(super) fn pretended(workload: &Workload, files: &[Files]) -> Vec<Fileset> {
         let (live, names) = (files.table.live(), files.table.names().max(1));
         Fileset {
             amount: Amount::Files(names.min(MOST_FILES)),
-            preallocated: live as f64 / names as f64,
+            preallocated: if live == 0 && spec.leaf_directories > 0 {
+                spec.preallocated
+            } else {
+                live as f64 / names as f64
+            },
             existing: Existing::Rebuild,
             ..spec.clone()
         }

@@ -284,7 +284,7 @@ impl<'a> Running<'a> {
             && phase.stop.time.is_some_and(|time| u128::from(end.running_ns) < time.as_nanos())
         {
             self.report.warnings.push(format!(
-                "phase {:?} ended before its time: {who} found no file left. Have more files, or let it run for less",
+                "phase {:?} ended before its time: {who}. Have more of them, or let it run for less",
                 phase.name
             ));
         }

@@ -92,7 +92,7 @@ fn a_thread_without_a_free_name_is_done_and_ends_all_if_asked() {
         assert!(report.errors.is_empty(), "{:?}", report.errors);
         assert_eq!(counts(&report)["create"], 30);
         assert_eq!(u128::from(report.running_ns) < limit.time.expect("it has one").as_nanos(), first_done);
-        let told = report.warnings.iter().any(|warning| warning.contains("group: create found no file left"));
+        let told = report.warnings.iter().any(|warning| warning.contains("group: create found no free name left"));
         assert_eq!(told, first_done, "{:?}", report.warnings);
     }
 }
@@ -117,6 +117,66 @@ fn files_are_taken_in_rotation_and_what_is_open_is_not_removed() {
     // 0 and 1 are opened, 2 removed, and 0; then 3, 4, 5 and 3; 6, 7, 8 and 6.
     let left: Vec<String> = data_files(place.path()).into_keys().collect();
     assert_eq!(left, ["file1", "file4", "file7"]);
+}
+
+/// Directories that a thread makes and removes by their names, beside the files or in a tree of their own.
+#[test]
+fn leaf_directories_come_and_go_in_rotation() {
+    let make = || once(action(Operation::Mkdir));
+    let remove = || once(action(Operation::Rmdir));
+    for (directories, files) in [
+        (Directories::Tree { width: 2, depth: 2 }, 0),
+        (Directories::Flat { count: 3, root_too: true }, 10),
+        (Directories::Flat { count: 0, root_too: false }, 4),
+    ] {
+        for (steps, threads, calls, left) in [
+            // 15 of 30 exist: as many are made, and then there is no name left.
+            (vec![make()], 1, 15, 30),
+            (vec![make()], 4, 15, 30),
+            (vec![remove()], 1, 15, 0),
+            (vec![remove()], 4, 15, 0),
+            // Each round makes two and removes one: 16 make it 30 and 15 remain, and so on until a second name is not to be had.
+            (vec![make(), make(), remove(), finish(1000, FinishUnit::Operations)], 1, 15 + 2 * 14, 30),
+        ] {
+            let place = in_memory();
+            let set = Fileset { leaf_directories: 30, directories, ..half(files, 100, 0.5) };
+            let load = workload(set, group(threads, Actions::Program(steps)), milliseconds(20_000));
+            let report = run_in(&load, place.path());
+            assert!(report.errors.is_empty(), "{:?}", report.errors);
+            assert_eq!(report.invocations(), calls, "{directories:?}");
+            assert_eq!(empty_directories(&place.path().join("data"), directories), left, "{directories:?}");
+            let told = report.warnings.iter().any(|warning| warning.contains("left. Have more of them"));
+            assert!(told, "{:?}", report.warnings);
+            // What an earlier load left is removed before the next begins.
+            let again = run_in(&load, place.path());
+            assert_eq!(again.invocations(), calls);
+        }
+    }
+}
+
+/// Directories with nothing in them, but for those that hold files.
+fn empty_directories(place: &std::path::Path, directories: Directories) -> usize {
+    let holders = match directories {
+        Directories::Flat { count, .. } => (0..count).map(|one| format!("dir{one}")).collect::<Vec<_>>(),
+        Directories::Tree { .. } => vec![String::new()],
+    };
+    let mut found = 0;
+    let mut ahead = vec![(place.to_owned(), 0)];
+    while let Some((directory, depth)) = ahead.pop() {
+        for entry in std::fs::read_dir(&directory).expect("it is there").map(|entry| entry.expect("readable")) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !entry.file_type().expect("known").is_dir() {
+                continue;
+            }
+            let holds = match directories {
+                Directories::Flat { .. } => depth == 0 && holders.contains(&name),
+                Directories::Tree { depth: levels, .. } => depth < levels,
+            };
+            found += usize::from(!holds);
+            ahead.push((entry.path(), depth + 1));
+        }
+    }
+    found
 }
 
 #[test]

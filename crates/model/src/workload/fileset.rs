@@ -8,6 +8,11 @@ pub const MAXIMUM_FILES: u64 = 100_000_000;
 /// Size of the writes that make files, where nothing else is said.
 pub const DEFAULT_BUILD_BLOCK_BYTES: u64 = 64 << 10;
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// A set of files under a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fileset {
@@ -20,11 +25,16 @@ pub struct Fileset {
     pub amount: Amount,
     /// The directories below.
     pub directories: Directories,
+    /// Names of empty directories beside the files, in the directories that hold them: [`Operation::Mkdir`](super::Operation::Mkdir)
+    /// makes those that do not exist, and [`Operation::Rmdir`](super::Operation::Rmdir) removes those that do, in rotation (filebench
+    /// `leafdirs`). With 0, `Mkdir` makes directories of ever new names in the fileset's own, and `Rmdir` removes any of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub leaf_directories: u64,
     /// How file sizes are drawn, at the start and by every create.
     pub size: SizeDistribution,
     /// How files and directories are called.
     pub naming: Naming,
-    /// Share of the files, 0 to 1, that exist before the first phase; the rest are names only (filebench `prealloc`).
+    /// Share of the files and leaf directories, 0 to 1, that exist before the first phase; the rest are names only (filebench `prealloc`).
     pub preallocated: f64,
     /// Size of the writes that build it.
     pub build_block_bytes: u64,
@@ -43,6 +53,7 @@ impl Fileset {
             directory: String::new(),
             amount,
             directories: Directories::Flat { count: 0, root_too: false },
+            leaf_directories: 0,
             size,
             naming: Naming::default(),
             preallocated: 1.0,

@@ -96,6 +96,7 @@ impl Filesystem {
             directories: Directories::Flat { count: self.directories, root_too: true },
             size: self.sizes.clone(),
             naming: Naming { file_prefix: "datafile".into(), directory_prefix: "datadir".into(), exact: false },
+            leaf_directories: 0,
             preallocated: 1.0,
             build_block_bytes: self.create_block_bytes,
             existing: if self.reuse { Existing::Reuse } else { Existing::Rebuild },

@@ -89,8 +89,9 @@ pub(super) fn files(
         leafdirs: leafdirs > 0,
         fileset: Fileset {
             directory,
-            directories: if one { flat() } else { directories(&of, entries, place, report) },
-            preallocated: if leafdirs > 0 { 0.0 } else { preallocated },
+            directories: if one { flat() } else { directories(&of, entries.max(leafdirs), place, report) },
+            leaf_directories: leafdirs,
+            preallocated,
             build_block_bytes: BUILD_BLOCK,
             existing: if of.flag("reuse", report) || of.flag("trusttree", report) {
                 Existing::Reuse

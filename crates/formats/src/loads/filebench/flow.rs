@@ -175,27 +175,25 @@ impl Flow {
         self.follow(one, kind, handle, fileset, report);
         let wanted = matches!(kind, "makedir" | "removedir");
         if wanted != files.leafdirs && (wanted || !matches!(kind, "listdir")) {
-            let problem = if wanted { "has no leaf directories" } else { "has leaf directories, and no files" };
+            let (problem, cure) = if wanted {
+                ("has no leaf directories", "define it with leafdirs=… in place of entries=…")
+            } else {
+                ("has leaf directories, and no files", "name a fileset that is defined with entries=…")
+            };
             report.push(
                 Diagnostic::error(one.kind.span, format!("`{}` {problem}", files.name))
-                    .context(files.span, "defined here"),
+                    .context(files.span, "defined here")
+                    .help(cure),
             );
             return None;
         }
         let (operation, blocks) = self.operation(one, kind, files, world, report)?;
-        if wanted {
-            report.push(
-                Diagnostic::error(one.kind.span, format!("`{kind}` is not done yet"))
-                    .note("leaf directories that come and go by their numbers are not in fstone's model")
-                    .help("a workload file has `mkdir` and `rmdir`"),
-            );
-            return None;
-        }
         // One file after the other, each of which stays open.
         let rotates = matches!(kind, "read" | "write" | "aiowrite") && one.of.flag("opennext", report);
         self.keeps_open |= rotates;
-        let by_name =
-            rotates || matches!(kind, "listdir") || (matches!(kind, "deletefile" | "statfile") && handle.is_none());
+        let by_name = rotates
+            || matches!(kind, "listdir" | "makedir" | "removedir")
+            || (matches!(kind, "deletefile" | "statfile") && handle.is_none());
         let numbers = match one.of.amount("indexed", report) {
             Some(Amount::Drawn(random)) => {
                 drawn(one.of.scope, &random, report).map(|drawn| drawn.numbers(files.entries))

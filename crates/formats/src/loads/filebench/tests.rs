@@ -130,6 +130,29 @@ fn flowops_are_what_they_are() {
 }
 
 #[test]
+fn leaf_directories_are_made_and_removed() {
+    let leaves = "define fileset name=leaves,path=/tmp,leafdirs=1000,dirwidth=10,prealloc=60\n";
+    let load = workload(&format!(
+        "{leaves}{}",
+        with("flowop makedir name=m,filesetname=leaves\nflowop removedir name=r,filesetname=leaves")
+    ));
+    let set = load.filesets.iter().find(|set| set.name == "leaves").expect("it is defined");
+    assert_eq!((set.amount, set.leaf_directories, set.preallocated), (Amount::Files(0), 1000, 0.6));
+    let Directories::Tree { width, depth } = set.directories else { panic!("{:?}", set.directories) };
+    assert_eq!(width.pow(depth), 100, "a hundred directories of ten each");
+    let Actions::Program(steps) = &load.phases[0].groups[0].actions else { panic!("a program") };
+    let actions: Vec<_> = Step::actions(steps).into_iter().map(|action| (&action.operation, action.handle)).collect();
+    assert_eq!(actions, [(&Operation::Mkdir, None), (&Operation::Rmdir, None)]);
+    let told = refused(&with("flowop makedir name=m,filesetname=set"));
+    assert!(
+        told.contains("p.f:8:8") && told.contains("has no leaf directories") && told.contains("leafdirs="),
+        "{told}"
+    );
+    let told = refused(&format!("{leaves}{}", with("flowop statfile name=s,filesetname=leaves")));
+    assert!(told.contains("p.f:9:8") && told.contains("and no files") && told.contains("entries="), "{told}");
+}
+
+#[test]
 fn what_is_no_operation_is_a_step() {
     let rest = "flowop statfile name=s,filesetname=set\n";
     let after = |flowop: &str| steps(&format!("{rest}{flowop}")).into_iter().nth(1);

@@ -80,9 +80,9 @@ table! {
         "link" => link: Nothing;
         /// Make a symbolic link and keep it.
         "symlink" => symlink: Nothing;
-        /// Make a directory.
+        /// Make a directory: of a fileset with `leaf-directories` the next of these that is not there, otherwise one of a new name.
         "mkdir" => mkdir: Nothing;
-        /// Remove a directory that mkdir made.
+        /// Remove a directory: the next leaf directory that is there, or one that `mkdir` made.
         "rmdir" => rmdir: Nothing;
         /// FFSB's metaop: two mkdir, one rmdir and one rename.
         "metadata" => metadata: Nothing;

@@ -85,6 +85,7 @@ fn fileset(fileset: &Fileset) -> KeyValues {
         ("directory", unless(fileset.directory.is_empty(), || quoted(&fileset.directory))),
         (amount.0, Some(amount.1)),
         ("directories", directories(fileset.directories)),
+        ("leaf-directories", unless(fileset.leaf_directories == 0, || fileset.leaf_directories.to_string())),
         ("size", Some(sizes::print(&fileset.size))),
         (
             "file-prefix",

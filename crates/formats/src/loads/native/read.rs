@@ -218,6 +218,7 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
         directory: text(surface.directory.as_ref(), ""),
         amount,
         directories: directories(surface.directories.as_ref(), report),
+        leaf_directories: or(surface.leaf_directories.as_ref(), 0, |Count(leaves)| leaves),
         size,
         naming: Naming {
             file_prefix: text(surface.file_name.as_ref().or(surface.file_prefix.as_ref()), &naming.file_prefix),

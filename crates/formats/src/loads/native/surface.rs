@@ -65,6 +65,8 @@ table! {
         "utilization" => utilization: Share;
         /// The directories the files are in: a number of them side by side, or a table. None unless given.
         "directories" => directories: DirectoriesSurface;
+        /// Names of empty directories beside the files, for `mkdir` and `rmdir`. None unless given.
+        "leaf-directories" => leaf_directories: Count<0, MAXIMUM_FILES>;
         /// How large files are, at the start and when they are created: a size, or a table with a distribution.
         "size" => size: SizeSurface, required;
         /// Files are called this and a number. "file" unless given.
@@ -73,7 +75,7 @@ table! {
         "file-name" => file_name: Text;
         /// Directories are called this and a number. "dir" unless given.
         "directory-prefix" => directory_prefix: Text;
-        /// Share of the files that exist at the start; the rest are names to be created. All unless given.
+        /// Share of the files and leaf directories that exist at the start; the rest are names to be created. All unless given.
         "preallocated" => preallocated: Share;
         /// Size of the writes that make the files. 64 KiB unless given.
         "build-block" => build_block: Size;

@@ -63,6 +63,7 @@ impl Fileio {
             directories: Directories::Flat { count: 0, root_too: true },
             size: SizeDistribution::Fixed(self.file_bytes),
             naming: Naming { file_prefix: FILE_PREFIX.into(), ..Naming::default() },
+            leaf_directories: 0,
             preallocated: 1.0,
             build_block_bytes: self.block_bytes,
             existing: match (self.command, creates) {
