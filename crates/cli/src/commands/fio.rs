@@ -9,7 +9,7 @@ use crate::{
     documents,
     exit::Exit,
     studies::read_bounded,
-    terminal::{self, CommandResult, OrExit},
+    terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_engine::{Ownership, ProcessCounts};
@@ -40,6 +40,14 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     if line.parse_only {
         return Ok(Exit::Success);
     }
+    // A directory that is mistyped, or whose filesystem is not mounted, is not made somewhere else.
+    if let Some(job) = plan.jobs.iter().find(|job| !job.directory.is_empty() && !Path::new(&job.directory).is_dir()) {
+        let why = format!(
+            "the directory {} of {} is not there; make it, or mount its filesystem first",
+            job.directory, job.name
+        );
+        return Err(Failure::new(Exit::BadInput, why));
+    }
     let before = ProcessCounts::now();
     // As with fio: the files that it names are its own, whoever made them, and directories may be anywhere.
     let report = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::ByName)?;
@@ -67,7 +75,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     Ok(load::exit_of(&report))
 }
 
-fn plan(line: &CommandLine) -> Result<Plan, terminal::Failure> {
+fn plan(line: &CommandLine) -> Result<Plan, Failure> {
     let mut files = Vec::new();
     for name in &line.files {
         let text = read_bounded(Path::new(name)).with_context(|| format!("cannot read {name}"));

@@ -69,13 +69,15 @@ fn files_of_the_users_stay() {
 #[test]
 fn operations_on_whole_files_are_no_reads() {
     let bench = Bench::new();
-    bench.write("files.fio", "[global]\nnrfiles=40\nfilesize=4k\n[made]\nioengine=filecreate\nnumjobs=2\ngroup_reporting\n[gone]\nstonewall\nioengine=filedelete\n");
+    bench.write("files.fio", "[global]\nnrfiles=40\nfilesize=4k\n[made]\nioengine=filecreate\nnumjobs=2\ngroup_reporting\n[gone]\nstonewall\nioengine=filedelete\n[other]\nstonewall\nioengine=filerename\n");
     let results = results(&bench, "files.fio");
     let jobs = &results["jobs"];
     assert_eq!(jobs[0]["file_operations"]["create"]["total_ios"], 80, "{results}");
     assert_eq!(jobs[1]["file_operations"]["delete"]["total_ios"], 40, "{results}");
-    assert_eq!(counts(&results), [[0; 5]; 2]);
+    assert_eq!(jobs[2]["file_operations"]["rename"]["total_ios"], 40, "{results}");
+    assert_eq!(counts(&results), [[0; 5]; 3]);
     assert!(bench.path("made.1.39").exists() && !bench.path("gone.0.0").exists());
+    assert!(bench.path("other.0.39.r").exists() && !bench.path("other.0.39").exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What may stand on fio's command line: its own options, job files, and jobs that are written there.
 
 use super::{
-    Findings, Options, Plan, options, plan,
+    COMMAND_LINE, Findings, Options, Plan, options, plan,
     text::{Section, Setting, Word, sections},
 };
 use crate::{
@@ -94,7 +94,7 @@ const WITHOUT_EFFECT: &[(&str, bool)] = &[
 /// # Errors
 /// What is wrong with fio's own options. Options of jobs are read with the jobs.
 pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> {
-    let source = Source::new("command line", words.join(" "));
+    let source = Source::new(COMMAND_LINE, words.join(" "));
     let mut reader = Reader {
         report: Report::new(source.clone()),
         line: CommandLine {
@@ -116,7 +116,9 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
         (at, word.as_str())
     });
     while let Some((at, word)) = rest.next() {
-        let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
+        // As in fio, one dash is as good as two.
+        let option = word.strip_prefix("--").or_else(|| word.strip_prefix('-').filter(|option| option.len() > 1));
+        let Some(option) = option.filter(|option| !option.is_empty()) else {
             match word {
                 "-h" => reader.line.asked = Some(Asked::Help),
                 "-v" => reader.line.asked = Some(Asked::Version),
@@ -124,7 +126,7 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
             }
             continue;
         };
-        let key_at = at + 2;
+        let key_at = at + word.len() - option.len();
         let (key, value) = match option.split_once('=') {
             Some((key, value)) => (key, Some((key_at + key.len() + 1, value))),
             None => (option, None),
@@ -132,7 +134,7 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
         let key = (key_at, key);
         // A value may also be the next word.
         let value = value.or_else(|| if reader.takes_value(key.1) { rest.next() } else { None });
-        reader.option(key, value);
+        reader.option(at, key, value);
     }
     reader.report.finish(reader.line).map(|(line, _)| line)
 }
@@ -155,8 +157,9 @@ impl Reader {
         }
     }
 
-    fn option(&mut self, (at, key): (usize, &str), value: Option<(usize, &str)>) {
-        let key_span = Span::new(at - 2, at + key.len());
+    /// An option that begins here, dashes and all.
+    fn option(&mut self, start: usize, (at, key): (usize, &str), value: Option<(usize, &str)>) {
+        let key_span = Span::new(start, at + key.len());
         let text = value.map_or("", |(_, value)| value);
         let place = value.map_or(key_span, |(at, value)| Span::new(at, at + value.len()));
         let mut wrong = |expected: &str| {

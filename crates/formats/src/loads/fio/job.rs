@@ -133,6 +133,8 @@ pub enum Engine {
     FileStat,
     /// A file is removed.
     FileDelete,
+    /// A file gets another name.
+    FileRename,
     /// A directory is made.
     DirectoryCreate,
 }
@@ -141,7 +143,7 @@ impl Engine {
     /// Whether its operations are of whole files.
     #[must_use]
     pub const fn of_files(self) -> bool {
-        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete | Self::DirectoryCreate)
+        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete | Self::FileRename | Self::DirectoryCreate)
     }
 }
 

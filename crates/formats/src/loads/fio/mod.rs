@@ -38,6 +38,9 @@ use text::Findings;
 /// The largest job file that is read, bytes; real ones have a few hundred lines.
 pub const MAXIMUM_SIZE: usize = 256 << 10;
 
+/// What a command line is called in messages.
+const COMMAND_LINE: &str = "command line";
+
 /// What a job file comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -89,6 +92,12 @@ fn plan(
 ) -> Result<Plan, Diagnostics> {
     let mut jobs = read::jobs(sections, options.variable, &mut findings);
     if !options.sections.is_empty() {
+        for name in options.sections.iter().filter(|name| !jobs.iter().any(|job| job.name == **name)) {
+            let known = jobs.iter().map(|job| job.name.as_str());
+            let diagnostic =
+                crate::Diagnostic::whole(format!("there is no section `{name}`")).did_you_mean(name, known);
+            findings.report().push(diagnostic);
+        }
         jobs.retain(|job| options.sections.contains(&job.name));
     }
     if let Some(seconds) = options.seconds {
@@ -97,7 +106,12 @@ fn plan(
         }
     }
     if jobs.is_empty() && !findings.report().has_errors() {
-        findings.report().push(crate::Diagnostic::whole("there is no job").help("add a section, such as [read]"));
+        let cure = if source.name() == COMMAND_LINE {
+            "give a job file, or begin a job with --name, as in: --name=job --rw=randread --size=1g"
+        } else {
+            "add a section, such as [read]"
+        };
+        findings.report().push(crate::Diagnostic::whole("there is no job").help(cure));
     }
     let global: Vec<&text::Setting> =
         sections.iter().filter(|section| section.name.text == "global").flat_map(|section| &section.settings).collect();

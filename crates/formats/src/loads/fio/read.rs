@@ -22,6 +22,26 @@ const MAXIMUM_FSYNC: u64 = 1_000_000;
 /// Percentiles that a list may have, as in fio.
 const MAXIMUM_PERCENTILES: usize = 20;
 
+/// Words of `rw` and `ioengine`, for whoever mistypes them.
+const DIRECTIONS: &[&str] = &["read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"];
+const ENGINES: &[&str] = &[
+    "psync",
+    "sync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "libaio",
+    "posixaio",
+    "io_uring",
+    "mmap",
+    "null",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "filerename",
+    "dircreate",
+];
+
 /// What a machine and its user have to say to a job file.
 pub(super) type Variable<'v> = dyn Fn(&str) -> Option<String> + 'v;
 
@@ -95,8 +115,14 @@ impl Reader<'_> {
                 let place = setting.value.as_ref().unwrap_or(key);
                 let text = setting.value.as_ref().map(|value| value::expanded(&value.text, self.variable));
                 if let Err(expected) = self.take(option.name, text.as_deref(), place) {
+                    let known = match option.name {
+                        "readwrite" => DIRECTIONS,
+                        "ioengine" => ENGINES,
+                        _ => &[],
+                    };
                     let diagnostic = Diagnostic::error(place.span, format!("not a value for `{}`", key.text))
-                        .label(format!("expected {expected}"));
+                        .label(format!("expected {expected}"))
+                        .did_you_mean(&place.text, known.iter().copied());
                     self.findings.at(&place.source, diagnostic);
                 }
             }
@@ -384,7 +410,6 @@ impl Reader<'_> {
             "ftruncate",
             "dirdelete",
             "dirstat",
-            "filerename",
             "windowsaio",
             "solarisaio",
         ];
@@ -415,6 +440,7 @@ impl Reader<'_> {
             "filecreate" => Engine::FileCreate,
             "filestat" => Engine::FileStat,
             "filedelete" => Engine::FileDelete,
+            "filerename" => Engine::FileRename,
             "dircreate" => Engine::DirectoryCreate,
             _ if ELSEWHERE.contains(&name) => {
                 let diagnostic = Diagnostic::error(place.span, format!("the I/O engine `{name}` is not supported"))
@@ -423,7 +449,11 @@ impl Reader<'_> {
                 self.findings.at(&place.source, diagnostic);
                 return Ok(());
             }
-            _ => return Err("psync, libaio, io_uring, mmap, null, filecreate, filestat, filedelete or dircreate"),
+            _ => {
+                return Err(
+                    "psync, libaio, io_uring, mmap, null, filecreate, filestat, filedelete, filerename or dircreate",
+                );
+            }
         };
         Ok(())
     }

@@ -222,7 +222,7 @@ fn every_option_is_documented() {
 fn command_lines_have_jobs_files_and_options() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let line = parse_command_line(&words(
-        "--output-format=json+,normal --output out --direct 1 --name=one --rw randread --size=1m --time_based --runtime 5 --name two --size=2m",
+        "--output-format=json+,normal --output out --direct 1 --name=one -rw randread -size=1m --time_based --runtime 5 --name two --size=2m",
     ))
     .expect("it is right");
     assert_eq!(line.output.formats, [OutputFormat::JsonPlus, OutputFormat::Normal]);

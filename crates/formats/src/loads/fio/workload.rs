@@ -339,6 +339,7 @@ fn actions(job: &Job, place: &Place) -> Actions {
         }
         Engine::FileStat => Some(("stat", Operation::Stat, FileChoice::RoundRobin)),
         Engine::FileDelete => Some(("delete", Operation::Unlink, FileChoice::RoundRobin)),
+        Engine::FileRename => Some(("rename", Operation::Rename, FileChoice::RoundRobin)),
         Engine::DirectoryCreate => Some(("mkdir", Operation::Mkdir, FileChoice::Uniform)),
         _ => None,
     };
