@@ -15,6 +15,7 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
     let mut text = String::new();
     if arguments.what != Some(ListWhat::Runs) {
         text.push_str("Studies (fstone run NAME [--quick]):\n");
+        let width = studies::names().map(str::len).max().unwrap_or_default();
         for name in studies::names() {
             let study = studies::find(name).or_exit(Exit::LabFailed)?;
             let compile = |quick| {
@@ -22,8 +23,8 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
                 study.compile(&overrides).map(|(plan, _)| plan).or_exit(Exit::LabFailed)
             };
             let (full, quick) = (compile(false)?, compile(true)?);
-            let _ = writeln!(text, "  {name:<12} {}", full.title);
-            let _ = writeln!(text, "  {:<12} full: {}; --quick: {}", "", extent(&full), extent(&quick));
+            let _ = writeln!(text, "  {name:<width$} {}", full.title);
+            let _ = writeln!(text, "  {:<width$} full: {}; --quick: {}", "", extent(&full), extent(&quick));
         }
     }
     if arguments.what != Some(ListWhat::Studies) {
