@@ -26,6 +26,24 @@ fn bench() -> Bench {
          stop = { operations = 3 }\n[[phase.group]]\nname = \"g\"\nthreads = 1\n[[phase.group.mix]]\nweight = 1\n\
          read = { size = \"4 KiB\", block = \"4 KiB\" }\n",
     );
+    bench.write(
+        "bad.fio",
+        "[global]\ndirectory=/nowhere/at/all\nsize=1x\n[job]\nrw=randraed\niodepht=4\nioengine=rdma\n",
+    );
+    bench.write("waits.fio", "[one]\nsize=4k\nrw=read\nwait_for=one\n");
+    let personality = |flowops: &str| {
+        format!(
+            "set $dir=/nowhere/at/all\ndefine fileset name=set,path=$dir,size=8k,entries=10,dirwidth=10\n\
+             define process name=p {{\n thread name=t {{\n{flowops}\n }}\n}}\nrun 1\n"
+        )
+    };
+    bench.write("bad.f", &personality("flowop opnfile name=o,filesetname=set,fd=1\nflowop read name=r,fd=2,iosize=8q"));
+    bench.write("gone.f", &personality("flowop statfile name=s,filesetname=set"));
+    bench.write("leaves.f", &personality("flowop makedir name=m,filesetname=set"));
+    bench.write("sett.f", &personality("flowop statfile name=s,filesetname=sett"));
+    bench.write("open.f", &personality("flowop closefile name=c,filesetname=set,fd=1"));
+    bench.write("shell.f", "system \"true\"\nrun 1\n");
+    bench.write("empty.f", "run 5\n");
     bench
 }
 
