@@ -1,14 +1,18 @@
 #!/bin/bash
 # Compares `fstone fio` with the real fio: what job files with a fixed amount of work do, counted. Prints Markdown.
 #
-#   bench/compare-fio.sh [counts|witness]...      (default: both)
+#   bench/compare-fio.sh [counts|witness|readers]...      (default: counts witness)
 #
 # counts        reads, writes, bytes, fsyncs and files of some 70 job files, from both tools' JSON and the directories
 #               they leave. A mix's reads and writes are drawn: their sum is compared
+# readers       programs that read fio's JSON and logs, unchanged: fio_jsonplus_clat2csv and fiologparser.py of fio's own tools (TOOLS),
+#               and fio-plot (from PyPI), each where it is installed
 # witness       reads, writes and fsyncs of ten of them as strace sees them, beside what fstone's JSON says
 #
 # FSTONE        the binary (default: target/release/fstone)
 # FIO           the original (default: fio)
+# TOOLS         the tools/ directory of a checkout of fio
+# FIO_PLOT      fio-plot (default: fio-plot)
 set -euo pipefail
 # shellcheck source=bench/compare-common.sh
 . "$(dirname "$0")/compare-common.sh"
@@ -177,10 +181,56 @@ witness() {
     echo
 }
 
+# A line for a program that was run on what fstone wrote: that it ended well, and left something.
+#   reader NAME WHAT-IT-LEAVES COMMAND...
+reader() {
+    local name=$1 leaves=$2
+    shift 2
+    if (cd "$place/readers" && "$@") >"$place/said" 2>&1 && [ -s "$place/readers/$leaves" ]; then
+        echo "| $name | read |"
+    else
+        echo "| $name | **failed**: $(tail -n 1 "$place/said") |"
+    fi
+}
+
+readers() {
+    echo "### Programs that read what fstone wrote"
+    echo
+    echo "| program | |"
+    echo "|---|---|"
+    mkdir -p "$place/readers/runs"
+    local depth log
+    for depth in 1 2 4; do
+        log=runs/randread-iodepth-$depth-numjobs-1
+        (cd "$place/readers" && "$fstone" fio --name="randread-iodepth-$depth-numjobs-1" --ioengine=io_uring --rw=randread --size=4m --bs=4k \
+            --iodepth=$depth --numjobs=1 --time_based --runtime=1 --filename=data --output-format=json+ --log_avg_msec=100 \
+            --output="runs/randread-$depth-1.json" --write_bw_log=$log --write_iops_log=$log --write_lat_log=$log) 2>/dev/null
+    done
+    local tools=${TOOLS:-} plot=${FIO_PLOT:-fio-plot} kind
+    if [ -d "$tools" ]; then
+        tools=$(cd "$tools" && pwd)
+        reader fio_jsonplus_clat2csv out_job0.csv python3 "$tools/fio_jsonplus_clat2csv" runs/randread-4-1.json out.csv
+        # It prints.
+        reader fiologparser.py parsed sh -c "python3 '$tools/fiologparser.py' -i 100 runs/randread-iodepth-1-numjobs-1_bw.1.log >parsed"
+    else
+        echo "skipped: TOOLS names no directory" >&2
+    fi
+    if command -v "$plot" >/dev/null; then
+        for kind in "-l -d 1 2 4" "-L -d 1 2 4 -t iops" "-g -d 1 2 4 -t bw iops lat" "-H -d 1" "-N -d 1"; do
+            # shellcheck disable=SC2086 # options
+            reader "fio-plot ${kind%% *}" "plot${kind%% *}.png" "$plot" -i runs -T fstone $kind -n 1 -r randread -o "plot${kind%% *}.png"
+        done
+    else
+        echo "skipped: there is no $plot" >&2
+    fi
+    circumstances "Each ends well and leaves what it makes"
+    echo
+}
+
 [ $# -gt 0 ] || set -- counts witness
 for part in "$@"; do
     case $part in
-        counts | witness) "$part" ;;
-        *) echo "unknown part $part: counts or witness" >&2; exit 2 ;;
+        counts | witness | readers) "$part" ;;
+        *) echo "unknown part $part: counts, witness or readers" >&2; exit 2 ;;
     esac
 done
