@@ -142,6 +142,13 @@ impl Said<'_> {
         for (attributes, threads, span) in &self.processes {
             self.process(attributes, threads, *span, &all, rate, &mut groups, report);
         }
+        if groups.is_empty() && !report.has_errors() {
+            report.push(
+                Diagnostic::error(place, "there is no thread to run")
+                    .label("every process or thread has 0 instances")
+                    .help("instances=1"),
+            );
+        }
         posted(&groups, place, report);
         let threads: u64 = groups.iter().map(|group| u64::from(group.threads)).sum();
         if threads > MAXIMUM_THREADS {

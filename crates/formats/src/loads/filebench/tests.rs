@@ -254,6 +254,7 @@ fn mistakes_are_told_with_their_place_and_cure() {
         ),
         ("system \"rm -rf /\"\nrun 1\n", "1:1", "no shell commands"),
         ("echo \"never ends\n", "1:6", "never closed"),
+        (&with("flowop statfile name=s,filesetname=set").replace("instances=2", "instances=0"), "11:1", "0 instances"),
     ] {
         let told = refused(text);
         assert!(told.contains(&format!("p.f:{place}")) && told.contains(words), "{place} {words}\n{text}\n{told}");
