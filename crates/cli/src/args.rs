@@ -9,7 +9,7 @@ use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{NonEmptyStringValueParser, PathBufValueParser},
 };
-use fstone_model::{study::KernelSpec, units};
+use fstone_model::{Note, note::NoteError, study::KernelSpec, units};
 use fstone_sandbox::{
     uml::{MAX_MEMORY_BYTES, MIN_MEMORY_BYTES},
     vhost::Speed,
@@ -217,7 +217,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
     pub(crate) set: Vec<(String, String)>,
     /// Go on with this machine's last unfinished run of this study: finished trials stay, the plan is the one it had
-    #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set", "executor", "kernel"])]
+    #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set", "executor", "kernel", "note"])]
     pub(crate) resume: bool,
     /// With --resume: go on although the kernel, a tool or fstone is another than before; each trial made so says it
     #[arg(long, requires = "resume")]
@@ -231,6 +231,9 @@ pub(crate) struct RunArguments {
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,
+    /// A line about the run, for lists, reports and comparisons: "before the patch"
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
+    pub(crate) note: Option<Note>,
     /// Where the HTML report goes, and the index of all reports there. Default: a directory `reports` beside the store
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -495,6 +498,10 @@ fn parse_number(text: &str) -> Result<u64, String> {
 /// The number of a run.
 fn parse_run(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "it has to be the number of a run, as `fstone list runs` lists them".into())
+}
+
+fn parse_note(text: &str) -> Result<Note, NoteError> {
+    text.to_owned().try_into()
 }
 
 /// "iops=500,latency=1ms".

@@ -20,6 +20,7 @@ impl RunJudge {
             command: Vec::new(),
             plan: plan.clone(),
             inventory: Inventory::default(),
+            note: None,
         };
         Self { dataset: Dataset { run, trials: Vec::new() } }
     }

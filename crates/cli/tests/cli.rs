@@ -447,6 +447,66 @@ fn a_regression_ends_with_1_and_another_machine_is_refused() {
 }
 
 #[test]
+fn a_note_goes_with_its_run() {
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    let run = |note: &str| {
+        let load = ["run", "./tiny.toml", "--device", "directory", "--duration", "200ms", "--repeats", "1"];
+        bench.run(&[&load[..], &["--note", note]].concat())
+    };
+    let (long, control) = ("x".repeat(201), "before\u{1b}[2J");
+    for (note, told) in [
+        (long.as_str(), "a note has at most 200 characters, and this one has 201"),
+        (control, "a note is one line without control characters, and this one has U+001B"),
+        ("two\nlines", "this one has U+000A"),
+        (" ", "a note cannot be empty"),
+    ] {
+        let (code, _, err) = run(note);
+        assert!(code == 2 && err.contains(told) && !err.contains('\u{1b}'), "{code} {err:?}");
+    }
+    for note in ["before the patch: <b> & `x`", "with it"] {
+        let (code, out, err) = run(note);
+        assert!(code == 0 && out.contains(&format!("Note: {note}")), "{code} {out}{err}");
+    }
+    let plain = "before the patch: <b> & `x`";
+    let listed = bench.succeed(&["list", "runs"]);
+    assert!(
+        listed.lines().any(|line| line.ends_with(plain)) && listed.lines().any(|line| line.ends_with("  with it")),
+        "{listed}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&bench.succeed(&["report", "1", "--format", "json"])).expect("JSON");
+    assert_eq!(json["run"]["note"], plain);
+    assert!(
+        bench
+            .succeed(&["report", "1", "--format", "markdown"])
+            .contains("\nNote: before the patch: &lt;b&gt; &amp; \\`x\\`\n")
+    );
+    let page = bench.succeed(&["report", "1", "--format", "html"]);
+    assert!(page.contains("Note: before the patch: &#60;b&#62; &#38; `x`"), "escaped");
+    let index = fs::read_to_string(bench.path("data/reports/index.html")).expect("an index");
+    assert!(index.contains("Note: with it") && index.contains("Note: before"), "{index}");
+    for format in ["terminal", "markdown", "html"] {
+        let (code, told, err) = bench.run(&["compare", "1", "2", "--format", format]);
+        assert!([0, 1].contains(&code), "{err}");
+        assert!(told.contains("Before, run 1: before the patch") && told.contains("After, run 2: with it"), "{told}");
+    }
+    let (_, _, told) = bench.run(&["delete", "2"]);
+    assert!(told.contains("note: with it"), "{told}");
+
+    bench.succeed(&["export", "1", "one.fstone"]);
+    let elsewhere = Bench::new();
+    fs::copy(bench.path("one.fstone"), elsewhere.path("one.fstone")).expect("copied");
+    elsewhere.succeed(&["import", "one.fstone"]);
+    assert!(elsewhere.succeed(&["list", "runs"]).contains(plain));
+    // A remark by hand does not make it another run.
+    let store = rusqlite::Connection::open(elsewhere.store()).expect("opened");
+    store.execute_batch("UPDATE runs SET note = 'mine'").expect("set");
+    assert!(elsewhere.succeed(&["import", "one.fstone"]).contains("which is here already"));
+    assert!(elsewhere.succeed(&["list", "runs"]).contains("mine"));
+}
+
+#[test]
 fn a_run_goes_into_a_bundle_and_back_and_every_figure_follows_from_it() {
     let bench = Bench::new();
     two_runs(&bench, "2");

@@ -1,6 +1,6 @@
 //! What a report is made of: one run with everything that was recorded of it.
 
-use crate::{Inventory, Plan, Trial};
+use crate::{Inventory, Note, Plan, Trial};
 use serde::{Deserialize, Serialize};
 
 /// One run of a study.
@@ -22,6 +22,9 @@ pub struct Run {
     pub plan: Plan,
     /// The machine.
     pub inventory: Inventory,
+    /// What its user says about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
 }
 
 /// The process that carries out a run, known by more than a number that the kernel gives away again.

@@ -74,6 +74,8 @@ pub struct RunPart<'a> {
     pub finished_unix_ns: Option<u64>,
     /// The command line that started it.
     pub command: &'a [String],
+    /// What its user says about it.
+    pub note: Option<&'a str>,
     /// The cell that ratios refer to.
     pub baseline: Option<u32>,
     /// (factor, levels).
@@ -253,6 +255,7 @@ pub fn document<'a>(analysis: &'a Analysis<'a>, options: &Options) -> Document<'
             started_unix_ns: run.started_unix_ns,
             finished_unix_ns: run.finished_unix_ns,
             command: &run.command,
+            note: run.note.as_ref().map(fstone_model::Note::as_str),
             baseline: run.plan.baseline,
             factors: run.plan.factors.iter().map(|factor| (factor.name.as_str(), factor.levels.as_slice())).collect(),
             inventory: &run.inventory,

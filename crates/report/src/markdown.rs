@@ -16,6 +16,9 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
     let analysis = Analysis::of(dataset);
     let run = &dataset.run;
     let mut output = format!("## {}\n\n", escape(&line(&run.plan.title)));
+    if let Some(note) = &run.note {
+        output.push_str(&format!("Note: {}\n\n", escape(&line(note.as_str()))));
+    }
     output.push_str(&format!("{}\n\n", escape(&analysis.sentences().join(" "))));
     output.push_str(&table(&analysis));
     output.push('\n');

@@ -5,6 +5,7 @@ use crate::excerpt::{self, Parts};
 use crate::query::{ByTrial, rows, unsigned};
 use crate::steps::{Loads, steps};
 use crate::{ReadError, Store};
+use fstone_model::Note;
 use fstone_model::dataset::{Dataset, Holder, Run};
 use fstone_model::outcome::{Outcome, Reason};
 use fstone_model::result::{Effective, Trial, TrialId};
@@ -40,6 +41,8 @@ pub struct RunSummary {
     pub trials: u64,
     /// Cells times the least number of repeats.
     pub planned_minimum: u64,
+    /// What its user says about it.
+    pub note: Option<Note>,
     /// How many trials ended how, most frequent first: ("completed", 14), ("refused", 1).
     pub outcomes: Vec<(String, u64)>,
 }
@@ -65,7 +68,7 @@ impl Store {
         let listed = rows(
             &snapshot,
             "SELECT run, study, title, quick, host, kernel, started_unix_ns, finished_unix_ns, planned_minimum, identity,
-                    imported_unix_ns, holder
+                    imported_unix_ns, holder, note
              FROM runs WHERE ?1 = 0 ORDER BY run",
             0,
             |row| {
@@ -84,15 +87,16 @@ impl Store {
                     planned_minimum: unsigned(row, 8)?,
                     outcomes: Vec::new(),
                     holder: None,
+                    note: None,
                 };
-                Ok((run, row.get::<_, Option<String>>(11)?))
+                Ok((run, row.get::<_, Option<String>>(11)?, row.get::<_, Option<String>>(12)?))
             },
         )?;
         let mut runs = listed
             .into_iter()
-            .map(|(run, holder)| {
+            .map(|(run, holder, text)| {
                 let holder = holder.map(|text| from_json("the holder", &text)).transpose()?;
-                Ok(RunSummary { holder, ..run })
+                Ok(RunSummary { holder, note: note(text)?, ..run })
             })
             .collect::<Result<Vec<_>, ReadError>>()?;
         let counts = rows(
@@ -154,13 +158,14 @@ impl Store {
     fn read(&self, run: u64, loads: Loads) -> Result<Dataset, ReadError> {
         let snapshot = self.snapshot()?;
         let number = run.cast_signed();
-        let (started_unix_ns, finished_unix_ns, command, plan, inventory, identity) = snapshot
+        let (started_unix_ns, finished_unix_ns, command, plan, inventory, identity, text) = snapshot
             .query_row(
-                "SELECT started_unix_ns, finished_unix_ns, command, plan, inventory, identity FROM runs WHERE run = ?",
+                "SELECT started_unix_ns, finished_unix_ns, command, plan, inventory, identity, note FROM runs WHERE run = ?",
                 [number],
                 |row| {
                     let texts: (String, String, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
-                    Ok((unsigned(row, 0)?, optional_unsigned(row, 1)?, texts.0, texts.1, texts.2, row.get(5)?))
+                    let (started, finished) = (unsigned(row, 0)?, optional_unsigned(row, 1)?);
+                    Ok((started, finished, texts.0, texts.1, texts.2, row.get(5)?, row.get(6)?))
                 },
             )
             .optional()?
@@ -173,6 +178,7 @@ impl Store {
             command: from_json("the command line", &command)?,
             plan: from_json("the plan", &plan)?,
             inventory: from_json("the inventory", &inventory)?,
+            note: note(text)?,
         };
         Dataset::new(run, trials(&snapshot, number, loads)?)
             .map_err(|error| ReadError::Damaged { what: "the run", why: error.to_string() })
@@ -213,6 +219,13 @@ impl Store {
     fn snapshot(&self) -> rusqlite::Result<rusqlite::Transaction<'_>> {
         self.connection.unchecked_transaction()
     }
+}
+
+/// A note as it may stand in a store that anyone may have written.
+fn note(text: Option<String>) -> Result<Option<Note>, ReadError> {
+    text.map(Note::try_from)
+        .transpose()
+        .map_err(|error| ReadError::Damaged { what: "the note of a run", why: error.to_string() })
 }
 
 fn optional_unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {

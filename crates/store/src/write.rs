@@ -7,7 +7,7 @@ use crate::trial::EncodedTrial;
 use crate::{RecordError, Store};
 use fstone_model::dataset::{Holder, Run};
 use fstone_model::result::TrialId;
-use fstone_model::{Cell, Plan, Trial};
+use fstone_model::{Cell, Note, Plan, Trial};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::time::Duration;
 
@@ -59,8 +59,8 @@ impl Store {
             insert(
                 connection,
                 "INSERT INTO runs (study, title, quick, host, kernel, started_unix_ns, finished_unix_ns,
-                                   planned_minimum, command, plan, inventory, identity, holder)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                   planned_minimum, command, plan, inventory, identity, holder, note)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     run.plan.study,
                     run.plan.title,
@@ -74,7 +74,8 @@ impl Store {
                     plan,
                     inventory,
                     run.identified(),
-                    holder
+                    holder,
+                    run.note.as_ref().map(Note::as_str)
                 ],
             )?;
             let number = connection.last_insert_rowid();

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     number::{grouped, p_value},
     sentences::amount,
-    text::{capitalised, counted, listing},
+    text::{capitalised, counted, line, listing},
 };
 use fstone_stats::{ALPHA, CONFIDENCE_TEXT, compare::Shift};
 
@@ -50,6 +50,17 @@ impl RunComparison<'_> {
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         sentences(self)
+    }
+
+    /// What their users say about the runs, a line each.
+    #[must_use]
+    pub fn note_lines(&self) -> Vec<String> {
+        let runs = [("Before", &self.baseline_name, self.baseline), ("After", &self.other_name, self.other)];
+        let told = runs.into_iter().filter_map(|(when, name, analysis)| {
+            let note = analysis.dataset.run.note.as_ref()?;
+            Some(format!("{when}, {}: {}", line(name), line(note.as_str())))
+        });
+        told.collect()
     }
 
     /// The rows that ended otherwise than before, a line each.

@@ -1,7 +1,7 @@
 //! What the commands that work with stored runs are told.
 
 use clap::{Args, ValueEnum};
-use fstone_model::units;
+use fstone_model::{Note, units};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -196,6 +196,9 @@ pub(crate) struct RerunArguments {
     /// Where the HTML report goes. Default: a directory `reports` beside the store
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// A line about the run, for lists, reports and comparisons: "new firmware"
+    #[arg(long, value_name = "TEXT", value_parser = super::parse_note)]
+    pub(crate) note: Option<Note>,
 }
 
 #[derive(Debug, Args)]

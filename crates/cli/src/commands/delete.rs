@@ -39,6 +39,9 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
             RunState::of(run).word(),
             counted(run.trials as usize, "trial")
         );
+        if let Some(note) = &run.note {
+            let _ = write!(listed, ", note: {}", text::line(note.as_str()));
+        }
         for baseline in baselines.iter().filter(|baseline| baseline.run == *number) {
             let _ = write!(listed, ", baseline {}", text::line(&baseline.name));
         }

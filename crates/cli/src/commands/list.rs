@@ -39,17 +39,18 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             let _ = writeln!(text, "No runs yet in {}.", context.store.display());
         } else {
             let _ = writeln!(text, "Runs in {} (fstone report RUN):", context.store.display());
-            let _ = writeln!(text, "  {:>4}  {:<20}  {:<16}  {:<10}  trials", "run", "started (UTC)", "study", "state");
+            let _ = writeln!(
+                text,
+                "  {:>4}  {:<20}  {:<16}  {:<10}  trials  note",
+                "run", "started (UTC)", "study", "state"
+            );
             for run in runs {
                 let state = RunState::of(&run).word();
                 let started = utc(run.started_unix_ns);
-                let _ = writeln!(
-                    text,
-                    "  {:>4}  {started:<20}  {:<16}  {state:<10}  {}",
-                    run.id,
-                    text::line(&run.study),
-                    run.trials
-                );
+                let (study, note) = (text::line(&run.study), run.note.map(String::from).unwrap_or_default());
+                let line =
+                    format!("  {:>4}  {started:<20}  {study:<16}  {state:<10}  {:>6}  {note}", run.id, run.trials);
+                let _ = writeln!(text, "{}", text::line(line.trim_end()));
             }
         }
     }

@@ -109,6 +109,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
         allow_destroy: arguments.allow_destroy.clone(),
         source: arguments.source.clone(),
         output: arguments.output.clone(),
+        note: arguments.note.clone(),
         ..RunArguments::default()
     })
 }

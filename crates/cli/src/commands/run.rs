@@ -192,6 +192,7 @@ pub(super) fn carry_out(
         finished_unix_ns: None,
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         inventory: take_inventory(context, arguments, &plan)?,
+        note: arguments.note.clone(),
         plan,
     };
     let options = lab_options(context, arguments, &run.plan, presence)?;

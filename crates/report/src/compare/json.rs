@@ -60,6 +60,8 @@ pub struct RunPart<'a> {
     pub host: &'a str,
     /// The kernel.
     pub kernel: &'a str,
+    /// What its user says about it.
+    pub note: Option<&'a str>,
 }
 
 /// A figure of both runs.
@@ -142,6 +144,7 @@ fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {
             started_unix_ns: run.started_unix_ns,
             host: &run.inventory.host,
             kernel: &run.inventory.kernel,
+            note: run.note.as_ref().map(fstone_model::Note::as_str),
         }
     };
     let only = |is_column: bool, in_baseline: bool| {

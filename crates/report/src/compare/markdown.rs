@@ -18,6 +18,12 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
         (false, false) => "no regression",
     };
     let mut output = format!("### {title}: {word}\n\n");
+    for note in comparison.note_lines() {
+        output.push_str(&format!("{}  \n", escape(&note)));
+    }
+    if !comparison.note_lines().is_empty() {
+        output.push('\n');
+    }
     for sentence in comparison.sentences() {
         output.push_str(&format!("{}\n\n", escape(&sentence)));
     }

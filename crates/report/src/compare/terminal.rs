@@ -18,6 +18,9 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
         output.push_str(&Style::Bold.paint(&title, color));
         output.push('\n');
     }
+    for note in comparison.note_lines() {
+        paragraph(&note, "", columns, &mut output);
+    }
     output.push('\n');
     for sentence in comparison.sentences() {
         paragraph(&sentence, "", columns, &mut output);

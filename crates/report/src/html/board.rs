@@ -24,6 +24,8 @@ pub struct BoardRun {
     pub host: String,
     /// Kernel.
     pub kernel: String,
+    /// What its user says about it.
+    pub note: Option<String>,
     /// How many trials ended how: ("completed", 14).
     pub outcomes: Vec<(String, u64)>,
     /// Whether it has ended, in a word or two.
@@ -67,6 +69,7 @@ struct Row {
     took: String,
     host: String,
     kernel: String,
+    note: Option<String>,
     trials: String,
     /// Whether it is chosen as the one before, or after, until the reader chooses.
     is_before: bool,
@@ -125,6 +128,7 @@ pub fn board(runs: &[BoardRun]) -> String {
                 },
                 host: line(&run.host),
                 kernel: line(&run.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
+                note: run.note.as_deref().map(line),
                 trials: outcomes(&run.outcomes),
                 is_before: chosen.is_some_and(|(before, _)| before == run.id),
                 is_after: chosen.is_some_and(|(_, after)| after == run.id),

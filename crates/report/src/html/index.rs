@@ -28,6 +28,8 @@ pub struct IndexEntry {
     pub completed: usize,
     /// All trials.
     pub trials: usize,
+    /// What its user says about it.
+    pub note: Option<String>,
     /// The first sentence of the answer.
     pub answer: String,
 }
@@ -49,6 +51,7 @@ impl IndexEntry {
             kernel: line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
             completed: analysis.completed(),
             trials: dataset.trials.len(),
+            note: run.note.as_ref().map(|note| line(note.as_str())),
             answer: analysis.sentences().into_iter().next().unwrap_or_default(),
         }
     }
@@ -77,6 +80,7 @@ struct Line {
     host: String,
     kernel: String,
     trials: String,
+    note: Option<String>,
     answer: String,
 }
 
@@ -104,6 +108,7 @@ pub fn index(entries: &[IndexEntry]) -> String {
             } else {
                 format!("{} of {}", entry.completed, entry.trials)
             },
+            note: entry.note.clone(),
             answer: entry.answer.clone(),
         });
     }

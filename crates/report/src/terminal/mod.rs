@@ -80,6 +80,9 @@ impl Printer<'_> {
             output.push_str(&Style::Dim.paint(&facts, self.color));
             output.push('\n');
         }
+        if let Some(note) = &run.note {
+            self.paragraph(&line(note.as_str()), "Note: ", output);
+        }
         output.push('\n');
     }
 

@@ -159,6 +159,7 @@ pub(crate) fn dataset(plan: Plan) -> Dataset {
             command: ["fstone", "run", &plan.study, "--quick"].map(str::to_owned).to_vec(),
             plan,
             inventory: inventory(),
+            note: None,
         },
         trials: Vec::new(),
     }

@@ -53,6 +53,7 @@ pub(crate) fn dataset() -> Dataset {
     }
     dataset.run.inventory.host = format!("{SCRIPT}{ESCAPE}");
     dataset.run.inventory.settings = vec![(SCRIPT.into(), ESCAPE.into())];
+    dataset.run.note = Some(TABLE.replace('\n', " ").try_into().expect("a line"));
     dataset.run.command = vec![SCRIPT.into(), ESCAPE.into()];
     dataset
 }

@@ -29,7 +29,9 @@ pub(super) enum Likeness {
 impl Summary {
     pub(super) fn of(dataset: Dataset) -> Result<Self, RecordError> {
         let ended = dataset.run.finished_unix_ns;
-        let begun = Run { id: 0, identity: dataset.run.identified(), finished_unix_ns: None, ..dataset.run };
+        // A note is a remark about the run, and no part of it.
+        let begun =
+            Run { id: 0, identity: dataset.run.identified(), finished_unix_ns: None, note: None, ..dataset.run };
         let begun = digest("the run", &begun)?;
         let trials =
             dataset.trials.into_iter().map(|trial| Ok((trial.id, digest("the trial", &TrialFile::new(trial))?)));

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("0004.sql"),
     include_str!("0005.sql"),
     include_str!("0006.sql"),
+    include_str!("0007.sql"),
 ];
 
 /// The version this program writes.
@@ -135,6 +136,18 @@ mod tests {
             connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("a count")
         };
         assert_eq!((count("trials"), count("figures"), count("excerpts")), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_run_of_the_sixth_version_has_no_note_and_takes_one() {
+        let mut connection = old(6);
+        assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
+        let note: Option<String> = connection.query_row("SELECT note FROM runs", [], |row| row.get(0)).expect("a run");
+        assert_eq!(note, None);
+        let mut set = |note: &str| connection.execute("UPDATE runs SET note = ?", [note]);
+        let longest = "ü".repeat(fstone_model::note::NOTE_CHARACTERS);
+        assert_eq!(set(&longest), Ok(1));
+        assert!(set(&format!("{longest}x")).is_err() && set("").is_err(), "nor can one be made by hand that is none");
     }
 
     #[test]

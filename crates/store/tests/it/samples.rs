@@ -7,7 +7,7 @@ use fstone_model::metric::{Better, Figure, Unit, catalog};
 use fstone_model::outcome::Reason;
 use fstone_model::result::{CommandRecord, Effective, TrialId};
 use fstone_model::study::{DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction};
-use fstone_model::{Cell, Histogram, Inventory, LoadReport, Outcome, Plan, Step, StepResult, Trial};
+use fstone_model::{Cell, Histogram, Inventory, LoadReport, Note, Outcome, Plan, Step, StepResult, Trial};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -50,6 +50,7 @@ pub(crate) fn run() -> Run {
         identity: "7d6c2d4e-5f0a-4c51-9a51-0b8f6d0f3c11".into(),
         started_unix_ns: 1_780_000_000_000_000_000,
         finished_unix_ns: None,
+        note: note("before the patch: “-O2”"),
         command: vec!["fstone".into(), "run".into(), "small-file".into()],
         plan: Plan {
             study: "small-file".into(),
@@ -271,6 +272,11 @@ pub(crate) fn trials() -> impl Strategy<Value = Vec<Trial>> {
     })
 }
 
+/// A note, where a text makes one.
+fn note(text: &str) -> Option<Note> {
+    text.to_owned().try_into().ok()
+}
+
 /// Runs with any texts, numbers and times in them.
 pub(crate) fn runs() -> impl Strategy<Value = Run> {
     let texts = prop::array::uniform5(text());
@@ -280,6 +286,7 @@ pub(crate) fn runs() -> impl Strategy<Value = Run> {
         run.started_unix_ns = started;
         run.finished_unix_ns = finished;
         run.command = vec![argument.clone(), host.clone()];
+        run.note = note(&argument);
         run.plan = Plan { study, title, about, seed, ..run.plan };
         run.plan.repeats.until = Some(until);
         run.plan.cells[1].label = argument;

@@ -134,6 +134,7 @@ impl Server {
                 finished_unix_ns: run.finished_unix_ns,
                 host: run.host,
                 kernel: run.kernel,
+                note: run.note.map(Into::into),
                 outcomes: run.outcomes,
                 state,
                 live,
