@@ -59,10 +59,23 @@ build: ## the release binary
 	$(CARGO) build --release --locked --package fstone
 
 .PHONY: static
-static: ## a release binary that needs no libraries, here and as the agent in guests (musl; rustup and musl-tools)
+static: ## a stripped binary that needs no libraries, here and as the agent in guests, and a try of it (musl; rustup and musl-tools)
 	rustup target add $(MUSL)
 	CC_x86_64_unknown_linux_musl=musl-gcc $(CARGO) build --release --locked --package fstone --target $(MUSL)
-	@echo "$(TARGET_DIR)/$(MUSL)/release/fstone"
+	install -D --strip --mode 755 $(TARGET_DIR)/$(MUSL)/release/fstone $(TARGET_DIR)/static/fstone
+	scripts/try-binary $(TARGET_DIR)/static/fstone
+	@echo "$(TARGET_DIR)/static/fstone"
+
+.PHONY: deb
+deb: ## a Debian package in target/debian/ (cargo install --locked cargo-deb)
+	@$(CARGO) deb --version >/dev/null 2>&1 || { echo "no cargo-deb; cargo install --locked cargo-deb" >&2; exit 1; }
+	rm -rf target/deb
+	$(MAKE) install DESTDIR=$(CURDIR)/target/deb PREFIX=/usr
+	$(CARGO) deb --package fstone --locked --no-build --no-strip --output target/debian/
+
+.PHONY: try-deb
+try-deb: ## install that package in a fresh Debian 12, run a study there, and purge it (as root; debootstrap)
+	scripts/try-deb target/debian/fstone_*.deb
 
 .PHONY: format
 format: ## put all source in the house's format

@@ -1,4 +1,4 @@
-//! Bakes in the commit and the built-in studies: every file in `studies/` at the top of the repository.
+//! Bakes in the commit, the target and the built-in studies: every file in `studies/` at the top of the repository.
 
 use std::{env, fmt::Write as _, fs, path::Path, process::Command};
 
@@ -6,6 +6,7 @@ fn main() {
     // Asked for when it runs: a target directory may serve checkouts in several places.
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     println!("cargo::rustc-env=FSTONE_COMMIT={}", commit(&root).unwrap_or_else(|| "unknown".into()));
+    println!("cargo::rustc-env=FSTONE_TARGET={}", env::var("TARGET").expect("cargo sets it"));
 
     let studies = root.join("studies");
     println!("cargo::rerun-if-changed={}", studies.display());
@@ -27,7 +28,7 @@ fn main() {
     fs::write(out, table).expect("OUT_DIR is writable");
 }
 
-/// The commit the source is at, with "-dirty" when the work tree differs; none outside a git checkout.
+/// The commit the source is at; none outside a git checkout.
 fn commit(root: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;

@@ -18,13 +18,36 @@ use std::{path::PathBuf, time::Duration};
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
         fstone run small-file --dry-run     what would be done, to the command line; touches nothing\n  fstone run small-file --quick       \
-        do it in about four minutes\n  fstone report --format html         the last run as a page";
+        do it in about four minutes\n  fstone report --format html         the last run as a page\n  man fstone-run                      the manual, a page for each command; not installed: fstone manual | man -l -";
+
+/// Version and commit.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")");
+
+/// [`VERSION`] with how the binary was built: "+" is a feature that it has, "-" one that it lacks.
+const LONG_VERSION: &str = if cfg!(feature = "parquet") {
+    concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (",
+        env!("FSTONE_COMMIT"),
+        ")\nfeatures: +parquet\ntarget: ",
+        env!("FSTONE_TARGET")
+    )
+} else {
+    concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (",
+        env!("FSTONE_COMMIT"),
+        ")\nfeatures: -parquet\ntarget: ",
+        env!("FSTONE_TARGET")
+    )
+};
 
 /// fstone: a filesystem benchmark laboratory.
 #[derive(Debug, Parser)]
 #[command(
     name = "fstone",
-    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")"),
+    version = VERSION,
+    long_version = LONG_VERSION,
     about = "A filesystem benchmark laboratory",
     long_about = "A filesystem benchmark laboratory.\n\nA study file says which filesystems (type × mkfs options × mount options × kernel × device) \
         to compare under which workloads. fstone makes each filesystem fresh, runs every workload several times in an order that \

@@ -6,7 +6,7 @@ use fstone_lab::{machine::Machine, place::undo::clean};
 use fstone_store::Owner;
 use std::{
     backtrace::Backtrace,
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::{self, Write},
     os::unix::fs::{OpenOptionsExt, fchown},
     panic::{self, AssertUnwindSafe, PanicHookInfo},
@@ -76,13 +76,24 @@ fn entry(words: &str, place: &str) -> String {
     let command: Vec<String> = std::env::args_os().map(|word| format!("{word:?}")).collect();
     let thread = std::thread::current();
     format!(
-        "fstone {} ({})\ncommand: {}\nthread: {}\n{words}{place}\n{}\n",
+        "fstone {} ({}, {})\ncommand: {}\nthread: {}\n{words}{place}\n{:#}\nloaded at: {}\n",
         env!("CARGO_PKG_VERSION"),
         env!("FSTONE_COMMIT"),
+        env!("FSTONE_TARGET"),
         command.join(" "),
         thread.name().unwrap_or("without a name"),
-        Backtrace::force_capture()
+        // With addresses: an installed binary has no names (CONTRIBUTING.md says what becomes of them).
+        Backtrace::force_capture(),
+        loaded_at().unwrap_or_else(|| "unknown".to_owned())
     )
+}
+
+/// The address where the kernel put the program, which differs from process to process.
+fn loaded_at() -> Option<String> {
+    let (maps, program) = (fs::read_to_string("/proc/self/maps").ok()?, fs::read_link("/proc/self/exe").ok()?);
+    let program = program.to_str()?;
+    let first = maps.lines().find(|line| line.ends_with(program))?;
+    Some(format!("0x{}", first.split('-').next()?))
 }
 
 /// Writes an entry into a file of its own, which belongs to the user who called `sudo`. Its name can be guessed, and its

@@ -104,6 +104,7 @@ fn run(repeats: u32) -> Run {
         command: vec!["fstone".into()],
         plan,
         inventory: Inventory { host: "machine".into(), kernel: "Linux".into(), ..Inventory::default() },
+        note: None,
     }
 }
 

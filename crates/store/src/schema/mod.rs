@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(migrate(&mut connection), Ok(Kind::Store(VERSION)));
         let note: Option<String> = connection.query_row("SELECT note FROM runs", [], |row| row.get(0)).expect("a run");
         assert_eq!(note, None);
-        let mut set = |note: &str| connection.execute("UPDATE runs SET note = ?", [note]);
+        let set = |note: &str| connection.execute("UPDATE runs SET note = ?", [note]);
         let longest = "ü".repeat(fstone_model::note::NOTE_CHARACTERS);
         assert_eq!(set(&longest), Ok(1));
         assert!(set(&format!("{longest}x")).is_err() && set("").is_err(), "nor can one be made by hand that is none");
