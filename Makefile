@@ -10,10 +10,10 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: ## install what is missing, build, run the small-file study in its quick form and print its table
+run: ## install what is missing, build, run the small-file study in its quick form and print its tables
 	@scripts/prerequisites run
 	@$(CARGO) build --release --locked --package fstone
-	@$(FSTONE) run small-file --quick
+	@$(FSTONE) run small-file --quick --missing uml
 
 .PHONY: test
 test: ## install what is missing, then formatting, lints and all tests (as root: those that need root too)

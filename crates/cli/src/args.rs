@@ -162,7 +162,7 @@ impl Command {
     }
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(
     after_help = "Examples:\n  fstone run small-file --quick\n  fstone run small-file --dry-run\n  sudo fstone run small-file --duration 60s --repeats 5 --device-size 16GiB\n  \
     fstone run ./my-study.toml --only filesystem='ext4*'\n  fstone run kernel-tree --set build=none --source linux-6.1.tar.xz\n  fstone run --all --quick\n  fstone run small-file --device directory --work-directory /mnt/scratch\n  fstone run small-file --device /dev/sdX1 --allow-destroy /dev/sdX1"
@@ -204,6 +204,9 @@ pub(crate) struct RunArguments {
     /// What carries the trials out: the running kernel, or guests that need no root
     #[arg(long, value_name = "EXECUTOR", default_value = "auto")]
     pub(crate) executor: ExecutorChoice,
+    /// What becomes of rows whose filesystem the running kernel lacks: they are skipped, or a second run has them, with the baseline
+    #[arg(long, value_name = "WHAT", default_value = "skip", conflicts_with_all = ["kernel", "exact", "resume"])]
+    pub(crate) missing: Missing,
     /// Run every row under this kernel: host, uml:6.1, qemu:6.12, … (`fstone kernel list`). May be given several times
     #[arg(long, value_name = "KERNEL", value_parser = parse_kernel, conflicts_with = "executor")]
     pub(crate) kernel: Vec<KernelSpec>,
@@ -276,6 +279,16 @@ pub(crate) enum ExecutorChoice {
     Qemu,
     /// The filesystem that is there, in a directory of it
     Directory,
+}
+
+/// What becomes of rows that the running kernel cannot have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Missing {
+    /// Skip them; the table says so
+    #[default]
+    Skip,
+    /// A second run in user-mode Linux. Figures of the two runs are not compared
+    Uml,
 }
 
 #[derive(Debug, Args)]

@@ -129,6 +129,30 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
     ))
 }
 
+/// The filesystems of the plan that the running kernel lacks, where a run in user-mode Linux can have them, and what to compare them with
+/// there: the baseline, or the first row that runs here. Nothing where no row, or every row, is here.
+pub(crate) fn rows_for_guests(context: &Context, plan: &Plan) -> Option<(KernelSpec, Vec<String>)> {
+    let in_guest = |cell: &&Cell| cell.kernel == KernelSpec::Host && matches!(cell.device, DeviceSpec::Loop { .. });
+    // One that no kernel has is no better off in a guest.
+    let lacks = |cell: &Cell| {
+        filesystem::find(&cell.filesystem.kind)
+            .is_some_and(|known| known.unusable().is_none() && !filesystem::kernel_has(known.kernel_name()))
+    };
+    let mut names: Vec<String> = Vec::new();
+    for cell in plan.cells.iter().filter(in_guest).filter(|cell| lacks(cell)) {
+        if !names.contains(&cell.filesystem.name) {
+            names.push(cell.filesystem.name.clone());
+        }
+    }
+    let baseline = plan.baseline.and_then(|index| plan.cells.get(index as usize));
+    let partner = baseline.into_iter().chain(&plan.cells).filter(in_guest).find(|cell| !lacks(cell))?;
+    if names.is_empty() {
+        return None;
+    }
+    names.push(partner.filesystem.name.clone());
+    Some((default_kernel(&context.kernels, Flavour::Uml)?, names))
+}
+
 /// Nothing gets warmer in virtual time.
 pub(crate) fn leave_out_warm_up(plan: &mut Plan) {
     if plan.cells.iter().all(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {

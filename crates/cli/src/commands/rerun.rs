@@ -45,7 +45,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     permit(&plan, arguments.allow_commands)?;
     sacrifice::confirm(context, [&plan], &options.allow_destroy)?;
     let study = plan.study.clone();
-    let exit = carry_out(context, &options, plan, Expected::default())?;
+    let exit = carry_out(context, &options, &run::own_command(), plan, Expected::default())?;
     if exit != Exit::Success {
         return Ok(exit);
     }
@@ -151,8 +151,8 @@ fn announce(recorded: &Dataset, plan: &Plan) {
     ));
     if plan.cells.len() != run.plan.cells.len() {
         terminal::tell(&format!(
-            "The plan there had {} cells: this fstone, or this user, makes another one of the study.",
-            run.plan.cells.len()
+            "The plan there had {}: this fstone, or this user, makes another one of the study.",
+            counted(run.plan.cells.len(), "cell")
         ));
     }
 }

@@ -6,7 +6,7 @@ use super::{
     fresh_identity, fresh_seed, now_unix_ns, repeats, resume, sacrifice,
 };
 use crate::{
-    args::RunArguments,
+    args::{Arguments, Command, Missing, RunArguments},
     executors::{self, Chosen},
     exit::Exit,
     progress::Expected,
@@ -15,10 +15,17 @@ use crate::{
     studies::{self, Study},
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use fstone_analysis::text::counted;
+use clap::Parser as _;
+use fstone_analysis::text::{counted, listing};
 use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
 use fstone_lab::inventory;
-use fstone_model::{Plan, dataset::Run, study::DeviceSpec, units::format_duration};
+use fstone_model::{
+    Plan,
+    dataset::Run,
+    study::{DeviceSpec, FILESYSTEM_FACTOR},
+    text,
+    units::format_duration,
+};
 use std::{
     collections::VecDeque,
     path::PathBuf,
@@ -34,10 +41,18 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         None => studies::names().map(str::to_owned).collect(),
     };
     // Every study is read before the first one starts: a typo in the last is not found after hours.
-    let mut plans = Vec::new();
+    let (mut plans, mut parts) = (Vec::new(), Vec::new());
     for name in names {
         let study = studies::find(&name).or_exit(Exit::BadInput)?;
-        plans.push(plan(context, &study, arguments)?);
+        let (first, own) =
+            (plan(context, &study, arguments)?, Part { arguments: arguments.clone(), command: own_command() });
+        let second = if arguments.missing == Missing::Uml { own.in_guests(context, &name, &first)? } else { None };
+        plans.push(first);
+        parts.push(own);
+        if let Some(part) = second {
+            plans.push(plan(context, &study, &part.arguments)?);
+            parts.push(part);
+        }
     }
     if let Some(source) = &arguments.source
         && plans.iter().all(|plan| source_trees(plan).is_empty())
@@ -65,8 +80,8 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
     sacrifice::confirm(context, &plans, &arguments.allow_destroy)?;
     let mut exit = Exit::Success;
     let mut agenda = Agenda::of(&plans);
-    for plan in plans {
-        match carry_out(context, arguments, plan, agenda.next_study())? {
+    for (plan, part) in plans.into_iter().zip(&parts) {
+        match carry_out(context, &part.arguments, &part.command, plan, agenda.next_study())? {
             Exit::Success => {}
             Exit::Interrupted => return Ok(Exit::Interrupted),
             other => exit = other,
@@ -74,6 +89,60 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         agenda.study_done();
     }
     Ok(exit)
+}
+
+/// One of the runs that a command line comes to.
+struct Part {
+    arguments: RunArguments,
+    /// The command line that gives this run alone.
+    command: Vec<String>,
+}
+
+impl Part {
+    /// The second run: of the rows that the running kernel lacks, with one that it has to compare them with. Rows of two executors
+    /// cannot be compared, so they are not put into one table.
+    fn in_guests(&self, context: &Context, study: &str, first: &Plan) -> Result<Option<Self>, Failure> {
+        let Some((kernel, names)) = executors::rows_for_guests(context, first) else { return Ok(None) };
+        let (lacking, partner) = (&names[..names.len() - 1], &names[names.len() - 1]);
+        terminal::tell(&format!(
+            "The running kernel lacks {}: a second run has them in user-mode Linux ({}), with {}. Its figures compare with each \
+             other, and with no others.",
+            text::line(&listing(lacking)),
+            kernel.written(),
+            text::line(partner)
+        ));
+        let factor = |name: &str| format!("{FILESYSTEM_FACTOR}={name}");
+        let mut command: Vec<String> = Vec::new();
+        let mut words = self.command.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                // These are said anew.
+                "--missing" | "--executor" => drop(words.next()),
+                "--only" => {
+                    if let Some(value) = words.next().filter(|value| !value.starts_with(&factor(""))) {
+                        command.extend([word.clone(), value.clone()]);
+                    }
+                }
+                // `--all` has one command line for several studies.
+                "--all" => command.push(study.to_owned()),
+                other if other.starts_with("--missing=") || other.starts_with("--executor=") => {}
+                other if other.starts_with(&format!("--only={}", factor(""))) => {}
+                _ => command.push(word.clone()),
+            }
+        }
+        command.extend(["--executor".to_owned(), "uml".to_owned()]);
+        command.extend(names.iter().flat_map(|name| ["--only".to_owned(), factor(name)]));
+        let unread = |why: String| Failure::new(Exit::LabFailed, format!("cannot make the second run: {why}"));
+        match Arguments::try_parse_from(&command).map_err(|error| unread(error.to_string()))?.command {
+            Command::Run(arguments) => Ok(Some(Self { arguments: *arguments, command })),
+            _ => Err(unread(format!("{command:?} is no run"))),
+        }
+    }
+}
+
+/// What the user typed.
+pub(super) fn own_command() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// How long several studies will take, one after the other: as their authors say, corrected by how long those that are
@@ -172,9 +241,11 @@ fn tries(plan: &Plan) -> String {
     }
 }
 
+/// Carries out a plan that `command` leads to.
 pub(super) fn carry_out(
     context: &Context,
     arguments: &RunArguments,
+    command: &[String],
     mut plan: Plan,
     expected: Expected,
 ) -> CommandResult {
@@ -190,7 +261,7 @@ pub(super) fn carry_out(
         identity: fresh_identity(),
         started_unix_ns: now_unix_ns(),
         finished_unix_ns: None,
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command.to_vec(),
         inventory: take_inventory(context, arguments, &plan)?,
         note: arguments.note.clone(),
         plan,

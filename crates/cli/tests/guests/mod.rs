@@ -2,13 +2,69 @@
 
 mod power;
 
-use crate::support::{self, Bench, has_uml};
+use crate::support::{self, Bench, has_uml, is_root};
 use std::path::Path;
 
 fn study(bench: &Bench, filesystems: &str) {
     bench.tiny_study(filesystems);
     let text = std::fs::read_to_string(bench.path("tiny.toml")).expect("written").replace("64 MiB", "320 MiB");
     bench.write("tiny.toml", &text.replace("repeats = 2", "repeats = 1"));
+}
+
+/// Two runs, for two executors are never in one comparison.
+#[test]
+fn rows_that_the_running_kernel_lacks_get_a_table_from_guests() {
+    if !is_root() {
+        eprintln!("skipped: loop devices need root");
+        return;
+    }
+    let bench = Bench::new();
+    let checked = bench.succeed(&["check"]);
+    let lacking = ["jfs", "reiserfs", "f2fs", "nilfs2"].into_iter().find(|kind| {
+        checked.lines().any(|line| line.trim_start().starts_with(kind) && line.contains("not in this kernel"))
+    });
+    let Some(lacking) = lacking else {
+        eprintln!("skipped: the running kernel has every filesystem that user-mode Linux has");
+        return;
+    };
+    if !has_uml() {
+        return;
+    }
+    study(
+        &bench,
+        &format!(
+            "\"ext4\" = {{ type = \"ext4\" }}\n\"ext4 1k\" = {{ type = \"ext4\", mkfs = \"-b 1024\" }}\n\"old one\" = {{ type = \"{lacking}\" }}"
+        ),
+    );
+    let run =
+        ["run", "./tiny.toml", "--duration", "300ms", "--repeats", "1", "--only", "filesystem=*", "--missing", "uml"];
+    let planned = bench.succeed(&[&run[..], &["--dry-run"]].concat());
+    assert!(planned.contains("3 cells, 1 trial each") && planned.contains("2 cells, 1 trial each"), "{planned}");
+    let (code, out, err) = bench.run(&run);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(err.contains("The running kernel lacks old one: a second run has them in user-mode Linux"), "{err}");
+    let rows = |number: &str| -> Vec<(String, String)> {
+        let json: serde_json::Value =
+            serde_json::from_str(&bench.succeed(&["report", number, "--format", "json"])).expect("JSON");
+        let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+        let rows = json["rows"].as_array().expect("rows").iter();
+        rows.map(|row| (text(&row["label"]), text(&row["outcome"]))).collect()
+    };
+    let told = |rows: &[(&str, &str)]| rows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
+    assert_eq!(rows("1"), told(&[("ext4", "completed"), ("ext4 1k", "completed"), ("old one", "skipped")]));
+    assert_eq!(rows("2"), told(&[("ext4", "completed"), ("old one", "completed")]));
+    // What is recorded gives this run alone.
+    let json: serde_json::Value = serde_json::from_str(&bench.succeed(&["report", "--format", "json"])).expect("JSON");
+    let command: Vec<&str> =
+        json["run"]["command"].as_array().expect("words").iter().filter_map(|word| word.as_str()).collect();
+    assert!(
+        command.ends_with(&["--executor", "uml", "--only", "filesystem=old one", "--only", "filesystem=ext4"]),
+        "{command:?}"
+    );
+    assert!(!command.contains(&"--missing") && !command.contains(&"filesystem=*"), "{command:?}");
+    let (code, _, err) = bench.run(&["compare", "1", "2"]);
+    assert!(code == 3 && err.contains("different executor"), "{code} {err}");
+    bench.assert_clean();
 }
 
 #[test]
@@ -204,7 +260,7 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
     ];
     let (code, out, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &here);
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("2 trials were made again") && out.contains("the same to the last bit"), "{out}{err}");
+    assert!(out.contains("Made again: 2 trials.") && out.contains("the same to the last bit"), "{out}{err}");
 
     // Another kernel is no repeat, and a run in real time has none.
     let (code, _, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &[("FSTONE_KERNELS", "/nowhere")]);

@@ -101,7 +101,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             // What a guest's kernel has, it says itself.
             (!in_guest && !machine.mounter.kernel_has(name)).then(|| {
                 Obstacle::skipped("mount", format!("the running kernel has no {name}"))
-                    .with_cure("fstone run … --executor uml, where user-mode Linux has it")
+                    .with_cure("fstone run … --missing uml, where user-mode Linux has it")
             })
         })
         .or_else(|| missing_program(cell))
