@@ -416,6 +416,13 @@ fn two_runs_are_compared_and_a_baseline_has_a_name() {
         assert_eq!(found, code, "{arguments:?} {out}{err}");
         assert!(err.contains(words), "{words} in {err}");
     }
+
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--duration", "300ms", "--repeats", "1"]);
+    let (code, _, err) = bench.run(&["compare", "1", "3"]);
+    assert!(
+        code == 3 && err.contains("different load: load ran 200 ms, then 300 ms; rows of the same name"),
+        "{code} {err}"
+    );
 }
 
 #[test]

@@ -155,7 +155,8 @@ impl Roll {
     /// [`Invalid`]: when it is there twice, or is of a cell that the plan does not have.
     pub fn call(&mut self, id: TrialId) -> Result<(), Invalid> {
         let trial = || format!("repetition {} of cell {}", id.repetition, id.cell);
-        require((id.cell as usize) < self.cells, || format!("{}: the plan has {} cells", trial(), self.cells))?;
+        let plural = if self.cells == 1 { "" } else { "s" };
+        require((id.cell as usize) < self.cells, || format!("{}: the plan has {} cell{plural}", trial(), self.cells))?;
         require(self.seen.insert(id), || format!("{} is there twice", trial()))
     }
 }

@@ -8,8 +8,10 @@ use crate::{
 use fstone_model::{
     Cell, Dataset, Inventory,
     study::{DeviceSpec, KernelSpec, StepAction},
+    units,
 };
 use serde_json::Value;
+use std::time::Duration;
 
 /// Something that has to be alike for figures to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -217,15 +219,24 @@ fn told_work(a: &Cell, b: &Cell) -> (String, String) {
     let step = work(a).into_iter().zip(work(b)).find(|(a, b)| a != b);
     let Some(((name, a), (_, b))) = step else { return (String::new(), String::new()) };
     let value = |action: &StepAction| serde_json::to_value(action).unwrap_or_default();
-    let mut path = vec![format!("step {name}")];
+    let mut path = Vec::new();
     let (before, after) = first_difference(&value(&a), &value(&b), &mut path);
-    let place = path.join(" ");
-    (format!("{place} {before}"), format!("{place} {after}"))
+    if path.ends_with(&["stop".to_owned(), "time".to_owned()]) {
+        return (format!("{name} ran {before}"), after);
+    }
+    // The kind of step goes without saying where it is the step's name.
+    let kind = path.first().is_some_and(|kind| *kind == name);
+    let place = path.split_off(usize::from(kind)).join(" ");
+    (format!("step {name}: {place} {before}"), after)
 }
 
 /// The innermost place where two values differ, as (before, after); its path is added to `path`.
 fn first_difference(a: &Value, b: &Value, path: &mut Vec<String>) -> (String, String) {
     match (a, b) {
+        (Value::Object(_), Value::Object(_)) if time(a).is_some() && time(b).is_some() => {
+            let told = |value| time(value).map(units::format_duration).unwrap_or_default();
+            return (told(a), told(b));
+        }
         (Value::Object(x), Value::Object(y)) if x.keys().eq(y.keys()) => {
             if let Some((key, value)) = x.iter().find(|(key, value)| y.get(*key) != Some(value)) {
                 path.push(key.clone());
@@ -241,6 +252,12 @@ fn first_difference(a: &Value, b: &Value, path: &mut Vec<String>) -> (String, St
     }
     let told = |value: &Value| shorten(&value.to_string(), 60);
     (told(a), told(b))
+}
+
+/// A time, as serde writes one.
+fn time(value: &Value) -> Option<Duration> {
+    let parts = value.as_object().filter(|parts| parts.len() == 2)?;
+    Some(Duration::new(parts.get("secs")?.as_u64()?, u32::try_from(parts.get("nanos")?.as_u64()?).ok()?))
 }
 
 const fn executor(kernel: &KernelSpec) -> &'static str {
@@ -265,14 +282,14 @@ fn beneath(inventory: &Inventory) -> String {
     let Some(device) = &inventory.device else { return String::new() };
     let model = device.model.as_deref().map(|model| format!(" ({model})")).unwrap_or_default();
     let filesystem = device.backing_filesystem.as_deref().map(|name| format!(" with {name}")).unwrap_or_default();
-    let size = fstone_model::units::format_bytes(device.size_bytes);
+    let size = units::format_bytes(device.size_bytes);
     format!("{}{model}, {size}{filesystem}", device.name)
 }
 
 /// Two machines in words that are the same only for the same machine.
 fn machines(a: &Inventory, b: &Inventory) -> (String, String) {
     let told = |inventory: &Inventory| {
-        let memory = fstone_model::units::format_bytes(inventory.memory_bytes);
+        let memory = units::format_bytes(inventory.memory_bytes);
         let under = inventory.virtualization.as_deref().map(|name| format!(", {name}")).unwrap_or_default();
         format!("{}: {} × {}, {memory}{under}", inventory.host, inventory.cpus, inventory.cpu_model)
     };

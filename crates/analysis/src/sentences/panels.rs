@@ -6,8 +6,9 @@ use super::{
 };
 use crate::{
     compare::PanelComparison,
-    text::{counted, listing},
+    text::{counted, line, listing},
 };
+use fstone_model::{kernels::KERNEL_FACTOR, study::FILESYSTEM_FACTOR};
 use fstone_stats::compare::Shift;
 
 /// A list of places longer than this, in characters, becomes a count.
@@ -43,7 +44,7 @@ impl Teller<'_> {
             parts.push(format!("{} {verb} {leads}", self.best_word()));
         }
         if !alike.is_empty() {
-            parts.push(self.lead("no difference was found", &alike, compared.len()));
+            parts.push(self.lead(&self.none_found(), &alike, compared.len()));
         }
         let first = format!("In {}, {}.", self.header(), parts.join("; "));
         let second = if leaders.is_empty() { None } else { self.against_in_panels(&compared) };
@@ -81,14 +82,32 @@ impl Teller<'_> {
         })
     }
 
+    /// "no difference was found"; where rows are not compared by filesystem, between what: "no difference between kernels was found".
+    fn none_found(&self) -> String {
+        let structure = &self.analysis.structure;
+        let between = match structure.subject.map(|subject| structure.varied[subject].name.as_str()) {
+            None | Some(FILESYSTEM_FACTOR) => String::new(),
+            Some(KERNEL_FACTOR) => " between kernels".to_owned(),
+            Some(name) => format!(" between levels of {}", line(name)),
+        };
+        format!("no difference{between} was found")
+    }
+
     fn leads(&self, leaders: &[(String, Vec<usize>)], of: usize) -> Vec<String> {
         leaders.iter().map(|(name, panels)| self.lead(name, panels, of)).collect()
+    }
+
+    /// "at 16 threads", but "on xfs".
+    fn preposition(&self) -> &'static str {
+        let structure = &self.analysis.structure;
+        let others: Vec<&str> = structure.others().map(|index| structure.varied[index].name.as_str()).collect();
+        if others == [FILESYSTEM_FACTOR] { "on" } else { "at" }
     }
 
     fn lead(&self, name: &str, panels: &[usize], of: usize) -> String {
         let places = self.analysis.structure.places(panels);
         if panels.len() <= MAX_NAMES && places.chars().count() <= MAX_PLACES {
-            format!("{name} at {places}")
+            format!("{name} {} {places}", self.preposition())
         } else if panels.len() == of {
             format!("{name} in all {of} combinations")
         } else {

@@ -14,6 +14,7 @@ use crate::{
     studies::Study,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::text::counted;
 use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
@@ -72,8 +73,9 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     match difference {
         None => {
             terminal::print(&format!(
-                "{trials} trials were made again: {figures} figures, and the requests to the drive with their times, are the same to \
-                 the last bit.\n"
+                "Made again: {}. {}, and the requests to the drive with their times, are the same to the last bit.\n",
+                counted(trials, "trial"),
+                counted(figures, "figure")
             ));
             Ok(Exit::Success)
         }

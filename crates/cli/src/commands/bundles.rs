@@ -10,7 +10,7 @@ use crate::{
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use fstone_analysis::Analysis;
+use fstone_analysis::{Analysis, text::counted};
 use fstone_lab::trial::load_figures;
 use fstone_model::{Dataset, LoadReport, StepResult, Trial, metric::catalog, text, units};
 use fstone_store::{
@@ -31,10 +31,10 @@ pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandR
     let contents = bundle::verify(&arguments.file).or_exit(Exit::LabFailed)?;
     let packed = std::fs::metadata(&arguments.file).map_or(0, |metadata| metadata.len());
     terminal::print(&format!(
-        "Run {} is in {}: {} trials, {} ({} unpacked).\nIts SHA-256 digest, to pass on with it: {}\n",
+        "Run {} is in {}: {}, {} ({} unpacked).\nIts SHA-256 digest, to pass on with it: {}\n",
         arguments.run,
         arguments.file.display(),
-        contents.trials,
+        counted(contents.trials as usize, "trial"),
         units::format_bytes(packed),
         units::format_bytes(contents.bytes),
         contents.digest
@@ -61,23 +61,24 @@ pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandR
     };
     let text = match imported {
         Imported::New(run) => format!(
-            "{file} is run {run} here: {}, {} trials of {}, digest {}.\n",
+            "{file} is run {run} here: {}, {} of {}, digest {}.\n",
             text::line(&contents.title),
-            contents.trials,
+            counted(contents.trials as usize, "trial"),
             text::line(&contents.host),
             contents.digest
         ),
         Imported::More { run, added } => format!(
-            "{file} is run {run}, of which an earlier state was here: {added} trials were added, and it has {} now.\n",
+            "{file} is run {run}, of which an earlier state was here. Added: {}. It has {} now.\n",
+            counted(added as usize, "trial"),
             contents.trials
         ),
         Imported::Known { run, trials } if trials == contents.trials => {
             format!("{file} is run {run}, which is here already; nothing was imported.\n")
         }
         Imported::Known { run, trials } => format!(
-            "{file} is an earlier state of run {run}, which is here already with {trials} trials; the bundle's {} are among \
-             them. Nothing was imported.\n",
-            contents.trials
+            "{file} is an earlier state of run {run}, which is here already with {}, among them all of the bundle. Nothing was \
+             imported.\n",
+            counted(trials as usize, "trial")
         ),
     };
     terminal::print(&text);
@@ -102,10 +103,10 @@ pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandR
         text.push_str(&format!("Every entry is what the manifest says; digest {digest}.\n"));
     }
     text.push_str(&format!(
-        "{} trials: {} figures follow from the load engine's reports and were worked out again: {} differ.\n\
+        "{}: {} figures follow from the load engine's reports and were worked out again: {} differ.\n\
          {} figures are themselves what was read (clocks, the kernel's and the tools' counters).\n\
          {} figures of the table ({} rows × {} columns) were worked out from the trials just now.\n",
-        dataset.trials.len(),
+        counted(dataset.trials.len(), "trial"),
         verified.recomputed,
         verified.wrong.len(),
         verified.read,

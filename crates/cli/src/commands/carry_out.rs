@@ -154,16 +154,19 @@ impl Work<'_> {
             RunEnd::Cancelled => {
                 let undone = if carried.all_undone { "everything was undone, " } else { "" };
                 terminal::tell(&format!(
-                    "Interrupted: {undone}{} finished trials are kept as run {id}; `--resume` goes on with it.",
+                    "Interrupted: {undone}run {id} keeps its finished trials ({}); `--resume` goes on with it.",
                     dataset.trials.len()
                 ));
                 return Ok(Exit::Interrupted);
             }
             RunEnd::FailedAlike(reason) => {
                 terminal::tell(&format!(
-                    "Stopped: the first trials of all {} rows failed alike, at {}: {}\n\
+                    "Stopped: the first trials of {} failed alike, at {}: {}\n\
                      They are kept as run {id}; `--resume` makes the rest all the same, as `--keep-going` would have done.",
-                    dataset.run.plan.cells.len(),
+                    match dataset.run.plan.cells.len() {
+                        1 => "its only row".to_owned(),
+                        rows => format!("all {rows} rows"),
+                    },
                     text::line(&reason.step),
                     text::line(reason.words.lines().next().unwrap_or_default())
                 ));

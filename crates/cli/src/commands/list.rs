@@ -7,6 +7,7 @@ use crate::{
     studies,
     terminal::{self, CommandResult, OrExit},
 };
+use fstone_analysis::text::counted;
 use fstone_formats::study::Overrides;
 use fstone_model::{Plan, text, units};
 use std::fmt::Write as _;
@@ -60,11 +61,12 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
 
 /// "10 cells × 3 to 10 trials, about 3 h".
 fn extent(plan: &Plan) -> String {
-    let cells = plan.cells.len();
+    let cells = counted(plan.cells.len(), "cell");
+    let plural = if plan.repeats.max == 1 { "" } else { "s" };
     let trials = repeats(plan.repeats);
     let time =
         plan.expected_duration.map(|time| format!(", about {}", units::format_duration(time))).unwrap_or_default();
-    format!("{cells} cells × {trials} trials{time}")
+    format!("{cells} × {trials} trial{plural}{time}")
 }
 
 /// "2026-11-21 20:15:07".

@@ -12,6 +12,7 @@ use crate::{
     recorder::StoreRecorder,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::text::counted;
 use fstone_lab::{inventory, place::holder::this_process};
 use fstone_model::text;
 use fstone_store::RunSummary;
@@ -105,7 +106,11 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
         let words = format!("run {} of {name} was just taken over by another `--resume`", last.id);
         return Err(Failure::new(Exit::CannotHere, words));
     }
-    terminal::tell(&format!("{name}: going on with run {}, {} trials are finished", last.id, dataset.trials.len()));
+    terminal::tell(&format!(
+        "{name}: going on with run {}; finished so far: {}",
+        last.id,
+        counted(dataset.trials.len(), "trial")
+    ));
     let warning = (!changed.is_empty()).then(|| format!("made on another machine than the run began on: {changed}"));
     let options = lab_options(context, arguments, &dataset.run.plan, presence)?;
     let work = Work { context, arguments, options: &options, cancel: &cancel };

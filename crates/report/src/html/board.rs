@@ -1,7 +1,10 @@
 //! The first page of a served store: its runs, those that are going on, and two to compare.
 
 use super::shared::css;
-use crate::{text::line, when};
+use crate::{
+    text::{counted, line},
+    when,
+};
 use askama::Template;
 use serde::Serialize;
 
@@ -151,7 +154,7 @@ fn outcomes(outcomes: &[(String, u64)]) -> String {
 fn words(live: &Live) -> String {
     let current =
         live.current.as_deref().map(|label| format!(", {} for {} s", line(label), live.since_seconds.unwrap_or(0)));
-    format!("{} of at least {} trials{}", live.trials, live.planned, current.unwrap_or_default())
+    format!("{} of at least {}{}", live.trials, counted(live.planned as usize, "trial"), current.unwrap_or_default())
 }
 
 /// For a query: everything but letters and digits percent-encoded.

@@ -95,14 +95,29 @@ pub(super) fn table(analysis: &Analysis<'_>) -> Table {
     }
 }
 
-/// What the columns are and how they are made.
+/// More columns than this of one definition are not named one by one, where "the others" says as much.
+const MAX_NAMED: usize = 3;
+
+/// What the columns are and how they are made, each definition once.
 fn definitions(analysis: &Analysis<'_>) -> Option<String> {
-    let told: Vec<String> = analysis
-        .columns
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for column in analysis.columns.iter().filter(|column| !column.about.is_empty()) {
+        match groups.iter_mut().find(|(about, _)| *about == column.about) {
+            Some((_, headers)) => headers.push(&column.header),
+            None => groups.push((column.about, vec![&column.header])),
+        }
+    }
+    let is_whole = analysis.columns.iter().all(|column| !column.about.is_empty());
+    let most = (0..groups.len()).max_by_key(|index| (groups[*index].1.len(), usize::MAX - index));
+    let others = most.filter(|index| is_whole && groups[*index].1.len() > MAX_NAMED).map(|index| groups.remove(index));
+    let alone = groups.is_empty();
+    let mut told: Vec<String> = groups
         .iter()
-        .filter(|column| !column.about.is_empty())
-        .map(|column| format!("{}: {}", crate::text::title(&column.header), column.about))
+        .map(|(about, headers)| format!("{}: {about}", crate::text::title(&crate::text::listing(headers))))
         .collect();
+    if let Some((about, _)) = others {
+        told.push(format!("{}: {about}", if alone { "All columns" } else { "All other columns" }));
+    }
     (!told.is_empty()).then(|| format!("{}.", told.join(". ")))
 }
 

@@ -61,6 +61,22 @@ fn the_page_shows_what_mkfs_was_given() {
 }
 
 #[test]
+fn a_definition_that_columns_share_is_told_once() {
+    let told = |columns: &[(&str, &str, &str)]| {
+        let mut plan = fixture::plan("times", "Times", 1, columns);
+        fixture::cross(&mut plan, &[fixture::Fs("ext4", "ext4", "", "")], &[]);
+        let page = html(&fixture::dataset(plan), &Options::default());
+        assert_eq!(page.matches("wall-clock time of the step").count(), 1, "{columns:?}");
+        page
+    };
+    let times = ["touch", "find", "rm", "fsck"].map(|step| (step, step, "time"));
+    let rate = ("rate", "load", "operations per second");
+    assert!(told(&times).contains("All columns: wall-clock time of the step."));
+    assert!(told(&[&times[..], &[rate]].concat()).contains("All other columns: wall-clock time of the step."));
+    assert!(told(&[&times[..2], &[rate]].concat()).contains("Touch and find: wall-clock time of the step."));
+}
+
+#[test]
 fn pages_are_sound_and_self_contained() {
     for (name, dataset) in figures::datasets() {
         let page = html(&dataset, &ALL);

@@ -55,12 +55,12 @@ impl Session {
             if matches!(failure.errno, libc::EIO | libc::EUCLEAN) {
                 return Err(failed(step, format!("{} {}: {error}", failure.call, failure.path.display())));
             }
+            let times = if failure.count > 1 { format!(" ({} times)", failure.count) } else { String::new() };
             self.warn(format!(
-                "{}: left out of the count: {} {}: {error} ({} times)",
+                "{}: left out of the count: {} {}: {error}{times}",
                 step.name,
                 failure.call,
-                failure.path.display(),
-                failure.count
+                failure.path.display()
             ));
         }
         Ok(())
