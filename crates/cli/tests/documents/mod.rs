@@ -104,35 +104,209 @@ const README: [Tried; 11] = [
 #[test]
 fn every_command_of_the_readme_does_what_it_says() {
     let bench = Bench::new();
-    let text = document("README.md");
-    let commands = text.lines().filter_map(|line| {
-        let line = line.strip_prefix("    ")?;
-        let line = line.strip_prefix("sudo ").unwrap_or(line);
-        Some(line.strip_prefix("fstone ")?.split(" #").next().unwrap_or_default().trim())
-    });
-    let commands: Vec<&str> = commands.collect();
-    let known: Vec<&str> = README.iter().map(|tried| tried.command).collect();
-    assert_eq!(commands, known, "the README's commands and those that are tried here");
+    assert_eq!(commands("README.md"), names(&README), "the README's commands and those that are tried here");
     for tried in &README {
         if tried.command == "compare 1 2" {
             // The README's own two runs: here they are the quick one, and another.
             bench.succeed(&[&["run", "small-file", "--quick"], HERE].concat());
         }
-        let words: Vec<&str> = tried.command.split(' ').chain(tried.quickly.iter().copied()).collect();
-        let (code, out, err) = bench.run(&words);
-        assert!(tried.status.contains(&code), "{words:?}: {code}\n{out}{err}");
-        for words in tried.prints {
-            assert!(out.contains(words) || err.contains(words), "{}: {words:?} in\n{out}{err}", tried.command);
-        }
-        if let Some((path, content)) = tried.makes {
-            let made = fs::read(bench.path(path)).expect("it was made");
-            assert!(String::from_utf8_lossy(&made).contains(content), "{path}");
-        }
+        tried.go(&bench);
     }
     // What the last one's remark says of the file.
     assert!(bench.succeed(&["verify", "mine.fstone"]).contains("Every entry is what the manifest says"));
     assert!(bench.succeed(&["import", "mine.fstone"]).contains("run 2, which is here already"));
     assert!(bench.succeed(&["rerun", "mine.fstone", "--dry-run"]).contains("small-file"));
+    bench.assert_clean();
+}
+
+/// The commands of fstone in a document, without what is said about them.
+fn commands(document_name: &str) -> Vec<String> {
+    let text = document(document_name);
+    let commands = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("    ")?;
+        let line = line.strip_prefix("sudo ").unwrap_or(line);
+        Some(line.strip_prefix("fstone ")?.split(" #").next().unwrap_or_default().trim().to_owned())
+    });
+    commands.collect()
+}
+
+fn names(tried: &[Tried]) -> Vec<&'static str> {
+    tried.iter().map(|tried| tried.command).collect()
+}
+
+impl Tried {
+    /// Types the command, whose words may be in double quotes.
+    fn go(&self, bench: &Bench) {
+        let mut words: Vec<&str> = Vec::new();
+        for (index, part) in self.command.split('"').enumerate() {
+            if index % 2 == 1 { words.push(part) } else { words.extend(part.split_whitespace()) }
+        }
+        words.extend(self.quickly);
+        let (code, out, err) = bench.run(&words);
+        assert!(self.status.contains(&code), "{words:?}: {code}\n{out}{err}");
+        for words in self.prints {
+            assert!(out.contains(words) || err.contains(words), "{}: {words:?} in\n{out}{err}", self.command);
+        }
+        if let Some((path, content)) = self.makes {
+            let made = fs::read(bench.path(path)).expect("it was made");
+            assert!(String::from_utf8_lossy(&made).contains(content), "{path}");
+        }
+    }
+}
+
+const MAIL_HERE: &[&str] =
+    &["--device", "directory", "--repeats", "2", "--duration", "300ms", "--set", "new.files=200"];
+const PLANNED: &[&str] = &["--device", "loop", "--dry-run"];
+
+const TUTORIAL: [Tried; 11] = [
+    Tried { command: "check", quickly: &[], status: &[0], prints: &["Filesystems"], makes: None },
+    Tried { command: "list studies", quickly: &[], status: &[0], prints: &["mail "], makes: None },
+    Tried {
+        command: "run mail --quick --dry-run",
+        quickly: &["--device", "loop"],
+        status: &[0],
+        prints: &["7 cells, 8 trials each", "mkfs.xfs"],
+        makes: None,
+    },
+    Tried {
+        command: "run mail --quick --note \"first look\"",
+        quickly: MAIL_HERE,
+        status: &[0],
+        prints: &["Note: first look", "deliver"],
+        makes: None,
+    },
+    Tried {
+        command: "report --format html --output mail.html",
+        quickly: &[],
+        status: &[0],
+        prints: &[],
+        makes: Some(("mail.html", "Note: first look")),
+    },
+    Tried {
+        command: "run mail --quick --device loop --work-directory /srv/fstone --set deliver.threads=4 --set new.files=50000 --note \"on the RAID\"",
+        quickly: &["--dry-run"],
+        status: &[0],
+        prints: &["7 cells, 8 trials each", "/srv/fstone"],
+        makes: None,
+    },
+    Tried {
+        command: "run mail --device /dev/sdX1 --allow-destroy /dev/sdX1",
+        quickly: &["--dry-run"],
+        status: &[0],
+        prints: &["7 cells, 5 trials each", "mkfs.xfs", "/dev/sdX1"],
+        makes: None,
+    },
+    Tried {
+        command: "run mail --quick --budget 10min --resolution 10% --note \"until decided\"",
+        quickly: PLANNED,
+        status: &[0],
+        prints: &["trials for 10 min or until all pairs of rows are told apart or closer than 10 %"],
+        makes: None,
+    },
+    Tried {
+        command: "compare 1 2",
+        quickly: &[],
+        status: &[0, 1],
+        prints: &["Before, run 1: first look", "deliver"],
+        makes: None,
+    },
+    Tried {
+        command: "export 1 mail.fstone",
+        quickly: &[],
+        status: &[0],
+        prints: &[],
+        makes: Some(("mail.fstone", "")),
+    },
+    Tried {
+        command: "verify mail.fstone",
+        quickly: &[],
+        status: &[0],
+        prints: &["Every entry is what the manifest says"],
+        makes: None,
+    },
+];
+
+#[test]
+fn every_command_of_the_tutorial_does_what_it_says() {
+    let bench = Bench::new();
+    assert_eq!(commands("docs/tutorial.md"), names(&TUTORIAL));
+    for tried in &TUTORIAL {
+        if tried.command == "compare 1 2" {
+            bench.succeed(&[&["run", "mail", "--quick"], MAIL_HERE].concat());
+        }
+        tried.go(&bench);
+    }
+    assert!(bench.succeed(&["rerun", "mail.fstone", "--dry-run"]).contains("mail"));
+    bench.assert_clean();
+}
+
+const CI: [Tried; 8] = [
+    Tried {
+        command: "run small-file --quick --note \"v1.0\"",
+        quickly: HERE,
+        status: &[0],
+        prints: &["Note: v1.0"],
+        makes: None,
+    },
+    Tried {
+        command: "compare --save-baseline main 1",
+        quickly: &[],
+        status: &[0],
+        prints: &["Run 1 is the baseline main now"],
+        makes: None,
+    },
+    Tried {
+        command: "run small-file --quick --note \"commit 4f3c2a1\"",
+        quickly: HERE,
+        status: &[0],
+        prints: &["Note: commit 4f3c2a1"],
+        makes: None,
+    },
+    Tried {
+        command: "compare --baseline main --threshold 5%",
+        quickly: &[],
+        status: &[0, 1],
+        prints: &["Before, main (run 1): v1.0", "After, run 2: commit 4f3c2a1"],
+        makes: None,
+    },
+    Tried {
+        command: "compare --baseline main --threshold 5% --require-power 5%",
+        quickly: &[],
+        // Two trials of a row can show nothing.
+        status: &[8],
+        prints: &["Required was to find a difference of 5 %"],
+        makes: None,
+    },
+    Tried {
+        command: "compare --baseline main --format junit --output fstone.xml",
+        quickly: &[],
+        status: &[0, 1],
+        prints: &[],
+        makes: Some(("fstone.xml", "<testsuites ")),
+    },
+    Tried {
+        command: "compare --baseline main --format markdown --output comment.md",
+        quickly: &[],
+        status: &[0, 1],
+        prints: &[],
+        makes: Some(("comment.md", "v1.0")),
+    },
+    Tried {
+        command: "report --format html --output report.html",
+        quickly: &[],
+        status: &[0],
+        prints: &[],
+        makes: Some(("report.html", "commit 4f3c2a1")),
+    },
+];
+
+#[test]
+fn every_command_of_the_page_on_ci_does_what_it_says() {
+    let bench = Bench::new();
+    assert_eq!(commands("docs/ci.md"), names(&CI));
+    for tried in &CI {
+        tried.go(&bench);
+    }
     bench.assert_clean();
 }
 
