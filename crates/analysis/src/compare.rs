@@ -1,7 +1,7 @@
 //! Which rows differ, and which cannot be told apart.
 
 use crate::{
-    looks::Looks,
+    looks::{Judging, Looks},
     structure::Structure,
     table::{Entry, Row, basis},
 };
@@ -31,7 +31,7 @@ pub struct PanelComparison {
     /// Their comparison, by place in `rows`.
     pub comparison: Comparison,
     /// Whether a run that goes on may act on it.
-    pub is_judged: bool,
+    pub(crate) judging: Judging,
 }
 
 impl PanelComparison {
@@ -116,7 +116,7 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
         of_panel.iter().filter_map(|row| Some((*row, rows[*row].entries[column].sample()?))).collect();
     let blocks: Vec<Vec<usize>> =
         present.iter().map(|(row, _)| repetitions(&rows[*row], &rows[*row].entries[column])).collect();
-    let (level, is_judged) = how.looks.level(&blocks);
+    let (level, judging) = how.looks.level(&blocks);
     let of_rows =
         with_blocks(rows, column, &present, how, |samples, blocking| row_means(samples, how.scale, level, blocking));
     for ((row, _), mean) in present.iter().zip(of_rows) {
@@ -135,7 +135,7 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
         rows[*row].entries[column].take(*mean);
     }
-    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, is_judged })
+    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, judging })
 }
 
 /// Hands over the samples with their blocks. A record that holds a trial twice has no blocks to go by.

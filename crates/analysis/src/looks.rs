@@ -23,6 +23,17 @@ pub(crate) enum Looks {
     },
 }
 
+/// Whether rows may be judged by the figures that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judging {
+    /// They may.
+    Now,
+    /// So little has come since the last look that it holds until the next one.
+    AtTheNextLook,
+    /// The first looks of a few rows would be wrong too often.
+    TooSoon,
+}
+
 impl Looks {
     pub(crate) fn of(dataset: &Dataset) -> Self {
         let plan = &dataset.run.plan;
@@ -36,12 +47,11 @@ impl Looks {
         }
     }
 
-    /// The level of rows whose trials were in these blocks, and whether they may be judged by it already: the first looks of a
-    /// few rows would be wrong too often.
-    pub(crate) fn level(&self, blocks: &[Vec<usize>]) -> (Level, bool) {
+    /// The level of rows whose trials were in these blocks.
+    pub(crate) fn level(&self, blocks: &[Vec<usize>]) -> (Level, Judging) {
         match self {
-            Self::AtTheEnd => (Level::FIXED, true),
-            Self::AtWidths => (LOOKED, true),
+            Self::AtTheEnd => (Level::FIXED, Judging::Now),
+            Self::AtWidths => (LOOKED, Judging::Now),
             Self::Budget { shares, ended } => {
                 let enough = |(block, _): &(u32, f64)| freedom_until(blocks, *block as usize) >= MIN_FREEDOM;
                 // A row alone has intervals, as one of two has.
@@ -49,9 +59,12 @@ impl Looks {
                 let from = shares.iter().position(enough).unwrap_or(shares.len());
                 let of = |(_, share): &(u32, f64)| *share;
                 match level_after(rows, shares[from..].iter().map(of), *ended) {
-                    Some(level) => (level, true),
+                    Some((level, is_look)) => (level, if is_look { Judging::Now } else { Judging::AtTheNextLook }),
                     // Not a look, but what a look now would have.
-                    None => (level_after(rows, shares.last().map(of), false).unwrap_or(Level::FIXED), false),
+                    None => (
+                        level_after(rows, shares.last().map(of), false).map_or(Level::FIXED, |(level, _)| level),
+                        Judging::TooSoon,
+                    ),
                 }
             }
         }
@@ -78,12 +91,17 @@ mod tests {
         let rows = |blocks: usize| vec![(0..blocks).collect::<Vec<_>>(); 3];
         assert_eq!(freedom_until(&rows(5), 4), 8);
         let (early, may) = budget(&[0.1, 0.2, 0.3], false).level(&rows(3));
-        assert!(!may && early.nominal < Level::FIXED.nominal, "{early:?}");
+        assert!(may == Judging::TooSoon && early.nominal < Level::FIXED.nominal, "{early:?}");
         let (later, may) = budget(&[0.1, 0.2, 0.3, 0.4, 0.5], false).level(&rows(5));
-        assert!(may && later.nominal < Level::FIXED.nominal, "{later:?}");
+        assert!(may == Judging::Now && later.nominal < Level::FIXED.nominal, "{later:?}");
         let (ended, may) = budget(&[0.3, 0.6, 0.9], true).level(&rows(3));
-        assert!(may && (ended.nominal - Level::FIXED.nominal).abs() < 1e-9, "the only look has all: {ended:?}");
-        assert_eq!(Looks::AtTheEnd.level(&rows(3)), (Level::FIXED, true));
+        assert!(
+            may == Judging::Now && (ended.nominal - Level::FIXED.nominal).abs() < 1e-9,
+            "the only look has all: {ended:?}"
+        );
+        let (_, soon) = budget(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.501], false).level(&rows(6));
+        assert_eq!(soon, Judging::AtTheNextLook);
+        assert_eq!(Looks::AtTheEnd.level(&rows(3)), (Level::FIXED, Judging::Now));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a run with a budget still has to find out.
 
-use crate::{run::Analysis, text::listing};
+use crate::{looks::Judging, run::Analysis, text::listing};
 use fstone_model::Dataset;
 use fstone_stats::sequential::{Answered, OpenPair};
 
@@ -18,6 +18,8 @@ pub struct Open {
     pub open: Vec<OpenPair>,
     /// The rows of each panel of which too little is known to judge it: all its pairs are open.
     pub waiting: Vec<Vec<usize>>,
+    /// Whether this is a look at any panel: otherwise what the last one found holds until the next.
+    pub is_look: bool,
     /// The same in words: "decided 31 of 36; left: ext4 / ext4 today (± 6 %)".
     pub words: String,
 }
@@ -29,10 +31,14 @@ impl Open {
         let analysis = Analysis::of(dataset);
         let resolution = dataset.run.plan.budget.map_or(0.0, |budget| budget.resolution);
         let column = analysis.primary();
-        let mut of_all = Self { decided: 0, pairs: 0, open: Vec::new(), waiting: Vec::new(), words: String::new() };
+        let mut of_all =
+            Self { decided: 0, pairs: 0, open: Vec::new(), waiting: Vec::new(), is_look: true, words: String::new() };
         let panels = column.map_or(&[][..], |column| &analysis.comparisons[column].panels);
+        // Panels begin to be judged at different blocks, so their looks need not fall together.
+        let mut held = panels.iter().flatten().map(|panel| panel.judging == Judging::AtTheNextLook).peekable();
+        of_all.is_look = held.peek().is_none() || !held.all(|held| held);
         for panel in panels.iter().flatten() {
-            if !panel.is_judged {
+            if panel.judging == Judging::TooSoon {
                 of_all.pairs += panel.comparison.pairs.len();
                 of_all.waiting.push(panel.rows.clone());
                 continue;

@@ -7,6 +7,8 @@ use fstone_model::{Dataset, Inventory, Plan, Trial, dataset::Run};
 /// Judges a run as its report does.
 pub(crate) struct RunJudge {
     dataset: Dataset,
+    /// What the last look found.
+    found: Option<Verdict>,
 }
 
 impl RunJudge {
@@ -22,7 +24,7 @@ impl RunJudge {
             inventory: Inventory::default(),
             note: None,
         };
-        Self { dataset: Dataset { run, trials: Vec::new() } }
+        Self { dataset: Dataset { run, trials: Vec::new() }, found: None }
     }
 }
 
@@ -38,9 +40,13 @@ impl Judge for RunJudge {
 
     fn judge(&mut self) -> Verdict {
         let open = Open::of(&self.dataset);
+        if let Some(found) = self.found.as_ref().filter(|_| !open.is_look) {
+            return found.clone();
+        }
         let cells = |rows: Vec<usize>| rows.into_iter().map(|row| row as u32).collect();
         let waiting = open.waiting.into_iter().map(cells).collect();
-        Verdict { pairs: open.pairs, open: open.open, waiting, words: open.words }
+        let found = Verdict { pairs: open.pairs, open: open.open, waiting, words: open.words };
+        self.found.insert(found).clone()
     }
 }
 

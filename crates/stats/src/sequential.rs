@@ -199,13 +199,17 @@ fn is_decided(pair: &Pairwise, resolution: f64) -> bool {
     pair.differs || pair.relative.is_some_and(|relative| small(relative.interval))
 }
 
-/// The level at which a table of `rows` rows is published at which one looked when `shares` of all were done, in ascending order. `ended`: there will
-/// be no further look, so that this one may spend what is left. `None` when there was no look.
+/// The level at which a table of `rows` rows is published at which one looked when `shares` of all were done, in ascending order, and
+/// whether the last of these was a look: figures that have come since the last look are not to be judged before the next. `ended`: there
+/// will be no further look, so that this one may spend what is left. `None` when there was no look.
 #[must_use]
-pub fn level_after(rows: usize, shares: impl IntoIterator<Item = f64>, ended: bool) -> Option<Level> {
+pub fn level_after(rows: usize, shares: impl IntoIterator<Item = f64>, ended: bool) -> Option<(Level, bool)> {
     let mut looks = Looks::new(rows);
     let end = ended.then_some(1.0);
-    shares.into_iter().chain(end).fold(None, |level, share| looks.look(share).or(level))
+    shares.into_iter().chain(end).fold(None, |known, share| match looks.look(share) {
+        Some(level) => Some((level, true)),
+        None => known.map(|(level, is_look)| (level, is_look && share.min(1.0) <= looks.share)),
+    })
 }
 
 #[cfg(test)]
@@ -278,9 +282,17 @@ mod tests {
 
     #[test]
     fn a_look_that_comes_too_soon_spends_nothing() {
-        let nominal = |shares: &[f64]| level_after(2, shares.iter().copied(), false).map(|level| level.nominal);
+        let nominal = |shares: &[f64]| level_after(2, shares.iter().copied(), false).map(|(level, _)| level.nominal);
         assert_eq!(nominal(&[0.2, 0.2 + SHORTEST_STEP / 2.0, 0.4]), nominal(&[0.2, 0.4]));
-        let near = level_after(2, [0.2, 1.0 - SHORTEST_STEP / 10.0], true).unwrap().nominal;
+        let is_look = |shares: &[f64], ended| level_after(2, shares.iter().copied(), ended).map(|(_, is_look)| is_look);
+        assert_eq!(
+            is_look(&[0.2, 0.2 + SHORTEST_STEP / 2.0], false),
+            Some(false),
+            "what came since waits for the next"
+        );
+        assert_eq!(is_look(&[0.2, 0.2 + SHORTEST_STEP / 2.0, 0.4], false), Some(true));
+        assert_eq!(is_look(&[0.2, 1.0], true), Some(true), "the end was looked at, and nothing has come since");
+        let near = level_after(2, [0.2, 1.0 - SHORTEST_STEP / 10.0], true).unwrap().0.nominal;
         assert!((0.01..ALPHA).contains(&near), "{near}");
     }
 
@@ -317,7 +329,8 @@ mod tests {
 
     #[test]
     fn who_ends_may_spend_what_is_left() {
-        let nominal = |shares: &[f64], ended| level_after(2, shares.iter().copied(), ended).map(|level| level.nominal);
+        let nominal =
+            |shares: &[f64], ended| level_after(2, shares.iter().copied(), ended).map(|(level, _)| level.nominal);
         assert_eq!(nominal(&[], false), None);
         assert!((nominal(&[], true).unwrap() - ALPHA).abs() < 1e-9);
         let (open, ended) = (nominal(&[0.2, 0.4], false).unwrap(), nominal(&[0.2, 0.4], true).unwrap());
