@@ -204,6 +204,9 @@ fn means(analysis: &Analysis<'_>) -> Finding {
         };
         // Where a row lacks a block, what is published is not the mean of its own figures alone.
         let whole = panel.rows.windows(2).all(|pair| blocks(&pair[0]) == blocks(&pair[1]));
+        // A fit rounds by the size of what it fits, and a row may be all zeros.
+        let of_panel = panel.rows.iter().flat_map(|row| &entry(row).values);
+        let size = of_panel.fold(0.0, |size: f64, value| size.max(value.value.abs()));
         for row in panel.rows.iter().filter(|_| whole) {
             let values: Vec<f64> = entry(row).values.iter().map(|value| value.value).collect();
             let n = values.len() as f64;
@@ -211,7 +214,6 @@ fn means(analysis: &Analysis<'_>) -> Finding {
                 Scale::Ratios => (values.iter().map(|value| value.ln()).sum::<f64>() / n).exp(),
                 Scale::Differences => values.iter().sum::<f64>() / n,
             };
-            let size = values.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
             if entry(row).mean().is_none_or(|mean| (mean - expected).abs() > ROUNDING * size) {
                 problems
                     .push(format!("{} of {} is not the mean of its trials", view.header, analysis.rows[*row].label));

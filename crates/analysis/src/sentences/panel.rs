@@ -104,13 +104,15 @@ impl Teller<'_> {
     }
 
     fn no_difference(&self, panel: &PanelComparison) -> Vec<String> {
-        let (best, worst) = (panel.rows[0], *panel.rows.last().expect("at least two"));
+        let mut ends = [panel.rows[0], *panel.rows.last().expect("at least two")];
+        let mean = |row: &usize| self.analysis.rows[*row].entries[self.column].mean().unwrap_or(f64::NAN);
+        ends.sort_by(|one, other| mean(one).total_cmp(&mean(other)));
         let first = format!(
             "In {}, no difference was found between {}, whose means lie between {} and {}.",
             self.header(),
             if panel.rows.len() == 2 { self.names(&panel.rows) } else { format!("the {} rows", panel.rows.len()) },
-            self.value(worst),
-            self.value(best),
+            self.value(ends[0]),
+            self.value(ends[1]),
         );
         let reaches: Option<Vec<f64>> = panel
             .comparison
