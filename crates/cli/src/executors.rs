@@ -145,12 +145,19 @@ pub(crate) fn rows_for_guests(context: &Context, plan: &Plan) -> Option<(KernelS
         }
     }
     let baseline = plan.baseline.and_then(|index| plan.cells.get(index as usize));
-    let partner = baseline.into_iter().chain(&plan.cells).filter(in_guest).find(|cell| !lacks(cell))?;
     if names.is_empty() {
         return None;
     }
+    let Some(partner) = baseline.into_iter().chain(&plan.cells).filter(in_guest).find(|cell| !lacks(cell)) else {
+        terminal::tell("No second run in user-mode Linux: no row runs here; --executor uml runs all of them there.");
+        return None;
+    };
     names.push(partner.filesystem.name.clone());
-    Some((default_kernel(&context.kernels, Flavour::Uml)?, names))
+    let Some(kernel) = default_kernel(&context.kernels, Flavour::Uml) else {
+        terminal::tell("No second run: user-mode Linux is not installed (apt-get install user-mode-linux).");
+        return None;
+    };
+    Some((kernel, names))
 }
 
 /// Nothing gets warmer in virtual time.

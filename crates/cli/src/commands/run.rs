@@ -130,8 +130,11 @@ impl Part {
                 _ => command.push(word.clone()),
             }
         }
-        command.extend(["--executor".to_owned(), "uml".to_owned()]);
-        command.extend(names.iter().flat_map(|name| ["--only".to_owned(), factor(name)]));
+        let anew = ["--executor".to_owned(), "uml".to_owned()].into_iter();
+        let anew = anew.chain(names.iter().flat_map(|name| ["--only".to_owned(), factor(name)]));
+        // At the end they could stand behind a "--".
+        let run = command.iter().position(|word| word == "run").map_or(command.len(), |at| at + 1);
+        command.splice(run..run, anew);
         let unread = |why: String| Failure::new(Exit::LabFailed, format!("cannot make the second run: {why}"));
         match Arguments::try_parse_from(&command).map_err(|error| unread(error.to_string()))?.command {
             Command::Run(arguments) => Ok(Some(Self { arguments: *arguments, command })),
