@@ -31,12 +31,12 @@ impl Open {
         let analysis = Analysis::of(dataset);
         let resolution = dataset.run.plan.budget.map_or(0.0, |budget| budget.resolution);
         let column = analysis.primary();
-        let mut of_all =
-            Self { decided: 0, pairs: 0, open: Vec::new(), waiting: Vec::new(), is_look: true, words: String::new() };
         let panels = column.map_or(&[][..], |column| &analysis.comparisons[column].panels);
         // Panels begin to be judged at different blocks, so their looks need not fall together.
         let mut held = panels.iter().flatten().map(|panel| panel.judging == Judging::AtTheNextLook).peekable();
-        of_all.is_look = held.peek().is_none() || !held.all(|held| held);
+        let is_look = held.peek().is_none() || !held.all(|held| held);
+        let mut of_all =
+            Self { decided: 0, pairs: 0, open: Vec::new(), waiting: Vec::new(), is_look, words: String::new() };
         for panel in panels.iter().flatten() {
             if panel.judging == Judging::TooSoon {
                 of_all.pairs += panel.comparison.pairs.len();

@@ -9,9 +9,9 @@
 //! same. So what is spent is one pair's share of α, at which Tukey's range of k normal means is crossed with probability α. Each look
 //! gets a boundary for a pair, from the joint distribution of normal statistics with independent increments, and from it the nominal
 //! level at which the range crosses it; tables are tested at that level whatever their own statistic is (the significance-level
-//! approach of Jennison & Turnbull, "Group Sequential Methods", 2000, §3.8 and §11.3), and intervals at it are repeated confidence intervals (ibid., §9): they hold at all looks at once, so one
-//! may also stop because a difference is shown to be small, or for any other reason. What this achieves on tables is in
-//! docs/method/calibration.md.
+//! approach of Jennison & Turnbull, "Group Sequential Methods", 2000, §3.8 and §11.3), and intervals at it are repeated confidence
+//! intervals (ibid., §9): they hold at all looks at once, so one may also stop because a difference is shown to be small, or for any
+//! other reason. What this achieves on tables is in docs/method/calibration.md.
 //!
 //! How much is done may be counted in blocks of the most there can be, or in time of a budget, but must not depend on the figures.
 

@@ -94,10 +94,6 @@ impl Version {
     }
 }
 
-fn open_store(path: &Path) -> Result<Store, Refusal> {
-    Store::open_read_only(path).map_err(|error| (500, format!("failed to {error}")))
-}
-
 /// Why there is no page: status and words.
 type Refusal = (u16, String);
 
@@ -117,7 +113,7 @@ impl Server {
     }
 
     fn open(&self) -> Result<Store, Refusal> {
-        open_store(&self.store)
+        Store::open_read_only(&self.store).map_err(|error| (500, format!("failed to {error}")))
     }
 
     fn board(&self) -> Result<Answer, Refusal> {
