@@ -97,6 +97,7 @@ fn run(repeats: u32) -> Run {
         published: None,
     };
     Run {
+        blocks: Vec::new(),
         id: 0,
         identity: "many".into(),
         started_unix_ns: 1_780_000_000_000_000_000,

@@ -68,6 +68,20 @@ fn all(plan: &Plan) -> Vec<String> {
     all
 }
 
+/// Refuses a plan of another machine that runs programs, or uses files and devices of this one, unless the user permits it.
+pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
+    let all = all(plan);
+    if all.is_empty() || allowed {
+        return Ok(());
+    }
+    let listed: Vec<String> = all.iter().map(|one| format!("  {}", text::line(one))).collect();
+    let listed = format!("The bundle's plan\n{}", listed.join("\n"));
+    if terminal::is_interactive() && terminal::agrees(&format!("{listed}\nMay it?")) {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::CannotHere, format!("{listed}\nLook at them, and permit them with --allow-commands")))
+}
+
 /// Where it is noted that this user began a run: by the digest of its identity and plan, outside the store, so that a
 /// store that comes from somebody else cannot bring the note with it.
 fn note(store: &Store, run: u64) -> Result<PathBuf, Failure> {

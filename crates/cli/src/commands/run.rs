@@ -3,7 +3,7 @@
 use super::{
     Context, cancel_on_signals,
     carry_out::{Work, join, lab_options, take_inventory},
-    fresh_identity, fresh_seed, now_unix_ns, repeats, resume, sacrifice,
+    fresh_identity, fresh_seed, merge, now_unix_ns, repeats, resume, sacrifice,
 };
 use crate::{
     args::{Arguments, Command, Missing, RunArguments},
@@ -252,6 +252,9 @@ pub(super) fn carry_out(
     mut plan: Plan,
     expected: Expected,
 ) -> CommandResult {
+    if let Some(blocks) = &arguments.blocks {
+        merge::check_blocks(&plan, blocks)?;
+    }
     let cancel = cancel_on_signals()?;
     let presence = join(context, arguments, &cancel)?;
     sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
@@ -260,6 +263,7 @@ pub(super) fn carry_out(
     let cells = counted(plan.cells.len(), "cell");
     terminal::tell(&format!("{}: {cells}, {}; seed {}", plan.study, tries(&plan), plan.seed));
     let run = Run {
+        blocks: Vec::new(),
         id: 0,
         identity: fresh_identity(),
         started_unix_ns: now_unix_ns(),

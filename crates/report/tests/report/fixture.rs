@@ -152,6 +152,7 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
 pub(crate) fn dataset(plan: Plan) -> Dataset {
     Dataset {
         run: Run {
+            blocks: Vec::new(),
             id: 3,
             identity: "7d6c2d4e-5f0a-4c51-9a51-0b8f6d0f3c11".into(),
             started_unix_ns: 1_795_295_738_000_000_000,
