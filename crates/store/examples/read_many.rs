@@ -56,6 +56,7 @@ fn run(repeats: u32) -> Run {
             mkfs: Vec::new(),
             mount: String::new(),
             tree: None,
+            own: None,
         },
         device: DeviceSpec::Loop {
             size_bytes: 4 << 30,

@@ -132,6 +132,7 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
                 mkfs: fs.2.split_whitespace().map(str::to_owned).collect(),
                 mount: fs.3.into(),
                 tree: None,
+                own: None,
             },
             device: DeviceSpec::Loop {
                 size_bytes: 4 << 30,

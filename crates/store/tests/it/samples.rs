@@ -31,6 +31,7 @@ pub(crate) fn run() -> Run {
                 mkfs: vec!["-I".into(), "256".into()],
                 mount: "noatime".into(),
                 tree: None,
+                own: None,
             },
             device: DeviceSpec::Loop {
                 size_bytes: 4 << 30,
