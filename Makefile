@@ -58,6 +58,11 @@ sanitize: ## the engine under the address and the thread sanitizer; needs the ni
 build: ## the release binary
 	$(CARGO) build --release --locked --package fstone
 
+.PHONY: mpi
+mpi: ## the release binary for loads of many ranks: links the MPI of $MPICC, else of mpicc (libopenmpi-dev or libmpich-dev, and libclang-dev)
+	$(CARGO) build --release --locked --package fstone --features mpi --target-dir $(TARGET_DIR)/mpi
+	@echo "$(TARGET_DIR)/mpi/release/fstone"
+
 .PHONY: static
 static: ## a stripped binary that needs no libraries, here and as the agent in guests, and a try of it (musl; rustup and musl-tools)
 	rustup target add $(MUSL)

@@ -5,6 +5,7 @@ mod documents;
 mod dropin;
 mod foreign;
 mod guests;
+mod ranks;
 mod safety;
 mod support;
 

@@ -104,6 +104,9 @@ pub enum LoadError {
     /// Cancelled from outside.
     #[error("interrupted")]
     Interrupted,
+    /// The load of all ranks ended before this one had anything to report.
+    #[error("the load of all ranks ended early")]
+    Parted,
 }
 
 /// The first names, and how many more there are.

@@ -1,5 +1,6 @@
 //! How a load is run, and who watches.
 
+use crate::peers::Peers;
 use crate::promises::Witness;
 use fstone_model::Histogram;
 use std::sync::atomic::AtomicBool;
@@ -14,6 +15,10 @@ pub trait Observer: Sync {
     fn measured_end(&self) {}
     /// Who remembers what the load was promised, if somebody wants to check that. Data is stamped then.
     fn witness(&self) -> Option<&Witness> {
+        None
+    }
+    /// The other ranks, where this load is one of several.
+    fn peers(&self) -> Option<&dyn Peers> {
         None
     }
     /// About once per point of the series, and while filesets are built.

@@ -1,6 +1,6 @@
 //! Pieces of workloads for tests.
 
-use fstone_model::workload::{Amount, Directories, Existing, Fileset, Naming, SizeDistribution};
+use fstone_model::workload::{Amount, Directories, Existing, Fileset, Naming, Sharing, SizeDistribution};
 
 /// So many files of 4 KiB in one directory.
 pub(crate) fn fileset(files: u64) -> Fileset {
@@ -16,5 +16,6 @@ pub(crate) fn fileset(files: u64) -> Fileset {
         build_block_bytes: 4096,
         existing: Existing::Rebuild,
         fill: true,
+        ranks: Sharing::Private,
     }
 }

@@ -8,7 +8,7 @@ use fstone_formats::{
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
     Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
-    MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase, Region,
+    MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase, Region, Sharing,
     SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
 };
 use proptest::{option, prelude::*};
@@ -70,6 +70,8 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
         (1u32..=10, 1u32..=8).prop_map(|(width, depth)| Directories::Tree { width, depth })
     ];
     let existing = prop_oneof![Just(Existing::Rebuild), Just(Existing::Reuse), Just(Existing::Require)];
+    let ranks =
+        prop_oneof![Just(Sharing::Private), Just(Sharing::Names), Just(Sharing::Shared), Just(Sharing::Regions)];
     let naming = prop_oneof![
         Just(Naming::default()),
         ("[a-z'. \"]{1,8}", "[a-z]{1,4}").prop_map(|(file, directory)| Naming {
@@ -89,7 +91,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
         share(),
         block(),
         existing,
-        any::<bool>(),
+        (any::<bool>(), ranks),
     )
         .prop_map(
             move |(
@@ -103,7 +105,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                 preallocated,
                 build_block_bytes,
                 existing,
-                fill,
+                (fill, ranks),
             )| {
                 let name = format!("{name}{index}");
                 // None has another's directory.
@@ -120,6 +122,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                     build_block_bytes,
                     existing,
                     fill,
+                    ranks,
                 }
             },
         )
@@ -239,6 +242,7 @@ fn stop() -> BoxedStrategy<Stop> {
             once_through,
             utilization,
             first_done,
+            wear_out: false,
         })
         .boxed()
 }
@@ -396,11 +400,12 @@ fn phase(index: usize, filesets: u32) -> BoxedStrategy<Phase> {
         group(0, filesets).prop_map(|one| vec![one]),
         (group(0, filesets), group(1, filesets)).prop_map(|(one, two)| vec![one, two])
     ];
-    (text(), any::<bool>(), groups, stop())
-        .prop_map(move |(name, measured, groups, mut stop)| {
+    (text(), any::<bool>(), groups, stop(), any::<bool>(), any::<u32>())
+        .prop_map(move |(name, measured, groups, mut stop, wear_out, rank_shift)| {
             // A phase ends.
             stop.once_through |= Stop { first_done: false, ..stop } == Stop::default();
-            Phase { name: format!("{name}{index}"), measured, groups, stop }
+            stop.wear_out = wear_out && stop.time.is_some() && !stop.first_done;
+            Phase { name: format!("{name}{index}"), measured, groups, stop, rank_shift }
         })
         .boxed()
 }

@@ -149,7 +149,7 @@ fn record(fields: &[String], output: &mut String) {
 }
 
 /// A text field: visible, no formula, quoted when it has to be.
-fn text(value: &str) -> String {
+pub(crate) fn text(value: &str) -> String {
     let mut clean = line(value);
     if clean.starts_with(['=', '+', '-', '@']) {
         clean.insert(0, '\'');

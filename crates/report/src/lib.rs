@@ -20,6 +20,7 @@ mod markdown;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod ranks;
 mod svg;
 mod terminal;
 mod text;
@@ -32,6 +33,7 @@ pub use markdown::markdown;
 pub use options::Options;
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;
+pub use ranks::{ranks_all_well, ranks_csv, ranks_summary};
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};
 

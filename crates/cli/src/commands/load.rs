@@ -4,6 +4,7 @@ use super::{Context, cancel_on_signals, fresh_seed, sacrificed::Sacrificed};
 use crate::{
     args::LoadArguments,
     exit::Exit,
+    launcher,
     progress::LiveLoad,
     studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
@@ -23,6 +24,10 @@ use fstone_model::{
 use std::path::Path;
 
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
+    #[cfg(not(feature = "mpi"))]
+    if let Some(launched) = launcher::launched() {
+        return Err(refusal(&launched));
+    }
     let workload = read(&arguments.spec)?;
     let name = workload.name.clone();
     if arguments.verify && !workload.data.stamped {
@@ -34,6 +39,10 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
     let (seed, live) = (arguments.seed, !arguments.json);
     if arguments.device.is_none() {
         refuse_exchangeable(&workload, arguments.directory.as_deref().unwrap_or(Path::new(".")))?;
+    }
+    #[cfg(feature = "mpi")]
+    if launcher::launched().is_some() {
+        return ranks(arguments, workload);
     }
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
     let (report, found) = match (&arguments.device, &arguments.directory) {
@@ -61,6 +70,40 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
         Some(found) if !told(&found) => Ok(Exit::NothingCompleted),
         _ => Ok(exit),
     }
+}
+
+/// This process is one of many, which run one load.
+#[cfg(feature = "mpi")]
+fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
+    if arguments.device.is_some() || arguments.verify {
+        let what = if arguments.verify { "--verify" } else { "--device" };
+        return Err(Failure::new(Exit::BadInput, format!("{what} is not for a load of many ranks")));
+    }
+    super::ranks::run(super::ranks::Load {
+        workload,
+        directory: arguments.directory.clone().unwrap_or_else(|| ".".into()),
+        seed: arguments.seed.unwrap_or_else(fresh_seed),
+        ownership: if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked },
+        json: arguments.json,
+        results: arguments.results.clone(),
+        silence: arguments.rank_silence,
+        stillness: arguments.rank_stillness,
+    })
+}
+
+/// Many loads that know nothing of each other are not the one load that was meant: they would remove each other's files.
+#[cfg(not(feature = "mpi"))]
+fn refusal(launched: &launcher::Launched) -> Failure {
+    let launcher::Launched { rank, ranks, by } = launched;
+    let told = if *rank == 0 {
+        format!(
+            "{by} started {ranks} processes, and this fstone was built without MPI: they would be {ranks} unrelated loads. Nothing \
+             was touched. Build one with MPI: `make mpi`, or `cargo build --release --package fstone --features mpi`"
+        )
+    } else {
+        format!("this is process {rank} of {ranks}, and this fstone was built without MPI")
+    };
+    Failure::new(Exit::CannotHere, told)
 }
 
 /// A fileset's own directory is held open, and names in it are of one part. Where files are in directories below it, a load

@@ -1,7 +1,6 @@
 //! One module per command: what the arguments mean, in calls to the other crates.
 
 mod again;
-pub(crate) mod blocks;
 pub(crate) mod bundles;
 mod carry_out;
 pub(crate) mod check;
@@ -19,7 +18,8 @@ pub(crate) mod history;
 pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod load;
-mod merge;
+#[cfg(feature = "mpi")]
+mod ranks;
 pub(crate) mod reaches;
 pub(crate) mod report;
 pub(crate) mod rerun;

@@ -5,7 +5,6 @@ mod documented;
 mod hostile;
 mod killed;
 mod named;
-mod own;
 mod resumed;
 mod together;
 

@@ -26,8 +26,16 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("report", &["model", "stats", "analysis"]),
     ("lab", &["model", "engine", "stats", "sandbox", "drive"]),
+    ("ranks", &["model", "engine"]),
+    ("mpi", &["ranks"]),
     ("bench", &["model", "engine", "stats"]),
-    ("cli", &["model", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox", "drive"]),
+    (
+        "cli",
+        &[
+            "model", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox", "drive", "ranks",
+            "mpi",
+        ],
+    ),
 ];
 
 #[test]

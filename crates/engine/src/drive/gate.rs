@@ -68,6 +68,11 @@ impl<E> Gate<E> {
         self.changed.notify_one();
     }
 
+    /// How many threads are done.
+    pub(crate) fn so_many_done(&self) -> u32 {
+        self.state().done
+    }
+
     /// Waits until so many threads are done, or the time is over; whether they are.
     pub(crate) fn await_done(&self, threads: u32, time: Duration) -> bool {
         let state = self.state();

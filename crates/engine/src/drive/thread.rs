@@ -32,11 +32,14 @@ impl<E: Io> Worker<'_, E> {
         if !self.group.spec.start_delay.is_zero() {
             self.sleep_until(self.group_start().min(self.deadline()), clock.now());
         }
-        let mut last_end = match (self.queues(), self.is_plain_reads()) {
-            (false, false) => self.drive_alone::<false>(&mut point),
-            (false, true) => self.drive_alone::<true>(&mut point),
-            (true, _) => self.drive_queue(&mut point),
-        };
+        let mut last_end = self.through(&mut point);
+        if let Some(wear) = &self.load.phase.wear
+            && !self.told_to_stop()
+            && self.past(clock.now())
+            && wear.wait()
+        {
+            last_end = self.through(&mut point);
+        }
         let worked_until = clock.now();
         if self.load.phase.limits.first_done && !self.past(clock.now()) {
             // Unless it was told to stop, in which case nothing changes.
@@ -52,6 +55,15 @@ impl<E: Io> Worker<'_, E> {
         // A group's own time: its delay is not in it.
         report.elapsed_ns = clock.between(self.group_start().max(start), last_end.max(self.group_start()));
         Ended { worked_until, at: last_end, cpu_ns, report }
+    }
+
+    /// Through one of the loops.
+    fn through(&mut self, point: &mut Point) -> u64 {
+        match (self.queues(), self.is_plain_reads()) {
+            (false, false) => self.drive_alone::<false>(point),
+            (false, true) => self.drive_alone::<true>(point),
+            (true, _) => self.drive_queue(point),
+        }
     }
 
     /// Whether all that the thread does is aimed reads, with nothing to ask in between but the time and whether to stop.

@@ -131,6 +131,15 @@ pub(super) fn open_below(base: &Path, relative: &str) -> Result<OwnedFd, Errno> 
     Ok(directory)
 }
 
+/// Opens a directory below another that is there, following no link on the way.
+pub(super) fn open_existing(base: &Path, relative: &str) -> Result<OwnedFd, Errno> {
+    let mut directory = openat(CWD, base, DIRECTORY, Mode::empty())?;
+    for part in relative.split('/').filter(|part| !part.is_empty()) {
+        directory = openat(&directory, part, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(directory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Making and checking the real files of a fileset.
 
-use super::beneath::{Elsewhere, Failure, Held, open_below};
+use super::beneath::{self, Elsewhere, Failure, Held, open_below};
 use super::claim::{Refusal, claim};
 use super::{Files, PathBuffer, Sizes};
 use crate::data::{Depot, Destination};
@@ -150,6 +150,16 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
         }
         Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
     }
+}
+
+/// Opens the directory of a fileset that another rank made. Nothing is claimed, made or looked at in it.
+pub(crate) fn visit(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> {
+    if site.real {
+        let builder = Builder::new(files, site);
+        let opened = beneath::open_existing(site.directory, &files.spec.directory);
+        files.directory = Some(opened.map_err(|errno| builder.failed("open", builder.root.clone(), &errno.into()))?);
+    }
+    Ok(())
 }
 
 impl<'a> Builder<'a> {

@@ -1,7 +1,7 @@
 //! The files a load works on: which there are, how they are called, how large they are, and how they came to be.
 //!
 //! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its [`path`];
-//! [`size`] draws sizes; [`build`] makes and checks the real files, in a directory that a `claim` was laid to.
+//! [`size`] draws sizes; `snapshot` tells another rank what there is; [`build`] makes and checks the real files, in a directory that a `claim` was laid to.
 
 mod beneath;
 pub(crate) mod build;
@@ -10,6 +10,7 @@ mod growing;
 mod layout;
 mod path;
 mod size;
+mod snapshot;
 mod table;
 
 pub(crate) use claim::MARK;

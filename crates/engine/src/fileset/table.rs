@@ -343,6 +343,11 @@ impl FileTable {
         }
     }
 
+    /// Whether a measured operation worked on the file.
+    pub(crate) fn was_touched(&self, file: u32) -> bool {
+        self.word(file).load(Ordering::Relaxed) & TOUCHED != 0
+    }
+
     /// How many files were touched.
     pub(crate) fn touched(&self) -> u64 {
         (0..self.names()).filter(|file| self.words.at(*file).load(Ordering::Relaxed) & TOUCHED != 0).count() as u64

@@ -94,6 +94,11 @@ fn raw_ns() -> u64 {
     clock_ns(ClockId::MonotonicRaw)
 }
 
+/// CLOCK_MONOTONIC, which all processes of a machine have in common.
+pub(crate) fn monotonic_ns() -> u64 {
+    clock_ns(ClockId::Monotonic)
+}
+
 /// CPU time of the calling thread.
 pub(crate) fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)

@@ -91,6 +91,8 @@ pub(super) struct Common<'a> {
     pub(super) mails: &'a [Mail],
     /// The group's place in the phase.
     pub(super) place: usize,
+    /// Whether the phase wears out after its time.
+    pub(super) wears_out: bool,
 }
 
 impl GroupPlan {
@@ -114,7 +116,7 @@ impl GroupPlan {
         descriptors: usize,
         common: Common<'_>,
     ) -> Self {
-        let Common { files, rosters, once, clock, mails, place } = common;
+        let Common { files, rosters, once, clock, mails, place, wears_out } = common;
         let actions: Vec<PlannedAction> =
             spec.actions.all().into_iter().map(|action| PlannedAction::new(action, manner, files, rosters)).collect();
         let selector = match &spec.actions {
@@ -146,7 +148,7 @@ impl GroupPlan {
                 }
             }
         }
-        let limits = Limits::new(&stop, u64::from(spec.threads), clock);
+        let limits = Limits::new(&stop, u64::from(spec.threads), clock, wears_out);
         Self {
             spec: spec.clone(),
             io: manner.io,

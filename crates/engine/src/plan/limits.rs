@@ -13,7 +13,7 @@ const BATCH: u64 = 16;
 /// Counts towards a stop condition.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    operations: Option<u64>,
+    operations: Option<AtomicU64>,
     batch: u64,
     bytes: Option<u64>,
     pub(crate) time_ticks: Option<u64>,
@@ -27,10 +27,12 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn new(stop: &Stop, threads: u64, clock: &Clock) -> Self {
-        let large = stop.operations.is_some_and(|operations| operations / threads.max(1) >= LARGE_QUOTA);
+    /// `one_by_one`: operations are counted whether they are limited or not, and handed out singly.
+    pub(super) fn new(stop: &Stop, threads: u64, clock: &Clock, one_by_one: bool) -> Self {
+        let stop = &Stop { operations: stop.operations.or(one_by_one.then_some(u64::MAX / 2)), ..*stop };
+        let large = !one_by_one && stop.operations.is_some_and(|operations| operations / threads.max(1) >= LARGE_QUOTA);
         Self {
-            operations: stop.operations,
+            operations: stop.operations.map(AtomicU64::new),
             batch: if large { BATCH } else { 1 },
             bytes: stop.bytes,
             time_ticks: stop.time.map(|time| clock.ticks(time)),
@@ -55,9 +57,22 @@ impl Limits {
     /// Claims operations; how many the caller may perform, 0 for no more, `u64::MAX` when there is no quota.
     #[inline]
     pub(crate) fn claim(&self) -> u64 {
-        let Some(quota) = self.operations else { return u64::MAX };
+        let Some(quota) = &self.operations else { return u64::MAX };
+        let quota = quota.load(Ordering::Relaxed);
         let before = self.claimed.fetch_add(self.batch, Ordering::Relaxed);
         quota.saturating_sub(before).min(self.batch)
+    }
+
+    /// Operations claimed until now, of those that are counted one by one.
+    pub(crate) fn claimed(&self) -> u64 {
+        self.claimed.load(Ordering::Relaxed)
+    }
+
+    /// Sets how many operations may be claimed in all, where they are counted.
+    pub(crate) fn set_quota(&self, operations: u64) {
+        if let Some(quota) = &self.operations {
+            quota.store(operations, Ordering::Relaxed);
+        }
     }
 
     /// Counts something that is not chosen by the loop as an operation (periodic fsyncs).

@@ -13,6 +13,7 @@ mod phase;
 mod program;
 mod schedule;
 mod series;
+mod wear;
 
 pub(crate) use action::{PlannedAction, cursor_of, is_permutation};
 pub(crate) use check::check;
@@ -20,3 +21,4 @@ pub(crate) use device::check_device;
 pub(crate) use group::{GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
 pub(crate) use program::{Instruction, Program};
+pub(crate) use wear::WearOut;

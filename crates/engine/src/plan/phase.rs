@@ -4,6 +4,7 @@ use super::action::{Manner, hold_of};
 use super::group::{Common, GroupPlan};
 use super::limits::Limits;
 use super::program::{Events, Mail};
+use super::wear::WearOut;
 use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
 use crate::pattern::Roster;
@@ -31,6 +32,8 @@ impl Opened {
 pub(crate) struct PhasePlan {
     pub(crate) groups: Vec<GroupPlan>,
     pub(crate) limits: Limits,
+    /// What becomes of it after its time, where that is not its end.
+    pub(crate) wear: Option<WearOut>,
     /// Whether one thread does all, one operation after the other.
     pub(crate) alone: bool,
     /// Per fileset, whether some action of the phase needs a file for itself alone, and there is anything to keep away.
@@ -82,6 +85,7 @@ impl PhasePlan {
             .collect();
         let opened: Vec<Opened> = phase.groups.iter().map(|group| Opened::of(workload.io_of(group))).collect();
         let mails = Mail::of(phase);
+        let wear = (phase.stop.wear_out && phase.stop.time.is_some()).then(WearOut::default);
         let groups = phase
             .groups
             .iter()
@@ -90,12 +94,13 @@ impl PhasePlan {
                 let once = phase.stop.once_through || group.stop.once_through;
                 let descriptors = opened.iter().position(|other| *other == opened[index]).unwrap_or(index);
                 let number = first_group + index;
-                let common = Common { files, rosters: &rosters, once, clock, mails: &mails, place: index };
+                let wears_out = wear.is_some();
+                let common = Common { files, rosters: &rosters, once, clock, mails: &mails, place: index, wears_out };
                 GroupPlan::new(group, number, manner(group), descriptors, common)
             })
             .collect();
-        let (limits, events) = (Limits::new(&phase.stop, threads, clock), Events::of(phase));
-        Self { groups, limits, alone, contended, refilled, rosters, mails, events, ran_out: OnceLock::new() }
+        let (limits, events) = (Limits::new(&phase.stop, threads, clock, false), Events::of(phase));
+        Self { groups, limits, wear, alone, contended, refilled, rosters, mails, events, ran_out: OnceLock::new() }
     }
 
     /// The counter's value, counting it up: without a locked instruction where no other thread can.

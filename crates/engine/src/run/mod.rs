@@ -1,16 +1,18 @@
 //! Running a workload: filesets, phases with their threads, the final sync, the report.
 //!
 //! Reading order: [`run()`] in `load`; `running` takes a load through its phases; `phase` is one phase with its threads;
-//! `durable` is the sync; `presence` looks whether all files are still there; `verify` reads them back; `null` is the engine's own cost; `report`
+//! `durable` is the sync; `presence` looks whether all files are still there; `verify` reads them back; `ranks` and `in_common` are what one of many ranks does otherwise; `null` is the engine's own cost; `report`
 //! puts together what all found.
 
 mod durable;
+mod in_common;
 mod load;
 mod names;
 mod null;
 mod phase;
 mod presence;
 mod pretend;
+mod ranks;
 mod report;
 mod running;
 #[cfg(test)]

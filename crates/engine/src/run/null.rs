@@ -55,6 +55,7 @@ pub(super) fn cost_per_operation(
 
 /// Counts as before, but never to the end: a thousand operations that do nothing are over too soon to be timed.
 fn endless(stop: &mut Stop) {
+    stop.wear_out = false;
     for count in [&mut stop.operations, &mut stop.bytes].into_iter().flatten() {
         *count = u64::MAX / 2;
     }

@@ -4,9 +4,11 @@ use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
 use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed};
+use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
-use crate::plan::GroupPlan;
+use crate::plan::{GroupPlan, WearOut};
 use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, Worker};
+use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
 use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, OpenSync, ThreadGroup};
 use rustix::fs::OFlags;
@@ -40,6 +42,12 @@ pub(crate) struct PhaseEnd {
     pub(crate) threads: Vec<ThreadReport>,
     /// Who was done first for want of files.
     pub(crate) ran_out: Option<String>,
+    /// When it began, of CLOCK_MONOTONIC.
+    pub(crate) begin_ns: u64,
+    /// What its threads did.
+    pub(crate) totals: Totals,
+    /// What was begun until its time was over and when that was, where it wore out.
+    pub(crate) stonewall: Option<(u64, u64)>,
 }
 
 /// How a group went, since its phase's begin.
@@ -57,8 +65,10 @@ pub(crate) struct Watch<'a> {
     pub(crate) observer: &'a dyn Observer,
     pub(crate) interval: Duration,
     pub(crate) expected: Option<Duration>,
-    /// Called when all threads stand ready.
-    pub(crate) begin: &'a dyn Fn(),
+    /// Called when all threads stand ready, and returns when they are to begin.
+    pub(crate) begin: &'a dyn Fn() -> Result<(), LoadError>,
+    /// Whether the load of all ranks ended early.
+    pub(crate) parted: &'a dyn Fn() -> bool,
 }
 
 /// Says that a thread is done even when it panics.
@@ -115,6 +125,8 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     let meeting = &Meeting { gate: Gate::new(), ends: Mutex::default() };
     let gate = &meeting.gate;
     let wanted: u32 = load.phase.groups.iter().map(|group| group.spec.threads).sum();
+    let mut begin_ns = 0;
+    let (mut totals, mut stonewall) = (Totals::default(), None);
     std::thread::scope(|scope| {
         let mut started = 0;
         for group in &load.phase.groups {
@@ -141,10 +153,14 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
             gate.open(false);
             return Err(error);
         }
-        (watch.begin)();
+        if let Err(error) = (watch.begin)() {
+            gate.open(false);
+            return Err(error);
+        }
+        begin_ns = crate::measure::clock::monotonic_ns();
         load.start.store(load.clock.now(), Ordering::Relaxed);
         gate.open(true);
-        look_on(load, watch, gate, wanted);
+        (totals, stonewall) = look_on(load, watch, gate, wanted);
         Ok(())
     })?;
     if let Kept::Shared(shared) = &load.kept {
@@ -170,6 +186,9 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     Ok(PhaseEnd {
         running_ns: since(at),
         at,
+        begin_ns,
+        totals,
+        stonewall,
         first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
         last_done_ns: since(last),
         groups,
@@ -262,14 +281,25 @@ fn open_cure(flags: OFlags, errno: Errno) -> &'static str {
 }
 
 /// Tells progress and minds what the threads themselves do not, until they are done.
-fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: u32) {
+fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: u32) -> (Totals, Option<(u64, u64)>) {
     let started = Instant::now();
     let mut told = started;
     let mut before = load.collector.totals();
     let at_start = before.clone();
+    let mut stonewall = None;
     while !gate.await_done(threads, LOOK) {
         if load.cancel.load(Ordering::Relaxed) {
             load.phase.limits.ended.store(true, Ordering::Relaxed);
+        }
+        if (watch.parted)() {
+            load.halt();
+        }
+        if let Some(wear) = &load.phase.wear
+            && !wear.is_decided()
+            && wear.waiting() > 0
+            && (wear.waiting() + gate.so_many_done() == threads || load.phase.limits.ended())
+        {
+            stonewall = wear_out(load, watch, wear);
         }
         let first = load.phase.groups.first().map(|group| (&load.phase.limits, group));
         for (limits, group) in first.into_iter().chain(load.phase.groups.iter().map(|group| (&group.limits, group))) {
@@ -302,4 +332,32 @@ fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: 
             before = now;
         }
     }
+    if let Some(wear) = load.phase.wear.as_ref().filter(|wear| !wear.is_decided()) {
+        // All were done before their time; other ranks may not be, and wait for what this one says.
+        stonewall = wear_out(load, watch, wear);
+    }
+    let end = load.collector.totals();
+    let totals = Totals {
+        operations: end.operations - at_start.operations,
+        read_bytes: end.read_bytes - at_start.read_bytes,
+        written_bytes: end.written_bytes - at_start.written_bytes,
+        fsyncs: end.fsyncs - at_start.fsyncs,
+        latency: Histogram::default(),
+    };
+    (totals, stonewall)
+}
+
+/// The time is over: each group goes on to what the furthest of all ranks has done. What was begun until now, and when this is.
+fn wear_out(load: &Load<'_>, watch: &Watch<'_>, wear: &WearOut) -> Option<(u64, u64)> {
+    let now_ns = crate::measure::clock::monotonic_ns();
+    let counts: Vec<u64> = load.phase.groups.iter().map(|group| group.limits.claimed()).collect();
+    let most = match watch.observer.peers() {
+        Some(peers) => peers.most(&counts).ok(),
+        None => Some(counts.clone()),
+    };
+    for (group, most) in load.phase.groups.iter().zip(most.iter().flatten()) {
+        group.limits.set_quota(*most);
+    }
+    wear.decide(most.is_some() && !load.phase.limits.ended());
+    Some((counts.iter().sum(), now_ns))
 }

@@ -36,7 +36,7 @@ impl Running<'_> {
         let ran: Vec<Ran> =
             ran.map(|(worked_ns, fsyncs)| Ran { worked_ns: *worked_ns, periodic_fsyncs: *fsyncs }).collect();
         let (audit, warnings) = audit::judge(&Summary {
-            workload: self.workload,
+            workload: &self.workload,
             files: &self.files,
             touched: &self.touched,
             operations: &report.operations,

@@ -12,6 +12,7 @@ use crate::fileset::Files;
 use crate::fileset::build::{self, Site};
 use crate::measure::{Clock, Collector};
 use crate::options::{Progress, RunOptions};
+use crate::peers::{Peers, PhasePassed};
 use crate::plan::PhasePlan;
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
@@ -19,6 +20,7 @@ use fstone_model::load::{ErrorReport, PhaseReport, Span};
 use fstone_model::workload::{DataPattern, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -35,7 +37,10 @@ fn open_directory(directory: &Path) -> Result<rustix::fd::OwnedFd, LoadError> {
 
 /// A load on its way.
 pub(super) struct Running<'a> {
-    pub(super) workload: &'a Workload,
+    /// As this rank has it, where there are several.
+    pub(super) workload: Cow<'a, Workload>,
+    /// As it was written.
+    pub(super) written: &'a Workload,
     pub(super) directory: &'a Path,
     pub(super) options: &'a RunOptions<'a>,
     pub(super) clock: Clock,
@@ -47,6 +52,8 @@ pub(super) struct Running<'a> {
     /// The filesets as the first measured phase found them, for the null engine; `None` before it.
     pub(super) pretended: Option<Vec<Fileset>>,
     halted: AtomicBool,
+    /// Whether the load of all ranks ended early.
+    parted: AtomicBool,
     pub(super) verified_bytes: AtomicU64,
     pub(super) indirect: AtomicU64,
     pub(super) interval: Duration,
@@ -72,10 +79,14 @@ pub(super) struct Measured {
 
 impl<'a> Running<'a> {
     pub(super) fn new(
-        workload: &'a Workload,
+        written: &'a Workload,
         directory: &'a Path,
         options: &'a RunOptions<'a>,
     ) -> Result<Self, LoadError> {
+        let workload = match options.observer.peers() {
+            Some(peers) => Cow::Owned(written.of_rank(peers.rank(), peers.size())),
+            None => Cow::Borrowed(written),
+        };
         if workload.io.engine != IoEngineKind::Null {
             open_directory(directory)?;
         }
@@ -100,23 +111,25 @@ impl<'a> Running<'a> {
         };
         let depot = Depot::new(pattern, largest.min(build::MAX_BLOCK_BYTES) as usize, options.seed);
         Ok(Self {
-            workload,
             directory,
             options,
             clock: Clock::get(),
             depot: if workload.data.stamped { depot } else { depot.without_ledger() },
+            written,
             built: vec![false; files.len()],
             touched: Touched::nothing(files.len()),
             pretended: None,
             files,
             collector: collector_of(&measured),
             halted: AtomicBool::new(false),
+            parted: AtomicBool::new(false),
             verified_bytes: AtomicU64::new(0),
             indirect: AtomicU64::new(0),
             interval,
-            report: LoadReport { seed: options.seed, threads: workload.threads(), ..LoadReport::default() },
+            report: LoadReport { seed: options.seed, threads: written.threads(), ..LoadReport::default() },
             cpu_ns: 0,
             measured: Measured::default(),
+            workload,
         })
     }
 
@@ -133,24 +146,21 @@ impl<'a> Running<'a> {
         let started = Instant::now();
         let mut any = false;
         let missing: Vec<usize> = (0..self.files.len()).filter(|index| !self.built[*index]).collect();
-        let (workload, directory, options, real) = (self.workload, self.directory, self.options, self.real());
-        let site = |depot, index: usize| Site {
-            directory,
-            depot,
-            options,
-            index: index as u32,
-            real,
-            metadata: uses(workload, index, &|operation| *operation == Operation::Metadata),
-            changes: uses(workload, index, &|operation| operation.nature().changes()),
-        };
         for index in &missing {
-            build::look(&self.files[*index], site(&self.depot, *index))?;
+            build::look(&self.files[*index], self.site(*index))?;
         }
         for index in missing.into_iter().filter(|index| wanted(*index)) {
-            let site = site(&self.depot, index);
             let witness = self.options.observer.witness().filter(|_| self.real());
             let begun = witness.map(Witness::tick);
-            let built = build::build(&mut self.files[index], site);
+            let mut files = std::mem::replace(
+                &mut self.files[index],
+                Files::new(&self.workload.filesets[index], build::sizes(&self.workload.filesets[index], false)?, 0),
+            );
+            let built = match self.options.observer.peers() {
+                Some(peers) => super::in_common::build(&mut files, self.site(index), peers),
+                None => build::build(&mut files, self.site(index)),
+            };
+            self.files[index] = files;
             if let (Some(witness), Some(begun)) = (witness, begun) {
                 let root = build::root(self.directory, &self.workload.filesets[index]);
                 let root = std::fs::canonicalize(&root).unwrap_or(root);
@@ -166,6 +176,20 @@ impl<'a> Running<'a> {
         }
         self.report.setup_ns += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(())
+    }
+
+    /// What building a fileset needs to know.
+    pub(super) fn site(&self, index: usize) -> Site<'_> {
+        let workload = &self.workload;
+        Site {
+            directory: self.directory,
+            depot: &self.depot,
+            options: self.options,
+            index: index as u32,
+            real: self.real(),
+            metadata: uses(workload, index, &|operation| *operation == Operation::Metadata),
+            changes: uses(workload, index, &|operation| operation.nature().changes()),
+        }
     }
 
     /// What was to be measured could not begin from durable files.
@@ -212,24 +236,41 @@ impl<'a> Running<'a> {
 
     /// All phases, the measured interval among them.
     pub(super) fn phases(&mut self) -> Result<(), LoadError> {
+        match self.all_phases() {
+            // What the phases before did is not lost.
+            Err(LoadError::Parted) if !self.measured.phases_ns.is_empty() => {
+                self.parted.store(true, Ordering::Relaxed);
+                self.report.warnings.push("the load of all ranks ended early, between phases".into());
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
+
+    fn all_phases(&mut self) -> Result<(), LoadError> {
         if self.workload.phases.is_empty() {
             return self.build(&|_| true);
         }
-        for (number, phase) in self.workload.phases.iter().enumerate() {
+        let phases = self.workload.phases.clone();
+        for (number, phase) in phases.iter().enumerate() {
             self.build(&|index| phase.measured || works_on(phase, index))?;
             if phase.measured && number > 0 && !self.is_measured(number.checked_sub(1)) && self.syncs() {
                 self.sync(&self.durable()?, "sync").map_err(|error| self.unsettled(error))?;
             }
             if phase.measured && self.pretended.is_none() {
                 self.callout()?;
-                self.touched = Touched::new(self.workload, &self.files);
-                self.pretended = Some(pretended(self.workload, &self.files));
+                // Of files that ranks hand each other, none sees all that is done.
+                let handed = self.options.observer.peers().is_some() && phases.iter().any(|phase| phase.rank_shift > 0);
+                if !handed {
+                    self.touched = Touched::new(&self.workload, &self.files);
+                }
+                self.pretended = Some(pretended(&self.workload, &self.files));
             }
-            if phase.measured {
-                self.measured_phase(number, phase)?;
-            } else {
-                self.unmeasured_phase(number, phase)?;
-            }
+            let own = self.take_others(phase)?;
+            let ended =
+                if phase.measured { self.measured_phase(number, phase) } else { self.unmeasured_phase(number, phase) };
+            let given = self.give_back(phase, own);
+            ended.and(given)?;
             if self.cancelled() {
                 return Err(LoadError::Interrupted);
             }
@@ -262,7 +303,7 @@ impl<'a> Running<'a> {
         let halted = self.halted.load(Ordering::Relaxed);
         let mut sync_ns = 0;
         let mut sync_error = None;
-        if (ends || halted) && self.syncs() && !self.cancelled() {
+        if (ends || halted) && self.syncs() && !self.cancelled() && !self.has_parted() {
             sync_error = self.sync(&durable, "final sync").err();
             // From the moment on when the last thread had closed its last file: nothing in between is free.
             sync_ns = self.clock.between(end.at, self.clock.now());
@@ -319,9 +360,12 @@ impl<'a> Running<'a> {
         let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
         self.measured.points += end.running_ns.div_ceil(interval).max(1);
         if halted {
-            self.report
-                .warnings
-                .push(format!("the load ended early, in phase {:?}, after an error: see the errors", phase.name));
+            let name = &phase.name;
+            self.report.warnings.push(if self.has_parted() {
+                format!("the load of all ranks ended early, in phase {name:?}; the final sync was left out")
+            } else {
+                format!("the load ended early, in phase {name:?}, after an error: see the errors")
+            });
         }
         Ok(())
     }
@@ -332,6 +376,9 @@ impl<'a> Running<'a> {
         let collector = collector_of(&groups);
         self.run_phase(number, phase, &collector, 0, &|| {})?;
         let errors = collector.finish(&names(&groups, &[]), self.interval).errors;
+        if self.has_parted() {
+            return Err(LoadError::Parted);
+        }
         if self.halted.load(Ordering::Relaxed) {
             self.report.warnings.push(format!(
                 "the load ended in phase {:?}, before anything was measured, after an error: see the errors",
@@ -356,14 +403,44 @@ impl<'a> Running<'a> {
         first_group: usize,
         begin: &dyn Fn(),
     ) -> Result<PhaseEnd, LoadError> {
+        let peers = self.options.observer.peers();
+        let together = || {
+            begin();
+            peers.map_or(Ok(()), |peers| peers.begin(number)).map_err(LoadError::from)
+        };
+        let parted = || {
+            let parted = peers.is_some_and(Peers::parted);
+            if parted {
+                self.parted.store(true, Ordering::Relaxed);
+            }
+            parted
+        };
         let watch = Watch {
             name: &phase.name,
             observer: self.options.observer,
             interval: self.interval,
             expected: phase.stop.time,
-            begin,
+            begin: &together,
+            parted: &parted,
         };
-        self.with_load(number, phase, collector, first_group, |load| phase::run(load, &watch))
+        let end = self.with_load(number, phase, collector, first_group, |load| phase::run(load, &watch))?;
+        if let Some(peers) = peers {
+            peers.ended(PhasePassed {
+                number,
+                begin_ns: end.begin_ns,
+                end_ns: end.begin_ns + end.running_ns,
+                operations: end.totals.operations,
+                read_bytes: end.totals.read_bytes,
+                written_bytes: end.totals.written_bytes,
+                stonewall: end.stonewall,
+            });
+        }
+        Ok(end)
+    }
+
+    /// Whether the load of all ranks ended early, and this rank's with it.
+    fn has_parted(&self) -> bool {
+        self.parted.load(Ordering::Relaxed)
     }
 
     /// Makes a phase ready and does something with it.
@@ -375,7 +452,7 @@ impl<'a> Running<'a> {
         first_group: usize,
         work: impl FnOnce(&Load<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let plan = PhasePlan::new(self.workload, phase, &self.files, first_group, &self.clock);
+        let plan = PhasePlan::new(&self.workload, phase, &self.files, first_group, &self.clock);
         let kept = Kept::plan(&plan.groups, &self.files, self.real())?;
         let load = Load {
             clock: self.clock,
@@ -422,7 +499,7 @@ impl<'a> Running<'a> {
 }
 
 /// Whether a phase works on a fileset.
-fn works_on(phase: &Phase, fileset: usize) -> bool {
+pub(super) fn works_on(phase: &Phase, fileset: usize) -> bool {
     phase.groups.iter().flat_map(|group| group.actions.all()).any(|action| action.works_on(fileset))
 }
 

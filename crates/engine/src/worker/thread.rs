@@ -12,7 +12,7 @@ use crate::fileset::build::stamp_name;
 use crate::fileset::{Files, PathBuffer};
 use crate::io::{Fd, Io};
 use crate::measure::{Call, Done, ThreadSum, ThreadTally};
-use crate::plan::GroupPlan;
+use crate::plan::{GroupPlan, WearOut};
 use crate::random::{Random, derive};
 use fstone_model::workload::{OpenPolicy, OpenSync, Region};
 use rustix::fs::OFlags;
@@ -130,6 +130,9 @@ impl<'a, E: Io> Worker<'a, E> {
     }
 
     pub(crate) fn deadline(&self) -> u64 {
+        if self.load.phase.wear.as_ref().is_some_and(WearOut::is_over) {
+            return u64::MAX;
+        }
         let after = |start: u64, ticks: Option<u64>| ticks.map_or(u64::MAX, |ticks| start.saturating_add(ticks));
         let phase = after(self.load.start.load(Ordering::Relaxed), self.load.phase.limits.time_ticks);
         phase.min(after(self.group_start(), self.group.limits.time_ticks))

@@ -42,6 +42,9 @@ pub struct Fileset {
     pub existing: Existing,
     /// Whether to write the files' data while building; otherwise they are sparse (truncated to size).
     pub fill: bool,
+    /// Whose the files are, in a load of many ranks.
+    #[serde(default, skip_serializing_if = "Sharing::is_private")]
+    pub ranks: Sharing,
 }
 
 impl Fileset {
@@ -60,6 +63,7 @@ impl Fileset {
             build_block_bytes: DEFAULT_BUILD_BLOCK_BYTES,
             existing: Existing::Rebuild,
             fill: true,
+            ranks: Sharing::Private,
         }
     }
 
@@ -236,4 +240,33 @@ pub enum Existing {
     Reuse,
     /// They have to be there and large enough; anything else is an error (sysbench `run`).
     Require,
+}
+
+/// Whose the files of a fileset are, in a load of many ranks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// Each rank has a fileset of its own, in a directory of its own (`rank0`, `rank1`, …).
+    #[default]
+    Private,
+    /// Each rank has a fileset of its own, all in the same directory: names begin with `rank0-`, `rank1-`, ….
+    Names,
+    /// There is one fileset for all ranks, each of which works on all of it. Rank 0 makes it.
+    Shared,
+    /// There is one fileset for all ranks, and rank r of n works on the r-th of n equal parts of each file. Rank 0 makes it.
+    Regions,
+}
+
+impl Sharing {
+    /// Whether it is the usual one.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        *self == Self::Private
+    }
+
+    /// Whether all ranks work on the same files.
+    #[must_use]
+    pub const fn is_common(self) -> bool {
+        matches!(self, Self::Shared | Self::Regions)
+    }
 }

@@ -19,6 +19,22 @@ pub struct Phase {
     pub groups: Vec<ThreadGroup>,
     /// When it ends; at the latest when every group has reached a stop of its own.
     pub stop: Stop,
+    /// In a load of many ranks: rank r works on the files of rank r + this, in the state that their last phase left them in.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rank_shift: u32,
+}
+
+impl Phase {
+    /// A measured phase.
+    #[must_use]
+    pub fn new(name: impl Into<String>, groups: Vec<ThreadGroup>, stop: Stop) -> Self {
+        Self { name: name.into(), measured: true, groups, stop, rank_shift: 0 }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// When a phase or a group of threads ends: at whichever comes first of those given. Threads finish the operation
@@ -39,6 +55,10 @@ pub struct Stop {
     /// Of a phase: as soon as one of its threads is done by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_done: bool,
+    /// Of a phase that ends by time: when that is over, groups go on until each has performed as many operations as the group of
+    /// the rank that performed most (a stonewall that wears out).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wear_out: bool,
 }
 
 /// Threads that do the same.
@@ -135,6 +155,15 @@ pub enum Region {
         /// How much later the next thread's begins.
         step_bytes: u64,
     },
+    /// Of a load of many ranks: the rank's part of the file, or, split, the thread's part of that.
+    OfRank {
+        /// The rank.
+        rank: u32,
+        /// How many there are.
+        ranks: u32,
+        /// Whether each thread has a part of the rank's.
+        split: bool,
+    },
 }
 
 impl Region {
@@ -147,11 +176,11 @@ impl Region {
     pub fn of(&self, size: u64, thread: u64, threads: u64) -> (u64, u64) {
         match *self {
             Self::Whole => (0, size),
-            Self::Split => {
-                let share = size / threads.max(1);
-                let share = if share < SPLIT_BYTES { share } else { share / SPLIT_BYTES * SPLIT_BYTES };
-                let begin = share * thread;
-                (begin, if thread + 1 == threads { size - begin } else { share })
+            Self::Split => part(size, thread, threads),
+            Self::OfRank { rank, ranks, split } => {
+                let (begin, length) = part(size, u64::from(rank), u64::from(ranks));
+                let (within, length) = if split { part(length, thread, threads) } else { (0, length) };
+                (begin + within, length)
             }
             Self::At { offset_bytes, length_bytes, step_bytes } => {
                 let begin = offset_bytes.saturating_add(step_bytes.saturating_mul(thread)).min(size);
@@ -159,6 +188,14 @@ impl Region {
             }
         }
     }
+}
+
+/// Begin and length of one of so many equal parts of a file.
+fn part(size: u64, number: u64, of: u64) -> (u64, u64) {
+    let share = size / of.max(1);
+    let share = if share < SPLIT_BYTES { share } else { share / SPLIT_BYTES * SPLIT_BYTES };
+    let begin = share * number;
+    (begin, if number + 1 == of { size - begin } else { share })
 }
 
 /// Where parts of a file begin.

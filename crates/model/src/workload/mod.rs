@@ -13,12 +13,13 @@ mod io;
 pub mod operation;
 mod program;
 mod queue;
+mod ranks;
 mod transfer;
 
 pub use action::{Action, FileChoice, TransactionRule};
 pub use actions::{Actions, Weighted};
 pub use fileset::{
-    Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution,
+    Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, Sharing, SizeDistribution,
 };
 pub use group::{Arrivals, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
 pub use io::{

@@ -4,7 +4,6 @@ mod bundles;
 mod concurrency;
 mod crash;
 mod documentation;
-mod merge;
 mod opening;
 mod ownership;
 mod round_trip;

@@ -3,7 +3,7 @@
 use super::profile::{Filesystem, Group, Op, Profile};
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, Fileset, FinalSync,
-    IoEngineKind, IoSettings, Naming, OpenSync, Operation, Pattern, Phase, Stop, ThreadGroup, TransactionRule,
+    IoEngineKind, IoSettings, Naming, OpenSync, Operation, Pattern, Phase, Sharing, Stop, ThreadGroup, TransactionRule,
     Transfer, Weighted, Workload,
 };
 use std::time::Duration;
@@ -54,7 +54,13 @@ impl Profile {
         }
         let mut phases = Vec::new();
         if !ageing.is_empty() {
-            phases.push(Phase { name: "ageing".into(), measured: false, groups: ageing, stop: Stop::default() });
+            phases.push(Phase {
+                name: "ageing".into(),
+                measured: false,
+                groups: ageing,
+                stop: Stop::default(),
+                rank_shift: 0,
+            });
         }
         if !self.time.is_zero() {
             let targets = Targets::of(self, filesets.len());
@@ -63,7 +69,7 @@ impl Profile {
                 .map(|(index, group)| group.threads(self, &group_name(index), targets))
                 .collect();
             let stop = Stop { time: Some(self.time), ..Stop::default() };
-            phases.push(Phase { name: "benchmark".into(), measured: true, groups, stop });
+            phases.push(Phase { name: "benchmark".into(), measured: true, groups, stop, rank_shift: 0 });
         }
         Workload {
             name: self.name.clone(),
@@ -101,6 +107,7 @@ impl Filesystem {
             build_block_bytes: self.create_block_bytes,
             existing: if self.reuse { Existing::Reuse } else { Existing::Rebuild },
             fill: true,
+            ranks: Sharing::Private,
         }
     }
 

@@ -109,11 +109,17 @@ pub(super) fn workload(
             let mut groups = groups.clone();
             groups.iter_mut().for_each(|group| group.start_delay = Duration::ZERO);
             let stop = Stop { time: Some(ramp), ..Stop::default() };
-            phases.push(Phase { name: format!("{name} ramp"), measured: false, groups, stop });
+            phases.push(Phase { name: format!("{name} ramp"), measured: false, groups, stop, rank_shift: 0 });
         }
-        phases.push(Phase { name: name.clone(), measured: true, groups, stop: Stop::default() });
+        phases.push(Phase { name: name.clone(), measured: true, groups, stop: Stop::default(), rank_shift: 0 });
         if !back.is_empty() {
-            phases.push(Phase { name: format!("{name} verify"), measured: true, groups: back, stop: Stop::default() });
+            phases.push(Phase {
+                name: format!("{name} verify"),
+                measured: true,
+                groups: back,
+                stop: Stop::default(),
+                rank_shift: 0,
+            });
         }
     }
     if let Some(job) = jobs.iter().find(|job| parts.len() > 1 && job.logs.iter().any(Option::is_some)) {

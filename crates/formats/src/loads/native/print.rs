@@ -107,6 +107,7 @@ fn fileset(fileset: &Fileset) -> KeyValues {
         ),
         ("existing", unless(fileset.existing == Existing::Rebuild, || word(&fileset.existing))),
         ("fill", unless(fileset.fill, || "false".into())),
+        ("ranks", unless(fileset.ranks.is_private(), || word(&fileset.ranks))),
     ])
 }
 
@@ -123,6 +124,7 @@ fn phase(phase: &Phase) -> KeyValues {
     wanted([
         ("name", Some(quoted(&phase.name))),
         ("measured", unless(phase.measured, || "false".into())),
+        ("rank-shift", unless(phase.rank_shift == 0, || phase.rank_shift.to_string())),
         ("stop", stop(&phase.stop)),
     ])
 }
@@ -134,6 +136,7 @@ fn stop(stop: &Stop) -> Option<String> {
         ("bytes", stop.bytes.map(size)),
         ("once-through", flag(stop.once_through)),
         ("first-done", flag(stop.first_done)),
+        ("wear-out", flag(stop.wear_out)),
         ("utilization", stop.utilization.map(share)),
     ]);
     unless(keys.is_empty(), || inline(&keys))
@@ -171,7 +174,8 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
 
 fn region(region: Region) -> Option<String> {
     match region {
-        Region::Whole => None,
+        // What a rank makes of a region is in no file.
+        Region::Whole | Region::OfRank { .. } => None,
         Region::Split => Some("\"split\"".into()),
         Region::At { offset_bytes, length_bytes, step_bytes } => Some(inline(&wanted([
             ("offset", unless(offset_bytes == 0, || size(offset_bytes))),

@@ -17,7 +17,7 @@ use crate::{
 use fstone_model::workload::{
     Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing,
     FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS,
-    Naming, OpenPolicy, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
+    Naming, OpenPolicy, Pattern, Phase, Region, Sharing, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -229,6 +229,7 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
         build_block_bytes: surface.build_block.as_ref().map_or(DEFAULT_BUILD_BLOCK_BYTES, |field| block(field, report)),
         existing: word(surface.existing.as_ref(), Existing::Rebuild),
         fill: flag(surface.fill.as_ref(), true),
+        ranks: word(surface.ranks.as_ref(), Sharing::Private),
     }
 }
 
@@ -265,8 +266,10 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
     let groups: Vec<ThreadGroup> = surfaces.iter().map(|at| group(&at.value, filesets, report)).collect();
     let stop = surface.stop.as_ref().map_or_else(Stop::default, |field| self::stop(&field.value));
     posted_where_somebody_waits(surfaces, report);
+    wears_out_after_its_time(surface, surfaces, report);
+    let rank_shift = or(surface.rank_shift.as_ref(), 0, |Count(by)| u32::try_from(by).unwrap_or(u32::MAX));
     // That the first who is done ends all is no end by itself.
-    let ends = |stop: &Stop| Stop { first_done: false, ..*stop } != Stop::default();
+    let ends = |stop: &Stop| Stop { first_done: false, wear_out: false, ..*stop } != Stop::default();
     if let Some(name) = surface.name.as_ref().filter(|_| !ends(&stop) && !groups.iter().all(|group| ends(&group.stop)))
     {
         report.push(
@@ -285,7 +288,40 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
     if let Some(field) = surface.group.as_ref().filter(|field| field.value.is_empty()) {
         report.push(Diagnostic::error(field.span, "a phase needs threads").label("expected at least one group"));
     }
-    Phase { name: text(surface.name.as_ref(), ""), measured: flag(surface.measured.as_ref(), true), groups, stop }
+    Phase {
+        name: text(surface.name.as_ref(), ""),
+        measured: flag(surface.measured.as_ref(), true),
+        groups,
+        stop,
+        rank_shift,
+    }
+}
+
+/// Reports a `wear-out` where there is no time that could be over, or something that ends the phase all the same.
+fn wears_out_after_its_time(phase: &PhaseSurface, groups: &[At<GroupSurface>], report: &mut Report) {
+    let wears_out = |stop: &StopSurface| flag(stop.wear_out.as_ref(), false);
+    let of_groups = groups.iter().filter_map(|group| group.value.stop.as_ref());
+    for field in of_groups.filter(|field| wears_out(&field.value)).filter_map(|field| field.value.wear_out.as_ref()) {
+        report.push(
+            Diagnostic::error(field.key, "`wear-out` of a group")
+                .label("it is all groups of a phase that go on after its time"),
+        );
+    }
+    let Some(stop) = phase.stop.as_ref().map(|field| &field.value).filter(|stop| wears_out(stop)) else { return };
+    let Some(field) = &stop.wear_out else { return };
+    if stop.time.is_none() {
+        report.push(
+            Diagnostic::error(field.key, "`wear-out` without a time")
+                .label("it says what is done when the time is over")
+                .help("for example: stop = { time = \"300 s\", wear-out = true }"),
+        );
+    }
+    if flag(stop.first_done.as_ref(), false) {
+        report.push(
+            Diagnostic::error(field.key, "`wear-out` beside `first-done`")
+                .label("one has all go on until the last is done, the other ends with the first"),
+        );
+    }
 }
 
 /// Reports posts that nobody waits for, and events at several rates.
@@ -320,6 +356,7 @@ fn stop(surface: &StopSurface) -> Stop {
         bytes: surface.bytes.as_ref().map(|field| field.value.0),
         once_through: flag(surface.once_through.as_ref(), false),
         first_done: flag(surface.first_done.as_ref(), false),
+        wear_out: flag(surface.wear_out.as_ref(), false),
         utilization: surface.utilization.as_ref().map(|field| field.value.0),
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 use fstone_model::workload::{
     Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS,
-    OpenPolicy, OpenSync, PaceUnit, TransactionRule,
+    OpenPolicy, OpenSync, PaceUnit, Sharing, TransactionRule,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -83,6 +83,8 @@ table! {
         "existing" => existing: Listed<Existing>;
         /// Whether data is written to the files as they are made; they are sparse otherwise. True unless given.
         "fill" => fill: Flag;
+        /// Whose the files are in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory, "shared" by all, or shared with "regions" that are each rank's own.
+        "ranks" => ranks: Listed<Sharing>;
     }
     one of ["files", "bytes", "utilization"]
 }
@@ -153,6 +155,8 @@ table! {
         "group" => group: Vec<At<GroupSurface>>, required;
         /// When it ends: at whichever comes first, and at the latest when every group has ended.
         "stop" => stop: StopSurface;
+        /// In a load of many ranks: rank r works on the files of rank r + this, as they are then. On its own unless given.
+        "rank-shift" => rank_shift: Count<0, { u32::MAX as u64 }>;
     }
 }
 
@@ -171,6 +175,8 @@ table! {
         "utilization" => utilization: Share;
         /// Of a phase: as soon as one of its threads is done by itself. False unless given.
         "first-done" => first_done: Flag;
+        /// Of a phase with a `time`: when that is over, its groups go on until each has done as many operations as that of the rank that did most. False unless given.
+        "wear-out" => wear_out: Flag;
     }
 }
 
@@ -332,6 +338,7 @@ words! {
     ErrorPolicy { "stop" => Stop, "continue" => Continue }
     FinalSync { "none" => None, "syncfs" => Syncfs, "everything" => Everything }
     Existing { "rebuild" => Rebuild, "reuse" => Reuse, "require" => Require }
+    Sharing { "private" => Private, "names" => Names, "shared" => Shared, "regions" => Regions }
     Arrivals { "even" => Even, "poisson" => Poisson }
     CpuPolicy { "shared" => Shared, "split" => Split }
     OpenPolicy { "per-operation" => PerOperation, "keep-open" => KeepOpen }

@@ -4,7 +4,7 @@ use super::{Command, Fileio, IoMode, Limit, TestMode};
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
     Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
-    SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
+    Sharing, SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
 use std::time::Duration;
 
@@ -73,6 +73,7 @@ impl Fileio {
             },
             // The test writes them: sparse until then.
             fill: !creates,
+            ranks: Sharing::Private,
         }
     }
 
@@ -109,7 +110,7 @@ impl Fileio {
             ..ThreadGroup::new(GROUP, self.threads, self.actions(mode))
         };
         let stop = Stop { time: self.time, operations, ..Stop::default() };
-        Phase { name: "run".into(), measured: true, groups: vec![group], stop }
+        Phase { name: "run".into(), measured: true, groups: vec![group], stop, rank_shift: 0 }
     }
 
     fn actions(&self, mode: TestMode) -> Actions {

@@ -11,7 +11,6 @@
 mod clean;
 mod entry;
 mod journal;
-mod own;
 mod processes;
 mod tree;
 

@@ -1,0 +1,169 @@
+//! A load of many ranks, which a launcher of MPI started: each runs this, and rank 0 tells what came of it.
+
+use crate::{
+    exit::Exit,
+    progress::LiveLoad,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
+use fstone_model::{LoadReport, Workload, ranks::RanksReport};
+use fstone_mpi::World;
+use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings};
+use std::{
+    fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+/// What all ranks have from the command line.
+pub(crate) struct Load {
+    pub(crate) workload: Workload,
+    pub(crate) directory: PathBuf,
+    pub(crate) seed: u64,
+    pub(crate) ownership: Ownership,
+    pub(crate) json: bool,
+    /// Where files about all ranks go.
+    pub(crate) results: Option<PathBuf>,
+    pub(crate) silence: Duration,
+    pub(crate) stillness: Duration,
+}
+
+/// Runs this process's rank.
+pub(crate) fn run(load: Load) -> CommandResult {
+    if let Some(why) = load.workload.unfit_for_ranks() {
+        return Err(Failure::new(Exit::BadInput, format!("as a load of many ranks, the workload {why}")));
+    }
+    let cancel = super::cancel_on_signals()?;
+    let world = World::start().context("MPI cannot be started").or_exit(Exit::LabFailed)?;
+    let rank = fstone_ranks::Transport::rank(&world);
+    let settings = Settings {
+        subject: subject(&load),
+        seed: load.seed,
+        silence: load.silence,
+        stillness: load.stillness,
+        facts: Facts::of_this_process(),
+        workload: load.workload.clone(),
+        cancel,
+    };
+    let mut results = Results { directory: load.results, json: load.json, exit: Exit::Success, told: false };
+    if rank == 0 {
+        results.prepare()?;
+    }
+    let (workload, directory, ownership) = (load.workload, load.directory, load.ownership);
+    let live = rank == 0 && !load.json;
+    let body = move |member: &Arc<Member>| carry_out(&workload, &directory, ownership, live, member);
+    let Ended { .. } = fstone_ranks::run(world, settings, body, &mut results);
+    // Its reason is told; a launcher adds its own words to every rank that ends otherwise.
+    Ok(if rank == 0 { results.exit } else { Exit::Success })
+}
+
+/// What has to be the same everywhere.
+fn subject(load: &Load) -> String {
+    let mut hasher = DefaultHasher::new();
+    format!("{:?} {:?} {:?}", load.workload, load.directory, load.ownership).hash(&mut hasher);
+    format!("{} {:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
+}
+
+fn carry_out(
+    workload: &Workload,
+    directory: &Path,
+    ownership: Ownership,
+    live: bool,
+    member: &Arc<Member>,
+) -> Result<LoadReport, String> {
+    let observer = Ranked { live: LiveLoad::new(live), member };
+    let cancel = AtomicBool::new(false);
+    let measure_null = member.rank() == 0;
+    let options = RunOptions { seed: member.seed(), cancel: &cancel, observer: &observer, measure_null, ownership };
+    let ran = fstone_engine::run(workload, directory, &options);
+    observer.live.finish();
+    let mut report = ran.map_err(|error: LoadError| format!("failed to run the load: {error}"))?;
+    // Of threads the ranks tell together.
+    report.per_thread.clear();
+    Ok(report)
+}
+
+/// What the engine tells, for the eyes of people and for the signs of life.
+struct Ranked<'a> {
+    live: LiveLoad,
+    member: &'a Arc<Member>,
+}
+
+impl Observer for Ranked<'_> {
+    fn peers(&self) -> Option<&dyn Peers> {
+        Some(&**self.member)
+    }
+
+    fn progress(&self, progress: &Progress) {
+        self.member.progress(progress);
+        self.live.progress(progress);
+    }
+}
+
+/// What rank 0 does with what it knows.
+struct Results {
+    directory: Option<PathBuf>,
+    json: bool,
+    exit: Exit,
+    /// Whether it was said that files cannot be written.
+    told: bool,
+}
+
+impl Results {
+    /// Sees that files can be written, before anything is measured.
+    fn prepare(&self) -> Result<(), Failure> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make the directory {} of --results", directory.display()))
+            .or_exit(Exit::BadInput)
+    }
+
+    /// Each file is whole at any moment, the old one or the new one.
+    fn write(&mut self, report: &RanksReport) {
+        let Some(directory) = &self.directory else { return };
+        let json = serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
+        let files = [("ranks.json", json), ("ranks.csv", Ok(fstone_report::ranks_csv(report)))];
+        for (name, text) in files {
+            let (path, made) = (directory.join(name), directory.join(format!("{name}.new")));
+            let written = text.and_then(|text| fs::write(&made, text)).and_then(|()| fs::rename(&made, &path));
+            if let (Err(error), false) = (written, self.told) {
+                self.told = true;
+                self.exit = Exit::LabFailed;
+                terminal::tell(&format!("cannot write {}: {error}\n", path.display()));
+            }
+        }
+    }
+}
+
+impl Conclusion for Results {
+    fn keep(&mut self, report: &RanksReport) {
+        self.write(report);
+    }
+
+    fn conclude(&mut self, report: RanksReport, signalled: bool) -> u8 {
+        self.write(&report);
+        if self.json {
+            match serde_json::to_string_pretty(&report) {
+                Ok(text) => terminal::print_document(&(text + "\n")),
+                Err(error) => terminal::tell(&format!("cannot print the result: {error}\n")),
+            }
+        } else {
+            terminal::print(&fstone_report::ranks_summary(&report));
+        }
+        let well = fstone_report::ranks_all_well(&report);
+        let exit = match well {
+            true => Exit::Success,
+            false if signalled && report.per_rank.iter().all(|rank| rank.outcome.words().is_none()) => {
+                Exit::Interrupted
+            }
+            false => Exit::NothingCompleted,
+        };
+        if self.exit == Exit::Success {
+            self.exit = exit;
+        }
+        self.exit as u8
+    }
+}

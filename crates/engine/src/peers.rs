@@ -1,0 +1,67 @@
+//! The other ranks of a load, as the engine needs them: to begin together, to work on each other's files, and to end
+//! together. Who carries the messages is not known here.
+
+/// The load of all ranks has ended early, because one failed, or somebody ended it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parted;
+
+/// A phase that this rank has ended. Times are of CLOCK_MONOTONIC, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhasePassed {
+    /// Which of the workload's phases.
+    pub number: usize,
+    /// When its threads began.
+    pub begin_ns: u64,
+    /// When the last thread had closed its last file.
+    pub end_ns: u64,
+    /// Operations completed.
+    pub operations: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Operations begun until the phase's time was over, and when the last thread had ended its last one of these, where the phase wears out.
+    pub stonewall: Option<(u64, u64)>,
+}
+
+/// The other ranks of a load. All ranks run the same workload, so that all come to the same calls in the same order; each of
+/// them but [`Self::ended`] and [`Self::parted`] waits for other ranks.
+///
+/// Called from the thread that runs the load, never from those that perform operations.
+pub trait Peers: Sync {
+    /// This rank, from 0.
+    fn rank(&self) -> u32;
+    /// How many there are.
+    fn size(&self) -> u32;
+    /// The seed of all ranks, for what they have in common.
+    fn common_seed(&self) -> u64;
+    /// This rank's threads stand ready for a phase. Returns when all ranks are to begin.
+    ///
+    /// # Errors
+    /// [`Parted`]
+    fn begin(&self, phase: usize) -> Result<(), Parted>;
+    /// This rank has ended a phase.
+    fn ended(&self, passed: PhasePassed);
+    /// Waits until all ranks are here.
+    ///
+    /// # Errors
+    /// [`Parted`]
+    fn meet(&self) -> Result<(), Parted>;
+    /// Gives to all ranks what rank 0 has, which alone passes something.
+    ///
+    /// # Errors
+    /// [`Parted`]
+    fn share(&self, bytes: Option<Vec<u8>>) -> Result<Vec<u8>, Parted>;
+    /// Gives something to one rank and takes something from another.
+    ///
+    /// # Errors
+    /// [`Parted`]
+    fn exchange(&self, to: u32, from: u32, bytes: Vec<u8>) -> Result<Vec<u8>, Parted>;
+    /// The largest of all ranks' counts, place by place.
+    ///
+    /// # Errors
+    /// [`Parted`]
+    fn most(&self, counts: &[u64]) -> Result<Vec<u64>, Parted>;
+    /// Whether the load of all ranks has ended early: this rank is to end its own soon, and to report what it did.
+    fn parted(&self) -> bool;
+}

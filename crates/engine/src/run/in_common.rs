@@ -1,0 +1,50 @@
+//! Building a fileset as one of many ranks.
+
+use crate::error::LoadError;
+use crate::fileset::Files;
+use crate::fileset::build::{self, Site};
+use crate::peers::{Parted, Peers};
+use fstone_model::workload::{Fileset, Sharing};
+
+impl From<Parted> for LoadError {
+    fn from(Parted: Parted) -> Self {
+        Self::Parted
+    }
+}
+
+/// What another rank sent cannot be read; only of another build of fstone, which ranks look for when they meet.
+pub(super) fn unreadable(fileset: &Fileset) -> LoadError {
+    LoadError::Unsupported {
+        what: format!("has fileset {:?}, of which another rank told nothing that can be read", fileset.name),
+    }
+}
+
+/// Builds a fileset as its rank does: what all have in common is made by rank 0, and a directory that all have in common is marked by
+/// it before others look.
+pub(super) fn build(files: &mut Files, site: Site<'_>, peers: &dyn Peers) -> Result<(), LoadError> {
+    let first = peers.rank() == 0;
+    match files.spec.ranks {
+        Sharing::Private => build::build(files, site),
+        Sharing::Names => {
+            if first {
+                build::build(files, site)?;
+            }
+            peers.meet()?;
+            if first { Ok(()) } else { build::build(files, site) }
+        }
+        Sharing::Shared | Sharing::Regions => {
+            let made = if first {
+                build::build(files, site)?;
+                Some(files.snapshot())
+            } else {
+                None
+            };
+            let told = peers.share(made)?;
+            if first {
+                return Ok(());
+            }
+            build::visit(files, site)?;
+            files.restore(&told).ok_or_else(|| unreadable(&files.spec))
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Phases of one of many ranks on another rank's files.
+
+use super::in_common::unreadable;
+use super::running::Running;
+use crate::error::LoadError;
+use crate::fileset::build;
+use crate::fileset::{Files, Sizes};
+use fstone_model::workload::Phase;
+
+impl Running<'_> {
+    /// Whose files a phase works on, and who works on this rank's; `None` for its own.
+    fn shifted(&self, phase: &Phase) -> Option<(u32, u32)> {
+        let peers = self.options.observer.peers()?;
+        let (rank, size) = (peers.rank(), peers.size());
+        let by = phase.rank_shift % size.max(1);
+        (by > 0).then(|| ((rank + by) % size, (rank + size - by) % size))
+    }
+
+    /// Takes another rank's files in place of its own, and gives those away; what they were.
+    pub(super) fn take_others(&mut self, phase: &Phase) -> Result<Vec<(usize, Files)>, LoadError> {
+        let (Some((of, to)), Some(peers)) = (self.shifted(phase), self.options.observer.peers()) else {
+            return Ok(Vec::new());
+        };
+        let mut own = Vec::new();
+        for index in 0..self.files.len() {
+            let spec = &self.written.filesets[index];
+            if spec.ranks.is_common() || !super::running::works_on(phase, index) {
+                continue;
+            }
+            let told = peers.exchange(to, of, self.files[index].snapshot())?;
+            let theirs = spec.of_rank(of);
+            let sizes: Sizes = build::sizes(&theirs, false)?;
+            let mut files = Files::new(&theirs, sizes, build::names(theirs.amount));
+            files.restore(&told).ok_or_else(|| unreadable(spec))?;
+            build::visit(&mut files, self.site(index))?;
+            own.push((index, std::mem::replace(&mut self.files[index], files)));
+        }
+        Ok(own)
+    }
+
+    /// Gives the other's files back, and takes its own as that rank left them.
+    pub(super) fn give_back(&mut self, phase: &Phase, own: Vec<(usize, Files)>) -> Result<(), LoadError> {
+        let Some((of, to)) = self.shifted(phase) else { return Ok(()) };
+        let mut parted = None;
+        for (index, files) in own {
+            let theirs = std::mem::replace(&mut self.files[index], files);
+            let Some(peers) = self.options.observer.peers() else { continue };
+            match peers.exchange(of, to, theirs.snapshot()) {
+                Ok(told) => {
+                    let files = &mut self.files[index];
+                    files.restore(&told).ok_or_else(|| unreadable(&files.spec))?;
+                }
+                Err(error) => parted = Some(error),
+            }
+        }
+        parted.map_or(Ok(()), |error| Err(error.into()))
+    }
+}

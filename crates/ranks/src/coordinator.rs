@@ -1,0 +1,529 @@
+//! What rank 0 does for all: it gathers them, compares clocks, has phases begin, notices who is missing, and collects what all
+//! measured. It is told the time, and says what to send: nothing here waits.
+
+use crate::clocks::{Compared, Offset, ROUNDS};
+use crate::facts;
+use crate::member::seed_of;
+use crate::merge::Merger;
+use crate::message::{Answer, Call, Hello, Message, Passed, State};
+use crate::run::Settings;
+use fstone_model::load::LoadReport;
+use fstone_model::ranks::{RankOutcome, RankReport, RanksReport};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long after the last rank has come a phase begins: so long do all take to hear of it, and to go to sleep until then.
+const LEAD_NS: u64 = 25_000_000;
+/// And for each rank.
+const LEAD_OF_RANK_NS: u64 = 50_000;
+/// How long ranks have to report after a signal: launchers kill about a second after it.
+const HASTE: Duration = Duration::from_millis(600);
+/// Reports that are asked for at once.
+const WINDOW: usize = 4;
+/// After so long without a sign of life a process of this machine is looked for.
+const LOOK_NS: u64 = 2_500_000_000;
+
+/// A rank, as rank 0 knows it.
+#[derive(Debug, Default)]
+struct Rank {
+    hello: Option<Hello>,
+    heard_ns: u64,
+    state: State,
+    arrived: Option<(u64, Call)>,
+    passed: Vec<Passed>,
+    /// Whether its load has ended, and how.
+    done: Option<RankOutcome>,
+    compared: Compared,
+    /// What became of it, where its process does not answer any more.
+    lost: Option<RankOutcome>,
+    reported: bool,
+    figures: RankReport,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Gathering,
+    /// Round trips to a rank; `again`: after the load.
+    Comparing {
+        rank: usize,
+        round: u32,
+        sent_ns: u64,
+        again: bool,
+    },
+    Running,
+    /// The load ends early, and ranks have until then to say so.
+    Ending {
+        until_ns: u64,
+    },
+    Collecting,
+    Concluded,
+}
+
+/// Rank 0's part.
+pub(crate) struct Coordinator {
+    settings: Settings,
+    ranks: Vec<Rank>,
+    stage: Stage,
+    over: Option<String>,
+    hasty: bool,
+    out: VecDeque<(u32, Message)>,
+    to_collect: VecDeque<usize>,
+    asked: usize,
+    merger: Option<Merger>,
+    report: Option<RanksReport>,
+    told_ns: u64,
+    /// Phases that all had passed when it was looked last.
+    passed: usize,
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Coordinator {
+    pub(crate) fn new(settings: Settings, size: u32, now_ns: u64) -> Self {
+        let rank = |_| Rank { heard_ns: now_ns, ..Rank::default() };
+        let mut ranks: Vec<Rank> = (0..size).map(rank).collect();
+        ranks[0].compared = Compared::SAME;
+        Self {
+            settings,
+            ranks,
+            stage: Stage::Gathering,
+            over: None,
+            hasty: false,
+            out: VecDeque::new(),
+            to_collect: VecDeque::new(),
+            asked: 0,
+            merger: None,
+            report: None,
+            told_ns: now_ns,
+            passed: 0,
+        }
+    }
+
+    /// What is to be sent.
+    pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (u32, Message)> + '_ {
+        self.out.drain(..)
+    }
+
+    /// Whether an answer is awaited whose time counts.
+    pub(crate) fn is_timing(&self) -> bool {
+        matches!(self.stage, Stage::Comparing { .. })
+    }
+
+    /// The result, once, when there is one.
+    pub(crate) fn concluded(&mut self) -> Option<RanksReport> {
+        self.report.take()
+    }
+
+    /// Whether all ranks are there and can be waited for.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.ranks.iter().all(|rank| rank.lost.is_none() && rank.done.is_some())
+    }
+
+    /// Whether somebody or something told this load to end.
+    pub(crate) fn was_signalled(&self) -> bool {
+        self.hasty
+    }
+
+    /// Sends to every rank that answers.
+    fn tell_all(&mut self, message: &Message) {
+        for (number, _) in (0..).zip(&self.ranks).filter(|(_, rank)| rank.lost.is_none()) {
+            self.out.push_back((number, message.clone()));
+        }
+    }
+
+    /// The last word.
+    pub(crate) fn say_bye(&mut self) {
+        let clean = self.is_clean();
+        self.tell_all(&Message::Bye { clean });
+    }
+
+    /// A message of a rank.
+    pub(crate) fn handle(&mut self, from: u32, message: Message, now_ns: u64) {
+        let Some(rank) = self.ranks.get_mut(from as usize) else { return };
+        rank.heard_ns = now_ns;
+        match message {
+            Message::Hello(hello) => {
+                rank.hello = Some(hello);
+                self.gathered(now_ns);
+            }
+            Message::Pong { round, clock_ns } => self.pong(from as usize, round, clock_ns, now_ns),
+            Message::State(state) => rank.state = state,
+            Message::Passed(passed) => rank.passed.push(passed),
+            Message::Arrive { meeting, call } => {
+                rank.arrived = Some((meeting, call));
+                self.met(now_ns);
+            }
+            Message::Done { failed, early } => {
+                rank.done = Some(match failed {
+                    Some(words) => RankOutcome::Failed { words },
+                    None if early => RankOutcome::EndedEarly,
+                    None => RankOutcome::Completed,
+                });
+                self.one_done(from as usize, now_ns);
+            }
+            Message::Report(report) => self.reported(from as usize, report.as_deref(), now_ns),
+            Message::Signalled => {
+                self.end(format!("{} was told by a signal to end", self.name(from as usize)), true, now_ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// "rank 3 on node7".
+    fn name(&self, rank: usize) -> String {
+        match &self.ranks[rank].hello {
+            Some(hello) => format!("rank {rank} on {}", hello.host),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    /// All are there: are they here for the same?
+    fn gathered(&mut self, now_ns: u64) {
+        if self.stage != Stage::Gathering || !self.ranks.iter().all(|rank| rank.hello.is_some()) {
+            return;
+        }
+        let subject = |rank: &Rank| rank.hello.as_ref().map(|hello| hello.subject.clone());
+        let first = subject(&self.ranks[0]);
+        if let Some(other) = self.ranks.iter().position(|rank| subject(rank) != first) {
+            let why = format!(
+                "{} was started with another workload, other arguments or another build of fstone than rank 0",
+                self.name(other)
+            );
+            self.end(why, false, now_ns);
+            return;
+        }
+        self.compare(1, false, now_ns);
+    }
+
+    /// Begins with this rank's clock, or goes on when all were compared.
+    fn compare(&mut self, from: usize, again: bool, now_ns: u64) {
+        let next = (from..self.ranks.len()).find(|rank| self.ranks[*rank].lost.is_none());
+        let Some(rank) = next else {
+            if again {
+                self.collect(now_ns);
+            } else {
+                self.stage = Stage::Running;
+                self.tell_all(&Message::Welcome { seed: self.settings.seed });
+            }
+            return;
+        };
+        // The one after it is woken meanwhile.
+        if rank + 1 < self.ranks.len() {
+            self.out.push_back((rank as u32 + 1, Message::Ping { round: ROUNDS }));
+        }
+        self.stage = Stage::Comparing { rank, round: 0, sent_ns: now_ns, again };
+        self.out.push_back((rank as u32, Message::Ping { round: 0 }));
+    }
+
+    fn pong(&mut self, from: usize, answered: u32, clock_ns: u64, now_ns: u64) {
+        let Stage::Comparing { rank, round, sent_ns, again } = self.stage else { return };
+        if rank != from || answered != round {
+            return;
+        }
+        let offset = Offset::of(sent_ns, clock_ns, now_ns);
+        let compared = &mut self.ranks[rank].compared;
+        let which = if again { &mut compared.after } else { &mut compared.before };
+        *which = Some(offset.surer(*which));
+        let round = round + 1;
+        if round == ROUNDS {
+            self.compare(rank + 1, again, now_ns);
+        } else {
+            self.stage = Stage::Comparing { rank, round, sent_ns: now_ns, again };
+            self.out.push_back((rank as u32, Message::Ping { round }));
+        }
+    }
+
+    /// The moment when a message was sent, which is later than when it was thought of.
+    pub(crate) fn sent(&mut self, to: u32, message: &Message, now_ns: u64) {
+        if let (Stage::Comparing { rank, round, sent_ns, .. }, Message::Ping { round: sent }) =
+            (&mut self.stage, message)
+            && *rank == to as usize
+            && *round == *sent
+        {
+            *sent_ns = now_ns;
+        }
+    }
+
+    /// Lets all go on where all have come.
+    fn met(&mut self, now_ns: u64) {
+        if self.stage != Stage::Running {
+            return;
+        }
+        if let Some(done) = self.ranks.iter().position(|rank| rank.done.is_some()) {
+            // It will not come.
+            self.end(
+                format!("the load of {} ended before that of others: see its errors", self.name(done)),
+                false,
+                now_ns,
+            );
+            return;
+        }
+        if !self.ranks.iter().all(|rank| rank.arrived.is_some()) {
+            return;
+        }
+        let (mut at, mut most, mut shared, mut begins, mut counts) = (Vec::new(), Vec::new(), None, false, false);
+        for (meeting, call) in self.ranks.iter_mut().filter_map(|rank| rank.arrived.take()) {
+            at.push(meeting);
+            match call {
+                Call::Begin { .. } => begins = true,
+                Call::Most(theirs) => {
+                    counts = true;
+                    most.resize(theirs.len().max(most.len()), 0);
+                    most.iter_mut().zip(theirs).for_each(|(most, count): (&mut u64, u64)| *most = count.max(*most));
+                }
+                Call::Share(bytes) => shared = Some(bytes.or(shared.flatten())),
+                Call::Meet => {}
+            }
+        }
+        let meeting = at[0];
+        if at.iter().any(|other| *other != meeting) {
+            self.end("the ranks are out of step, which is a fault of fstone's".into(), false, now_ns);
+            return;
+        }
+        let begin_ns = now_ns + LEAD_NS + LEAD_OF_RANK_NS * self.ranks.len() as u64;
+        for (number, rank) in (0..).zip(&self.ranks) {
+            let answer = if begins {
+                Answer::At { clock_ns: rank.compared.of_rank_0(begin_ns) }
+            } else if counts {
+                Answer::Most(most.clone())
+            } else if let Some(bytes) = &shared {
+                Answer::Shared(bytes.clone().unwrap_or_default())
+            } else {
+                Answer::Met
+            };
+            self.out.push_back((number, Message::Go { meeting, answer }));
+        }
+    }
+
+    fn one_done(&mut self, rank: usize, now_ns: u64) {
+        if let Some(RankOutcome::Failed { words }) = &self.ranks[rank].done {
+            let why = format!("{}: {words}", self.name(rank));
+            self.end(why, false, now_ns);
+        }
+        if self.stage == Stage::Running && self.ranks.iter().any(|rank| rank.arrived.is_some()) {
+            self.met(now_ns);
+        }
+        self.all_done(now_ns);
+    }
+
+    fn all_done(&mut self, now_ns: u64) {
+        let done = self.ranks.iter().all(|rank| rank.done.is_some() || rank.lost.is_some());
+        if !done || !matches!(self.stage, Stage::Running | Stage::Ending { .. }) {
+            return;
+        }
+        // In haste there is no time for clocks; what is known of them is from before.
+        if self.hasty || self.ranks.iter().all(|rank| rank.passed.is_empty()) {
+            self.collect(now_ns);
+        } else {
+            self.compare(1, true, now_ns);
+        }
+    }
+
+    /// The load of all ranks ends early.
+    pub(crate) fn end(&mut self, why: String, hasty: bool, now_ns: u64) {
+        if hasty && !self.hasty {
+            self.hasty = true;
+            let until_ns = now_ns + ns(HASTE);
+            match &mut self.stage {
+                Stage::Ending { until_ns: until } => *until = until_ns.min(*until),
+                Stage::Comparing { again: true, .. } => self.collect(now_ns),
+                _ => {}
+            }
+        }
+        if !matches!(self.stage, Stage::Gathering | Stage::Comparing { again: false, .. } | Stage::Running) {
+            return;
+        }
+        self.over.get_or_insert_with(|| why.clone());
+        let until_ns = now_ns + ns(if self.hasty { HASTE } else { self.settings.silence });
+        self.tell_all(&Message::Over { why });
+        self.stage = Stage::Ending { until_ns };
+        self.all_done(now_ns);
+    }
+
+    /// Looks at the time.
+    pub(crate) fn tick(&mut self, now_ns: u64) {
+        if self.stage == Stage::Concluded {
+            return;
+        }
+        if now_ns.saturating_sub(self.told_ns) >= ns(self.settings.silence) / 5 {
+            self.told_ns = now_ns;
+            self.tell_all(&Message::Alive);
+        }
+        let boot = self.ranks[0].hello.as_ref().map(|hello| hello.boot.clone());
+        for number in 1..self.ranks.len() {
+            let rank = &self.ranks[number];
+            if rank.lost.is_some() {
+                continue;
+            }
+            let silent = now_ns.saturating_sub(rank.heard_ns);
+            let near = rank.hello.as_ref().filter(|hello| Some(&hello.boot) == boot.as_ref());
+            let gone = silent >= LOOK_NS && near.is_some_and(|hello| facts::of_process(hello.process).contains("gone"));
+            if gone || silent >= ns(self.settings.silence) {
+                let outcome = self.last_words(number, silent);
+                self.lose(number, outcome, now_ns);
+            } else if rank.done.is_none() && Duration::from_millis(rank.state.still_ms) >= self.settings.stillness {
+                let outcome = RankOutcome::Hung { words: self.still(number) };
+                self.lose(number, outcome, now_ns);
+            }
+        }
+        if let Stage::Ending { until_ns } = self.stage
+            && now_ns >= until_ns
+        {
+            for number in 0..self.ranks.len() {
+                let rank = &self.ranks[number];
+                if rank.done.is_some() || rank.lost.is_some() {
+                    continue;
+                }
+                let silent = now_ns.saturating_sub(rank.heard_ns);
+                let outcome = if silent > LOOK_NS || self.hasty {
+                    self.last_words(number, silent)
+                } else {
+                    RankOutcome::Hung { words: format!("did not end when it was told to; {}", self.still(number)) }
+                };
+                self.ranks[number].lost = Some(outcome);
+            }
+            self.all_done(now_ns);
+        }
+    }
+
+    /// A rank cannot be waited for.
+    fn lose(&mut self, number: usize, outcome: RankOutcome, now_ns: u64) {
+        let why = format!("{} {}: {}", self.name(number), outcome.word(), outcome.words().unwrap_or_default());
+        self.ranks[number].lost = Some(outcome);
+        match self.stage {
+            Stage::Comparing { rank, again: true, .. } if rank == number => self.compare(number + 1, true, now_ns),
+            Stage::Collecting => self.reported(number, None, now_ns),
+            Stage::Ending { .. } => self.all_done(now_ns),
+            _ => self.end(why, false, now_ns),
+        }
+    }
+
+    /// What is known of a rank that gives no sign of life.
+    fn last_words(&self, number: usize, silent_ns: u64) -> RankOutcome {
+        let rank = &self.ranks[number];
+        let boot = self.ranks[0].hello.as_ref().map(|hello| &hello.boot);
+        let near = rank.hello.as_ref().filter(|hello| Some(&hello.boot) == boot);
+        let found = near.map(|hello| facts::of_process(hello.process));
+        let process =
+            rank.hello.as_ref().map_or_else(|| "its process".into(), |hello| format!("process {}", hello.process));
+        let words = format!(
+            "no sign of life for {:.1} s{}; it was last at {}",
+            silent_ns as f64 / 1e9,
+            found.as_ref().map_or_else(String::new, |found| format!(", {process} {found}")),
+            self.at(number)
+        );
+        let stopped = found.is_some_and(|found| found.contains("stopped") || found.contains("no signal"));
+        if stopped { RankOutcome::Hung { words } } else { RankOutcome::Died { words } }
+    }
+
+    fn at(&self, number: usize) -> String {
+        let rank = &self.ranks[number];
+        if rank.hello.is_none() {
+            return "its start: it never came".into();
+        }
+        if rank.done.is_some() {
+            return "its end".into();
+        }
+        format!("{:?} with {} operations done", rank.state.at, rank.state.operations)
+    }
+
+    fn still(&self, number: usize) -> String {
+        let state = &self.ranks[number].state;
+        let threads = if state.threads.is_empty() { String::new() } else { format!("; {}", state.threads.join(", ")) };
+        format!("nothing was completed for {:.1} s at {}{threads}", state.still_ms as f64 / 1e3, self.at(number))
+    }
+
+    /// Asks for reports, a few at a time.
+    fn collect(&mut self, now_ns: u64) {
+        self.stage = Stage::Collecting;
+        self.merger = Some(Merger::new(&self.settings.workload, self.settings.seed, self.passed_by_all()));
+        self.to_collect = (0..self.ranks.len()).filter(|rank| self.ranks[*rank].lost.is_none()).collect();
+        self.asked = 0;
+        self.ask(now_ns);
+    }
+
+    fn ask(&mut self, now_ns: u64) {
+        while self.asked < WINDOW
+            && let Some(rank) = self.to_collect.pop_front()
+        {
+            self.asked += 1;
+            // From here on it is its silence since then that counts.
+            self.ranks[rank].heard_ns = now_ns;
+            self.out.push_back((rank as u32, Message::Collect));
+        }
+        if self.asked == 0 && self.to_collect.is_empty() {
+            self.conclude();
+        }
+    }
+
+    fn reported(&mut self, number: usize, report: Option<&LoadReport>, now_ns: u64) {
+        if self.stage != Stage::Collecting || self.ranks[number].reported {
+            return;
+        }
+        self.ranks[number].reported = true;
+        if let (Some(report), Some(merger)) = (report, &mut self.merger) {
+            self.ranks[number].figures = merger.add(number as u32, report);
+        }
+        if let Some(place) = self.to_collect.iter().position(|rank| *rank == number) {
+            self.to_collect.remove(place);
+        } else {
+            self.asked = self.asked.saturating_sub(1);
+        }
+        self.ask(now_ns);
+    }
+
+    /// Every rank's phases by rank 0's clock.
+    fn passed_by_all(&self) -> Vec<Vec<Passed>> {
+        let translated = |rank: &Rank| {
+            let time = |ns| rank.compared.to_rank_0(ns);
+            let passed = |passed: &Passed| Passed {
+                begin_ns: time(passed.begin_ns),
+                end_ns: time(passed.end_ns),
+                stonewall: passed.stonewall.map(|(operations, at)| (operations, time(at))),
+                ..*passed
+            };
+            rank.passed.iter().map(passed).collect()
+        };
+        self.ranks.iter().map(translated).collect()
+    }
+
+    /// What is known until now, when all have passed one more phase; to be kept in case there is no more.
+    pub(crate) fn news(&mut self) -> Option<RanksReport> {
+        let passed = self.ranks.iter().map(|rank| rank.passed.len()).min().unwrap_or(0);
+        if self.stage != Stage::Running || passed <= self.passed {
+            return None;
+        }
+        self.passed = passed;
+        let merger = Merger::new(&self.settings.workload, self.settings.seed, self.passed_by_all());
+        Some(self.put_together(merger))
+    }
+
+    fn conclude(&mut self) {
+        let Some(merger) = self.merger.take() else { return };
+        self.report = Some(self.put_together(merger));
+        self.stage = Stage::Concluded;
+    }
+
+    fn put_together(&mut self, merger: Merger) -> RanksReport {
+        let uncertainty_ns = self.ranks.iter().map(|rank| rank.compared.uncertainty_ns()).max().unwrap_or(0);
+        let seed = self.settings.seed;
+        let per_rank = (0..).zip(&mut self.ranks).map(|(number, rank)| {
+            let hello = rank.hello.clone().unwrap_or_default();
+            let outcome = rank.lost.clone().or_else(|| rank.done.clone()).unwrap_or(RankOutcome::EndedEarly);
+            RankReport {
+                rank: number,
+                host: if hello.host.is_empty() { "unknown".into() } else { hello.host },
+                process: hello.process,
+                seed: seed_of(seed, number),
+                outcome,
+                clock: (number > 0).then(|| rank.compared.report()).flatten(),
+                ..std::mem::take(&mut rank.figures)
+            }
+        });
+        let mut report = merger.finish(per_rank.collect(), uncertainty_ns);
+        report.ended_early.clone_from(&self.over);
+        report
+    }
+}

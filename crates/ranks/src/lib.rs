@@ -1,0 +1,23 @@
+//! One load of many ranks: how they meet, begin together, compare their clocks, and put together what they measured.
+//!
+//! Reading order: [`Transport`] is all that is asked of whoever carries messages (MPI, in `fstone-mpi`; channels, in [`simulated`]);
+//! `message` is what ranks say; `member` is a rank, and its [`Peers`](fstone_engine::Peers) for the engine; `coordinator` is what rank 0
+//! does besides; [`run`] has both; `clocks` compares clocks; `merge` makes one report of many.
+//!
+//! Nobody waits for ever: there is no call that waits for a rank without looking at the time. Rank 0 hears of every rank about once a
+//! second, and every rank of rank 0. This crate starts no process and prints nothing.
+
+mod clocks;
+mod coordinator;
+mod facts;
+mod member;
+mod merge;
+mod message;
+mod run;
+pub mod simulated;
+mod transport;
+
+pub use facts::Facts;
+pub use member::Member;
+pub use run::{Conclusion, Ended, Settings, run};
+pub use transport::Transport;

@@ -1,0 +1,244 @@
+//! A rank: what its load asks of the others, and what it is told.
+
+use crate::facts;
+use crate::message::{Answer, Call, Message, Passed, State};
+use fstone_engine::{Parted, Peers, PhasePassed, Progress};
+use fstone_model::LoadReport;
+use rustix::time::{ClockId, Timespec};
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the thread of the load hands to the thread that speaks with the others.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// For rank 0.
+    Tell(Message),
+    /// For any rank.
+    Give { to: u32, meeting: u64, bytes: Vec<u8> },
+    /// The load has ended.
+    Done(Result<Box<LoadReport>, String>),
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    answers: HashMap<u64, Answer>,
+    given: HashMap<(u32, u64), Vec<u8>>,
+    over: Option<String>,
+}
+
+#[derive(Debug)]
+struct Doing {
+    state: State,
+    /// When anything was completed last.
+    moved: Instant,
+    /// Whether it waits for others, which is no standstill of its own.
+    waiting: bool,
+}
+
+/// A rank. Its load holds it as its [`Peers`], and tells it of its progress.
+#[derive(Debug)]
+pub struct Member {
+    rank: u32,
+    size: u32,
+    seed: u64,
+    requests: Sender<Request>,
+    meeting: AtomicU64,
+    inbox: Mutex<Inbox>,
+    arrived: Condvar,
+    parted: AtomicBool,
+    doing: Mutex<Doing>,
+}
+
+/// A seed of a rank's own; rank 0 has that of all.
+pub(crate) fn seed_of(seed: u64, rank: u32) -> u64 {
+    if rank == 0 {
+        return seed;
+    }
+    // SplitMix64's finaliser (Steele, Lea & Flood 2014), which is a bijection: two ranks never have the same.
+    let mut mixed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    // As all seeds are: what any tool can hold.
+    (mixed ^ (mixed >> 31)) >> 16
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Member {
+    pub(crate) fn new(rank: u32, size: u32, seed: u64, requests: Sender<Request>) -> Self {
+        let doing =
+            Doing { state: State { at: "setup".into(), ..State::default() }, moved: Instant::now(), waiting: false };
+        Self {
+            rank,
+            size,
+            seed,
+            requests,
+            meeting: AtomicU64::new(0),
+            inbox: Mutex::default(),
+            arrived: Condvar::new(),
+            parted: AtomicBool::new(false),
+            doing: Mutex::new(doing),
+        }
+    }
+
+    /// The seed of this rank's own random streams.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        seed_of(self.seed, self.rank)
+    }
+
+    /// Notes what the load does, for its signs of life. To be called with what the engine tells.
+    pub fn progress(&self, progress: &Progress) {
+        self.doing(&progress.phase, progress.operations);
+    }
+
+    fn doing(&self, at: &str, operations: u64) {
+        let mut doing = locked(&self.doing);
+        if doing.state.at != at || doing.state.operations != operations {
+            doing.moved = Instant::now();
+            at.clone_into(&mut doing.state.at);
+            doing.state.operations = operations;
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        /// A standstill that is worth a look at the threads.
+        const LONG: Duration = Duration::from_secs(5);
+        let doing = locked(&self.doing);
+        let still = if doing.waiting { Duration::ZERO } else { doing.moved.elapsed() };
+        let still_ms = u64::try_from(still.as_millis()).unwrap_or(u64::MAX);
+        let state = State { still_ms, ..doing.state.clone() };
+        drop(doing);
+        if still < LONG { state } else { State { threads: facts::threads(), ..state } }
+    }
+
+    pub(crate) fn answered(&self, meeting: u64, answer: Answer) {
+        locked(&self.inbox).answers.insert(meeting, answer);
+        self.arrived.notify_all();
+    }
+
+    pub(crate) fn was_given(&self, from: u32, meeting: u64, bytes: Vec<u8>) {
+        locked(&self.inbox).given.insert((from, meeting), bytes);
+        self.arrived.notify_all();
+    }
+
+    /// The load of all ranks ends.
+    pub(crate) fn part(&self, why: String) {
+        self.parted.store(true, Ordering::Relaxed);
+        locked(&self.inbox).over.get_or_insert(why);
+        self.arrived.notify_all();
+    }
+
+    /// Waits for something; nobody waits when all ends.
+    fn wait<T>(&self, mut arrived: impl FnMut(&mut Inbox) -> Option<T>) -> Result<T, Parted> {
+        locked(&self.doing).waiting = true;
+        let mut inbox = locked(&self.inbox);
+        let found = loop {
+            if let Some(found) = arrived(&mut inbox) {
+                break Ok(found);
+            }
+            if inbox.over.is_some() {
+                break Err(Parted);
+            }
+            inbox = self.arrived.wait(inbox).unwrap_or_else(PoisonError::into_inner);
+        };
+        drop(inbox);
+        let mut doing = locked(&self.doing);
+        (doing.waiting, doing.moved) = (false, Instant::now());
+        found
+    }
+
+    fn ask(&self, call: Call) -> Result<Answer, Parted> {
+        let meeting = self.meeting.fetch_add(1, Ordering::Relaxed);
+        self.tell(Message::Arrive { meeting, call });
+        self.wait(|inbox| inbox.answers.remove(&meeting))
+    }
+
+    fn tell(&self, message: Message) {
+        // Where nobody listens any more, the process is about to end.
+        let _ = self.requests.send(Request::Tell(message));
+    }
+}
+
+/// Sleeps until the clock shows this.
+fn sleep_until(clock_ns: u64) {
+    // Without this the kernel may wake it up to 50 µs later. A refusal costs no more than that.
+    let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
+    let until = Timespec {
+        tv_sec: (clock_ns / 1_000_000_000).cast_signed(),
+        tv_nsec: (clock_ns % 1_000_000_000).cast_signed(),
+    };
+    while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(rustix::io::Errno::INTR) {}
+}
+
+impl Peers for Member {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn common_seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn begin(&self, phase: usize) -> Result<(), Parted> {
+        match self.ask(Call::Begin { phase: u32::try_from(phase).unwrap_or(u32::MAX) })? {
+            Answer::At { clock_ns } => {
+                sleep_until(clock_ns);
+                Ok(())
+            }
+            _ => Err(Parted),
+        }
+    }
+
+    fn ended(&self, passed: PhasePassed) {
+        let PhasePassed { number, begin_ns, end_ns, operations, read_bytes, written_bytes, stonewall } = passed;
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        self.tell(Message::Passed(Passed {
+            number,
+            begin_ns,
+            end_ns,
+            operations,
+            read_bytes,
+            written_bytes,
+            stonewall,
+        }));
+    }
+
+    fn meet(&self) -> Result<(), Parted> {
+        self.ask(Call::Meet).map(drop)
+    }
+
+    fn share(&self, bytes: Option<Vec<u8>>) -> Result<Vec<u8>, Parted> {
+        match self.ask(Call::Share(bytes))? {
+            Answer::Shared(bytes) => Ok(bytes),
+            _ => Err(Parted),
+        }
+    }
+
+    fn exchange(&self, to: u32, from: u32, bytes: Vec<u8>) -> Result<Vec<u8>, Parted> {
+        let meeting = self.meeting.fetch_add(1, Ordering::Relaxed);
+        let _ = self.requests.send(Request::Give { to, meeting, bytes });
+        self.wait(|inbox| inbox.given.remove(&(from, meeting)))
+    }
+
+    fn most(&self, counts: &[u64]) -> Result<Vec<u64>, Parted> {
+        match self.ask(Call::Most(counts.to_vec()))? {
+            Answer::Most(counts) => Ok(counts),
+            _ => Err(Parted),
+        }
+    }
+
+    fn parted(&self) -> bool {
+        self.parted.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,426 @@
+//! One report of many: counts and histograms are sums, and what happened is placed on one axis of time.
+//!
+//! The axis begins with the first rank that begins, and every phase on it lasts from the first rank's begin to the last one's end, so
+//! that no rate of all is higher than it was. Histograms have the same buckets everywhere, so that adding them up is the same as
+//! having counted all values in one: a percentile of the sum is that of all values, to the bit.
+
+use crate::message::Passed;
+use fstone_model::Histogram;
+use fstone_model::load::{ErrorReport, LoadReport, PhaseReport, SeriesPoint, Span};
+use fstone_model::ranks::{
+    NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, RanksReport, SKEW_SHARE, Stonewall,
+};
+use fstone_model::workload::{Phase, Workload};
+use std::collections::BTreeMap;
+
+/// Ranks that a warning names.
+const NAMED: usize = 3;
+
+/// A measured phase on the common axis.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stretch {
+    /// When the first rank began it, by rank 0's clock.
+    first_ns: u64,
+    /// From there until the last rank's end, without the final sync.
+    running_ns: u64,
+    /// The same with it.
+    elapsed_ns: u64,
+}
+
+/// Puts together the reports of ranks, one after the other: none is kept.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    name: String,
+    phases: Vec<Phase>,
+    seed: u64,
+    /// Which of the workload's phases are measured.
+    measured: Vec<u32>,
+    /// Which measured phase each of the report's operations is of.
+    of_operation: Vec<usize>,
+    passed: Vec<Vec<Passed>>,
+    /// When the first rank began each of the workload's phases.
+    first_begins: Vec<u64>,
+    stretches: Vec<Stretch>,
+    load: LoadReport,
+    merged: u32,
+    /// Points before any were merged, by their place, and their length.
+    series: BTreeMap<u64, SeriesPoint>,
+    point_ns: u64,
+    doublings: u32,
+    warnings: BTreeMap<String, Vec<u32>>,
+    errors: BTreeMap<(String, String, i32), ErrorReport>,
+}
+
+impl Merger {
+    /// `passed`: every rank's phases by rank 0's clock.
+    pub(crate) fn new(workload: &Workload, seed: u64, passed: Vec<Vec<Passed>>) -> Self {
+        let measured: Vec<u32> =
+            (0..).zip(&workload.phases).filter(|(_, phase)| phase.measured).map(|(at, _)| at).collect();
+        let of_operation = workload
+            .measured_phases()
+            .enumerate()
+            .flat_map(|(phase, of)| {
+                of.groups.iter().flat_map(move |group| group.actions.all().into_iter().map(move |_| phase))
+            })
+            .collect();
+        let mut first_begins = vec![u64::MAX; workload.phases.len()];
+        for one in passed.iter().flatten() {
+            if let Some(first) = first_begins.get_mut(one.number as usize) {
+                *first = one.begin_ns.min(*first);
+            }
+        }
+        first_begins.iter_mut().filter(|first| **first == u64::MAX).for_each(|first| *first = 0);
+        let stretch = |number: &u32| {
+            let of = || passed.iter().flatten().filter(|passed| passed.number == *number);
+            let first_ns = first_begins[*number as usize];
+            let last_ns = of().map(|passed| passed.end_ns).max().unwrap_or(0);
+            let running_ns = last_ns.saturating_sub(first_ns);
+            Stretch { first_ns, running_ns, elapsed_ns: running_ns }
+        };
+        let stretches = measured.iter().map(stretch).collect();
+        Self {
+            name: workload.name.clone(),
+            phases: workload.phases.clone(),
+            seed,
+            measured,
+            of_operation,
+            passed,
+            first_begins,
+            stretches,
+            load: LoadReport::default(),
+            merged: 0,
+            series: BTreeMap::new(),
+            point_ns: 0,
+            doublings: 0,
+            warnings: BTreeMap::new(),
+            errors: BTreeMap::new(),
+        }
+    }
+
+    /// How much later than the first a rank began a measured phase.
+    fn late_ns(&self, rank: u32, phase: usize) -> u64 {
+        let number = self.measured.get(phase).copied();
+        let passed = self.passed.get(rank as usize).into_iter().flatten();
+        let begin = passed.filter(|passed| Some(passed.number) == number).map(|passed| passed.begin_ns).next();
+        begin.map_or(0, |begin| begin.saturating_sub(self.stretches[phase].first_ns))
+    }
+
+    /// Adds what a rank reported; gives its own figures.
+    pub(crate) fn add(&mut self, rank: u32, report: &LoadReport) -> RankReport {
+        self.merged += 1;
+        let own = own_phases(report);
+        self.lengthen(rank, &own);
+        self.add_series(rank, report, &own);
+        let latency = self.add_counts(rank, report, &own);
+        let errors = report.operations.iter().map(|one| one.errors).sum();
+        let mut warnings = Vec::new();
+        for warning in &report.warnings {
+            self.warnings.entry(warning.clone()).or_default().push(rank);
+            warnings.push(warning.clone());
+        }
+        for error in &report.errors {
+            let key = (error.operation.clone(), error.call.clone(), error.errno);
+            let path =
+                if error.path.is_empty() { format!("(rank {rank})") } else { format!("{} (rank {rank})", error.path) };
+            let first = || ErrorReport { count: 0, path, ..error.clone() };
+            self.errors.entry(key).or_insert_with(first).count += error.count;
+        }
+        let percentile = |percent| latency.has_percentile(percent).then(|| latency.percentile_ns(percent)).flatten();
+        RankReport {
+            operations: report.invocations(),
+            errors,
+            read_bytes: report.read_bytes(),
+            written_bytes: report.written_bytes(),
+            elapsed_ns: report.elapsed_ns,
+            per_second: report.per_second(report.invocations()),
+            p50_ns: percentile(50.0),
+            p99_ns: percentile(99.0),
+            max_ns: latency.max_ns(),
+            warnings,
+            ..RankReport::default()
+        }
+    }
+
+    /// A phase lasts until the last rank's final sync.
+    fn lengthen(&mut self, rank: u32, own: &[(u64, u64)]) {
+        for (phase, (running_ns, sync_ns)) in own.iter().enumerate().take(self.stretches.len()) {
+            let end_ns = self.late_ns(rank, phase) + running_ns + sync_ns;
+            let stretch = &mut self.stretches[phase];
+            stretch.elapsed_ns = stretch.elapsed_ns.max(end_ns);
+        }
+    }
+
+    /// Sums; gives the latency of all of the rank's operations.
+    fn add_counts(&mut self, rank: u32, report: &LoadReport, own: &[(u64, u64)]) -> Histogram {
+        let before: Vec<u64> = own
+            .iter()
+            .scan(0, |sum, (running, sync)| {
+                let at = *sum;
+                *sum += running + sync;
+                Some(at)
+            })
+            .collect();
+        let late: Vec<u64> = (0..self.stretches.len()).map(|phase| self.late_ns(rank, phase)).collect();
+        let load = &mut self.load;
+        load.threads += report.threads;
+        load.setup_ns = load.setup_ns.max(report.setup_ns);
+        load.process_user_ns += report.process_user_ns;
+        load.process_system_ns += report.process_system_ns;
+        if load.clock.source.is_empty() {
+            load.clock.clone_from(&report.clock);
+        }
+        load.audit.verified_bytes += report.audit.verified_bytes;
+        load.audit.null_ns_per_operation = load.audit.null_ns_per_operation.or(report.audit.null_ns_per_operation);
+        let mut latency = Histogram::default();
+        load.operations.resize_with(report.operations.len().max(load.operations.len()), Default::default);
+        for (index, (sum, one)) in load.operations.iter_mut().zip(&report.operations).enumerate() {
+            sum.group.clone_from(&one.group);
+            sum.name.clone_from(&one.name);
+            sum.requested_share = one.requested_share;
+            sum.invocations += one.invocations;
+            sum.transactions += one.transactions;
+            sum.calls += one.calls;
+            sum.read_bytes += one.read_bytes;
+            sum.written_bytes += one.written_bytes;
+            sum.errors += one.errors;
+            sum.missed += one.missed;
+            sum.latency.merge(&one.latency);
+            latency.merge(&one.latency);
+            // A phase that the rank never came to has nothing.
+            let phase = self.of_operation.get(index).copied().unwrap_or(0);
+            let (Some(spans), Some(before)) = (one.at_work, before.get(phase)) else { continue };
+            // Since the phase's first begin; where that is on the axis is known when all are there.
+            let place = |ns: u64| ns.saturating_sub(*before) + late.get(phase).copied().unwrap_or(0);
+            let spans = spans.map(|span| Span { begin_ns: place(span.begin_ns), end_ns: place(span.end_ns) });
+            sum.at_work = Some(match sum.at_work {
+                None => spans,
+                Some(others) => [0, 1].map(|which| Span {
+                    begin_ns: others[which].begin_ns.min(spans[which].begin_ns),
+                    end_ns: others[which].end_ns.max(spans[which].end_ns),
+                }),
+            });
+        }
+        load.group_fsyncs.resize_with(report.group_fsyncs.len().max(load.group_fsyncs.len()), Default::default);
+        for (sum, one) in load.group_fsyncs.iter_mut().zip(&report.group_fsyncs) {
+            sum.group.clone_from(&one.group);
+            sum.periodic += one.periodic;
+            sum.at_end += one.at_end;
+            sum.latency.merge(&one.latency);
+        }
+        for one in &report.calls {
+            let same = load.calls.iter_mut().find(|sum| sum.group == one.group && sum.call == one.call);
+            match same {
+                Some(sum) => sum.latency.merge(&one.latency),
+                None => load.calls.push(one.clone()),
+            }
+        }
+        let first_ns = late.first().copied().unwrap_or(0) + report.first_done_ns;
+        load.first_done_ns = if self.merged == 1 { first_ns } else { load.first_done_ns.min(first_ns) };
+        latency
+    }
+
+    /// Adds a rank's points where they are on the common axis, to the nearest point.
+    fn add_series(&mut self, rank: u32, report: &LoadReport, own: &[(u64, u64)]) {
+        let point_ns = (report.series_interval_ns >> report.series_doublings.min(63)).max(1);
+        if self.point_ns == 0 {
+            self.point_ns = point_ns;
+        }
+        self.doublings = self.doublings.max(report.series_doublings);
+        // Where each phase begins, in the rank's running time and in the common points.
+        let mut starts = Vec::new();
+        let (mut own_ns, mut first) = (0, 0);
+        for (phase, (running_ns, _)) in own.iter().enumerate().take(self.stretches.len()) {
+            let points = self.stretches[phase].running_ns.div_ceil(self.point_ns).max(1);
+            starts.push((own_ns, first, points, self.late_ns(rank, phase)));
+            own_ns += running_ns;
+            first += points;
+        }
+        for moment in report.moments() {
+            let phase = starts.partition_point(|(own_ns, ..)| *own_ns <= moment.begin_ns).saturating_sub(1);
+            let Some((own_ns, first, points, late_ns)) = starts.get(phase) else { continue };
+            let since_ns = moment.begin_ns - own_ns.min(&moment.begin_ns) + late_ns;
+            let place = first + ((since_ns + self.point_ns / 2) / self.point_ns).min(points - 1);
+            let sum = self.series.entry(place).or_default();
+            sum.operations += moment.point.operations;
+            sum.transactions += moment.point.transactions;
+            sum.read_bytes += moment.point.read_bytes;
+            sum.written_bytes += moment.point.written_bytes;
+            sum.latency.merge(&moment.point.latency);
+        }
+    }
+
+    /// All together. `per_rank` has the figures that [`Self::add`] gave.
+    pub(crate) fn finish(mut self, mut per_rank: Vec<RankReport>, uncertainty_ns: u64) -> RanksReport {
+        self.place_in_time();
+        self.put_series();
+        self.put_words();
+        for (rank, passed) in per_rank.iter_mut().zip(&self.passed) {
+            rank.phases = passed.iter().map(|passed| self.rank_phase(passed)).collect();
+            // Everybody's warnings are told once.
+            rank.warnings
+                .retain(|warning| self.warnings.get(warning).is_none_or(|ranks| ranks.len() < self.merged as usize));
+        }
+        let phases =
+            (0..).zip(&self.phases).filter_map(|(number, phase)| self.meeting(number, phase, uncertainty_ns)).collect();
+        let mut by_rate: Vec<(f64, u32)> =
+            per_rank.iter().filter(|rank| rank.elapsed_ns > 0).map(|rank| (rank.per_second, rank.rank)).collect();
+        by_rate.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        let at = |place: usize| by_rate.get(place).map(|(_, rank)| *rank);
+        let mut nodes: BTreeMap<&str, NodeReport> = BTreeMap::new();
+        for rank in &per_rank {
+            let node = nodes
+                .entry(&rank.host)
+                .or_insert_with(|| NodeReport { host: rank.host.clone(), ..NodeReport::default() });
+            node.ranks += 1;
+            node.operations += rank.operations;
+            node.read_bytes += rank.read_bytes;
+            node.written_bytes += rank.written_bytes;
+            node.per_second += rank.per_second;
+        }
+        let per_node: Vec<NodeReport> = nodes.into_values().collect();
+        let completed = per_rank.iter().filter(|rank| rank.outcome == RankOutcome::Completed).count();
+        RanksReport {
+            name: self.name,
+            ranks: per_rank.len() as u32,
+            nodes: per_node.len() as u32,
+            completed: completed as u32,
+            seed: self.seed,
+            ended_early: None,
+            load: self.load,
+            merged: self.merged,
+            phases,
+            slowest: at(0),
+            median: at(by_rate.len().saturating_sub(1) / 2),
+            fastest: at(by_rate.len().saturating_sub(1)),
+            per_rank,
+            per_node,
+        }
+    }
+
+    /// Puts what was counted since its phase's begin at its place on the axis.
+    fn place_in_time(&mut self) {
+        let begins: Vec<u64> = self
+            .stretches
+            .iter()
+            .scan(0, |sum, stretch| {
+                let at = *sum;
+                *sum += stretch.elapsed_ns;
+                Some(at)
+            })
+            .collect();
+        for (operation, phase) in self.load.operations.iter_mut().zip(&self.of_operation) {
+            let begin_ns = begins.get(*phase).copied().unwrap_or(0);
+            if let Some(spans) = &mut operation.at_work {
+                for span in spans {
+                    span.begin_ns += begin_ns;
+                    span.end_ns += begin_ns;
+                }
+            }
+        }
+        let load = &mut self.load;
+        load.seed = self.seed;
+        load.running_ns = self.stretches.iter().map(|stretch| stretch.running_ns).sum();
+        load.elapsed_ns = self.stretches.iter().map(|stretch| stretch.elapsed_ns).sum();
+        load.sync_ns = load.elapsed_ns - load.running_ns;
+        load.last_done_ns = load.running_ns;
+        if self.stretches.len() > 1 {
+            let phases =
+                self.measured.iter().filter_map(|number| self.phases.get(*number as usize)).zip(&self.stretches);
+            load.phases = phases
+                .filter(|(_, stretch)| stretch.elapsed_ns > 0)
+                .map(|(phase, stretch)| PhaseReport {
+                    name: phase.name.clone(),
+                    groups: phase.groups.iter().map(|group| group.name.clone()).collect(),
+                    elapsed_ns: stretch.elapsed_ns,
+                    sync_ns: stretch.elapsed_ns - stretch.running_ns,
+                })
+                .collect();
+        }
+    }
+
+    fn put_series(&mut self) {
+        let doublings = self.doublings.min(63);
+        let mut series: Vec<SeriesPoint> = Vec::new();
+        for (place, point) in std::mem::take(&mut self.series) {
+            let place = usize::try_from(place >> doublings).unwrap_or(usize::MAX);
+            if place >= series.len() {
+                series.resize_with(place + 1, SeriesPoint::default);
+            }
+            let sum = &mut series[place];
+            sum.operations += point.operations;
+            sum.transactions += point.transactions;
+            sum.read_bytes += point.read_bytes;
+            sum.written_bytes += point.written_bytes;
+            sum.latency.merge(&point.latency);
+        }
+        self.load.series = series;
+        self.load.series_interval_ns = self.point_ns << doublings;
+        self.load.series_doublings = self.doublings;
+    }
+
+    fn put_words(&mut self) {
+        self.load.errors = std::mem::take(&mut self.errors).into_values().collect();
+        let all = self.merged as usize;
+        let told = |(warning, ranks): (&String, &Vec<u32>)| {
+            if ranks.len() == all {
+                return warning.clone();
+            }
+            let named: Vec<String> = ranks.iter().take(NAMED).map(u32::to_string).collect();
+            match ranks.len().saturating_sub(NAMED) {
+                0 => format!("rank {}: {warning}", named.join(", ")),
+                more => format!("rank {} and {more} more: {warning}", named.join(", ")),
+            }
+        };
+        self.load.warnings = self.warnings.iter().map(told).collect();
+    }
+
+    fn rank_phase(&self, passed: &Passed) -> RankPhase {
+        let first_ns = self.first_begins.get(passed.number as usize).copied().unwrap_or(passed.begin_ns);
+        RankPhase {
+            name: self.phases.get(passed.number as usize).map_or_else(String::new, |phase| phase.name.clone()),
+            begin_ns: passed.begin_ns.saturating_sub(first_ns),
+            end_ns: passed.end_ns.saturating_sub(first_ns),
+            operations: passed.operations,
+            read_bytes: passed.read_bytes,
+            written_bytes: passed.written_bytes,
+            stonewall_operations: passed.stonewall.map(|(operations, _)| operations),
+        }
+    }
+
+    /// How the ranks met in a phase; `None` where nobody ended it.
+    fn meeting(&self, number: u32, phase: &Phase, uncertainty_ns: u64) -> Option<PhaseMeeting> {
+        let of: Vec<&Passed> = self.passed.iter().flatten().filter(|passed| passed.number == number).collect();
+        let first_begin = of.iter().map(|passed| passed.begin_ns).min()?;
+        let last_begin = of.iter().map(|passed| passed.begin_ns).max()?;
+        let first_end = of.iter().map(|passed| passed.end_ns).min()?;
+        let last_end = of.iter().map(|passed| passed.end_ns).max()?;
+        let length_ns = last_end.saturating_sub(first_begin);
+        let (start_skew_ns, stop_skew_ns) = (last_begin - first_begin, last_end - first_end);
+        let walls: Vec<(u64, u64)> = of.iter().filter_map(|passed| passed.stonewall).collect();
+        let stonewall = (!walls.is_empty()).then(|| Stonewall {
+            operations: walls.iter().map(|(operations, _)| operations).sum(),
+            fewest: walls.iter().map(|(operations, _)| *operations).min().unwrap_or(0),
+            most: walls.iter().map(|(operations, _)| *operations).max().unwrap_or(0),
+            length_ns: walls.iter().map(|(_, at)| at.saturating_sub(first_begin)).max().unwrap_or(0),
+        });
+        Some(PhaseMeeting {
+            name: phase.name.clone(),
+            measured: phase.measured,
+            ranks: of.len() as u32,
+            length_ns,
+            start_skew_ns,
+            stop_skew_ns,
+            uncertainty_ns,
+            skewed: start_skew_ns.max(stop_skew_ns) as f64 > SKEW_SHARE * length_ns as f64,
+            stonewall,
+        })
+    }
+}
+
+/// Running time and final sync of each measured phase that a rank came to.
+fn own_phases(report: &LoadReport) -> Vec<(u64, u64)> {
+    if report.phases.is_empty() {
+        return vec![(report.running_ns, report.sync_ns)];
+    }
+    report.phases.iter().map(|phase| (phase.elapsed_ns.saturating_sub(phase.sync_ns), phase.sync_ns)).collect()
+}

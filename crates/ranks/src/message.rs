@@ -1,0 +1,115 @@
+//! What ranks say to each other. The bytes are postcard's: all ranks run the same build, which they check when they meet.
+
+use fstone_model::LoadReport;
+use serde::{Deserialize, Serialize};
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Message {
+    /// To rank 0: a rank is there.
+    Hello(Hello),
+    /// To rank 0: the answer to a ping, with the clock as it came.
+    Pong { round: u32, clock_ns: u64 },
+    /// To rank 0: the rank has come to a point where all meet.
+    Arrive { meeting: u64, call: Call },
+    /// To rank 0: a sign of life.
+    State(State),
+    /// To rank 0: the rank has ended a phase.
+    Passed(Passed),
+    /// To rank 0: the rank's load has ended, and why where that was an error.
+    Done { failed: Option<String>, early: bool },
+    /// To rank 0: the report that it asked for.
+    Report(Option<Box<LoadReport>>),
+    /// To rank 0: the rank was told by a signal to end.
+    Signalled,
+    /// From rank 0: begin the load, with this seed for what all have in common.
+    Welcome { seed: u64 },
+    /// From rank 0: what does your clock show?
+    Ping { round: u32 },
+    /// From rank 0: all have come, go on.
+    Go { meeting: u64, answer: Answer },
+    /// From rank 0: the load of all ranks ends now.
+    Over { why: String },
+    /// From rank 0: send the report.
+    Collect,
+    /// From rank 0: it is alive.
+    Alive,
+    /// From rank 0: all is done. Where it is not clean, a rank cannot be waited for, and rank 0 ends all.
+    Bye { clean: bool },
+    /// From one rank to another.
+    Give { meeting: u64, bytes: Vec<u8> },
+}
+
+/// Who a rank is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// The node's name.
+    pub(crate) host: String,
+    /// Which start of which kernel this is: ranks with the same one see the same processes.
+    pub(crate) boot: String,
+    pub(crate) process: u32,
+    /// What is to be run, and by which build.
+    pub(crate) subject: String,
+}
+
+/// What a rank wants where all meet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Call {
+    /// To begin a phase.
+    Begin { phase: u32 },
+    /// To know that all are here.
+    Meet,
+    /// The largest of all counts.
+    Most(Vec<u64>),
+    /// What rank 0 has; rank 0 brings it.
+    Share(Option<Vec<u8>>),
+}
+
+/// What it gets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// Begin when your clock shows this.
+    At {
+        clock_ns: u64,
+    },
+    Met,
+    Most(Vec<u64>),
+    Shared(Vec<u8>),
+}
+
+/// What a rank is at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// "setup", "final sync", or the phase's name.
+    pub(crate) at: String,
+    /// Operations in it so far.
+    pub(crate) operations: u64,
+    /// For how long nothing was completed, in ms; 0 while it waits for others.
+    pub(crate) still_ms: u64,
+    /// Where its threads are, where it is still.
+    pub(crate) threads: Vec<String>,
+}
+
+/// A phase that a rank has ended. Times are of its own clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Passed {
+    pub(crate) number: u32,
+    pub(crate) begin_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) operations: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    /// Operations begun, and when.
+    pub(crate) stonewall: Option<(u64, u64)>,
+}
+
+impl Message {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("messages have nothing that postcard cannot write")
+    }
+
+    /// `None` for what no rank of this build sends.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+}
