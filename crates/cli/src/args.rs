@@ -14,7 +14,7 @@ use fstone_sandbox::{
     uml::{MAX_MEMORY_BYTES, MIN_MEMORY_BYTES},
     vhost::Speed,
 };
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
         fstone run small-file --dry-run     what would be done, to the command line; touches nothing\n  fstone run small-file --quick       \
@@ -102,8 +102,10 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Write a run into one file: study, machine, every trial with its raw histograms, and their hashes
     Export(ExportArguments),
-    /// Take a run from such a file into the store
+    /// Take a run from such a file into the store, or blocks of one that other machines made
     Import(ImportArguments),
+    /// Make some blocks of a run that another machine began, into a file for `fstone import --into`
+    Blocks(BlocksArguments),
     /// Delete runs from the store; lists them and asks first
     Delete(DeleteArguments),
     /// Check a run or a bundle: hashes, and every figure worked out again from the raw data
@@ -157,6 +159,7 @@ impl Command {
         match self {
             Self::Run(arguments) => !arguments.dry_run,
             Self::Rerun(arguments) => !arguments.dry_run,
+            Self::Blocks(_) => true,
             _ => false,
         }
     }
@@ -238,6 +241,9 @@ pub(crate) struct RunArguments {
     /// linux-source-* when it is installed, or one that is made; the quick forms make small ones
     #[arg(long, value_name = "PATH")]
     pub(crate) source: Option<PathBuf>,
+    /// Make only these blocks here, from 1 (3, 2-4, or 1,3-4); `fstone blocks` makes the others on other machines
+    #[arg(long, value_name = "BLOCKS", value_parser = parse_blocks, conflicts_with_all = ["all", "dry_run", "budget", "missing", "resume"])]
+    pub(crate) blocks: Option<Blocks>,
     /// Another value for one of the study's variables, like build=none, or for a number of its loads: threads=4; of one
     /// group, phase or fileset of a load: readers.threads=4. May be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
@@ -601,6 +607,20 @@ fn parse_repeats(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
+/// "3", "2-4", "1,3-4": counted from 1.
+fn parse_blocks(text: &str) -> Result<Blocks, String> {
+    let number = |part: &str| part.trim().parse::<u32>().ok().filter(|number| (1..=MOST_REPEATS).contains(number));
+    let mut blocks = BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => blocks.extend(first - 1..last),
+            _ => return Err("write the numbers of blocks, from 1, like 3, 2-4 or 1,3-4".into()),
+        }
+    }
+    Ok(Blocks(blocks.into_iter().collect()))
+}
+
 fn parse_set(text: &str) -> Result<(String, String), String> {
     let (name, value) =
         text.split_once('=').filter(|(name, _)| !name.trim().is_empty()).ok_or("write NAME=VALUE, like build=none")?;
@@ -630,6 +650,15 @@ mod tests {
         assert_eq!(speed.latency, Some(Duration::from_millis(1)));
         for wrong in ["", "500", "iops=x", "iops=0", "colour=red"] {
             assert!(parse_speed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_counted_from_1_and_kept_from_0() {
+        assert_eq!(parse_blocks("3"), Ok(Blocks(vec![2])));
+        assert_eq!(parse_blocks("4, 1-2,2"), Ok(Blocks(vec![0, 1, 3])));
+        for wrong in ["", "0", "0-2", "3-2", "1,", "x", "1-2-3", "4294967295"] {
+            assert!(parse_blocks(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) struct RunJudge {
 impl RunJudge {
     pub(crate) fn new(plan: &Plan) -> Self {
         let run = Run {
+            blocks: Vec::new(),
             id: 0,
             identity: String::new(),
             started_unix_ns: 0,

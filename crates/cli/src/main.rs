@@ -60,6 +60,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Delete(arguments) => commands::delete::delete(context, &arguments),
         Command::Export(arguments) => commands::bundles::export(context, &arguments),
         Command::Import(arguments) => commands::bundles::import(context, &arguments),
+        Command::Blocks(arguments) => commands::blocks::blocks(context, &arguments),
         Command::Verify(arguments) => commands::bundles::verify(context, &arguments),
         Command::Serve(arguments) => commands::serve::serve(context, &arguments),
         Command::Rerun(arguments) => commands::rerun::rerun(context, &arguments),

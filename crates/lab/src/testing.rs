@@ -47,6 +47,7 @@ pub fn cell(index: u32, kind: &str, mount: &str, steps: &[Step]) -> Cell {
             mkfs: Vec::new(),
             mount: mount.into(),
             tree: None,
+            own: None,
         },
         device: loop_device(400 << 20),
         kernel: KernelSpec::Host,

@@ -5,7 +5,12 @@
 //! by those who make them, and have to agree with themselves when they come in.
 
 use crate::result::TrialId;
-use crate::{Dataset, LoadReport, Plan, Step, Trial, dataset::Run, study::StepAction};
+use crate::{
+    Cell, Dataset, LoadReport, Plan, Step, Trial,
+    dataset::Run,
+    own::MAXIMUM_CLIENTS,
+    study::{DeviceSpec, StepAction},
+};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -53,6 +58,7 @@ impl Check for Plan {
             require(known, || format!("cell {position} does not have a level for each factor"))?;
             distinct("step", cell.steps.iter().map(|step| step.name.as_str()))?;
             cell.steps.iter().try_for_each(stays_below)?;
+            own_is_sound(cell)?;
         }
         let dealt = self.budget.is_none_or(|budget| !budget.time.is_zero() && budget.resolution.is_finite());
         require(dealt, || "its budget is no time, or its resolution no share".to_owned())?;
@@ -60,6 +66,21 @@ impl Check for Plan {
         let baseline = self.baseline.is_none_or(|cell| (cell as usize) < self.cells.len());
         require(baseline, || "its baseline is none of its cells".to_owned())
     }
+}
+
+/// A filesystem of the study's own has what a trial needs of it.
+fn own_is_sound(cell: &Cell) -> Result<(), Invalid> {
+    let scratch = matches!(cell.device, DeviceSpec::Scratch { .. });
+    let Some(own) = &cell.filesystem.own else {
+        return require(!scratch, || format!("nothing says how {:?} is made without a device", cell.filesystem.kind));
+    };
+    let name = &cell.filesystem.kind;
+    require(!own.mount.is_empty(), || format!("filesystem {name:?} has no mount command"))?;
+    for (which, words) in own.commands() {
+        require(!words[0].is_empty(), || format!("command {} of filesystem {name:?} is empty", which.word()))?;
+    }
+    require((1..=MAXIMUM_CLIENTS).contains(&own.clients), || format!("{name:?} is mounted {} times", own.clients))?;
+    require(own.needs_device() != scratch, || format!("filesystem {name:?} has a device and needs none, or neither"))
 }
 
 /// What a study file may not say a stored plan may not either: a step writes nothing outside its filesystem.

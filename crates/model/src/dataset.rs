@@ -2,6 +2,7 @@
 
 use crate::{Inventory, Note, Plan, Trial};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// One run of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +26,20 @@ pub struct Run {
     /// What its user says about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+    /// The blocks that other machines made, in their order; those that are not here were made on [`Run::inventory`]'s.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockOrigin>,
+}
+
+/// Where a block was made that another machine than the run's own made: whole, and by this machine alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockOrigin {
+    /// The block: the repetition of its trials, from 0.
+    pub block: u32,
+    /// What the machine is called: its name among the nodes of a cluster, or its host's.
+    pub machine: String,
+    /// The machine, as it was when the block began.
+    pub inventory: Inventory,
 }
 
 /// The process that carries out a run, known by more than a number that the kernel gives away again.
@@ -62,8 +77,25 @@ impl Run {
     /// Whether its identity is one line of bounded length.
     #[must_use]
     pub fn has_plain_identity(&self) -> bool {
-        (1..=IDENTITY_BYTES).contains(&self.identity.len()) && !self.identity.chars().any(char::is_control)
+        is_plain(&self.identity)
     }
+
+    /// Whether each of its blocks is of one machine, and every machine's name one line of bounded length.
+    #[must_use]
+    pub fn has_plain_blocks(&self) -> bool {
+        let mut seen = HashSet::new();
+        self.blocks.iter().all(|origin| seen.insert(origin.block) && is_plain(&origin.machine))
+    }
+
+    /// Where a block was made; `None` for the run's own machine.
+    #[must_use]
+    pub fn origin(&self, block: u32) -> Option<&BlockOrigin> {
+        self.blocks.iter().find(|origin| origin.block == block)
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    (1..=IDENTITY_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
 }
 
 /// A run and its finished trials, in the order they ran.

@@ -120,6 +120,7 @@ mod tests {
                 mkfs: Vec::new(),
                 mount: String::new(),
                 tree: None,
+                own: None,
             },
             device: DeviceSpec::Zram { size_bytes: 1 << 30 },
             kernel: kernel.map_or(KernelSpec::Host, |kernel| kernels[kernel].parse().expect("a kernel")),

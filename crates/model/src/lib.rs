@@ -20,6 +20,7 @@ pub mod metric;
 pub mod mkfs;
 pub mod note;
 pub mod outcome;
+pub mod own;
 pub mod ranks;
 pub mod result;
 pub mod step;

@@ -4,7 +4,7 @@
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
 use crate::check::checked;
-use crate::{StepKind, Trial, Workload, mkfs::MkfsOptions, result::TrialId, units};
+use crate::{StepKind, Trial, Workload, mkfs::MkfsOptions, own::OwnFilesystem, result::TrialId, units};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -152,6 +152,9 @@ pub struct FilesystemSpec {
     /// Path on the host of the directory that is in it from the start; its mkfs puts it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// How it is made where the study itself says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Arc<OwnFilesystem>>,
 }
 
 /// A type of filesystem that a study may name. The adapters say what there is; who reads a study is handed the list.
@@ -200,6 +203,11 @@ pub enum DeviceSpec {
     Directory {
         /// Which; the work directory when `None`.
         path: Option<String>,
+    },
+    /// No device: a directory that is made for each trial, for a filesystem of the study's own that needs no device.
+    Scratch {
+        /// In which directory; the work directory when `None`.
+        directory: Option<String>,
     },
 }
 
@@ -455,6 +463,7 @@ impl Plan {
                 mkfs: Vec::new(),
                 mount: String::new(),
                 tree: None,
+                own: None,
             };
             cell.device = DeviceSpec::Directory { path: path.map(str::to_owned) };
             cell.kernel = KernelSpec::Host;
@@ -523,6 +532,9 @@ impl DeviceSpec {
             Self::Zram { size_bytes } => format!("zram {}", units::format_bytes(*size_bytes)),
             Self::Block { path } => path.clone(),
             Self::Directory { path } => format!("directory {}", path.as_deref().unwrap_or("(work directory)")),
+            Self::Scratch { directory } => {
+                format!("a scratch directory in {}", directory.as_deref().unwrap_or("the work directory"))
+            }
         }
     }
 
@@ -540,7 +552,7 @@ impl DeviceSpec {
     pub const fn size_bytes(&self) -> Option<u64> {
         match self {
             Self::Loop { size_bytes, .. } | Self::Zram { size_bytes } => Some(*size_bytes),
-            Self::Block { .. } | Self::Directory { .. } => None,
+            Self::Block { .. } | Self::Directory { .. } | Self::Scratch { .. } => None,
         }
     }
 }

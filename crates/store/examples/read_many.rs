@@ -56,6 +56,7 @@ fn run(repeats: u32) -> Run {
             mkfs: Vec::new(),
             mount: String::new(),
             tree: None,
+            own: None,
         },
         device: DeviceSpec::Loop {
             size_bytes: 4 << 30,
@@ -97,6 +98,7 @@ fn run(repeats: u32) -> Run {
         published: None,
     };
     Run {
+        blocks: Vec::new(),
         id: 0,
         identity: "many".into(),
         started_unix_ns: 1_780_000_000_000_000_000,

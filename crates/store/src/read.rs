@@ -6,7 +6,7 @@ use crate::query::{ByTrial, rows, unsigned};
 use crate::steps::{Loads, steps};
 use crate::{ReadError, Store};
 use fstone_model::Note;
-use fstone_model::dataset::{Dataset, Holder, Run};
+use fstone_model::dataset::{BlockOrigin, Dataset, Holder, Run};
 use fstone_model::outcome::{Outcome, Reason};
 use fstone_model::result::{Effective, Trial, TrialId};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -179,6 +179,7 @@ impl Store {
             plan: from_json("the plan", &plan)?,
             inventory: from_json("the inventory", &inventory)?,
             note: note(text)?,
+            blocks: blocks(&snapshot, number)?,
         };
         Dataset::new(run, trials(&snapshot, number, loads)?)
             .map_err(|error| ReadError::Damaged { what: "the run", why: error.to_string() })
@@ -219,6 +220,17 @@ impl Store {
     fn snapshot(&self) -> rusqlite::Result<rusqlite::Transaction<'_>> {
         self.connection.unchecked_transaction()
     }
+}
+
+/// Where the blocks of a run were made that other machines made.
+fn blocks(connection: &Connection, run: i64) -> Result<Vec<BlockOrigin>, ReadError> {
+    let sql = "SELECT block, machine, inventory FROM blocks WHERE run = ? ORDER BY block";
+    rows(connection, sql, run, |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))?
+        .into_iter()
+        .map(|(block, machine, text)| {
+            Ok(BlockOrigin { block, machine, inventory: from_json("the inventory of a block", &text)? })
+        })
+        .collect()
 }
 
 /// A note as it may stand in a store that anyone may have written.

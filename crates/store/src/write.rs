@@ -5,7 +5,7 @@ use crate::open::BUSY_TIMEOUT;
 use crate::rows::{insert, require_cell};
 use crate::trial::EncodedTrial;
 use crate::{RecordError, Store};
-use fstone_model::dataset::{Holder, Run};
+use fstone_model::dataset::{BlockOrigin, Holder, Run};
 use fstone_model::result::TrialId;
 use fstone_model::{Cell, Note, Plan, Trial};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -81,6 +81,9 @@ impl Store {
             let number = connection.last_insert_rowid();
             for cell in &run.plan.cells {
                 insert_cell(connection, number, &run.plan, cell)?;
+            }
+            for origin in &run.blocks {
+                insert_block(connection, number, origin)?;
             }
             Ok(number.cast_unsigned())
         })
@@ -181,6 +184,16 @@ fn is_held_by(connection: &Connection, run: u64, holder: Option<&Holder>) -> Res
     let held = held.ok_or(RecordError::NoSuchRun { run })?;
     let held: Option<Holder> = held.and_then(|text| serde_json::from_str(&text).ok());
     Ok(held.as_ref() == holder)
+}
+
+/// Records where a block was made.
+pub(crate) fn insert_block(connection: &Connection, run: i64, origin: &BlockOrigin) -> Result<(), RecordError> {
+    let inventory = json("the inventory of a block", &origin.inventory)?;
+    insert(
+        connection,
+        "INSERT INTO blocks (run, block, machine, host, kernel, inventory) VALUES (?, ?, ?, ?, ?, ?)",
+        params![run, origin.block, origin.machine, origin.inventory.host, origin.inventory.kernel, inventory],
+    )
 }
 
 /// Of a plan that is valid: each cell has a level of each factor.

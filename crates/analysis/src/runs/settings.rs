@@ -171,7 +171,13 @@ pub fn changes(baseline: &Dataset, other: &Dataset) -> Vec<Change> {
     }
     for cell in &baseline.run.plan.cells {
         let Some(partner) = other.run.plan.cells.iter().find(|there| there.label == cell.label) else { continue };
-        let asked = |cell: &Cell| format!("mkfs {}; mount {}", cell.filesystem.mkfs.join(" "), cell.filesystem.mount);
+        let asked = |cell: &Cell| match &cell.filesystem.own {
+            Some(own) => {
+                let commands = own.commands().map(|(which, words)| format!("{} {}", which.word(), words.join(" ")));
+                commands.collect::<Vec<_>>().join("; ")
+            }
+            None => format!("mkfs {}; mount {}", cell.filesystem.mkfs.join(" "), cell.filesystem.mount),
+        };
         differ(&format!("{}, options", cell.label), asked(cell), asked(partner));
         let in_force = |dataset: &Dataset, cell: u32| {
             let trial = dataset.trials_of(cell).find(|trial| trial.outcome.is_completed())?;
@@ -273,6 +279,7 @@ const fn executor(kernel: &KernelSpec) -> &'static str {
 fn device(spec: &DeviceSpec) -> String {
     match spec {
         DeviceSpec::Directory { .. } => "a directory".to_owned(),
+        DeviceSpec::Scratch { .. } => "a scratch directory".to_owned(),
         other => other.describe(),
     }
 }

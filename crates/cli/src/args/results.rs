@@ -1,6 +1,6 @@
 //! What the commands that work with stored runs are told.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use fstone_model::{Note, units};
 use std::path::PathBuf;
 
@@ -136,12 +136,53 @@ pub(crate) struct DeleteArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  fstone import small-file.fstone")]
+#[command(
+    after_help = "Examples:\n  fstone import small-file.fstone\n  fstone import --into 3 blocks-of-n1.fstone blocks-of-n2.fstone"
+)]
 pub(crate) struct ImportArguments {
-    /// A bundle that `fstone export` made
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// Bundles that `fstone export` made; with --into, those of `fstone blocks`
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Merge the blocks in the bundles, made of the same plan on other machines, into this run: all of them or none, and nothing twice
+    #[arg(long, value_name = "RUN", value_parser = super::parse_run)]
+    pub(crate) into: Option<u64>,
 }
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone run small-file --blocks 1-2 && fstone export 3 begun.fstone      on the first machine\n  \
+    fstone blocks begun.fstone 3-5 --output second.fstone                  on the second one\n  \
+    fstone import --into 3 second.fstone                                   on the first one again\n\n\
+    The plan in the bundle is carried out as it is, with the same fstone. The bundle that is made has these blocks alone, whole; an interrupted\n\
+    block is not in it. docs/clusters.md has the whole story. `fstone run STUDY --slurm` does this with a cluster's nodes."
+)]
+pub(crate) struct BlocksArguments {
+    /// A bundle of the run, as `fstone export` made it on the machine that began it
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+    /// Which blocks, from 1: 3, 2-4, or 1,3-4
+    #[arg(value_name = "BLOCKS", value_parser = super::parse_blocks)]
+    pub(crate) blocks: Blocks,
+    /// The bundle to make; there may be none of this name yet
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// What this machine is called in reports. Default: the node's name in Slurm, or the host's
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) machine: Option<String>,
+    /// Permit the plan to run programs and use files, directories and devices of this machine; without it they are listed and refused
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
+    /// Permit fstone to format this block device, which the plan names
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_destroy: Vec<PathBuf>,
+    /// Refuse to work when this program is another one than the one with this SHA-256; jobs give it
+    #[arg(long, value_name = "SHA256", hide = true)]
+    pub(crate) program: Option<String>,
+}
+
+/// Blocks as a person counts them, from 1; kept from 0, each once, in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Blocks(pub(crate) Vec<u32>);
 
 #[derive(Debug, Args)]
 #[command(

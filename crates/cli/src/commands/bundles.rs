@@ -4,6 +4,7 @@
 use super::{
     Context, again,
     compare::{open, read_or_exit},
+    merge,
 };
 use crate::{
     args::{ExportArguments, ImportArguments, VerifyArguments},
@@ -14,8 +15,8 @@ use fstone_analysis::{Analysis, text::counted};
 use fstone_lab::trial::load_figures;
 use fstone_model::{Dataset, LoadReport, StepResult, Trial, metric::catalog, text, units};
 use fstone_store::{
-    ReadError,
-    bundle::{self, Imported},
+    ReadError, Store,
+    bundle::{self, Imported, MergePart, Staged},
 };
 use std::path::Path;
 
@@ -44,11 +45,57 @@ pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandR
 
 pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandResult {
     // What is no bundle makes no store.
-    let staged = bundle::stage(&arguments.file).or_exit(Exit::BadInput)?;
-    let contents = staged.contents().clone();
+    let staged = arguments.files.iter().map(|file| Ok((file.display().to_string(), bundle::stage(file)?)));
+    let staged: Vec<MergePart> = staged.collect::<Result<_, bundle::ImportError>>().or_exit(Exit::BadInput)?;
+    if let Some(run) = arguments.into {
+        return import_blocks(context, run, &staged);
+    }
     let mut store = context.open_store()?;
-    let file = arguments.file.display();
-    let imported = match staged.import(&mut store, super::now_unix_ns()) {
+    for (file, staged) in staged {
+        import_run(&mut store, &file, staged)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Merges blocks into a run that is here.
+fn import_blocks(context: &Context, run: u64, staged: &[MergePart]) -> CommandResult {
+    let mut store = open_for_writing(context)?;
+    let runs = store.runs().or_exit(Exit::LabFailed)?;
+    let Some(summary) = runs.iter().find(|summary| summary.id == run) else {
+        return Err(Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them")));
+    };
+    merge::refuse_going_on(summary)?;
+    let merged = merge::merge(&mut store, run, staged)?;
+    let is_complete = merge::finish_if_complete(&mut store, run)?;
+    let (added, known) = (counted(merged.added as usize, "trial"), counted(merged.known as usize, "trial"));
+    let mut words = match (merged.added, merged.known) {
+        (0, _) => format!("Run {run} has all of it already ({known}); nothing was added. "),
+        (_, 0) => format!("Added to run {run}: {added}. "),
+        _ => format!("Added to run {run}: {added}; {known} it had already. "),
+    };
+    if is_complete {
+        words.push_str("It has all its blocks now.\n");
+    } else {
+        let lacking = merge::to_come(&store.figures(run).or_exit(Exit::LabFailed)?)?;
+        words.push_str(&format!(
+            "It lacks block{} {}.\n",
+            if lacking.len() == 1 { "" } else { "s" },
+            merge::written(&lacking)
+        ));
+    }
+    terminal::print(&words);
+    Ok(Exit::Success)
+}
+
+/// The store, which has to be there.
+fn open_for_writing(context: &Context) -> Result<Store, Failure> {
+    drop(open(context)?);
+    context.open_store()
+}
+
+fn import_run(store: &mut Store, file: &str, staged: Staged) -> Result<(), Failure> {
+    let contents = staged.contents().clone();
+    let imported = match staged.import(store, super::now_unix_ns()) {
         Err(error @ bundle::ImportError::Differs { .. }) => {
             let message = format!(
                 "failed to {error}. Nothing was imported. Ask its maker for the digest of the bundle, which is {} here; if \
@@ -82,7 +129,7 @@ pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandR
         ),
     };
     terminal::print(&text);
-    Ok(Exit::Success)
+    Ok(())
 }
 
 pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandResult {

@@ -1,6 +1,6 @@
 //! What new and resumed runs share: options of the lab, the machine's inventory, the trials, and what is shown of them.
 
-use super::{Context, now_unix_ns, reaches, report};
+use super::{Context, merge, now_unix_ns, reaches, report};
 use crate::{
     args::RunArguments,
     documents, executors,
@@ -16,7 +16,7 @@ use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
     place::{presence::Presence, work_directory::WorkDirectory},
-    run::carry_out::{LabOptions, RunEnd, carry_out, carry_out_within_budget},
+    run::carry_out::{LabOptions, RunEnd, carry_out, carry_out_blocks, carry_out_within_budget},
 };
 use fstone_model::{Dataset, Inventory, Plan, Trial, text};
 use fstone_store::Store;
@@ -119,7 +119,9 @@ impl Work<'_> {
     ) -> Carried {
         let progress = RunProgress::new(expected);
         let (options, cancel) = (self.options, self.cancel);
-        let end = if plan.budget.is_some() {
+        let end = if let Some(blocks) = &self.arguments.blocks {
+            carry_out_blocks(plan, &blocks.0, options, &mut recorder, &progress, cancel)
+        } else if plan.budget.is_some() {
             let judge = Box::new(RunJudge::new(plan));
             carry_out_within_budget(plan, options, finished, judge, &mut recorder, &progress, cancel)
         } else {
@@ -143,7 +145,14 @@ impl Work<'_> {
             terminal::tell("Interrupted before the first trial; nothing was recorded.");
             return Ok(Exit::Interrupted);
         };
-        if end == RunEnd::Completed {
+        // Of a run whose other blocks are made elsewhere, this was a part.
+        let lacking = match &self.arguments.blocks {
+            Some(_) if end == RunEnd::Completed && !merge::finish_if_complete(store, id)? => {
+                merge::to_come(&store.figures(id).or_exit(Exit::LabFailed)?)?
+            }
+            _ => Vec::new(),
+        };
+        if end == RunEnd::Completed && self.arguments.blocks.is_none() {
             store.finish_run(id, now_unix_ns()).or_exit(Exit::LabFailed)?;
             reaches::forget_begun(store, id)();
         }
@@ -172,6 +181,13 @@ impl Work<'_> {
                 ));
                 return Ok(Exit::NothingCompleted);
             }
+        }
+        if !lacking.is_empty() {
+            let lacking = merge::written(&lacking);
+            terminal::tell(&format!(
+                "Run {id} lacks block(s) {lacking}. Elsewhere: `fstone blocks BUNDLE {lacking}` with what `fstone export {id} BUNDLE` makes, \
+                 then `fstone import --into {id}` here; or all of them here, with `--resume`."
+            ));
         }
         let store = self.context.store.display();
         terminal::tell(&format!("Run {id} is in {store}; the report: {}", page.display()));

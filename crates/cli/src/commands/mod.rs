@@ -1,6 +1,7 @@
 //! One module per command: what the arguments mean, in calls to the other crates.
 
 mod again;
+pub(crate) mod blocks;
 pub(crate) mod bundles;
 mod carry_out;
 pub(crate) mod check;
@@ -18,6 +19,7 @@ pub(crate) mod history;
 pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod load;
+mod merge;
 #[cfg(feature = "mpi")]
 mod ranks;
 pub(crate) mod reaches;

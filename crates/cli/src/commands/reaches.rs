@@ -6,6 +6,7 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
+use fstone_lab::command::typed;
 use fstone_model::{
     Plan,
     study::{DeviceSpec, StepAction},
@@ -21,6 +22,13 @@ fn reaches(plan: &Plan) -> Vec<String> {
     for cell in &plan.cells {
         found.extend(cell.kernel.path().map(|path| format!("boots the kernel {path}")));
         found.extend(cell.filesystem.tree.as_ref().map(|path| format!("reads the directory {path}")));
+        found.extend(
+            cell.filesystem
+                .own
+                .iter()
+                .flat_map(|own| own.commands())
+                .map(|(which, words)| format!("runs {} (to {} {})", typed(words), which.word(), cell.filesystem.kind)),
+        );
         found.extend(cell.steps.iter().filter_map(|step| match &step.action {
             StepAction::Command { argv, .. } => Some(format!("runs {}", argv.join(" "))),
             StepAction::CopyIn { source, .. } => Some(format!("reads {source}")),
@@ -55,6 +63,7 @@ pub(super) fn named_places(plan: &Plan) -> Vec<&str> {
     let named = plan.cells.iter().filter_map(|cell| match &cell.device {
         DeviceSpec::Block { path }
         | DeviceSpec::Directory { path: Some(path) }
+        | DeviceSpec::Scratch { directory: Some(path) }
         | DeviceSpec::Loop { directory: Some(path), .. } => Some(path.as_str()),
         _ => None,
     });
@@ -66,6 +75,20 @@ fn all(plan: &Plan) -> Vec<String> {
     let mut all = reaches(plan);
     all.extend(named_places(plan).into_iter().map(|path| format!("works on {path}")));
     all
+}
+
+/// Refuses a plan of another machine that runs programs, or uses files and devices of this one, unless the user permits it.
+pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
+    let all = all(plan);
+    if all.is_empty() || allowed {
+        return Ok(());
+    }
+    let listed: Vec<String> = all.iter().map(|one| format!("  {}", text::line(one))).collect();
+    let listed = format!("The bundle's plan\n{}", listed.join("\n"));
+    if terminal::is_interactive() && terminal::agrees(&format!("{listed}\nMay it?")) {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::CannotHere, format!("{listed}\nLook at them, and permit them with --allow-commands")))
 }
 
 /// Where it is noted that this user began a run: by the digest of its identity and plan, outside the store, so that a

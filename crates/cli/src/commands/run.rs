@@ -3,7 +3,7 @@
 use super::{
     Context, cancel_on_signals,
     carry_out::{Work, join, lab_options, take_inventory},
-    fresh_identity, fresh_seed, now_unix_ns, repeats, resume, sacrifice,
+    fresh_identity, fresh_seed, merge, now_unix_ns, repeats, resume, sacrifice,
 };
 use crate::{
     args::{Arguments, Command, Missing, RunArguments},
@@ -22,7 +22,7 @@ use fstone_lab::inventory;
 use fstone_model::{
     Plan,
     dataset::Run,
-    study::{DeviceSpec, FILESYSTEM_FACTOR},
+    study::{Cell, DeviceSpec, FILESYSTEM_FACTOR, KernelSpec},
     text,
     units::format_duration,
 };
@@ -215,6 +215,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
     }
     match executors::choose(context, arguments, &plan)? {
         Chosen::Plan(mut plan) => {
+            refuse_own_in_guests(&plan)?;
             executors::place_images(&mut plan);
             executors::leave_out_warm_up(&mut plan);
             executors::make_exact(&mut plan, study, arguments, drawn_seed)?;
@@ -222,6 +223,18 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         }
         Chosen::Directory => on_directory(context, &plan, None),
     }
+}
+
+/// The commands of a study are the host's to run.
+fn refuse_own_in_guests(plan: &Plan) -> Result<(), Failure> {
+    let in_guest = |cell: &&Cell| cell.filesystem.own.is_some() && cell.kernel != KernelSpec::Host;
+    let Some(cell) = plan.cells.iter().find(in_guest) else { return Ok(()) };
+    let name = &cell.filesystem.kind;
+    let words = format!(
+        "{name} is a filesystem of the study's own, and cannot be made in a guest ({}); leave its rows out with --only          filesystem=NAME, or run the study with --executor host",
+        cell.kernel.written()
+    );
+    Err(Failure::new(Exit::BadInput, words))
 }
 
 /// The plan on the filesystem that is already there.
@@ -252,6 +265,9 @@ pub(super) fn carry_out(
     mut plan: Plan,
     expected: Expected,
 ) -> CommandResult {
+    if let Some(blocks) = &arguments.blocks {
+        merge::check_blocks(&plan, blocks)?;
+    }
     let cancel = cancel_on_signals()?;
     let presence = join(context, arguments, &cancel)?;
     sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
@@ -260,6 +276,7 @@ pub(super) fn carry_out(
     let cells = counted(plan.cells.len(), "cell");
     terminal::tell(&format!("{}: {cells}, {}; seed {}", plan.study, tries(&plan), plan.seed));
     let run = Run {
+        blocks: Vec::new(),
         id: 0,
         identity: fresh_identity(),
         started_unix_ns: now_unix_ns(),

@@ -1,5 +1,7 @@
 //! Runs that come from elsewhere: recognised, marked, never resumed, and asked about before they reach this machine.
 
+mod blocks;
+
 use crate::support::{Bench, interrupt, is_root};
 use fstone_model::{Plan, Step, study::StepAction};
 use fstone_store::Store;

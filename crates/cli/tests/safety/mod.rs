@@ -5,6 +5,7 @@ mod documented;
 mod hostile;
 mod killed;
 mod named;
+mod own;
 mod resumed;
 mod together;
 

@@ -50,9 +50,12 @@ pub(super) fn plan_too_long(place: Span, cells: usize, fit: usize) -> Diagnostic
 pub(super) fn commands_fit(form: &Form<'_>, steps: &Steps, report: &mut Report) -> bool {
     let commands = steps.templates.iter().flat_map(|step| step.texts()).map(|text| text.value.as_str());
     let levels = form.factors.iter().flat_map(|factor| &factor.levels);
-    let trees = levels.filter_map(|level| match &level.value.setting {
-        Setting::Filesystem(filesystem) => filesystem.tree.as_deref(),
+    let filesystems = levels.filter_map(|level| match &level.value.setting {
+        Setting::Filesystem(filesystem) => Some(filesystem),
         _ => None,
+    });
+    let trees = filesystems.flat_map(|filesystem| {
+        filesystem.tree.as_deref().into_iter().chain(filesystem.own.iter().flat_map(|own| own.words()))
     });
     let filled = commands.chain(trees).map(|text| placeholder::filled_bytes(text, |name| form.variable(name)));
     let fit = filled.fold(0, usize::saturating_add) <= MAXIMUM_COMMAND_BYTES;

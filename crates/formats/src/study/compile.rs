@@ -10,7 +10,7 @@ use super::{
     level::Setting,
     load::{self, Files, Loader, Made, Number},
     overrides::Overrides,
-    placeholder, published, set, show,
+    own_rows, placeholder, published, set, show,
     step::{self, Steps, Template},
     surface::StudyFile,
 };
@@ -196,6 +196,7 @@ fn cells(
                     mkfs: Vec::new(),
                     mount: String::new(),
                     tree: None,
+                    own: None,
                 },
                 device: device.clone().unwrap_or(DeviceSpec::Directory { path: None }),
                 kernel: KernelSpec::Host,
@@ -218,6 +219,7 @@ fn cells(
             if let Some(tree) = &mut cell.filesystem.tree {
                 *tree = placeholder::fill(tree, |name| form.variable(name).map(str::to_owned));
             }
+            own_rows::settle(&mut cell, &form.variables);
             let step = |template: &Template| template.step(&numbers, &form.variables, &mut made, report);
             cell.steps = steps.templates.iter().map(step).collect();
             bounds::check_filesets(&cell, steps, &numbers, report);
@@ -225,6 +227,7 @@ fn cells(
         })
         .take_while(|cell| record.takes(cell))
         .collect::<Vec<_>>();
+    own_rows::check_cells(&cells, form.place, report);
     if cells.len() < combinations.cells.len() {
         report.push(bounds::plan_too_long(form.place, combinations.cells.len(), cells.len()));
     }

@@ -3,6 +3,7 @@
 use super::{
     MAXIMUM_CELLS, device, filesystem,
     level::{Level, Setting},
+    own::Own,
     surface::{FactorsSurface, SweepSurface},
 };
 use crate::{
@@ -23,11 +24,16 @@ pub(super) struct Factor {
 }
 
 /// The study's factors, in the order they are written.
-pub(super) fn factors(surface: &FactorsSurface, types: &[FilesystemType], report: &mut Report) -> Vec<Factor> {
+pub(super) fn factors(
+    surface: &FactorsSurface,
+    types: &[FilesystemType],
+    own: &[Own],
+    report: &mut Report,
+) -> Vec<Factor> {
     let mut factors = Vec::new();
     if let Some(Field { key, value, .. }) = &surface.filesystem {
         let levels = value.0.iter().map(|(name, surface)| {
-            let filesystem = filesystem::filesystem(&name.value, &surface.value, types, report);
+            let filesystem = filesystem::filesystem(&name.value, &surface.value, types, own, report);
             At { span: name.span, value: named(&name.value, Setting::Filesystem(filesystem)) }
         });
         let levels = levels.collect();

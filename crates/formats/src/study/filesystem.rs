@@ -1,17 +1,19 @@
 //! Filesystems as a study names them.
 
-use super::surface::FilesystemSurface;
+use super::{own::Own, surface::FilesystemSurface};
 use crate::{
     decode::{At, Text, Words},
     diagnostic::{Diagnostic, Report},
 };
 use fstone_model::study::{FilesystemSpec, FilesystemType};
+use std::sync::Arc;
 
 /// A filesystem to make, of one of these types; reports what is wrong with it.
 pub(super) fn filesystem(
     name: &str,
     surface: &FilesystemSurface,
     types: &[FilesystemType],
+    own: &[Own],
     report: &mut Report,
 ) -> FilesystemSpec {
     let mut spec = FilesystemSpec {
@@ -20,10 +22,16 @@ pub(super) fn filesystem(
         mkfs: Vec::new(),
         mount: String::new(),
         tree: None,
+        own: None,
     };
     if let Some(kind) = &surface.r#type {
         let Text(written) = &kind.value;
-        let names: Vec<&str> = types.iter().map(|known| known.name).collect();
+        if let Some(own) = own.iter().find(|own| own.name == *written) {
+            own.refuse_options(surface, report);
+            return FilesystemSpec { kind: written.clone(), own: Some(Arc::clone(&own.filesystem)), ..spec };
+        }
+        let known = types.iter().map(|known| known.name);
+        let names: Vec<&str> = known.chain(own.iter().map(|own| own.name.as_str())).collect();
         if !names.contains(&written.as_str()) {
             report.push(
                 Diagnostic::error(kind.span, format!("unknown filesystem type `{written}`"))

@@ -3,7 +3,7 @@
 use super::{
     factor::{self, Factor},
     load::Number,
-    placeholder, set,
+    own, own_rows, placeholder, set,
     step::{Steps, Template},
     surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface, WarmUp},
 };
@@ -59,7 +59,11 @@ impl Form<'_> {
 }
 
 pub(super) fn full_form<'s>(surface: &'s StudyFile, types: &[FilesystemType], report: &mut Report) -> Form<'s> {
-    let factors = surface.factor.as_ref().map_or_else(Vec::new, |field| factor::factors(&field.value, types, report));
+    let variables = variables(surface, report);
+    let own = own::filesystems(surface, types, &variables, report);
+    let factors =
+        surface.factor.as_ref().map_or_else(Vec::new, |field| factor::factors(&field.value, types, &own, report));
+    own_rows::all_used(&own, &factors, report);
     if let (Some(device), Some(factor)) = (&surface.device, find(&factors, "device")) {
         report.push(
             Diagnostic::error(device.key, "`device` is a factor as well")
@@ -67,7 +71,7 @@ pub(super) fn full_form<'s>(surface: &'s StudyFile, types: &[FilesystemType], re
                 .context(factor.key, "the factor"),
         );
     }
-    if !surface.given.has("device") && find(&factors, "device").is_none() {
+    if !surface.given.has("device") && find(&factors, "device").is_none() && !own_rows::need_nothing(&factors) {
         report.push(
             Diagnostic::whole("the study does not say what filesystems are made on")
                 .help("for example: device = { loop = { size = \"32 GiB\" } }"),
@@ -78,7 +82,7 @@ pub(super) fn full_form<'s>(surface: &'s StudyFile, types: &[FilesystemType], re
         sweeps: surface.sweep.as_ref().map_or(&[], |field| &field.value),
         device: surface.device.as_ref(),
         numbers: Vec::new(),
-        variables: variables(surface, report),
+        variables,
         warm_up: surface.warm_up.as_ref().map_or(0, |field| warm_up(field.value)),
         repeats: surface.repeats.as_ref().map_or(DEFAULT_REPEATS, |field| repeats(field, report)),
         expected_duration: surface.expected_duration.as_ref().map(|field| field.value.0),
@@ -169,7 +173,8 @@ fn quick_variables(surface: &QuickSurface, full: &[(String, String)], report: &m
 pub(super) fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, report: &mut Report) {
     let numbers = form.factors.iter().map(|factor| factor.name.as_str());
     let variables = form.variables.iter().map(|(name, _)| name.as_str());
-    let known: Vec<&str> = variables.chain(numbers).collect();
+    let places = own_rows::places(&form.factors);
+    let known: Vec<&str> = variables.chain(numbers).chain(places.iter().map(String::as_str)).collect();
     let of_filesystem = |entry: &(At<String>, At<FilesystemSurface>)| {
         let tree = entry.1.value.tree.as_ref()?;
         Some(At { span: tree.span, value: tree.value.0.clone() })
@@ -180,8 +185,10 @@ pub(super) fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, r
     for At { span, value } in &texts {
         placeholder::check(value, *span, &known, report);
     }
+    let of_own = own::words(surface);
     for (name, _) in surface.variables.iter().flat_map(|field| &field.value.0) {
-        let is_used = texts.iter().any(|text| placeholder::names(&text.value).any(|used| used == name.value));
+        let mut used = texts.iter().map(|text| text.value.as_str()).chain(of_own.iter().copied());
+        let is_used = used.any(|text| placeholder::names(text).any(|used| used == name.value));
         if steps.complete && !is_used && form.variables.iter().any(|(known, _)| *known == name.value) {
             report.push(
                 Diagnostic::error(name.span, format!("no command has `{{{}}}`", name.value))

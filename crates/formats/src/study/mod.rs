@@ -3,7 +3,7 @@
 //! [`compile`] turns a study file into a [`Plan`] in which every cell says all it needs. Reading order: `surface` has
 //! every table and key there is; `factor` and `level` make the factors, and `cells` their combinations; `step` makes
 //! the steps, `load` the loads in them, `placeholder` the `{names}` in their
-//! commands, `show` the columns; `filesystem` and `device` check what is made, and on what;
+//! commands, `show` the columns; `filesystem`, `own` and `device` check what is made, and on what;
 //! `published` reads figures from elsewhere; `bounds` says how long a plan may become; `form` has
 //! the study whole and quick, and `compile` puts it together.
 //!
@@ -20,6 +20,8 @@ mod form;
 mod level;
 mod load;
 mod overrides;
+mod own;
+mod own_rows;
 mod placeholder;
 mod published;
 mod set;
@@ -66,6 +68,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("device", surface::DeviceSurface::keys()),
         ("device.loop", surface::LoopSurface::keys()),
         ("device.zram", surface::ZramSurface::keys()),
+        ("filesystem.NAME", surface::OwnSurface::keys()),
         ("factor", surface::FactorsSurface::keys()),
         ("factor.filesystem.NAME", surface::FilesystemSurface::keys()),
         ("sweep", surface::SweepSurface::keys()),

@@ -9,7 +9,10 @@ use crate::{
     loads::{self, FileReader, LoadFormat, Reader, WordsReader},
     study::level::{Numbers, PlainFactors},
 };
-use fstone_model::study::{DiskTruth, FsckMode, Order};
+use fstone_model::{
+    own::MAXIMUM_CLIENTS,
+    study::{DiskTruth, FsckMode, Order},
+};
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
@@ -42,6 +45,8 @@ table! {
         "compare" => compare: Text;
         /// What filesystems are made on.
         "device" => device: DeviceSurface;
+        /// Filesystems of the study's own, by name: the commands that make, mount and remove them.
+        "filesystem" => filesystem: Entries<OwnSurface>;
         /// What is varied. Every combination of levels is a row; the last factor varies fastest.
         "factor" => factor: FactorsSurface, required;
         /// Instead of every combination of levels: the combinations of each sweep, one sweep after the other.
@@ -163,7 +168,7 @@ table! {
 table! {
     /// A filesystem to make.
     pub(crate) struct FilesystemSurface {
-        /// Its type: ext4, xfs, btrfs, …
+        /// Its type: ext4, xfs, btrfs, …, or the name of one of the study's own.
         "type" => r#type: Text, required;
         /// Options for its mkfs, as on a command line.
         "mkfs" => mkfs: Words;
@@ -171,6 +176,32 @@ table! {
         "mount" => mount: Text;
         /// A directory of this machine that is in it from the start, put there by its mkfs; or `{source}`, see `command`.
         "tree" => tree: Text;
+    }
+}
+
+/// The words of a command.
+pub(crate) type CommandWords = Vec<At<Text>>;
+
+/// A number of mounts.
+pub(crate) type Clients = Count<1, { MAXIMUM_CLIENTS as u64 }>;
+
+table! {
+    /// A filesystem of the study's own. Each command is a list of words; `{directory}` stands for a directory that is made for the trial, `{host}` for this machine's name.
+    pub(crate) struct OwnSurface {
+        /// Makes it, on `{device}` or in `{directory}`.
+        "make" => make: CommandWords;
+        /// Mounts it at `{mountpoint}`. It ends when that is done; a daemon stays in the background.
+        "mount" => mount: CommandWords, required;
+        /// Unmounts `{mountpoint}`. umount(2) unless given.
+        "unmount" => unmount: CommandWords;
+        /// Checks it, unmounted; an exit status other than 0 is an error in it.
+        "check" => check: CommandWords;
+        /// Removes what `make` made. Runs after every trial whose `make` was begun, perhaps twice.
+        "remove" => remove: CommandWords;
+        /// The Debian packages that have its programs, to be named where one is missing.
+        "packages" => packages: CommandWords;
+        /// How often it is mounted, each time as another client, `{client}`, at another mount point. 1 unless given.
+        "clients" => clients: Clients;
     }
 }
 

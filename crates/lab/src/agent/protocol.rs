@@ -25,7 +25,7 @@ pub(crate) const FLUSH: &str = "flush";
 /// Mount, read and check the state that the disk shows now, [`StateCheck`]; answered with [`StateReply`].
 pub(crate) const STATE: &str = "state";
 
-/// Give the place back; answered with nothing.
+/// Give the place back; answered with what is to be said of it, a list of warnings.
 pub(crate) const LEAVE: &str = "leave";
 
 /// What an agent has to know of its trial.
@@ -59,6 +59,17 @@ pub(crate) enum Ground {
         /// Why it may be.
         purpose: Purpose,
         /// Where it is to be mounted.
+        place: PathBuf,
+    },
+    /// A new directory, in which a filesystem of the study's own has what it needs, and perhaps a device.
+    Own {
+        /// The device and why it may be formatted.
+        device: Option<(PathBuf, Purpose)>,
+        /// Where the directory is to be made.
+        parent: PathBuf,
+        /// Its name.
+        name: String,
+        /// Where the first client mounts it.
         place: PathBuf,
     },
     /// A new directory.
@@ -239,6 +250,7 @@ pub(crate) trait Message: DeserializeOwned {
 impl Message for Opening {}
 impl Message for Step {}
 impl Message for String {}
+impl Message for Vec<String> {}
 impl Message for WholeTrial {}
 
 impl Message for StateCheck {}

@@ -91,7 +91,10 @@ impl Served {
                 };
                 Ok(encode(&reply))
             }
-            LEAVE => session.leave().map(|()| Vec::new()).map_err(|error| error.to_string()),
+            LEAVE => match session.leave() {
+                Ok(()) => Ok(encode(&std::mem::take(&mut session.warnings))),
+                Err(error) => Err(error.to_string()),
+            },
             other => Err(format!("{other:?} is no job of a trial")),
         }
     }

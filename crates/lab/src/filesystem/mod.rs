@@ -13,6 +13,7 @@ mod f2fs;
 mod jfs;
 mod kernel;
 mod nilfs2;
+mod own;
 mod parse;
 mod reiser4;
 mod reiserfs;
@@ -23,6 +24,7 @@ mod xfs;
 use adapter::mkfs_command;
 pub use adapter::{Filesystem, Verdict};
 pub use kernel::kernel_has;
+pub(crate) use own::{OWN_DIRECTORY, OwnPlaces, is_plain, mount_points};
 
 use crate::command::{CommandLine, CommandOutput};
 use fstone_model::study::{FilesystemSpec, FilesystemType};

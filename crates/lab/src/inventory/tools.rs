@@ -26,6 +26,9 @@ pub(super) fn versions(plan: &Plan, runner: &dyn CommandRunner) -> Vec<(String, 
         {
             tools.extend(adapter.tools());
         }
+        for (_, words) in cell.filesystem.own.iter().flat_map(|own| own.commands()) {
+            tools.extend(words.first().map(String::as_str));
+        }
         for step in &cell.steps {
             if let StepAction::Command { argv, shell: false, .. } = &step.action
                 && let Some(program) = argv.first()

@@ -189,6 +189,22 @@ pub fn carry_out_within_budget<'a>(
     begin(&Machine::host(), schedule, &Course { plan, options, finished, sink, cancel }, recorder)
 }
 
+/// Some blocks of a plan and no others, in one go, for a run whose other blocks other machines make.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn carry_out_blocks(
+    plan: &Plan,
+    blocks: &[u32],
+    options: &LabOptions,
+    recorder: &mut dyn Recorder,
+    sink: &dyn ProgressSink,
+    cancel: &AtomicBool,
+) -> Result<RunEnd, LabError> {
+    let schedule = Schedule::only(plan, blocks.iter().copied(), &[])?;
+    begin(&Machine::host(), schedule, &Course { plan, options, finished: &[], sink, cancel }, recorder)
+}
+
 /// The same on any machine, such as a fake one.
 ///
 /// # Errors
@@ -281,14 +297,14 @@ fn run_trials(
         }
         let Some(id) = next else { return Ok(RunEnd::Completed) };
         let cell = &plan.cells[id.cell as usize];
-        let position = schedule.finished();
+        let (position, finished) = (schedule.position(), schedule.finished());
         let total = schedule.total();
         sink.event(&Event::TrialStarted {
             id,
             label: &cell.label,
-            finished: position,
+            finished,
             total,
-            remaining: remaining(started.elapsed(), made, total - position),
+            remaining: remaining(started.elapsed(), made, total.saturating_sub(finished)),
         });
         let recording = |cause| LabError::Recorder { id, cause };
         recorder.trial_started(id, position).map_err(recording)?;

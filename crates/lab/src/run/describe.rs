@@ -1,7 +1,7 @@
 //! What a run would do, without doing any of it: for `--dry-run`.
 
 use crate::{
-    filesystem,
+    filesystem::{self, OWN_DIRECTORY, OwnPlaces, mount_points},
     place::undo::IMAGE_NAME,
     run::schedule::block_order,
     trial::{
@@ -11,6 +11,7 @@ use crate::{
 };
 use fstone_model::{
     Cell, Plan, Step,
+    own::OwnCommand,
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_duration,
 };
@@ -102,13 +103,20 @@ fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
         DeviceSpec::Loop { .. } => "/dev/loopN".to_owned(),
         DeviceSpec::Zram { .. } => "/dev/zramN".to_owned(),
         DeviceSpec::Block { path } => path.clone(),
-        DeviceSpec::Directory { .. } => String::new(),
+        DeviceSpec::Directory { .. } | DeviceSpec::Scratch { .. } => String::new(),
     };
     let place = match &cell.device {
         DeviceSpec::Directory { path } => directory(path).join("fstone-load-PID"),
         _ => work_directory.join("mnt"),
     };
     let in_directory = matches!(cell.device, DeviceSpec::Directory { .. });
+    let trial = match &cell.device {
+        DeviceSpec::Scratch { directory: named } => directory(named),
+        _ => work_directory.to_owned(),
+    }
+    .join("fstone-load-PID");
+    let own =
+        cell.filesystem.own.as_deref().map(|own| (own, trial.join(OWN_DIRECTORY), mount_points(own, &place, &trial)));
     let host = Scene {
         filesystem: filesystem::find(&cell.filesystem.kind).filter(|_| !in_directory),
         spec: &cell.filesystem,
@@ -116,11 +124,15 @@ fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
         named: matches!(cell.device, DeviceSpec::Block { .. }),
         place: &place,
         mounted: false,
+        own: own.as_ref().map(|(definition, directory, mounts)| OwnPlaces { definition, directory, mounts }),
     };
     let guest = Scene { device: GUEST_DEVICE, place: Path::new(GUEST_PLACE), ..host };
     let mut mounted = None;
     let steps = cell.steps.iter().map(|step| (step.name.clone(), describe_step(cell, step, host, guest, &mut mounted)));
-    let steps = steps.collect();
+    let mut steps: Vec<(String, String)> = steps.collect();
+    // What a trial ends with, whether or not it got that far.
+    let remove = host.own.and_then(|own| own.command(OwnCommand::Remove, "", 0));
+    steps.extend(remove.map(|command| ("(remove)".to_owned(), command.typed())));
 
     let mut device = cell.device.describe();
     for (name, value) in &cell.queue {
@@ -140,7 +152,7 @@ fn describe_step(cell: &Cell, step: &Step, host: Scene<'_>, guest: Scene<'_>, mo
     if let Some(why) = left_out(cell, step) {
         return why.to_owned();
     }
-    if host.filesystem.is_none() && !matches!(cell.device, DeviceSpec::Directory { .. }) {
+    if host.filesystem.is_none() && host.own.is_none() && !matches!(cell.device, DeviceSpec::Directory { .. }) {
         return format!("fstone has no adapter for {}", cell.filesystem.kind);
     }
     let mut told = Vec::new();

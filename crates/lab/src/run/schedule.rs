@@ -18,6 +18,7 @@ use fstone_stats::{
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeSet;
 
 /// What is to be run of a plan, and what is done.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub struct Schedule<'a> {
     rest: Vec<u32>,
     /// Whose turn it is, when time is dealt out.
     dealer: Option<Dealer<'a>>,
+    /// The blocks that are made here, where others are made elsewhere.
+    only: Option<BTreeSet<u32>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -103,7 +106,7 @@ impl<'a> Schedule<'a> {
         }
         let empty = Progress { values: vec![Vec::new(); plan.columns.len()], ..Progress::default() };
         let progress = vec![empty; plan.cells.len()];
-        let mut schedule = Self { plan, rule, progress, block: 0, rest: Vec::new(), dealer };
+        let mut schedule = Self { plan, rule, progress, block: 0, rest: Vec::new(), dealer, only: None };
         // Block by block, for what was decided between two blocks is decided again.
         let mut finished: Vec<&Trial> = finished.iter().collect();
         finished.sort_by_key(|trial| (trial.id.repetition, trial.position));
@@ -121,6 +124,45 @@ impl<'a> Schedule<'a> {
         }
         schedule.rest = schedule.rest_of_block();
         Ok(schedule)
+    }
+
+    /// These blocks of a plan and no others, for a machine that makes some of them; `finished` are trials of these blocks. All
+    /// cells take part in each, for what other blocks showed is not known here.
+    ///
+    /// # Errors
+    /// When plan and trials do not fit, and for a plan with a budget, whose blocks follow from each other.
+    pub fn only(
+        plan: &'a Plan,
+        blocks: impl IntoIterator<Item = u32>,
+        finished: &[Trial],
+    ) -> Result<Self, ScheduleError> {
+        let mut schedule = Self::new(plan, finished)?;
+        schedule.only = Some(blocks.into_iter().collect());
+        schedule.rest = schedule.rest_of_block();
+        Ok(schedule)
+    }
+
+    /// The blocks of which a trial is still to come, as far as can be said now.
+    #[must_use]
+    pub fn blocks_to_come(&self) -> Vec<u32> {
+        let lacking = |block: &u32| {
+            (0..self.plan.cells.len()).any(|cell| {
+                let progress = &self.progress[cell];
+                !progress.given_up && !progress.done.contains(block) && self.trials_of(cell as u32) > *block as usize
+            })
+        };
+        (0..self.plan.repeats.max.max(self.plan.repeats.min)).filter(lacking).collect()
+    }
+
+    /// The place of the next trial in the order of all: behind those of the blocks before it, also where these are made elsewhere.
+    #[must_use]
+    pub fn position(&self) -> u32 {
+        if self.only.is_none() {
+            return self.finished();
+        }
+        let cells = self.plan.cells.len() as u32;
+        let of_block = self.progress.iter().filter(|progress| progress.done.contains(&self.block)).count() as u32;
+        self.block.saturating_mul(cells).saturating_add(of_block)
     }
 
     /// Takes a result in.
@@ -185,7 +227,7 @@ impl<'a> Schedule<'a> {
     /// one before it showed, no more is known than the block. For those who begin trials ahead.
     pub(super) fn upcoming(&self) -> impl Iterator<Item = TrialId> {
         let rest = self.rest.iter().rev().map(|&cell| TrialId { cell, repetition: self.block });
-        let known = if self.dealer.is_some() { 0 } else { self.plan.repeats.min };
+        let known = if self.dealer.is_some() || self.only.is_some() { 0 } else { self.plan.repeats.min };
         let blocks = (self.block + 1..known).flat_map(move |block| {
             let wanted = move |cell: &u32| {
                 let progress = &self.progress[*cell as usize];
@@ -200,6 +242,9 @@ impl<'a> Schedule<'a> {
     /// Cells that the current block still has to run, the next one last. Whether a cell takes part is decided when the
     /// block begins, by the blocks before it.
     fn rest_of_block(&self) -> Vec<u32> {
+        if self.only.as_ref().is_some_and(|only| !only.contains(&self.block)) {
+            return Vec::new();
+        }
         let mut order = block_order(self.plan, self.block);
         order.retain(|cell| self.takes_part(*cell));
         order.reverse();
@@ -210,7 +255,7 @@ impl<'a> Schedule<'a> {
         let progress = &self.progress[cell as usize];
         let has_turn = match &self.dealer {
             Some(dealer) => dealer.participants.contains(&cell),
-            None => self.trials_of(cell) > self.block as usize,
+            None => self.only.is_some() || self.trials_of(cell) > self.block as usize,
         };
         !progress.given_up && !progress.done.contains(&self.block) && has_turn
     }
@@ -267,6 +312,10 @@ impl<'a> Schedule<'a> {
     pub fn total(&self) -> u32 {
         if let Some(dealer) = &self.dealer {
             return self.finished() + self.rest.len() as u32 + dealer.trials_after(&self.rest);
+        }
+        if let Some(only) = &self.only {
+            let trials = |progress: &Progress| if progress.given_up { progress.done.len() } else { only.len() };
+            return self.progress.iter().map(|progress| trials(progress) as u32).sum();
         }
         (0..self.plan.cells.len())
             .map(|cell| self.trials_of(cell as u32).max(self.progress[cell].done.len()) as u32)
@@ -367,6 +416,51 @@ mod tests {
         }
         assert_eq!(schedule.total(), schedule.finished());
         order
+    }
+
+    /// Each machine makes its blocks as one machine would have made all of them.
+    #[test]
+    fn blocks_that_are_dealt_out_are_those_of_one_machine() {
+        let plan = plan(5, Repeats { min: 4, max: 4, until: None });
+        let all = |mut schedule: Schedule<'_>| {
+            let mut made = Vec::new();
+            while let Some(id) = schedule.next_trial() {
+                let position = schedule.position();
+                assert!(schedule.total() > schedule.finished());
+                made.push((id, position));
+                schedule.finish(&trial(id, Outcome::Completed, 1.0)).expect("of the plan");
+            }
+            assert_eq!(schedule.total(), schedule.finished());
+            made
+        };
+        let whole = all(Schedule::new(&plan, &[]).expect("a schedule"));
+        let mut parts = all(Schedule::only(&plan, [3, 1], &[]).expect("a schedule"));
+        parts.extend(all(Schedule::only(&plan, [0, 2], &[]).expect("a schedule")));
+        parts.sort_by_key(|(_, position)| *position);
+        assert_eq!(parts, whole);
+    }
+
+    /// What one block shows decides nothing in another: all cells take part, but for one that is refused here.
+    #[test]
+    fn blocks_beyond_the_least_are_made_whole() {
+        let plan = plan(2, Repeats { min: 2, max: 6, until: Some(0.5) });
+        let mut schedule = Schedule::only(&plan, [4, 5], &[]).expect("a schedule");
+        let first = schedule.next_trial().expect("a trial");
+        assert_eq!((first.repetition, schedule.total()), (4, 4));
+        let refused = Outcome::Refused(Reason::new("mount", "unknown option"));
+        schedule.finish(&trial(first, refused, 1.0)).expect("of the plan");
+        let rest: Vec<TrialId> = std::iter::from_fn(|| schedule.next_trial()).collect();
+        let other = 1 - first.cell;
+        assert_eq!(rest, [TrialId { cell: other, repetition: 4 }, TrialId { cell: other, repetition: 5 }]);
+    }
+
+    #[test]
+    fn blocks_to_come_are_those_that_nobody_has_made() {
+        let plan = plan(2, Repeats { min: 4, max: 4, until: None });
+        let made: Vec<Trial> = [(0, 1), (1, 1), (0, 3)]
+            .map(|(cell, repetition)| trial(TrialId { cell, repetition }, Outcome::Completed, 1.0))
+            .into();
+        assert_eq!(Schedule::new(&plan, &made).expect("a schedule").blocks_to_come(), [0, 2, 3]);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(super) struct Agents<'a> {
     gauge: Option<Gauge>,
     /// Whether one was given up that could not write, in time, what a finished trial had left in memory.
     given_up: bool,
+    /// What the host's agent said when it left.
+    pub(super) said: Vec<String>,
 }
 
 impl<'a> Agents<'a> {
@@ -52,7 +54,7 @@ impl<'a> Agents<'a> {
         options: &'a LabOptions,
         cancel: &'a AtomicBool,
     ) -> Self {
-        Self { job, machine, options, cancel, host: None, guest: None, gauge: None, given_up: false }
+        Self { job, machine, options, cancel, host: None, guest: None, gauge: None, given_up: false, said: Vec::new() }
     }
 
     pub(super) fn watch_space(&mut self, gauge: Gauge) {
@@ -218,7 +220,18 @@ impl<'a> Agents<'a> {
         let limit = if hung { self.options.patience } else { self.options.closing_limit };
         let orderly = !self.machine.stop.is_requested() && {
             let stop = AtomicBool::new(false);
-            matches!(link.ask(LEAVE, &[], limit, &stop, &mut |_| ()), JobEnd::Done(_))
+            match link.ask(LEAVE, &[], limit, &stop, &mut |_| ()) {
+                JobEnd::Done(body) => {
+                    self.said = decode(&body).unwrap_or_default();
+                    true
+                }
+                // What else it leaves behind the kernel or the journal takes back, without a word of it.
+                JobEnd::Failed(words) if self.job.cell.filesystem.own.is_some() => {
+                    self.said.push(words);
+                    false
+                }
+                _ => false,
+            }
         };
         if orderly {
             link.dismiss();

@@ -17,10 +17,10 @@ use crate::{
         set_up_guest,
     },
     events::Event,
-    filesystem,
+    filesystem::{self, OWN_DIRECTORY, OwnPlaces, is_plain},
     machine::Machine,
     place::{
-        device::{Provided, Wanted, provide, settle},
+        device::{FileId, Provided, Wanted, provide, settle},
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
         work_directory::WorkDirectory,
     },
@@ -28,6 +28,8 @@ use crate::{
 use fstone_model::{
     Outcome, Step, StepResult, Trial,
     dataset::Holder,
+    outcome::Reason,
+    own::OwnCommand,
     study::{DeviceSpec, KernelSpec},
     units::format_bytes,
 };
@@ -138,6 +140,8 @@ struct Making<'a, 'm> {
     /// The journal's entries of the load's directory and of a named device.
     tree: Option<u64>,
     scratch: Option<u64>,
+    /// That of a filesystem of the study's own, which a command has to remove.
+    own: Option<u64>,
 }
 
 impl<'a, 'm: 'a> Making<'a, 'm> {
@@ -153,6 +157,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             mounted: None,
             tree: None,
             scratch: None,
+            own: None,
         }
     }
 
@@ -259,15 +264,10 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         let ground = match &job.cell.device {
             DeviceSpec::Directory { path } => {
                 let parent = path.as_ref().map_or_else(|| self.host.work.path().to_owned(), PathBuf::from);
-                // What an earlier trial hangs in may still be there.
-                self.host.trials += 1;
-                let name = format!("{TREE_PREFIX}{}-{}", std::process::id(), self.host.trials);
-                // Made absolute without a look at it: it may be on a filesystem that never answers.
-                let parent = std::path::absolute(&parent).unwrap_or(parent);
-                self.tree =
-                    Some(self.host.undo.record(Entry::Tree { path: parent.join(&name), id: None, hung: None })?);
+                let (parent, name) = self.announce_tree(parent)?;
                 Ground::Directory { parent, name }
             }
+            device if job.cell.filesystem.own.is_some() => self.own_ground(device, place)?,
             device => {
                 let kind = &job.cell.filesystem.kind;
                 let Some(filesystem) = filesystem::find(kind) else {
@@ -275,18 +275,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
                 };
                 self.look_at_space()?;
                 if job.cell.kernel == KernelSpec::Host {
-                    let wanted = Wanted {
-                        spec: device,
-                        queue: &job.cell.queue,
-                        work_directory: self.host.work.path(),
-                        allow_destroy: &self.host.options.allow_destroy,
-                        needed_bytes: filesystem.minimum_bytes(),
-                        direct: job.direct,
-                    };
-                    let provided = provide(&wanted, &mut self.host.undo, self.host.machine)?;
-                    self.record.warnings.extend(provided.warning());
-                    self.provided = Some(provided);
-                    self.scratch = self.host.undo.scratch_entry();
+                    self.provide(device, filesystem.minimum_bytes())?;
                 } else {
                     let options = self.agents.guest_options()?;
                     if matches!(device, DeviceSpec::Loop { direct_io: true, .. }) {
@@ -320,7 +309,72 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         };
         let opened = self.agents.open(Whom::Host, DEVICE, &opening)?;
         if let (Some(entry), Some((path, id))) = (self.tree, opened.tree) {
+            let of_own = path.clone();
             self.tree = Some(self.host.undo.replace(entry, Entry::Tree { path, id: Some(id), hung: None })?);
+            self.announce_own(of_own, id)?;
+        }
+        Ok(())
+    }
+
+    /// Provides the device of a trial on the running kernel.
+    fn provide(&mut self, device: &DeviceSpec, needed_bytes: u64) -> Result<(), Halt> {
+        let wanted = Wanted {
+            spec: device,
+            queue: &self.job.cell.queue,
+            work_directory: self.host.work.path(),
+            allow_destroy: &self.host.options.allow_destroy,
+            needed_bytes,
+            direct: self.job.direct,
+        };
+        let provided = provide(&wanted, &mut self.host.undo, self.host.machine)?;
+        self.record.warnings.extend(provided.warning());
+        self.provided = Some(provided);
+        self.scratch = self.host.undo.scratch_entry();
+        Ok(())
+    }
+
+    /// Notes a directory that is about to be made: where, and its name.
+    fn announce_tree(&mut self, parent: PathBuf) -> Result<(PathBuf, String), Halt> {
+        // What an earlier trial hangs in may still be there.
+        self.host.trials += 1;
+        let name = format!("{TREE_PREFIX}{}-{}", std::process::id(), self.host.trials);
+        // Made absolute without a look at it: it may be on a filesystem that never answers.
+        let parent = std::path::absolute(&parent).unwrap_or(parent);
+        self.tree = Some(self.host.undo.record(Entry::Tree { path: parent.join(&name), id: None, hung: None })?);
+        Ok((parent, name))
+    }
+
+    /// Where a filesystem of the study's own is made.
+    fn own_ground(&mut self, device: &DeviceSpec, place: PathBuf) -> Result<Ground, Halt> {
+        let parent = match device {
+            DeviceSpec::Scratch { directory: Some(directory) } => PathBuf::from(directory),
+            _ => self.host.work.path().to_owned(),
+        };
+        if let Some(path) = [&parent, &place].into_iter().find(|path| !is_plain(path)) {
+            let words = format!("{}: a shell would not read this path as one plain word", path.display());
+            let cure = "name a directory of letters, digits and ._-+@%=, with --work-directory or `device`";
+            return Err(Halt::Outcome(Outcome::Skipped(Reason::new(DEVICE, words).with_cure(cure))));
+        }
+        let (parent, name) = self.announce_tree(parent)?;
+        if matches!(device, DeviceSpec::Scratch { .. }) {
+            return Ok(Ground::Own { device: None, parent, name, place });
+        }
+        self.look_at_space()?;
+        self.provide(device, 0)?;
+        let device = self.provided.as_ref().map(|it| (it.path().to_owned(), it.purpose().clone()));
+        Ok(Ground::Own { device, parent, name, place })
+    }
+
+    /// Notes how to remove what the study's commands are about to make, in a directory that is there.
+    fn announce_own(&mut self, trial: PathBuf, id: FileId) -> Result<(), Halt> {
+        let filesystem = &self.job.cell.filesystem;
+        let Some(definition) = filesystem.own.as_deref() else { return Ok(()) };
+        let directory = trial.join(OWN_DIRECTORY);
+        let places = OwnPlaces { definition, directory: &directory, mounts: &[] };
+        if let Some(command) = places.command(OwnCommand::Remove, "", 0) {
+            let entry =
+                Entry::Own { filesystem: filesystem.kind.clone(), remove: command.argv(), trial, id, hung: None };
+            self.own = Some(self.host.undo.record(entry)?);
         }
         Ok(())
     }
@@ -357,13 +411,16 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             provided.give_up(machine);
         }
         let gone = self.agents.end_host(hung);
-        if let Gone::Away { orderly: true } | Gone::Hanging { orderly: true, .. } = gone
-            && let Some(tree) = self.tree.take()
-        {
-            self.host.undo.forget(tree);
+        self.record.warnings.append(&mut self.agents.said);
+        if let Gone::Away { orderly: true } | Gone::Hanging { orderly: true, .. } = gone {
+            // The directory of a filesystem of the study's own is removed when nothing is mounted in it any more.
+            let done = if self.job.cell.filesystem.own.is_some() { self.own.take() } else { self.tree.take() };
+            if let Some(entry) = done {
+                self.host.undo.forget(entry);
+            }
         }
         if let Gone::Hanging { process, .. } = gone {
-            self.abandon(process);
+            self.abandon(&process);
         }
         ended
     }
@@ -375,7 +432,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     }
 
     /// What hangs in the kernel keeps what it holds, and nobody may wait for it.
-    fn abandon(&mut self, process: Holder) {
+    fn abandon(&mut self, process: &Holder) {
         // The loop device goes by itself with its last user.
         if let Some(provided) = self.provided.take() {
             let path = provided.path().display();
@@ -384,8 +441,10 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             ));
         }
         // A directory does not.
-        if let Some(left) = self.tree.take().and_then(|entry| self.host.undo.leave_to(entry, process)) {
-            self.record.warn(format!("left behind: {left}"));
+        for entry in [self.own.take(), self.tree.take()].into_iter().flatten() {
+            if let Some(left) = self.host.undo.leave_to(entry, process.clone()) {
+                self.record.warn(format!("left behind: {left}"));
+            }
         }
     }
 }

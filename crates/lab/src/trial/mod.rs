@@ -17,6 +17,7 @@ mod job;
 mod load;
 mod measure;
 mod options;
+pub(crate) mod own;
 mod power_cut;
 mod preflight;
 mod promises;

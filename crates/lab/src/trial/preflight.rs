@@ -1,5 +1,6 @@
 //! What speaks against a cell before anything is touched.
 
+use super::steps::cure;
 use crate::{
     filesystem::{self, Filesystem},
     machine::Machine,
@@ -8,6 +9,7 @@ use crate::{
 use fstone_model::{
     Cell, Outcome,
     outcome::Reason,
+    own::{OwnCommand, OwnFilesystem},
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_bytes,
 };
@@ -59,6 +61,9 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         })
     };
     let in_guest = cell.kernel != KernelSpec::Host;
+    if let Some(own) = &cell.filesystem.own {
+        return obstacle_of_own(cell, own, machine).or_else(|| missing_program(cell));
+    }
     if cell.device.model().is_some() && !matches!(cell.kernel, KernelSpec::Exact(_)) {
         let words = "a modelled drive is one in virtual time only";
         return Some(
@@ -105,6 +110,34 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             })
         })
         .or_else(|| missing_program(cell))
+}
+
+/// What speaks against a filesystem of the study's own. What its scripts need is seen when they run.
+fn obstacle_of_own(cell: &Cell, own: &OwnFilesystem, machine: &Machine) -> Option<Obstacle> {
+    let name = &cell.filesystem.kind;
+    if cell.kernel != KernelSpec::Host {
+        let words = format!("{name} is a filesystem of the study's own, and cannot be made in a guest");
+        return Some(Obstacle { refused: true, ..Obstacle::skipped("mkfs", words) }.with_cure("--executor host"));
+    }
+    if !machine.privileged {
+        let words = "making and mounting filesystems needs root";
+        return Some(Obstacle::skipped("mount", words).with_cure("run it with sudo"));
+    }
+    let cuts = cell.steps.iter().find(|step| matches!(step.action, StepAction::PowerCut(_)));
+    if let Some(step) = cuts {
+        let words = "power cuts need a guest, and a filesystem of the study's own is made on the host";
+        return Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) });
+    }
+    own.commands().find_map(|(which, words)| {
+        let program = words.first()?;
+        // One that is named by a place of the trial comes to be by `make`.
+        if program.contains('{') || machine.runner.find(program).is_some() {
+            return None;
+        }
+        let step = if which == OwnCommand::Make { "mkfs" } else { "mount" };
+        let obstacle = Obstacle::skipped(step, format!("{program} is not installed, which `{}` runs", which.word()));
+        Some(Obstacle { cure: cure(own), ..obstacle })
+    })
 }
 
 /// mkfs and mount get the scratch device from us; a study's options that name any other path (an external journal or

@@ -2,6 +2,7 @@
 
 use super::{
     error::ExecutorError,
+    own::OwnGround,
     promises::Promises,
     record::{Halt, StepReport, failed, not_durable, outcome_of_stop, refuse_full, skipped},
     warm::Warmth,
@@ -11,16 +12,16 @@ use crate::{
     agent::protocol::{Ground, Opened, Opening, StepEnd, StepReply},
     command::{CommandLine, CommandOutput, RunError},
     events::LoadProgress,
-    filesystem::{self, Filesystem},
+    filesystem::{self, Filesystem, OWN_DIRECTORY, mount_points},
     machine::Machine,
     place::{
         custody,
-        device::{FileId, ScratchDevice, file_id},
+        device::{FileId, Purpose, ScratchDevice, file_id},
         undo::remove_tree,
     },
 };
 use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
-use fstone_sandbox::agent::{blocked_tasks, is_guest};
+use fstone_sandbox::agent::{blocked_tasks, is_agent, is_guest};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -57,6 +58,8 @@ pub(crate) struct Session {
     /// The directory that was made for the load.
     tree: Option<FileId>,
     gauge: Option<Gauge>,
+    /// A filesystem of the study's own.
+    pub(super) own: Option<OwnGround>,
 }
 
 impl Session {
@@ -78,6 +81,7 @@ impl Session {
             warmth: Warmth::default(),
             tree: None,
             gauge: None,
+            own: None,
         };
         let mut opened = Opened::default();
         match opening.ground {
@@ -86,20 +90,31 @@ impl Session {
                 let Some(filesystem) = filesystem::find(kind) else {
                     return Err(skipped("mkfs", format!("fstone has no adapter for {kind}")));
                 };
-                let machine = &session.machine;
-                let (devices, runner) = (&*machine.devices, &*machine.runner);
-                let device = ScratchDevice::claim(&path, purpose, filesystem.minimum_bytes(), devices, runner)
-                    .map_err(|refusal| Halt::Lab(ExecutorError::Device(refusal.into())))?;
-                for (name, value) in &opening.queue {
-                    if let Err(error) = machine.devices.set_queue_setting(device.number(), name, value) {
-                        let words = format!("queue setting {name} = {value:?}: {error}");
-                        return Err(Halt::Outcome(Outcome::Refused(Reason::new("device", words))));
-                    }
-                }
+                let device = session.claim(&path, purpose, filesystem.minimum_bytes(), &opening.queue)?;
                 // The working directory of mkfs, and the mount point.
                 fs::create_dir_all(&place).map_err(|cause| work(&place, cause))?;
                 session.filesystem = Some(filesystem);
                 session.device = Some(device);
+                session.place = place;
+            }
+            Ground::Own { device, parent, name, place } => {
+                let trial = session.make_tree(&parent, &name)?;
+                // Not for this process to remove: the lab does when nothing can be mounted in it any more.
+                opened.tree = session.tree.take().map(|id| (trial.clone(), id));
+                session.effective.mount = None;
+                if let Some((path, purpose)) = device {
+                    session.device = Some(session.claim(&path, purpose, 0, &opening.queue)?);
+                }
+                let Some(definition) = session.spec.own.clone() else {
+                    return Err(skipped("mkfs", "nothing says how it is made".to_owned()));
+                };
+                let (directory, mounts) = (trial.join(OWN_DIRECTORY), mount_points(&definition, &place, &trial));
+                for path in mounts.iter().chain([&directory]) {
+                    fs::create_dir_all(path).map_err(|cause| work(path, cause))?;
+                }
+                let own = OwnGround::new(directory, mounts, is_agent() && !is_guest())
+                    .map_err(|cause| work(Path::new("/proc"), cause))?;
+                session.own = Some(own);
                 session.place = place;
             }
             Ground::Directory { parent, name } => {
@@ -108,6 +123,26 @@ impl Session {
             }
         }
         Ok((session, opened))
+    }
+
+    /// Looks whether the device may be formatted, and sets its queue.
+    fn claim(
+        &self,
+        path: &Path,
+        purpose: Purpose,
+        needed_bytes: u64,
+        queue: &[(String, String)],
+    ) -> Result<ScratchDevice, Halt> {
+        let (devices, runner) = (&*self.machine.devices, &*self.machine.runner);
+        let device = ScratchDevice::claim(path, purpose, needed_bytes, devices, runner)
+            .map_err(|refusal| Halt::Lab(ExecutorError::Device(refusal.into())))?;
+        for (name, value) in queue {
+            if let Err(error) = devices.set_queue_setting(device.number(), name, value) {
+                let words = format!("queue setting {name} = {value:?}: {error}");
+                return Err(Halt::Outcome(Outcome::Refused(Reason::new("device", words))));
+            }
+        }
+        Ok(device)
     }
 
     fn make_tree(&mut self, parent: &Path, name: &str) -> Result<PathBuf, Halt> {
@@ -179,11 +214,18 @@ impl Session {
         if !self.mounted {
             return Ok(());
         }
-        self.machine.mounter.flush(&self.place).map_err(|error| not_durable(step, &self.place, &error))
+        let own = self.own.iter().flat_map(|own| own.mounted.iter().map(|mounted| &mounted.place));
+        let places: Vec<&PathBuf> = if self.own.is_some() { own.collect() } else { vec![&self.place] };
+        places
+            .into_iter()
+            .try_for_each(|place| self.machine.mounter.flush(place).map_err(|error| not_durable(step, place, &error)))
     }
 
     /// Gives the place back: unmounts, or removes what the load made.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
+        if self.own.is_some() {
+            return self.leave_own();
+        }
         if self.mounted {
             self.machine.mounter.unmount(&self.place).map_err(io::Error::other)?;
             self.mounted = false;

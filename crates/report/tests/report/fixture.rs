@@ -132,6 +132,7 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
                 mkfs: fs.2.split_whitespace().map(str::to_owned).collect(),
                 mount: fs.3.into(),
                 tree: None,
+                own: None,
             },
             device: DeviceSpec::Loop {
                 size_bytes: 4 << 30,
@@ -152,6 +153,7 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
 pub(crate) fn dataset(plan: Plan) -> Dataset {
     Dataset {
         run: Run {
+            blocks: Vec::new(),
             id: 3,
             identity: "7d6c2d4e-5f0a-4c51-9a51-0b8f6d0f3c11".into(),
             started_unix_ns: 1_795_295_738_000_000_000,

@@ -82,6 +82,33 @@ pub enum ImportError {
     },
 }
 
+/// Why blocks were not merged into a run. Nothing of them is in the store then.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// The store did not take it.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The store could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It is of something else, or contradicts what the run has.
+    #[error("merge {bundle} into run {run}: {why}")]
+    Refused {
+        /// What messages call the bundle.
+        bundle: String,
+        /// The run's number.
+        run: u64,
+        /// Why.
+        why: String,
+    },
+}
+
+impl From<rusqlite::Error> for MergeError {
+    fn from(cause: rusqlite::Error) -> Self {
+        Self::Record(RecordError::Sqlite(cause))
+    }
+}
+
 impl From<rusqlite::Error> for ImportError {
     fn from(cause: rusqlite::Error) -> Self {
         Self::Record(RecordError::Sqlite(cause))

@@ -1,10 +1,11 @@
 //! Writing a bundle.
 
 use super::error::ExportError;
-use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile, VERSION};
-use super::files::{study_files, trial_name};
+use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile};
+use super::files::{study_files, trial_name, version_of};
 use crate::temporary::{Temporary, directory_of};
 use crate::{Owner, Store};
+use fstone_model::Dataset;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -23,16 +24,31 @@ const COMPRESSION_LEVEL: i32 = 9;
 /// # Errors
 /// [`ExportError`].
 pub fn export(store: &Store, run: u64, path: &Path) -> Result<(), ExportError> {
-    let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
-    if path.symlink_metadata().is_ok() {
-        return Err(ExportError::Exists { path: path.to_owned() });
+    refuse_existing(path)?;
+    write(store.dataset(run)?, path)
+}
+
+fn refuse_existing(path: &Path) -> Result<(), ExportError> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(ExportError::Exists { path: path.to_owned() }),
+        Err(_) => Ok(()),
     }
-    let dataset = store.dataset(run)?;
+}
+
+/// [`export`] of a run that no store has.
+///
+/// # Errors
+/// [`ExportError`].
+pub fn write(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
+    let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
+    refuse_existing(path)?;
     let unpublished = Unpublished::create(path).map_err(failed)?;
     let time = dataset.run.started_unix_ns / 1_000_000_000;
     let mut writer = Writer::new(unpublished.file(), time).map_err(failed)?;
 
-    writer.json(FORMAT_NAME, &Format { format: FORMAT.to_owned(), version: VERSION }).map_err(failed)?;
+    writer
+        .json(FORMAT_NAME, &Format { format: FORMAT.to_owned(), version: version_of(&dataset.run) })
+        .map_err(failed)?;
     writer.json(RUN_NAME, &dataset.run).map_err(failed)?;
     for (name, content) in study_files(&dataset.run.plan) {
         writer.entry(&name, content.as_bytes()).map_err(failed)?;

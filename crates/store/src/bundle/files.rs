@@ -1,11 +1,18 @@
 //! The entries of a bundle: their names and what is in them.
 
+use fstone_model::dataset::Run;
 use fstone_model::{Plan, Trial};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The version this program writes.
-pub(super) const VERSION: u32 = 1;
+/// The newest version that this program knows.
+pub(super) const VERSION: u32 = 2;
+
+/// The version of a run's bundle: the oldest that holds all of it. Version 2 has blocks of other machines, which a reader of
+/// version 1 would take for the run's own.
+pub(super) const fn version_of(run: &Run) -> u32 {
+    if run.blocks.is_empty() { 1 } else { VERSION }
+}
 
 /// What [`Format::format`] says.
 pub(super) const FORMAT: &str = "fstone bundle";

@@ -3,7 +3,7 @@
 use super::error::ImportError;
 use super::known::{Likeness, Summary};
 use super::read::{Contents, LIMITS, Part, SMALL, visit, visit_archive};
-use crate::{RecordError, Store};
+use crate::{ReadError, RecordError, Store};
 use fstone_model::{Dataset, Trial};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
@@ -14,7 +14,7 @@ use std::path::Path;
 const BATCH: usize = 32;
 
 /// The tables of a run's plan, those that others refer to first. A baseline is its store's own.
-const PLAN_TABLES: [&str; 2] = ["cells", "levels"];
+const PLAN_TABLES: [&str; 3] = ["cells", "levels", "blocks"];
 
 /// The tables of a run's trials, likewise; `excerpts` last, for a row of the others takes the excerpt of its trial away. `attempts` are
 /// not part of a bundle.
@@ -70,6 +70,14 @@ impl Staged {
     #[must_use]
     pub const fn contents(&self) -> &Contents {
         &self.contents
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn dataset(&self) -> Result<Dataset, ReadError> {
+        self.store.dataset(self.run)
     }
 
     /// Takes the run into a store, in one transaction: all of it is there afterwards, or nothing. It is marked as imported
@@ -213,6 +221,9 @@ fn add(transaction: &Transaction<'_>, run: i64, now: i64) -> rusqlite::Result<u6
     )?;
     let added = transaction.query_row("SELECT count(*) FROM main.trials", [], |row| row.get::<_, i64>(0))?;
     copy_tables(transaction, &TRIAL_TABLES, run)?;
+    transaction
+        .execute("DELETE FROM main.blocks WHERE block IN (SELECT block FROM store.blocks WHERE run = ?)", [run])?;
+    copy_tables(transaction, &["blocks"], run)?;
     transaction.execute(
         "UPDATE store.runs SET imported_unix_ns = ?2,
              finished_unix_ns = nullif(max(ifnull(finished_unix_ns, -1),

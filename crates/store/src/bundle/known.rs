@@ -2,9 +2,9 @@
 
 use super::files::{TrialFile, sha256};
 use crate::RecordError;
-use fstone_model::Dataset;
-use fstone_model::dataset::Run;
+use fstone_model::dataset::{BlockOrigin, Run};
 use fstone_model::result::TrialId;
+use fstone_model::{Dataset, Trial};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -30,11 +30,19 @@ impl Summary {
     pub(super) fn of(dataset: Dataset) -> Result<Self, RecordError> {
         let ended = dataset.run.finished_unix_ns;
         // A note is a remark about the run, and no part of it.
-        let begun =
-            Run { id: 0, identity: dataset.run.identified(), finished_unix_ns: None, note: None, ..dataset.run };
+        let begun = Run {
+            id: 0,
+            identity: dataset.run.identified(),
+            finished_unix_ns: None,
+            note: None,
+            blocks: Vec::new(),
+            ..dataset.run.clone()
+        };
         let begun = digest("the run", &begun)?;
-        let trials =
-            dataset.trials.into_iter().map(|trial| Ok((trial.id, digest("the trial", &TrialFile::new(trial))?)));
+        let trials = dataset.trials.into_iter().map(|trial| {
+            let (id, origin) = (trial.id, dataset.run.blocks.iter().find(|origin| origin.block == trial.id.repetition));
+            Ok((id, trial_digest(trial, origin)?))
+        });
         Ok(Self { begun, ended, trials: trials.collect::<Result<_, RecordError>>()? })
     }
 
@@ -58,6 +66,15 @@ impl Summary {
             (false, false) if self.ended > here.ended => Likeness::Beyond,
             (false, _) => Likeness::Within,
         }
+    }
+}
+
+/// The digest of a trial and of where it was made.
+pub(super) fn trial_digest(trial: Trial, origin: Option<&BlockOrigin>) -> Result<String, RecordError> {
+    let trial = digest("the trial", &TrialFile::new(trial))?;
+    match origin {
+        None => Ok(trial),
+        Some(origin) => Ok(format!("{trial} {}", digest("the machine of a block", origin)?)),
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! | entry | |
 //! |---|---|
-//! | `fstone-bundle.json` | `{"format": "fstone bundle", "version": 1}` |
+//! | `fstone-bundle.json` | `{"format": "fstone bundle", "version": 1}`; 2 when other machines made blocks of the run |
 //! | `run.json` | the run: plan (study, seed, cells), machine, command line |
 //! | `study/study.toml`, `study/…` | the study file and what it names, as they were read; the same as in `run.json` |
 //! | `trials/000000.json`, … | each finished trial, by position: steps, commands, figures, raw histograms |
@@ -21,9 +21,11 @@ mod export;
 mod files;
 mod import;
 mod known;
+mod merge;
 mod read;
 
-pub use error::{BundleError, ExportError, ImportError};
-pub use export::export;
+pub use error::{BundleError, ExportError, ImportError, MergeError};
+pub use export::{export, write};
 pub use import::{Imported, Passage, Staged, stage};
+pub use merge::{Merged, Part as MergePart, merge, plan_hash};
 pub use read::{Contents, check_bytes, read, read_parts, verify};

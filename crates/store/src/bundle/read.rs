@@ -151,7 +151,7 @@ pub(super) fn visit_archive<E: From<BundleError>>(
     if format.format != FORMAT {
         return Err(malformed(path, "it is not a bundle of fstone").into());
     }
-    if format.version != VERSION {
+    if !(1..=VERSION).contains(&format.version) {
         return Err(BundleError::Newer { path: path.to_owned(), found: format.version, known: VERSION }.into());
     }
     let run = checked_run(path, entries.json(RUN_NAME)?)?;
@@ -195,11 +195,14 @@ pub(super) fn visit_archive<E: From<BundleError>>(
 
 fn checked_run(path: &Path, mut run: Run) -> Result<Run, BundleError> {
     run.identity = run.identified();
-    if run.has_plain_identity() {
-        Ok(run)
-    } else {
-        Err(malformed(path, &format!("{RUN_NAME}: its identity is not one short line")))
+    if !run.has_plain_identity() {
+        return Err(malformed(path, &format!("{RUN_NAME}: its identity is not one short line")));
     }
+    if !run.has_plain_blocks() {
+        let why = "a block of it is of two machines, or the name of a machine is not one short line";
+        return Err(malformed(path, &format!("{RUN_NAME}: {why}")));
+    }
+    Ok(run)
 }
 
 fn checked_trial(path: &Path, name: &str, content: &[u8]) -> Result<Trial, BundleError> {

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("0005.sql"),
     include_str!("0006.sql"),
     include_str!("0007.sql"),
+    include_str!("0008.sql"),
 ];
 
 /// The version this program writes.

@@ -4,6 +4,7 @@ mod bundles;
 mod concurrency;
 mod crash;
 mod documentation;
+mod merge;
 mod opening;
 mod ownership;
 mod round_trip;

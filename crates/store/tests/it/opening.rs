@@ -19,7 +19,7 @@ fn a_new_store_has_the_settings_that_make_it_crash_safe() {
     let connection = Connection::open(&path).expect("opened");
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).expect("a word");
     assert_eq!(mode, "wal");
-    assert_eq!(pragma(&path, "user_version"), 7);
+    assert_eq!(pragma(&path, "user_version"), 8);
     assert_eq!(pragma(&path, "application_id"), 0x6673_746f);
 }
 
@@ -28,13 +28,13 @@ fn a_newer_store_is_refused_in_clear_words_and_left_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("fstone.db");
     drop(Store::open(&path).expect("a store"));
-    Connection::open(&path).expect("opened").execute_batch("PRAGMA user_version = 8").expect("set");
+    Connection::open(&path).expect("opened").execute_batch("PRAGMA user_version = 9").expect("set");
     for opened in [Store::open(&path), Store::open_read_only(&path)] {
         let error = opened.expect_err("newer");
-        assert!(matches!(error, OpenError::Newer { found: 8, known: 7, .. }), "{error}");
-        assert!(error.to_string().contains("schema version 8"), "{error}");
+        assert!(matches!(error, OpenError::Newer { found: 9, known: 8, .. }), "{error}");
+        assert!(error.to_string().contains("schema version 9"), "{error}");
     }
-    assert_eq!(pragma(&path, "user_version"), 8);
+    assert_eq!(pragma(&path, "user_version"), 9);
 }
 
 #[test]

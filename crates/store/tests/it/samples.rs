@@ -31,6 +31,7 @@ pub(crate) fn run() -> Run {
                 mkfs: vec!["-I".into(), "256".into()],
                 mount: "noatime".into(),
                 tree: None,
+                own: None,
             },
             device: DeviceSpec::Loop {
                 size_bytes: 4 << 30,
@@ -46,6 +47,7 @@ pub(crate) fn run() -> Run {
         }
     };
     Run {
+        blocks: Vec::new(),
         id: 0,
         identity: "7d6c2d4e-5f0a-4c51-9a51-0b8f6d0f3c11".into(),
         started_unix_ns: 1_780_000_000_000_000_000,

@@ -202,7 +202,9 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
             let (path, number, purpose) = (device.path().to_owned(), device.number(), device.purpose().clone());
             Provided { path, number, purpose, image: None, image_directory: None, cached: false }
         }
-        DeviceSpec::Directory { .. } => unreachable!("a directory is no device; the executor does not ask for one"),
+        DeviceSpec::Directory { .. } | DeviceSpec::Scratch { .. } => {
+            unreachable!("a directory is no device; the executor does not ask for one")
+        }
     };
     if !wanted.queue.is_empty() {
         let facts = machine.devices.facts(&provided.path);

@@ -1,7 +1,8 @@
 //! What can be undone, and how.
 
-use super::tree;
+use super::{own, tree};
 use crate::{
+    command::typed,
     machine::Machine,
     place::{
         device::{FileId, FileKind, filesystem_uuid},
@@ -34,6 +35,20 @@ pub enum Entry {
         path: PathBuf,
         /// Which directory; `None` while it is being made, when there is nothing in it.
         id: Option<FileId>,
+        /// The process that hung in it and could not be killed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hung: Option<Holder>,
+    },
+    /// What the commands of a study made, to be removed by another of them.
+    Own {
+        /// The filesystem's name.
+        filesystem: String,
+        /// The command that removes it.
+        remove: Vec<String>,
+        /// The trial's directory; the command runs in the one below that it was given.
+        trial: PathBuf,
+        /// Which directory.
+        id: FileId,
         /// The process that hung in it and could not be killed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hung: Option<Holder>,
@@ -111,6 +126,9 @@ impl Entry {
     pub fn describe(&self) -> String {
         match self {
             Self::Tree { path, .. } => format!("directory {} with all that is in it", path.display()),
+            Self::Own { filesystem, remove, .. } => {
+                format!("what was made for the filesystem {filesystem}, which `{}` removes", typed(remove))
+            }
             Self::Image { path, .. } => format!("image {}", path.display()),
             Self::Guest { path, .. } => format!("guest in {}", path.display()),
             Self::ZramToCome { .. } => "zram device just made".to_owned(),
@@ -135,6 +153,9 @@ impl Entry {
                 plain(path) && path.parent() == Some(work_directory) && name(path) == GUEST_NAME && plain(program)
             }
             Self::Tree { path, .. } => plain(path) && name(path).starts_with(TREE_PREFIX),
+            Self::Own { trial, remove, .. } => {
+                plain(trial) && name(trial).starts_with(TREE_PREFIX) && remove.first().is_some_and(|it| !it.is_empty())
+            }
             Self::Image { path, .. } => plain(path) && name(path) == IMAGE_NAME,
             Self::QueueSetting { name, .. } => {
                 !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -152,14 +173,18 @@ impl Entry {
     /// Whether it is on a disk, and so still there after a reboot.
     pub(super) const fn outlives_a_boot(&self) -> bool {
         match self {
-            Self::Tree { .. } | Self::Image { .. } | Self::Guest { .. } | Self::Scratch { .. } => true,
+            Self::Tree { .. } | Self::Own { .. } | Self::Image { .. } | Self::Guest { .. } | Self::Scratch { .. } => {
+                true
+            }
             Self::ZramToCome { .. } | Self::Zram { .. } | Self::QueueSetting { .. } => false,
         }
     }
 
     /// What cannot be undone now because a process hangs in it: whoever touched it might hang as well.
     pub(super) fn hangs(&self) -> Option<UndoError> {
-        let Self::Tree { hung: Some(process), .. } = self else { return None };
+        let (Self::Tree { hung: Some(process), .. } | Self::Own { hung: Some(process), .. }) = self else {
+            return None;
+        };
         (holder::find(process) != Whereabouts::Ended).then(|| UndoError {
             what: self.describe(),
             words: format!(
@@ -183,6 +208,8 @@ impl Entry {
             Self::Tree { path, id: Some(id), .. } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir() && is_same(&facts, *id)))
             }
+            // What it made may be anywhere: only its command knows.
+            Self::Own { .. } => Ok(true),
             // A file in which nothing was ever written has no blocks.
             Self::Image { path, id: None } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_file() && facts.blocks() == 0))
@@ -215,6 +242,7 @@ impl Entry {
         let result = match self {
             Self::Tree { path, id: None, .. } => fs::remove_dir(path),
             Self::Tree { path, id: Some(id), .. } => tree::remove(path, *id),
+            Self::Own { remove, trial, id, .. } => own::remove(remove, trial, *id),
             Self::Image { path, .. } => fs::remove_file(path),
             Self::Guest { path, program } => remove_guest(machine, path, program),
             Self::ZramToCome { existing } => match new_zram(machine, existing) {

@@ -251,8 +251,9 @@ impl<'m> Undo<'m> {
     /// Leaves the directory of a load to a process that hangs in it, and to `clean`.
     pub(crate) fn leave_to(&mut self, id: u64, process: Holder) -> Option<UndoError> {
         let place = self.open.iter().position(|(open, _)| *open == id)?;
-        let Entry::Tree { path, id: made, .. } = self.open[place].1.clone() else { return None };
-        let entry = Entry::Tree { path, id: made, hung: Some(process) };
+        let mut entry = self.open[place].1.clone();
+        let (Entry::Tree { hung, .. } | Entry::Own { hung, .. }) = &mut entry else { return None };
+        *hung = Some(process);
         let hangs = entry.hangs();
         // Where this cannot be written, a later clean may hang as well; this run must not.
         if self.replace(id, entry.clone()).is_err() {

@@ -11,6 +11,7 @@
 mod clean;
 mod entry;
 mod journal;
+mod own;
 mod processes;
 mod tree;
 

@@ -4,13 +4,14 @@
 
 use crate::{
     command::{CommandLine, typed},
-    filesystem::{self, Filesystem},
+    filesystem::{self, Filesystem, OwnPlaces},
     place::mount::MountRequest,
 };
 use fstone_model::{
     Outcome, Step, Workload,
     outcome::Reason,
-    study::{FilesystemSpec, StepAction},
+    own::{MAXIMUM_CLIENTS, OwnCommand},
+    study::{FilesystemSpec, FsckMode, StepAction},
     units::format_duration,
 };
 use std::path::{Component, Path, PathBuf};
@@ -28,6 +29,10 @@ pub(crate) enum Call<'s> {
     Flush(PathBuf),
     /// Unmounts it.
     Unmount(PathBuf),
+    /// Mounts a filesystem of the study's own here.
+    MountBy { command: CommandLine, place: PathBuf },
+    /// Unmounts one, by umount(2) where the study has no command.
+    UnmountBy { command: Option<CommandLine>, place: PathBuf },
     /// Makes everything written anywhere durable and drops the kernel's caches.
     DropCaches,
     /// Makes everything written anywhere durable, and tells what could not be written to this filesystem.
@@ -53,10 +58,13 @@ impl Call<'_> {
         let at = |place: &Path| place.display().to_string();
         match self {
             Self::Discard { device } => words(&["blkdiscard", device]),
-            Self::Tool { command, .. } | Self::Run(command) => Some(command.argv()),
+            Self::Tool { command, .. }
+            | Self::Run(command)
+            | Self::MountBy { command, .. }
+            | Self::UnmountBy { command: Some(command), .. } => Some(command.argv()),
             Self::Mount(request) => Some(request.argv()),
             Self::Flush(place) => words(&["sync", "-f", &at(place)]),
-            Self::Unmount(place) => words(&["umount", &at(place)]),
+            Self::Unmount(place) | Self::UnmountBy { command: None, place } => words(&["umount", &at(place)]),
             Self::DropCaches => words(&["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"]),
             Self::Sync(place) => words(&["sh", "-c", &format!("sync; sync -f {}", typed(&[at(place)]))]),
             Self::Trim(place) => words(&["fstrim", &at(place)]),
@@ -85,20 +93,29 @@ impl Call<'_> {
     /// Whether the filesystem is mounted when it is done; `None` when that stays as it is.
     pub(crate) const fn leaves_mounted(&self) -> Option<bool> {
         match self {
-            Self::Mount(_) => Some(true),
-            Self::Unmount(_) => Some(false),
+            Self::Mount(_) | Self::MountBy { .. } => Some(true),
+            Self::Unmount(_) | Self::UnmountBy { .. } => Some(false),
             _ => None,
         }
     }
 
     /// Whether something has to be looked after right before it, which is not its time.
     pub(crate) const fn needs_preparing(&self) -> bool {
-        self.opens_device() || matches!(self, Self::Run(_))
+        self.opens_device() || self.command().is_some()
     }
 
     /// Whether it opens the device itself, which is looked at again before.
     pub(crate) const fn opens_device(&self) -> bool {
-        matches!(self, Self::Discard { .. } | Self::Tool { .. } | Self::Mount(_))
+        matches!(self, Self::Discard { .. } | Self::Tool { .. } | Self::Mount(_) | Self::MountBy { .. })
+    }
+
+    /// The command that it runs.
+    pub(crate) const fn command(&self) -> Option<&CommandLine> {
+        match self {
+            Self::Tool { command, .. } | Self::Run(command) | Self::MountBy { command, .. } => Some(command),
+            Self::UnmountBy { command, .. } => command.as_ref(),
+            _ => None,
+        }
     }
 }
 
@@ -139,6 +156,8 @@ pub(crate) struct Scene<'a> {
     /// The mount point, or the directory that stands for it.
     pub(crate) place: &'a Path,
     pub(crate) mounted: bool,
+    /// A filesystem of the study's own, and where it is.
+    pub(crate) own: Option<OwnPlaces<'a>>,
 }
 
 /// What a step does here, or why it cannot be made.
@@ -146,10 +165,15 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
     let failed = |words: String| Outcome::Failed(Reason::new(&step.name, words));
     let filesystem = || scene.filesystem.ok_or_else(|| failed("there is no device".to_owned()));
     let timed = |timed: Vec<Call<'s>>| Calls { timed, ..Calls::default() };
-    let place = || match scene.filesystem.is_some() && !scene.mounted {
+    let place = || match (scene.filesystem.is_some() || scene.own.is_some()) && !scene.mounted {
         true => Err(failed("nothing is mounted; put a mount step before".to_owned())),
         false => Ok(scene.place.to_owned()),
     };
+    if let Some(own) = &scene.own
+        && let Some(calls) = calls_of_own(scene, own, step)?
+    {
+        return Ok(calls);
+    }
     Ok(match &step.action {
         StepAction::Mkfs => mkfs(scene, step, filesystem()?)?,
         StepAction::Mount if scene.mounted => return Err(failed("it is mounted already".to_owned())),
@@ -167,7 +191,7 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
             timed(vec![Call::Load(workload)])
         }
         StepAction::Command { argv, shell, .. } => timed(vec![Call::Run(
-            command(argv, *shell, scene.device, &place()?).ok_or_else(|| failed("the command is empty".to_owned()))?,
+            command(argv, *shell, scene, &place()?).ok_or_else(|| failed("the command is empty".to_owned()))?,
         )]),
         StepAction::Sync => timed(vec![Call::Sync(place()?)]),
         StepAction::DropCaches => {
@@ -190,6 +214,51 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
         StepAction::PowerCut(cut) => timed(vec![Call::CutPower(cut.states)]),
         StepAction::CopyIn { source, target } => copy_in(step, source, target, &place()?)?,
     })
+}
+
+/// The calls of a step that the study's own commands make; `None` for any other step.
+fn calls_of_own<'s>(scene: &Scene<'_>, own: &OwnPlaces<'_>, step: &Step) -> Result<Option<Calls<'s>>, Outcome> {
+    let failed = |words: &str| Outcome::Failed(Reason::new(&step.name, words));
+    let timed = |timed: Vec<Call<'s>>| Calls { timed, ..Calls::default() };
+    let clients = || own.mounts.iter().enumerate();
+    let mount = || {
+        clients().filter_map(|(client, place)| {
+            let command = own.command(OwnCommand::Mount, scene.device, client)?;
+            Some(Call::MountBy { command, place: place.clone() })
+        })
+    };
+    let unmount = || {
+        clients().rev().flat_map(|(client, place)| {
+            let command = own.command(OwnCommand::Unmount, scene.device, client);
+            [Call::Flush(place.clone()), Call::UnmountBy { command, place: place.clone() }]
+        })
+    };
+    Ok(Some(match &step.action {
+        StepAction::Mkfs if scene.mounted => return Err(failed("it is mounted; put an unmount step before")),
+        StepAction::Mkfs => {
+            let discard = scene.named.then(|| Call::Discard { device: scene.device.to_owned() });
+            let make = own.command(OwnCommand::Make, scene.device, 0);
+            let make = make.map(|command| Call::Tool { command, hold: false });
+            Calls { before: discard.into_iter().collect(), timed: make.into_iter().collect(), nothing: None }
+        }
+        StepAction::Mount if scene.mounted => return Err(failed("it is mounted already")),
+        StepAction::Mount => timed(mount().collect()),
+        StepAction::Unmount | StepAction::Remount if !scene.mounted => return Err(failed("it is not mounted")),
+        StepAction::Unmount => timed(unmount().collect()),
+        StepAction::Remount => timed(unmount().chain([Call::DropCaches]).chain(mount()).collect()),
+        StepAction::Fsck { mode: FsckMode::Repair } => {
+            let words = format!("nobody knows whether the check of {} repairs; use fsck = {{}}", scene.spec.kind);
+            return Err(Outcome::Refused(Reason::new(&step.name, words)));
+        }
+        StepAction::Fsck { mode: FsckMode::ReadOnly } => {
+            let before = if scene.mounted { unmount().collect() } else { Vec::new() };
+            match own.command(OwnCommand::Check, scene.device, 0) {
+                Some(command) => Calls { before, timed: vec![Call::Tool { command, hold: false }], nothing: None },
+                None => Calls { before, timed: Vec::new(), nothing: Some(format!("{} has no check", scene.spec.kind)) },
+            }
+        }
+        _ => return Ok(None),
+    }))
 }
 
 fn mkfs<'s>(scene: &Scene<'_>, step: &Step, filesystem: &dyn Filesystem) -> Result<Calls<'s>, Outcome> {
@@ -225,10 +294,19 @@ fn unmount<'s>(scene: &Scene<'_>) -> Vec<Call<'s>> {
     vec![Call::Flush(scene.place.to_owned()), Call::Unmount(scene.place.to_owned())]
 }
 
-fn command(argv: &[String], shell: bool, device: &str, place: &Path) -> Option<CommandLine> {
+fn command(argv: &[String], shell: bool, scene: &Scene<'_>, place: &Path) -> Option<CommandLine> {
     let place_word = place.display().to_string();
-    let argv: Vec<String> =
-        argv.iter().map(|word| word.replace("{mount}", &place_word).replace("{device}", device)).collect();
+    let fill = |word: &String| {
+        let word = word.replace("{mount}", &place_word).replace("{device}", scene.device);
+        // Where there are fewer clients they are shared, as a row with one is compared with a row with several.
+        let clients = if word.contains("{mount") { MAXIMUM_CLIENTS as usize } else { 0 };
+        (0..clients).fold(word, |word, client| {
+            let mounts = scene.own.map_or(&[][..], |own| own.mounts);
+            let mount = if mounts.is_empty() { place } else { &mounts[client % mounts.len()] };
+            word.replace(&format!("{{mount{client}}}"), &mount.display().to_string())
+        })
+    };
+    let argv: Vec<String> = argv.iter().map(fill).collect();
     let (program, args) = argv.split_first()?;
     let command = match shell {
         true => CommandLine::new("sh", ["-c", program.as_str()]),
@@ -255,11 +333,10 @@ fn copy_in<'s>(step: &Step, source: &str, target: &str, place: &Path) -> Result<
 mod tests {
     use super::*;
     use crate::testing;
-    use fstone_model::study::FsckMode;
 
     fn scene<'a>(spec: &'a FilesystemSpec, mounted: bool) -> Scene<'a> {
         let filesystem = filesystem::find(&spec.kind);
-        Scene { filesystem, spec, device: "/dev/loop7", named: false, place: Path::new("/mnt"), mounted }
+        Scene { filesystem, spec, device: "/dev/loop7", named: false, place: Path::new("/mnt"), mounted, own: None }
     }
 
     #[test]

@@ -9,11 +9,19 @@ use crate::{
         session::Session,
     },
 };
-use fstone_model::{Outcome, Step, outcome::Reason, study::StepAction};
+use fstone_model::{Outcome, Step, outcome::Reason, own::OwnCommand, study::StepAction};
 
 impl Session {
     pub(super) fn judge(&mut self, step: &Step, output: &CommandOutput, report: &mut StepReport) -> Result<(), Halt> {
         let good = match &step.action {
+            StepAction::Fsck { .. } if self.own.is_some() => {
+                if output.status == 0 {
+                    return Ok(());
+                }
+                let said = format!("`check`: exit status {}: {}", output.status, last_words(output));
+                return Err(failed(step, format!("the filesystem is not consistent: {said}")));
+            }
+            StepAction::Mkfs if self.own.is_some() => return self.judge_own(step, OwnCommand::Make, output),
             StepAction::Fsck { .. } => return self.judge_check(step, output, report),
             StepAction::Command { success, .. } if !success.is_empty() => success.contains(&output.status),
             _ => output.status == 0,

@@ -3,14 +3,17 @@
 mod calls;
 mod judge;
 mod load;
+mod own;
 mod state;
 
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
+pub(in crate::trial) use own::cure;
 
 use super::{
     error::ExecutorError,
     measure::{of_command, of_interval},
+    own::OwnGround,
     record::{Halt, StepReport, failed, nanoseconds, not_durable},
     session::{OnProgress, Session},
 };
@@ -60,6 +63,9 @@ impl Session {
             // Its interval is the engine's to begin and end.
             return self.load(step, workload, progress, report);
         }
+        if calls.timed.is_empty() {
+            return Ok(());
+        }
         let mut meters = Meters::new(self.device.as_ref().map(ScratchDevice::path));
         let mut made = Made::Done;
         for call in &calls.timed {
@@ -94,13 +100,14 @@ impl Session {
             named: self.device.as_ref().is_some_and(ScratchDevice::is_named),
             place: &self.place,
             mounted: self.mounted,
+            own: self.own_places(),
         }
     }
 
     /// Brings programs back into memory that were dropped from it with the caches. Then the assurance that the device may
     /// be written now, and stays so where the call itself does not see to that.
     fn prepare(&mut self, call: &Call<'_>) -> Result<Option<DeviceLock>, Halt> {
-        if let Call::Tool { command, .. } | Call::Run(command) = call {
+        if let Some(command) = call.command() {
             self.warmth.restore(command, &*self.machine.runner);
         }
         let Some(device) = self.device.as_ref().filter(|_| call.opens_device()) else { return Ok(None) };
@@ -117,6 +124,11 @@ impl Session {
     fn make(&mut self, step: &Step, call: &Call<'_>, report: &mut StepReport) -> Result<Made, Halt> {
         if let Call::Tool { command, .. } | Call::Run(command) = call {
             return self.run(step, command, report).map(Made::Ended);
+        }
+        match call {
+            Call::MountBy { command, place } => return self.mount_by(step, command, place, report),
+            Call::UnmountBy { command, place } => return self.unmount_by(step, command.as_ref(), place, report),
+            _ => {}
         }
         let started = Instant::now();
         let made = self.call_kernel(step, call);
@@ -170,7 +182,7 @@ impl Session {
             }
             // A guest's host does this, with the guest's disk; elsewhere preflight refuses it.
             Call::CutPower(_) => return Err(failed("there is no disk whose power could be cut".to_owned())),
-            Call::Tool { .. } | Call::Run(_) | Call::Load(_) => Ok(()),
+            Call::Tool { .. } | Call::Run(_) | Call::MountBy { .. } | Call::UnmountBy { .. } | Call::Load(_) => Ok(()),
         };
         done.map(|()| Made::Done)
     }
@@ -202,7 +214,10 @@ impl Session {
     /// What is read back after a step, outside its time.
     pub(super) fn after(&mut self, step: &Step) {
         match step.action {
-            StepAction::Mkfs => self.read_superblock(),
+            StepAction::Mkfs => {
+                self.own.iter_mut().for_each(OwnGround::made);
+                self.read_superblock();
+            }
             StepAction::Mount if self.effective.mount.is_none() => {
                 self.effective.mount = self.options_in_force();
             }
@@ -211,12 +226,13 @@ impl Session {
     }
 
     fn read_superblock(&mut self) {
-        let (Some(filesystem), Some(device)) = (self.filesystem, self.device.clone()) else { return };
+        let Some(device) = self.device.clone() else { return };
         let runner = &*self.machine.runner;
         if device.is_named() {
             // So that after a kill it can be told from a filesystem that somebody else made there later.
             self.uuid = filesystem_uuid(device.path(), runner);
         }
+        let Some(filesystem) = self.filesystem else { return };
         let Some(command) = filesystem.superblock(&device.argument()) else { return };
         match runner.run(&command, READ_BACK_LIMIT) {
             Ok(output) if output.status == 0 => {

@@ -1,0 +1,165 @@
+//! `fstone blocks`: some blocks of a run that another machine began, whole, in a bundle for `fstone import --into`.
+
+use super::{
+    Context, cancel_on_signals,
+    carry_out::{join, lab_options, take_inventory},
+    merge::{check_blocks, incomplete, written},
+    reaches,
+};
+use crate::{
+    args::{Arguments, BlocksArguments, Command, RunArguments},
+    exit::Exit,
+    progress::{Expected, RunProgress},
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use clap::Parser as _;
+use fstone_analysis::text::counted;
+use fstone_lab::run::carry_out::{Recorder, RecorderError, RunEnd, carry_out_blocks};
+use fstone_model::{
+    Dataset, Trial,
+    dataset::{BlockOrigin, Run},
+    result::TrialId,
+    text,
+};
+use fstone_store::bundle::{self, ExportError};
+use std::collections::HashSet;
+
+/// What Slurm calls the node that a task runs on.
+const NODE: &str = "SLURMD_NODENAME";
+
+pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandResult {
+    let Dataset { run, trials } = bundle::read(&arguments.bundle).or_exit(Exit::BadInput)?;
+    let wanted = &arguments.blocks.0;
+    check_blocks(&run.plan, &arguments.blocks)?;
+    if let Some(trial) = trials.iter().find(|trial| wanted.contains(&trial.id.repetition)) {
+        let words = format!("{} has trials of block {} already", arguments.bundle.display(), trial.id.repetition + 1);
+        return Err(Failure::new(Exit::BadInput, words));
+    }
+    if arguments.output.symlink_metadata().is_ok() {
+        return Err(ExportError::Exists { path: arguments.output.clone() }).or_exit(Exit::BadInput);
+    }
+    refuse_another_program(&run)?;
+    reaches::permit(&run.plan, arguments.allow_commands)?;
+    let started = started(&run, arguments)?;
+
+    let cancel = cancel_on_signals()?;
+    let presence = join(context, &started, &cancel)?;
+    let inventory = take_inventory(context, &started, &run.plan)?;
+    let options = lab_options(context, &started, &run.plan, presence)?;
+    let machine = arguments.machine.clone().or_else(node).unwrap_or_else(|| inventory.host.clone());
+    terminal::tell(&format!(
+        "{}: {} {} of run {}, on {}; seed {}",
+        run.plan.study,
+        if wanted.len() == 1 { "block" } else { "blocks" },
+        written(wanted),
+        text::line(&run.identified()),
+        text::line(&machine),
+        run.plan.seed
+    ));
+    let progress = RunProgress::new(Expected::default());
+    let mut kept = Kept(Vec::new());
+    let end = carry_out_blocks(&run.plan, wanted, &options, &mut kept, &progress, &cancel);
+    for left in &progress.finish() {
+        terminal::tell(&format!("Left behind: {left}."));
+    }
+    // What is whole is kept, however it ended.
+    let made = whole(run, kept.0, &machine, &inventory)?;
+    let blocks: Vec<u32> = made.run.blocks.iter().map(|origin| origin.block).collect();
+    if !blocks.is_empty() {
+        let trials = made.trials.len();
+        match bundle::write(made, &arguments.output) {
+            Err(error @ ExportError::Exists { .. }) => return Err(error).or_exit(Exit::BadInput),
+            other => other.or_exit(Exit::LabFailed)?,
+        }
+        let output = arguments.output.display();
+        terminal::print(&format!(
+            "{output} has {} {} of the run: {}.\n",
+            if blocks.len() == 1 { "block" } else { "blocks" },
+            written(&blocks),
+            counted(trials, "trial")
+        ));
+    }
+    match end.context("the blocks were not all made").or_exit(Exit::LabFailed)? {
+        RunEnd::Completed => Ok(Exit::Success),
+        RunEnd::Cancelled | RunEnd::FailedAlike(_) => {
+            terminal::tell("Interrupted: a block that was not whole was given up.");
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+/// The name of this node, where a cluster has given it one.
+fn node() -> Option<String> {
+    std::env::var(NODE).ok().filter(|name| !name.is_empty())
+}
+
+/// Figures of one run come from one program: another build may measure otherwise.
+fn refuse_another_program(run: &Run) -> Result<(), Failure> {
+    let (here, there) = ((env!("CARGO_PKG_VERSION"), env!("FSTONE_COMMIT")), &run.inventory);
+    if here == (there.fstone_version.as_str(), there.fstone_commit.as_str()) {
+        return Ok(());
+    }
+    let words = format!(
+        "the run was begun with fstone {} ({}), and this is {} ({}); a run is made with one fstone, on all machines",
+        text::line(&there.fstone_version),
+        text::line(&there.fstone_commit),
+        here.0,
+        here.1
+    );
+    Err(Failure::new(Exit::CannotHere, words))
+}
+
+/// The options that the run was begun with, as far as they are about how trials are made: the plan has all the rest.
+fn started(run: &Run, arguments: &BlocksArguments) -> Result<RunArguments, Failure> {
+    let unknown = || {
+        let words = format!("the run's command line is {:?}, which this fstone does not know", run.command.join(" "));
+        Failure::new(Exit::BadInput, words)
+    };
+    let started = match Arguments::try_parse_from(&run.command).map_err(|_| unknown())?.command {
+        Command::Run(started) => *started,
+        Command::Rerun(_) => RunArguments::default(),
+        _ => return Err(unknown()),
+    };
+    Ok(RunArguments {
+        charge: started.charge,
+        model: started.model,
+        guest_memory: started.guest_memory,
+        guest_disk: started.guest_disk,
+        allow_destroy: arguments.allow_destroy.clone(),
+        // Whether all rows fail is seen where all blocks are.
+        keep_going: true,
+        ..RunArguments::default()
+    })
+}
+
+/// The run with the whole blocks among these trials, and no others.
+fn whole(run: Run, trials: Vec<Trial>, machine: &str, inventory: &fstone_model::Inventory) -> Result<Dataset, Failure> {
+    let mut made = Dataset { run, trials };
+    let broken: HashSet<u32> = incomplete(&made)?.into_iter().map(|(block, _)| block).collect();
+    made.trials.retain(|trial| !broken.contains(&trial.id.repetition));
+    let mut blocks: Vec<u32> = made.trials.iter().map(|trial| trial.id.repetition).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    made.run.blocks = blocks
+        .into_iter()
+        .map(|block| BlockOrigin { block, machine: machine.to_owned(), inventory: inventory.clone() })
+        .collect();
+    made.run.finished_unix_ns = None;
+    made.trials.sort_by_key(|trial| trial.position);
+    Ok(made)
+}
+
+/// Keeps trials in memory: a block counts when it is whole, and then it is a file.
+struct Kept(Vec<Trial>);
+
+impl Recorder for Kept {
+    fn trial_started(&mut self, _id: TrialId, _position: u32) -> Result<(), RecorderError> {
+        Ok(())
+    }
+
+    fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
+        self.0.push(trial.clone());
+        Ok(())
+    }
+}

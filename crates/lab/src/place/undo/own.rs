@@ -1,0 +1,60 @@
+//! Removing what the commands of a study made, after the agent that ran them is gone.
+
+use crate::{
+    command::{CommandLine, CommandRunner, SystemRunner},
+    filesystem::OWN_DIRECTORY,
+    place::device::{FileId, file_id},
+    stop::Stop,
+};
+use std::{fs, io, path::Path, sync::Arc, time::Duration};
+
+/// How long it may take.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Runs the command in the directory that it was given, and nowhere else: with a relative path in it, it would remove
+/// something of somebody's in any other.
+pub(super) fn remove(command: &[String], trial: &Path, id: FileId) -> io::Result<()> {
+    let directory = trial.join(OWN_DIRECTORY);
+    let is_own = fs::symlink_metadata(trial).is_ok_and(|facts| facts.is_dir() && file_id(&facts).inode == id.inode);
+    if !is_own || !fs::symlink_metadata(&directory).is_ok_and(|facts| facts.is_dir()) {
+        let words = format!(
+            "{} is gone, in which it has to run; remove what is left by hand, then delete its line from the journal",
+            directory.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::NotFound, words));
+    }
+    let Some((program, arguments)) = command.split_first() else { return Ok(()) };
+    let command = CommandLine::new(program, arguments).in_directory(&directory);
+    // Not the run's own runner, which a Ctrl-C stops.
+    let runner = SystemRunner::new(Arc::new(Stop::default()));
+    let output = runner.run(&command, LIMIT).map_err(io::Error::other)?;
+    if output.status == 0 {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("exit status {}: {}", output.status, output.words())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_runs_in_its_own_directory_or_not_at_all() {
+        let place = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let trial = place.path().join("fstone-load-1-1");
+        fs::create_dir_all(trial.join(OWN_DIRECTORY)).expect("made");
+        let id = file_id(&fs::symlink_metadata(&trial).expect("there"));
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        remove(&words(&["touch", "ran"]), &trial, id).expect("it ends well");
+        assert!(trial.join(OWN_DIRECTORY).join("ran").exists());
+        let failed = remove(&words(&["sh", "-c", "echo no >&2; exit 3"]), &trial, id).expect_err("it fails");
+        assert_eq!(failed.to_string(), "exit status 3: no");
+
+        fs::rename(&trial, place.path().join("aside")).expect("renamed");
+        fs::create_dir_all(trial.join(OWN_DIRECTORY)).expect("made");
+        fs::write(trial.join(OWN_DIRECTORY).join("precious"), "data").expect("written");
+        let refused = remove(&words(&["rm", "precious"]), &trial, id).expect_err("another directory");
+        assert!(refused.to_string().contains("is gone, in which it has to run"), "{refused}");
+        assert!(trial.join(OWN_DIRECTORY).join("precious").exists());
+    }
+}

@@ -1,0 +1,113 @@
+//! Filesystems of a study's own: those that commands of the study make, mount and remove.
+//!
+//! They are part of the plan, so that a stored run can be repeated. The commands come from a file that a stranger may have
+//! written: nobody runs those of a plan from elsewhere without asking.
+
+use serde::{Deserialize, Serialize};
+
+/// The most mounts that one filesystem of a trial may have.
+pub const MAXIMUM_CLIENTS: u32 = 64;
+
+/// How a filesystem of the study's own is made and mounted. A command is a program and its arguments, and empty where there is
+/// none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnFilesystem {
+    /// Makes it.
+    #[serde(default)]
+    pub make: Vec<String>,
+    /// Mounts it, once for each client.
+    pub mount: Vec<String>,
+    /// Unmounts it, once for each client; umount(2) does where it is empty.
+    #[serde(default)]
+    pub unmount: Vec<String>,
+    /// Checks it, unmounted.
+    #[serde(default)]
+    pub check: Vec<String>,
+    /// Removes what `make` made. It may run twice, and after a `make` that was not finished.
+    #[serde(default)]
+    pub remove: Vec<String>,
+    /// Debian packages that have its programs.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// How often it is mounted, each time in a place of its own.
+    pub clients: u32,
+}
+
+/// Which of its commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnCommand {
+    /// `make`.
+    Make,
+    /// `mount`.
+    Mount,
+    /// `unmount`.
+    Unmount,
+    /// `check`.
+    Check,
+    /// `remove`.
+    Remove,
+}
+
+impl OwnCommand {
+    /// All of them, in the order in which a trial runs them.
+    pub const ALL: [Self; 5] = [Self::Make, Self::Mount, Self::Unmount, Self::Check, Self::Remove];
+
+    /// Its key in a study.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Make => "make",
+            Self::Mount => "mount",
+            Self::Unmount => "unmount",
+            Self::Check => "check",
+            Self::Remove => "remove",
+        }
+    }
+
+    /// What the lab puts in for names in braces. Only where something is mounted is there a mount point, and what undoes must not
+    /// need a device that a killed run has lost.
+    #[must_use]
+    pub const fn placeholders(self) -> &'static [&'static str] {
+        match self {
+            Self::Make | Self::Check => &["directory", "host", "device"],
+            Self::Mount => &["mountpoint", "client", "directory", "host", "device"],
+            Self::Unmount => &["mountpoint", "client", "directory", "host"],
+            Self::Remove => &["directory", "host"],
+        }
+    }
+}
+
+impl OwnFilesystem {
+    /// One of its commands; empty when it has none.
+    #[must_use]
+    pub fn command(&self, which: OwnCommand) -> &[String] {
+        match which {
+            OwnCommand::Make => &self.make,
+            OwnCommand::Mount => &self.mount,
+            OwnCommand::Unmount => &self.unmount,
+            OwnCommand::Check => &self.check,
+            OwnCommand::Remove => &self.remove,
+        }
+    }
+
+    /// All commands that it has.
+    pub fn commands(&self) -> impl Iterator<Item = (OwnCommand, &[String])> {
+        OwnCommand::ALL.into_iter().map(|which| (which, self.command(which))).filter(|(_, words)| !words.is_empty())
+    }
+
+    /// All words of its commands.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.commands().flat_map(|(_, words)| words).map(String::as_str)
+    }
+
+    /// The same, to be changed.
+    pub fn words_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        [&mut self.make, &mut self.mount, &mut self.unmount, &mut self.check, &mut self.remove].into_iter().flatten()
+    }
+
+    /// Whether it is made on a block device.
+    #[must_use]
+    pub fn needs_device(&self) -> bool {
+        self.words().any(|word| word.contains("{device}"))
+    }
+}
