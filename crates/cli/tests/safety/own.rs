@@ -129,7 +129,14 @@ fn what_goes_wrong_is_an_outcome_and_remove_runs_all_the_same() {
     let hangs = "make = [\"sleep\", \"1000\"]\nmount = [\"bindfs\", \"{directory}\", \"{mountpoint}\"]";
     let lacks =
         "make = [\"sh\", \"-c\", \"no-such-program\"]\nmount = [\"true\", \"{mountpoint}\"]\npackages = [\"no-such\"]";
+    // What it mounted is unmounted before it is removed, though the step failed.
+    let half = format!(
+        "{}\n{}",
+        BINDFS.replace("mount = [\"bindfs\", \"{directory}/source\", \"{mountpoint}\"]", ""),
+        "mount = [\"sh\", \"-c\", \"bindfs {directory}/source {mountpoint}; exit 5\"]"
+    );
     for (own, steps, wanted, words) in [
+        (half.as_str(), "", "failed", "`mount`: exit status 5"),
         (
             "make = [\"sh\", \"-c\", \"echo told >&2; exit 3\"]\nmount = [\"true\", \"{mountpoint}\"]",
             "",
@@ -294,5 +301,22 @@ fn ctrl_c_ends_the_daemons_and_removes_what_was_made() {
     interrupt(&run);
     run.wait().expect("ours");
     assert!(!made.exists());
+    assert_nothing_is_left(&bench);
+}
+
+#[test]
+fn one_on_a_device_gets_the_studys_image() {
+    if !can(&["mkfs.ext4"]) {
+        return;
+    }
+    let bench = Bench::new();
+    let own = "make = [\"mkfs.ext4\", \"-q\", \"{device}\"]\nmount = [\"mount\", \"{device}\", \"{mountpoint}\"]\n\
+               check = [\"e2fsck\", \"-fn\", \"{device}\"]\n";
+    let text = study(own, "findmnt --noheadings --output FSTYPE,SOURCE {mount} | grep \"ext4 *{device}\"")
+        + "[[step]]\nfsck = {}\n";
+    let text = text.replacen("repeats", "device = { loop = { size = \"64 MiB\" } }\nrepeats", 1);
+    bench.write("own.toml", &text);
+    let out = bench.succeed(&["run", "./own.toml"]);
+    assert_eq!(outcome(&bench).0, "\"completed\"", "{out}");
     assert_nothing_is_left(&bench);
 }

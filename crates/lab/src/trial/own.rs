@@ -82,6 +82,17 @@ impl OwnGround {
         }
     }
 
+    /// A mount command that failed, or was stopped, may have mounted all the same: what is there where nothing is known to be is
+    /// its work, in a namespace in which nobody else mounts.
+    pub(crate) fn take_in_strays(&mut self, mounter: &dyn Mounter) -> io::Result<()> {
+        for place in &self.mounts {
+            if self.mounted.iter().all(|mounted| mounted.place != *place) {
+                self.mounted.extend(Mounted::at(place, mounter)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Ends every process that is left, nothing being mounted any more. What has to be said of it: a server ends with its
     /// trial as a matter of course, a mount's daemon should have ended with the mount.
     pub(crate) fn end_daemons(&self) -> Option<String> {

@@ -110,6 +110,9 @@ impl Session {
         self.machine.stop.clear();
         let mounter = std::sync::Arc::clone(&self.machine.mounter);
         let device = self.device.as_ref().and_then(|device| device.path().to_str()).unwrap_or_default().to_owned();
+        if let Some(own) = &mut self.own {
+            own.take_in_strays(&*mounter)?;
+        }
         while let Some(mounted) = self.own.as_ref().and_then(|own| own.mounted.last().cloned()) {
             if mounted.is_there(&*mounter)? {
                 self.unmount_at_the_end(&mounted, &device)?;
