@@ -55,13 +55,13 @@ pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
         let run = &analysis.dataset.run;
         let kernel = crate::text::line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");
         let host = crate::text::line(&run.inventory.host);
-        let facts = [crate::text::capitalised(name), when::minute(run.started_unix_ns), host, kernel];
+        let facts = [super::at_the_start(name), when::minute(run.started_unix_ns), host, kernel];
         facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
     };
     let plan = &comparison.baseline.dataset.run.plan;
     Page {
         css: css(),
-        title: crate::text::capitalised(&format!("{} against {}", comparison.other_name, comparison.baseline_name)),
+        title: super::title(comparison),
         kicker: format!("{} · comparison", crate::text::line(&plan.title)),
         facts: vec![
             format!("Before: {}", run(&comparison.baseline_name, comparison.baseline)),

@@ -13,8 +13,7 @@ use fstone_stats::CONFIDENCE_TEXT;
 pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> String {
     let columns = columns.max(40);
     let mut output = String::new();
-    let title = format!("{} against {}", comparison.other_name, comparison.baseline_name);
-    for title in wrap(&crate::text::capitalised(&title), columns) {
+    for title in wrap(&super::title(comparison), columns) {
         output.push_str(&Style::Bold.paint(&title, color));
         output.push('\n');
     }
