@@ -27,6 +27,8 @@ const ASKING: Duration = Duration::from_secs(5);
 const TAKING: Duration = Duration::from_secs(30);
 /// How long nothing is accepted after a connection could not be.
 const PAUSE: Duration = Duration::from_millis(20);
+/// What the token is called in an address.
+const TOKEN: &str = "token";
 /// Bytes that are written at once, between two looks at the clock.
 const PIECE: usize = 64 << 10;
 
@@ -112,12 +114,19 @@ impl Answer {
 
     /// Gives a browser that came with the token its cookie, and sends it to the same page without the token, which would
     /// stay in its history.
-    fn welcome(gate: &Gate, path: &str) -> Self {
+    fn welcome(gate: &Gate, target: &str) -> Self {
         let token = gate.token.as_deref().unwrap_or_default();
         // A path is one: neither "//host" nor a line's end gets into the header.
-        let path: String = path.chars().filter(|c| c.is_ascii_alphanumeric() || "/-._".contains(*c)).collect();
+        let safe = |text: &str, marks: &str| -> String {
+            text.chars().filter(|c| c.is_ascii_alphanumeric() || marks.contains(*c)).collect()
+        };
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let others = query.split('&').filter(|pair| !pair.is_empty() && named(pair).0 != TOKEN);
+        let query: Vec<String> = others.map(|pair| safe(pair, "-._~%+=")).collect();
+        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        let path = safe(&decoded(path), "/-._");
         let headers = format!(
-            "Location: /{}\r\nSet-Cookie: {}={token}; Path=/; HttpOnly; SameSite=Strict\r\n",
+            "Location: /{}{query}\r\nSet-Cookie: {}={token}; Path=/; HttpOnly; SameSite=Strict\r\n",
             path.trim_start_matches('/'),
             gate.cookie()
         );
@@ -213,7 +222,7 @@ fn converse(mut stream: TcpStream, gate: &Gate, answer: &dyn Fn(&Request) -> Ans
     let head = read_head(&mut stream, Instant::now() + ASKING)?;
     let (answer, body_too) = match parse(&head, gate) {
         Ok((request, body_too)) => (answer(&request), body_too),
-        Err(refusal) => (refusal, true),
+        Err(refusal) => (refusal, !head.trim_ascii_start().starts_with(b"HEAD ")),
     };
     let reason = match answer.status {
         200 => "OK",
@@ -263,19 +272,22 @@ fn parse(head: &[u8], gate: &Gate) -> Result<(Request, bool), Answer> {
     };
     let target = parsed.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let query = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " ")))
-    });
+    let query = query.split('&').filter(|pair| !pair.is_empty()).map(named);
     let request = Request { path: decoded(path), query: query.collect() };
     if gate.token.is_some() {
-        match request.value("token") {
-            Some(token) if gate.fits(token) => return Err(Answer::welcome(gate, &request.path)),
+        match request.value(TOKEN) {
+            Some(token) if gate.fits(token) => return Err(Answer::welcome(gate, target)),
             None if values("cookie").any(|cookies| gate.admits(cookies)) => {}
             _ => return Err(Answer::plain(403, "open the address that fstone serve printed: it has a token in it")),
         }
     }
     Ok((request, body_too))
+}
+
+/// The name and the value of "row=ext4+%C3%BC".
+fn named(pair: &str) -> (String, String) {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " ")))
 }
 
 /// Percent-decoded; what is no UTF-8 becomes replacement characters.
@@ -344,6 +356,14 @@ mod tests {
             "{welcome:?}"
         );
         assert!(welcome.headers.contains("HttpOnly; SameSite=Strict"), "{welcome:?}");
+        for (asked, location) in [
+            ("/compare?before=1&after=4&token=0123456789abcdef", "/compare?before=1&after=4\r\n"),
+            ("/history?token=0123456789abcdef&row=ext4+%C3%BC&x", "/history?row=ext4+%C3%BC&x\r\n"),
+            ("/?a=\"<b>&tok%65n=0123456789abcdef", "/?a=b\r\n"),
+        ] {
+            let welcome = ask(asked, "").expect_err("a redirection");
+            assert!(welcome.headers.starts_with(&format!("Location: {location}")), "{asked}: {welcome:?}");
+        }
         assert!(ask("/run/3", "Cookie: a=b; fstone-4080=0123456789abcdef\r\n").is_ok());
     }
 
@@ -374,6 +394,32 @@ mod tests {
         });
         assert!(panicked.join().is_err());
         assert_eq!(busy.load(Ordering::Acquire), 0, "a panic gives its place back");
+    }
+
+    #[test]
+    fn a_head_is_answered_without_a_body_also_when_it_is_refused() {
+        let (listener, address) = listen(0).expect("a port");
+        let answered = |gate: Gate, host: String| {
+            let client = std::thread::spawn(move || {
+                let mut stream = TcpStream::connect(address).expect("connected");
+                let head = format!("HEAD / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+                stream.write_all(head.as_bytes()).expect("sent");
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).map(|_| answer).expect("answered")
+            });
+            let (stream, _) = listener.accept().expect("a client");
+            converse(stream, &gate, &|_| Answer::plain(200, "here")).expect("taken");
+            client.join().expect("it asks")
+        };
+        for (gate, host, status) in [
+            (gate(address.port(), None), address.to_string(), "200"),
+            (gate(address.port(), None), "evil.example".to_owned(), "403"),
+            (gate(address.port(), Some("0123456789abcdef")), address.to_string(), "403"),
+        ] {
+            let answer = answered(gate, host);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+            assert!(!answer.contains("Content-Length: 0") && answer.ends_with("\r\n\r\n"), "{answer}");
+        }
     }
 
     #[test]
