@@ -2,6 +2,7 @@
 //! completions are generated from it.
 
 mod results;
+mod words;
 
 pub(crate) use results::*;
 

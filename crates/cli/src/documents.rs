@@ -23,9 +23,15 @@ use std::{
 pub(crate) fn deliver(to: Option<&Path>, document: &str) -> Result<(), Failure> {
     match to {
         None => terminal::print_document(document),
-        Some(path) => write(path, document)?,
+        Some(path) => write_named(path, document)?,
     }
     Ok(())
+}
+
+/// Writes a document to a path that the user named, in a directory that is there.
+pub(crate) fn write_named(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    paths::require_directory_of(path, " with --output")?;
+    write(path, content)
 }
 
 /// Writes a document to a path, making the directories above it.

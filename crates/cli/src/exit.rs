@@ -27,10 +27,10 @@ pub(crate) enum Exit {
     NoRoom = 6,
     /// fstone panicked or aborted.
     Fault = 7,
-    /// `fstone compare` found no regression and cannot say that there is none: the runs have no figure in common, or their
-    /// trials fall short of `--require-power`.
+    /// `fstone compare` found no regression and cannot say that there is none: the runs have no figure in common, too few
+    /// trials for any difference to show, or fewer than `--require-power` asks for.
     Undecided = 8,
-    /// Stopped by Ctrl-C or SIGTERM; finished trials were kept. Everything was undone but what a process hangs in.
+    /// Stopped by Ctrl-C, SIGTERM or SIGHUP; finished trials were kept. Everything was undone but what a process hangs in.
     Interrupted = 130,
     /// Whoever read standard output went away; as the shell has it for a program that SIGPIPE ends.
     ReaderGone = 141,
@@ -62,10 +62,21 @@ impl Exit {
             Self::NothingCompleted => "no trial completed, or a load ended with errors",
             Self::LabFailed => "the store, the work directory or the system under them failed",
             Self::NoRoom => "a filesystem to write to is full",
-            Self::Fault => "a fault in fstone itself; the message names its log",
-            Self::Undecided => "fstone compare cannot decide: nothing in common, or less power than required",
+            Self::Fault => "a fault in fstone itself; the message of a panic names its log",
+            Self::Undecided => {
+                "fstone compare cannot decide: nothing in common, too few trials, or less power than required"
+            }
             Self::Interrupted => "interrupted; finished trials were kept, and everything was undone or is listed",
             Self::ReaderGone => "whoever read standard output went away before the end",
+        }
+    }
+
+    /// The same, unless all went well: then the status of what became of it afterwards. What was found counts for more than
+    /// whether it could be delivered.
+    pub(crate) const fn else_of(self, delivered: Self) -> Self {
+        match self {
+            Self::Success => delivered,
+            found => found,
         }
     }
 
@@ -75,12 +86,12 @@ impl Exit {
         error.chain().find_map(system_error).and_then(Self::of_kind).unwrap_or(self)
     }
 
-    /// What an error of the system means by itself.
+    /// What an error of the system means by itself. A pipe that nobody reads is no more than an error of writing: only whoever
+    /// writes to standard output knows that it is [`Self::ReaderGone`].
     pub(crate) const fn of_kind(kind: ErrorKind) -> Option<Self> {
         match kind {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Some(Self::CannotHere),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Self::NoRoom),
-            ErrorKind::BrokenPipe => Some(Self::ReaderGone),
             _ => None,
         }
     }
@@ -136,6 +147,8 @@ mod tests {
         assert_eq!(of(ErrorKind::ReadOnlyFilesystem), Exit::CannotHere);
         assert_eq!(of(ErrorKind::StorageFull), Exit::NoRoom);
         assert_eq!(of(ErrorKind::NotFound), Exit::LabFailed);
+        // Not standard output's, as far as is known.
+        assert_eq!(of(ErrorKind::BrokenPipe), Exit::LabFailed);
         assert_eq!(Exit::BadInput.by_cause(&anyhow::anyhow!("wrong")), Exit::BadInput);
         assert_eq!(Exit::LabFailed.by_cause(&Error::new(rustix::io::Errno::DQUOT)), Exit::NoRoom);
     }

@@ -14,6 +14,7 @@ mod paths;
 mod progress;
 mod recorder;
 mod rights;
+mod signals;
 mod sources;
 mod studies;
 mod terminal;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         fstone_lab::agent::agent_main();
     }
     fault::watch();
+    signals::watch();
     // Where a run makes things: what a fault leaves there is undone.
     let mut made_in = None;
     let exit = fault::caught(|| {

@@ -1,6 +1,7 @@
 //! Where fstone keeps its files, by the XDG base directory specification; under sudo, in the home of the user who
 //! called, and owned by that user.
 
+use crate::{exit::Exit, terminal::Failure};
 use fstone_store::{Owner, create_directories};
 use std::{
     env, fs, io,
@@ -62,6 +63,25 @@ pub(crate) fn guests_cache() -> PathBuf {
 /// The work directory when none is named.
 pub(crate) fn default_work_directory() -> PathBuf {
     default_cache().join("work")
+}
+
+/// Refuses a path that a user named when there is no directory for its last part: a wrong letter in a path is not to make one.
+/// `option`, as in " with --store", says how another is named.
+pub(crate) fn require_directory_of(path: &Path, option: &str) -> Result<(), Failure> {
+    let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
+    let named = directory.display();
+    let words = match fs::metadata(directory) {
+        Ok(found) if !found.is_dir() => format!("{named} is no directory; name another place{option}"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            format!("there is no directory {named}; make it, or name another place{option}")
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            format!("the path {named} leads through a file; name another place{option}")
+        }
+        // What may not be looked at is told by whoever needs it.
+        Ok(_) | Err(_) => return Ok(()),
+    };
+    Err(Failure::new(Exit::BadInput, words))
 }
 
 /// Makes a directory and those above it; what it makes belongs to the caller.

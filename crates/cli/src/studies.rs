@@ -66,6 +66,11 @@ impl Study {
         Self { source, files: Files::Recorded(plan.attachments.clone()) }
     }
 
+    /// Whether this is the text of its file.
+    pub(crate) fn has_text(&self, text: &str) -> bool {
+        self.source.text() == text
+    }
+
     /// Whether it came with fstone.
     pub(crate) const fn is_built_in(&self) -> bool {
         matches!(self.files, Files::BuiltIn)

@@ -9,7 +9,7 @@ pub(crate) use failure::{CommandResult, Failure, OrExit};
 pub(crate) use output::{ask, is_stdout, print, print_document, print_now, tell, write_out};
 
 use crate::{args::ColorWhen, exit::Exit};
-use failure::cannot_print;
+use fstone_formats::diagnostic::Diagnostics;
 use std::io::{BufRead, IsTerminal, Read, stderr, stdin, stdout};
 
 /// Whether to colour standard output.
@@ -67,35 +67,33 @@ pub(crate) fn print_usage(usage: &clap::Error) -> Exit {
 /// The end of every command: an error is told, and so is output that did not arrive. What the command found comes
 /// first: neither a reader that went away nor a full disk turns a regression into something else.
 pub(crate) fn finish(result: CommandResult) -> Exit {
-    let exit = match result {
-        Ok(exit) => exit,
-        Err(Failure { exit, error }) => {
-            let exit = exit.by_cause(&error);
-            // Whoever read the output knows that it went away.
-            if exit != Exit::ReaderGone {
-                print_failure(&error);
-            }
-            exit
-        }
-    };
-    let Some(lost) = output::lost() else { return exit };
-    let status = Exit::of_kind(lost.kind()).unwrap_or(Exit::LabFailed);
-    if status != Exit::ReaderGone {
-        print_failure(&cannot_print(lost));
+    let exit = result.unwrap_or_else(|failure| tell_failure(&failure));
+    match output::take_lost() {
+        Some(lost) => exit.else_of(tell_failure(&lost)),
+        None => exit,
     }
-    if exit == Exit::Success { status } else { exit }
+}
+
+/// Tells why something failed, and returns the status that it means.
+pub(crate) fn tell_failure(Failure { exit, error }: &Failure) -> Exit {
+    let exit = exit.by_cause(error);
+    // Whoever read the output knows that it went away.
+    if exit != Exit::ReaderGone {
+        print_failure(error);
+    }
+    exit
 }
 
 /// Prints an error with everything that led to it, one cause a line.
 fn print_failure(error: &anyhow::Error) {
     let mut causes = error.chain();
-    let first = causes.next().map(ToString::to_string).unwrap_or_default();
+    let head = causes.next().expect("an error is the first of its chain");
     let mut text = match () {
         // Diagnostics of a file come with their own "error:" heads.
-        () if first.starts_with("error") => first,
+        () if head.is::<Diagnostics>() => head.to_string(),
         // The store's errors complete "failed to".
-        () if fstone_store::is_error(error.as_ref()) => format!("fstone: failed to {first}"),
-        () => format!("fstone: {first}"),
+        () if fstone_store::is_error(head) => format!("fstone: failed to {head}"),
+        () => format!("fstone: {head}"),
     };
     text.truncate(text.trim_end().len());
     for cause in causes {

@@ -219,12 +219,19 @@ impl<'a> RunComparison<'a> {
         self.figures().filter(could_miss).collect()
     }
 
-    /// Whether the comparison cannot say what was asked of it: nothing was compared at all, or a power was required and
-    /// some of the baseline's figures fall short of it or have no counterpart.
+    /// Whether the comparison cannot say what was asked of it: nothing was compared at all, no pair has the trials that any
+    /// difference could show in, or a power was required and some of the baseline's figures fall short of it or have no
+    /// counterpart.
     #[must_use]
     pub fn is_undecided(&self) -> bool {
         let short = |share| !self.could_miss(share).is_empty() || self.unmatched.iter().any(|only| only.in_baseline);
-        self.compared() == 0 || self.required_power.is_some_and(short)
+        self.nothing_could_differ() || self.required_power.is_some_and(short)
+    }
+
+    /// Whether no difference could have been found, however large: there is no pair, or every one has too few trials.
+    #[must_use]
+    pub fn nothing_could_differ(&self) -> bool {
+        self.count(Verdict::TooFew) == self.compared()
     }
 
     /// The fewest trials of each row in both runs with which every pair could differ; `None` when each could already.

@@ -148,7 +148,6 @@ pub fn probability(pair: &Pair) -> String {
 }
 
 fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
-    let count = |verdict| comparison.count(verdict);
     let compared = comparison.compared();
     let threshold = percent(comparison.threshold);
     let mut sentences = Vec::new();
@@ -157,7 +156,7 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
             "There is no figure that both {} and {} have.",
             comparison.baseline_name, comparison.other_name
         ));
-    } else if count(Verdict::TooFew) == compared {
+    } else if comparison.nothing_could_differ() {
         sentences.push(format!(
             "With so few trials no difference between {} and {} could be found, however large{}.",
             comparison.baseline_name,

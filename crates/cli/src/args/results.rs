@@ -10,7 +10,8 @@ use std::path::PathBuf;
     fstone compare --baseline main --threshold 2% --format markdown --output comment.md\n  fstone compare before.fstone after.fstone --format junit\n\n\
     A regression is a difference that is statistically real (rank tests, Holm-corrected to 5 % over all figures), in the worse direction, and by its\n\
     estimate beyond the threshold; or a row that completed and does not any more. Exit status 1 then. Exit status 8 when there is none but the\n\
-    comparison cannot say so: the runs have no figure in common, or --require-power asks for more than the trials can show. Else 0."
+    comparison cannot say so: the runs have no figure in common, no row has the trials that any difference could show in, or --require-power asks\n\
+    for more than the trials can show. Else 0."
 )]
 pub(crate) struct CompareArguments {
     /// The baseline and the run to compare with it: numbers (`fstone list runs`) or bundles (`fstone export`). With
@@ -207,7 +208,7 @@ pub(crate) struct VerifyArguments {
 #[command(
     after_help = "Examples:\n  fstone rerun small-file.fstone --dry-run\n  fstone rerun small-file.fstone\n  fstone rerun kernel-tree.fstone --allow-commands\n\n\
     The study in the bundle is read like any study file and run with the seed and the options it had there. Block devices and directories of\n\
-    the other machine are never used: name yours with --device."
+    the other machine are never used: name yours with --device. What is not the same here is told before the first trial."
 )]
 pub(crate) struct RerunArguments {
     /// A bundle that `fstone export` made

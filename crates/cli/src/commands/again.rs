@@ -4,7 +4,7 @@
 //! As in `rerun`, the plan of a bundle is not trusted: the study in it is read again, and what it would run or read on this
 //! machine has to be permitted.
 
-use super::{Context, cancel_on_signals, carry_out::lab_options, rerun, run};
+use super::{Context, alike::work, cancel_on_signals, carry_out::lab_options, rerun, run};
 use crate::{
     args::{RerunArguments, RunArguments, VerifyArguments},
     executors,
@@ -20,16 +20,8 @@ use fstone_lab::{
     machine::Machine,
     run::carry_out::{Recorder, RecorderError, RunEnd, carry_out},
 };
-use fstone_model::{
-    Cell, Dataset, Plan, StepResult, Trial,
-    result::TrialId,
-    study::{KernelSpec, StepAction},
-    text,
-};
-use std::{
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use fstone_model::{Dataset, Plan, StepResult, Trial, result::TrialId, study::KernelSpec, text};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The step under which a guest in virtual time is recorded, with the hash of its requests.
 const GUEST: &str = "guest";
@@ -144,17 +136,6 @@ fn differences(
 /// The hash at the end of what was recorded of a kernel.
 fn sha256(told: &str) -> &str {
     told.rsplit_once("sha256 ").map_or("", |(_, digest)| digest)
-}
-
-/// A cell as far as its figures depend on it: where a source lies on the host does not count.
-fn work(cell: &Cell) -> Cell {
-    let mut cell = cell.clone();
-    for step in &mut cell.steps {
-        if let StepAction::CopyIn { source, .. } = &mut step.action {
-            *source = Path::new(source).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        }
-    }
-    cell
 }
 
 /// Holds each trial against the recorded one, and ends the run at the first difference.

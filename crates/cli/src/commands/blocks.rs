@@ -118,7 +118,6 @@ fn started(run: &Run, arguments: &BlocksArguments) -> Result<RunArguments, Failu
     };
     let started = match Arguments::try_parse_from(&run.command).map_err(|_| unknown())?.command {
         Command::Run(started) => *started,
-        Command::Rerun(_) => RunArguments::default(),
         _ => return Err(unknown()),
     };
     Ok(RunArguments {

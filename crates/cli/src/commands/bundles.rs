@@ -2,13 +2,13 @@
 //! recorded.
 
 use super::{
-    Context, again,
-    compare::{open, read_or_exit},
-    merge,
+    Context, again, merge,
+    stored::{no_such_run, open, read_or_exit},
 };
 use crate::{
     args::{ExportArguments, ImportArguments, VerifyArguments},
     exit::Exit,
+    paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use fstone_analysis::{Analysis, text::counted};
@@ -22,10 +22,9 @@ use std::path::Path;
 
 pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandResult {
     let store = open(context)?;
+    paths::require_directory_of(&arguments.file, "")?;
     match bundle::export(&store, arguments.run, &arguments.file) {
-        Err(bundle::ExportError::Read(ReadError::NoSuchRun { run })) => {
-            return Err(Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them")));
-        }
+        Err(bundle::ExportError::Read(ReadError::NoSuchRun { run })) => return Err(no_such_run(run)),
         Err(error @ bundle::ExportError::Exists { .. }) => return Err(error).or_exit(Exit::BadInput),
         other => other.or_exit(Exit::LabFailed)?,
     }
@@ -62,7 +61,7 @@ fn import_blocks(context: &Context, run: u64, staged: &[MergePart]) -> CommandRe
     let mut store = open_for_writing(context)?;
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let Some(summary) = runs.iter().find(|summary| summary.id == run) else {
-        return Err(Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them")));
+        return Err(no_such_run(run));
     };
     merge::refuse_going_on(summary)?;
     let merged = merge::merge(&mut store, run, staged)?;

@@ -9,7 +9,7 @@ use crate::{
     paths,
     progress::{Expected, RunProgress},
     recorder::StoreRecorder,
-    terminal::{self, CommandResult, Failure, OrExit},
+    terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_lab::{
@@ -99,6 +99,23 @@ pub(super) struct Work<'a> {
     pub(super) cancel: &'a AtomicBool,
 }
 
+/// What a run came to.
+pub(super) struct Done {
+    /// Its number; `None` when nothing was recorded.
+    pub(super) run: Option<u64>,
+    /// The status of the trials.
+    pub(super) work: Exit,
+    /// The status of the report's page.
+    page: Exit,
+}
+
+impl Done {
+    /// The status of it all: what the trials came to counts for more than whether the page could be written.
+    pub(super) const fn exit(&self) -> Exit {
+        self.work.else_of(self.page)
+    }
+}
+
 /// How a run was carried out.
 pub(super) struct Carried {
     /// Its number; `None` when it did not come to its first trial.
@@ -139,11 +156,11 @@ impl Work<'_> {
     }
 
     /// Records how a run ended, and shows it.
-    pub(super) fn conclude(&self, store: &mut Store, carried: Carried) -> CommandResult {
+    pub(super) fn conclude(&self, store: &mut Store, carried: Carried) -> Result<Done, Failure> {
         let end = carried.end?;
         let Some(id) = carried.run else {
             terminal::tell("Interrupted before the first trial; nothing was recorded.");
-            return Ok(Exit::Interrupted);
+            return Ok(Done { run: None, work: Exit::Interrupted, page: Exit::Success });
         };
         // Of a run whose other blocks are made elsewhere, this was a part.
         let lacking = match &self.arguments.blocks {
@@ -157,7 +174,10 @@ impl Work<'_> {
             reaches::forget_begun(store, id)();
         }
         let dataset = store.shown(id).or_exit(Exit::LabFailed)?;
-        let page = show(self.context, self.arguments, store, &dataset)?;
+        // Its trials are kept, whatever becomes of the page.
+        let page = show(self.context, self.arguments, store, &dataset);
+        let shown = page.as_ref().map_or_else(terminal::tell_failure, |_| Exit::Success);
+        let done = |work| Ok(Done { run: Some(id), work, page: shown });
         match end {
             RunEnd::Completed => {}
             RunEnd::Cancelled => {
@@ -166,7 +186,7 @@ impl Work<'_> {
                     "Interrupted: {undone}run {id} keeps its finished trials ({}); `--resume` goes on with it.",
                     dataset.trials.len()
                 ));
-                return Ok(Exit::Interrupted);
+                return done(Exit::Interrupted);
             }
             RunEnd::FailedAlike(reason) => {
                 terminal::tell(&format!(
@@ -179,7 +199,7 @@ impl Work<'_> {
                     text::line(&reason.step),
                     text::line(reason.words.lines().next().unwrap_or_default())
                 ));
-                return Ok(Exit::NothingCompleted);
+                return done(Exit::NothingCompleted);
             }
         }
         if !lacking.is_empty() {
@@ -190,9 +210,10 @@ impl Work<'_> {
             ));
         }
         let store = self.context.store.display();
-        terminal::tell(&format!("Run {id} is in {store}; the report: {}", page.display()));
+        let page = page.map_or_else(|_| "it has no page".to_owned(), |page| format!("the report: {}", page.display()));
+        terminal::tell(&format!("Run {id} is in {store}; {page}"));
         let any = dataset.trials.iter().any(|trial| trial.outcome.is_completed());
-        Ok(if any { Exit::Success } else { Exit::NothingCompleted })
+        done(if any { Exit::Success } else { Exit::NothingCompleted })
     }
 }
 

@@ -1,6 +1,9 @@
 //! `fstone compare`: two runs, figure by figure, for people and for CI.
 
-use super::{Context, now_unix_ns};
+use super::{
+    Context, now_unix_ns,
+    stored::{open, read_or_exit, without_loads},
+};
 use crate::{
     args::{Across, CompareArguments, CompareFormat},
     documents,
@@ -13,7 +16,7 @@ use fstone_analysis::{
 };
 use fstone_model::Dataset;
 use fstone_report::compare;
-use fstone_store::{ReadError, Store};
+use fstone_store::{RecordError, Store};
 use std::path::Path;
 
 pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> CommandResult {
@@ -67,11 +70,15 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
         CompareFormat::Json => compare::json(&comparison),
         CompareFormat::Html => compare::html(&comparison, None),
     };
-    documents::deliver(arguments.output.as_deref(), &text)?;
-    Ok(match (comparison.has_regression(), comparison.is_undecided()) {
+    let found = match (comparison.has_regression(), comparison.is_undecided()) {
         (true, _) => Exit::Regression,
         (false, true) => Exit::Undecided,
         (false, false) => Exit::Success,
+    };
+    let delivered = documents::deliver(arguments.output.as_deref(), &text);
+    Ok(match delivered {
+        Ok(()) => found,
+        Err(failure) => found.else_of(terminal::tell_failure(&failure)),
     })
 }
 
@@ -102,39 +109,9 @@ pub(crate) fn find(context: &Context, name: &str) -> Result<Named, Failure> {
     Ok(Named { name: format!("{file} (run {} of {})", dataset.run.id, dataset.run.inventory.host), dataset })
 }
 
-/// Drops the load engine's reports, which a comparison has no use for.
-pub(crate) fn without_loads(dataset: &mut Dataset) {
-    for step in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps) {
-        step.load = None;
-    }
-}
-
-/// The store, which has to be there.
-pub(crate) fn open(context: &Context) -> Result<Store, Failure> {
-    context.read_store()?.ok_or_else(|| {
-        Failure::new(
-            Exit::BadInput,
-            format!(
-                "there is no store at {} yet; `fstone run small-file --quick` makes the first run",
-                context.store.display()
-            ),
-        )
-    })
-}
-
 /// A run without its load reports.
 fn figures(store: &Store, run: u64) -> Result<Dataset, Failure> {
     read_or_exit(store.figures(run))
-}
-
-/// What was read of a run; that there is none of this number is the user's mistake.
-pub(crate) fn read_or_exit(read: Result<Dataset, ReadError>) -> Result<Dataset, Failure> {
-    match read {
-        Err(ReadError::NoSuchRun { run }) => {
-            Err(Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them")))
-        }
-        other => other.or_exit(Exit::LabFailed),
-    }
 }
 
 /// The run saved under a name, and the one to compare with it: the last of its study unless it is given.
@@ -181,7 +158,10 @@ fn save(context: &Context, arguments: &CompareArguments, name: &str) -> CommandR
     };
     figures(&open(context)?, run)?;
     let mut store = context.open_store()?;
-    store.save_baseline(name, run, now_unix_ns()).or_exit(Exit::BadInput)?;
+    match store.save_baseline(name, run, now_unix_ns()) {
+        Err(error @ RecordError::BaselineName { .. }) => Err(error).or_exit(Exit::BadInput)?,
+        other => other.or_exit(Exit::LabFailed)?,
+    }
     terminal::print(&format!("Run {run} is the baseline {name} now: `fstone compare --baseline {name}`.\n"));
     Ok(Exit::Success)
 }

@@ -1,12 +1,11 @@
 //! `fstone delete`: take runs out of the store.
 
 use super::{
-    Context, RunState,
-    compare::open,
-    elsewhere,
+    Context, RunState, elsewhere,
     list::utc,
     reaches::forget_begun,
     report::{page_name, usual_directory, write_index},
+    stored::{no_such_run, open},
 };
 use crate::{
     args::DeleteArguments,
@@ -27,8 +26,8 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     let wanted: BTreeSet<u64> = arguments.runs.iter().copied().collect();
     for number in &wanted {
         let Some(run) = runs.iter().find(|run| run.id == *number) else {
-            let words = format!("there is no run {number}; `fstone list runs` lists them. Nothing was deleted");
-            return Err(Failure::new(Exit::BadInput, words));
+            let Failure { exit, error } = no_such_run(*number);
+            return Err(Failure::new(exit, format!("{error}. Nothing was deleted")));
         };
         refuse_running(run)?;
         let _ = write!(

@@ -1,6 +1,6 @@
 //! `fstone history`: one cell over many runs.
 
-use super::{Context, compare::open};
+use super::{Context, stored::open};
 use crate::{
     args::{HistoryArguments, HistoryFormat},
     documents,

@@ -1,6 +1,7 @@
 //! One module per command: what the arguments mean, in calls to the other crates.
 
 mod again;
+mod alike;
 pub(crate) mod blocks;
 pub(crate) mod bundles;
 mod carry_out;
@@ -30,12 +31,13 @@ pub(crate) mod run;
 mod sacrifice;
 mod sacrificed;
 pub(crate) mod serve;
+pub(crate) mod stored;
 pub(crate) mod sysbench;
 
 use crate::{
-    args::{ColorWhen, Global},
+    args::{ColorWhen, Global, RunArguments},
     exit::Exit,
-    paths,
+    paths, signals,
     terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
@@ -61,6 +63,8 @@ pub(crate) struct Context {
     /// Where the runs of this machine notice each other.
     pub(crate) presence: PathBuf,
     color: ColorWhen,
+    /// The words of the command line that say where all this is.
+    named: Vec<String>,
 }
 
 /// What the command line names, else a variable of the environment, else the default.
@@ -82,7 +86,17 @@ impl Context {
             kernels: chosen(global.kernels.as_ref(), "FSTONE_KERNELS", paths::default_kernels),
             presence: chosen(None, "FSTONE_MACHINE_LOCK", shared_file),
             color: global.color,
+            named: global.words(),
         }
+    }
+
+    /// The command line that gives a run with these options, here.
+    pub(crate) fn command_line(&self, arguments: &RunArguments) -> Vec<String> {
+        let program = std::env::args_os().next().unwrap_or_else(|| "fstone".into());
+        let mut words = vec![program.to_string_lossy().into_owned()];
+        words.extend(self.named.iter().cloned());
+        words.extend(arguments.words());
+        words
     }
 
     /// Whether standard output gets colour.
@@ -92,15 +106,8 @@ impl Context {
 
     /// Opens the store for writing, making it where it is not there; its directory, too, unless the user named it.
     pub(crate) fn open_store(&self) -> Result<Store, Failure> {
-        let parent = self.store.parent().filter(|path| !path.as_os_str().is_empty());
-        if let Some(directory) = parent.filter(|directory| self.store_is_named && !directory.is_dir()) {
-            // A wrong letter in a path is not to make one.
-            return Err(Failure::new(
-                Exit::BadInput,
-                format!("there is no directory {}; make it, or name another place with --store", directory.display()),
-            ));
-        }
-        if let Some(directory) = parent {
+        self.check_named_store()?;
+        if let Some(directory) = self.store.parent().filter(|path| !path.as_os_str().is_empty()) {
             paths::create_directory(directory)
                 .with_context(|| {
                     format!("cannot make the store's directory {}; name another with --store", directory.display())
@@ -110,8 +117,14 @@ impl Context {
         Store::open(&self.store).or_exit(Exit::LabFailed)
     }
 
+    /// Refuses a store that the user named in a directory that is not there.
+    pub(crate) fn check_named_store(&self) -> Result<(), Failure> {
+        if self.store_is_named { paths::require_directory_of(&self.store, " with --store") } else { Ok(()) }
+    }
+
     /// Opens the store for reading; `None` when there is none yet.
     pub(crate) fn read_store(&self) -> Result<Option<Store>, Failure> {
+        self.check_named_store()?;
         match Store::open_read_only(&self.store) {
             // A file that nothing is in yet is missing as well: somebody is about to make it.
             Err(OpenError::Missing { .. }) => Ok(None),
@@ -125,15 +138,7 @@ impl Context {
 /// Sets a flag on Ctrl-C, SIGTERM and SIGHUP. A second signal ends the process at once; `fstone clean` then undoes
 /// what it had made.
 pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let cancel = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        // The order matters: the first signal finds the flag unset and only sets it.
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&cancel))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&cancel)))
-            .context("cannot handle signals")
-            .or_exit(Exit::LabFailed)?;
-    }
-    Ok(cancel)
+    signals::cancel().context("cannot handle signals").or_exit(Exit::LabFailed)
 }
 
 /// Whether a run has ended, and what is known of the process that is or was at work on it.

@@ -6,6 +6,7 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
+use fstone_analysis::text::capitalised;
 use fstone_lab::command::typed;
 use fstone_model::{
     Plan,
@@ -55,7 +56,7 @@ fn reaches(plan: &Plan) -> Vec<String> {
 pub(super) fn listed(plan: &Plan) -> Option<String> {
     let reaches: Vec<String> = reaches(plan).iter().map(|one| format!("  {}", text::line(one))).collect();
     (!reaches.is_empty())
-        .then(|| format!("The bundle's study runs programs or reads files of this machine:\n{}", reaches.join("\n")))
+        .then(|| format!("the bundle's study runs programs or reads files of this machine:\n{}", reaches.join("\n")))
 }
 
 /// The devices and directories that a plan names itself, each once.
@@ -84,11 +85,11 @@ pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let listed: Vec<String> = all.iter().map(|one| format!("  {}", text::line(one))).collect();
-    let listed = format!("The bundle's plan\n{}", listed.join("\n"));
-    if terminal::is_interactive() && terminal::agrees(&format!("{listed}\nMay it?")) {
+    let listed = format!("the bundle's plan\n{}", listed.join("\n"));
+    if terminal::is_interactive() && terminal::agrees(&format!("{}\nMay it?", capitalised(&listed))) {
         return Ok(());
     }
-    Err(Failure::new(Exit::CannotHere, format!("{listed}\nLook at them, and permit them with --allow-commands")))
+    Err(Failure::new(Exit::CannotHere, format!("{listed}\nlook at them, and permit them with --allow-commands")))
 }
 
 /// Where it is noted that this user began a run: by the digest of its identity and plan, outside the store, so that a

@@ -1,10 +1,14 @@
 //! `fstone report`: a stored run in the format asked for.
 
-use super::Context;
+use super::{
+    Context,
+    stored::{no_such_run, open},
+};
 use crate::{
     args::{Format, ReportArguments},
     documents,
     exit::Exit,
+    paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 #[cfg(feature = "parquet")]
@@ -57,15 +61,7 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
 
 /// The dataset of a run, or of the last one.
 pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failure> {
-    let Some(store) = context.read_store()? else {
-        return Err(Failure::new(
-            Exit::BadInput,
-            format!(
-                "there is no store at {} yet; `fstone run small-file --quick` makes the first run",
-                context.store.display()
-            ),
-        ));
-    };
+    let store = open(context)?;
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let Some(last) = runs.iter().map(|run| run.id).max() else {
         return Err(Failure::new(
@@ -75,7 +71,7 @@ pub(crate) fn find(context: &Context, run: Option<u64>) -> Result<Dataset, Failu
     };
     let id = run.unwrap_or(last);
     if !runs.iter().any(|run| run.id == id) {
-        return Err(Failure::new(Exit::BadInput, format!("there is no run {id}; `fstone list runs` lists them")));
+        return Err(no_such_run(id));
     }
     store.shown(id).or_exit(Exit::LabFailed)
 }
@@ -170,7 +166,7 @@ fn write_parquet(dataset: &Dataset, path: Option<&Path>) -> CommandResult {
         return Err(Failure::new(Exit::BadInput, "parquet is not for terminals: name a file with --output FILE"));
     };
     let bytes = fstone_report::parquet(dataset).context("cannot encode the figures").or_exit(Exit::LabFailed)?;
-    documents::write(path, &bytes)?;
+    documents::write_named(path, &bytes)?;
     Ok(Exit::Success)
 }
 
@@ -178,6 +174,7 @@ fn write_svg(dataset: &Dataset, options: &fstone_report::Options, directory: Opt
     let Some(directory) = directory else {
         return Err(Failure::new(Exit::BadInput, "svg makes several files: name their directory with --output DIR"));
     };
+    paths::require_directory_of(directory, " with --output")?;
     let mut listing = String::new();
     for (name, svg) in fstone_report::svg_files(dataset, options) {
         let path = directory.join(name);

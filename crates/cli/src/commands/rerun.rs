@@ -6,25 +6,27 @@
 
 use super::{
     Context,
-    compare::{open, without_loads},
+    alike::differences,
     reaches::{listed, named_places},
-    run::{self, carry_out},
-    sacrifice,
+    run, sacrifice,
+    stored::{open, without_loads},
 };
 use crate::{
-    args::{Arguments, Command, RerunArguments, RunArguments},
+    args::{Arguments, Command, ExecutorChoice, RerunArguments, RunArguments},
     exit::Exit,
     progress::Expected,
-    studies::Study,
+    sources,
+    studies::{self, Study},
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use clap::Parser as _;
 use fstone_analysis::{
     Analysis,
     runs::{CompareOptions, RunComparison, mismatches},
-    text::counted,
+    text::{capitalised, counted},
 };
-use fstone_model::{Dataset, Plan, text, units};
+use fstone_formats::study::DeviceChoice;
+use fstone_model::{Dataset, Plan, study::DeviceSpec, text, units};
 use fstone_report::compare;
 use fstone_store::bundle;
 use std::time::Duration;
@@ -34,24 +36,23 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     let options = options(&recorded, arguments, &arguments.bundle.display().to_string())?;
     let plan = run::plan(context, &Study::recorded(&recorded.run.plan), &options)?;
     refuse_places(&plan, arguments)?;
-    announce(&recorded, &plan);
+    run::check_places(context, &options)?;
+    let mut told_plan = plan.clone();
+    sources::provide(&mut told_plan, options.source.as_deref(), sources::Missing::Name)?;
+    announce(&recorded, &told_plan);
     if options.dry_run {
-        let described = fstone_lab::run::describe::describe(&plan, &context.work_directory);
-        let told = listed(&plan)
-            .map_or_else(String::new, |listed| format!("\n{listed}\nIt asks, or needs --allow-commands.\n"));
+        let described = fstone_lab::run::describe::describe(&told_plan, &context.work_directory);
+        let told = listed(&told_plan).map_or_else(String::new, |listed| {
+            format!("\n{}\nIt asks, or needs --allow-commands.\n", capitalised(&listed))
+        });
         terminal::print(&format!("{described}\n{told}"));
         return Ok(Exit::Success);
     }
-    permit(&plan, arguments.allow_commands)?;
+    permit(&told_plan, arguments.allow_commands)?;
     sacrifice::confirm(context, [&plan], &options.allow_destroy)?;
-    let study = plan.study.clone();
-    let exit = carry_out(context, &options, &run::own_command(), plan, Expected::default())?;
-    if exit != Exit::Success {
-        return Ok(exit);
-    }
+    let done = run::carry_out(context, &options, &context.command_line(&options), plan, Expected::default())?;
+    let Some(id) = done.run.filter(|_| done.work == Exit::Success) else { return Ok(done.exit()) };
     let store = open(context)?;
-    let runs = store.runs().or_exit(Exit::LabFailed)?;
-    let Some(id) = runs.iter().rfind(|run| run.study == study).map(|run| run.id) else { return Ok(exit) };
     let again = store.figures(id).or_exit(Exit::LabFailed)?;
     without_loads(&mut recorded);
     let mut text = String::from("\n");
@@ -69,7 +70,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     let comparison = RunComparison::of((&first, &names.0), (&second, &names.1), &CompareOptions::default());
     terminal::print(&text);
     terminal::print_document(&compare::terminal(&comparison, terminal::width(), context.colored()));
-    Ok(Exit::Success)
+    Ok(done.exit())
 }
 
 /// The options the run was started with, as far as they are the study's affair, and this machine's in place of the rest.
@@ -84,27 +85,51 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
     let parsed = Arguments::try_parse_from(&run.command).map_err(|_| unknown("which this fstone does not know"))?;
     let started = match parsed.command {
         Command::Run(started) => *started,
-        // A run that itself repeated a bundle: the study in the bundle has all there is to say.
-        Command::Rerun(_) => RunArguments::default(),
+        // As an older fstone recorded it.
+        Command::Rerun(_) => {
+            return Err(unknown("which does not say with which options; repeat the bundle that it names"));
+        }
         _ => return Err(unknown("which is not that of a run")),
     };
+    let device = match (&arguments.device, &started.device) {
+        (None, Some(there)) if is_a_place(there) => return Err(elsewhere(&format!("{there:?}"))),
+        (here, there) => here.clone().or_else(|| there.clone()),
+    };
+    // Another machine's paths mean nothing here.
+    let (elsewhere, kernel): (Vec<_>, Vec<_>) = started.kernel.into_iter().partition(|kernel| kernel.path().is_some());
+    for kernel in elsewhere {
+        terminal::tell(&format!("--kernel {}: a path of the other machine, left out.", text::line(&kernel.written())));
+    }
+    // Where everything was done in the work directory without being asked to, no filesystem is made here.
+    let in_place = run.plan.cells.iter().all(|cell| matches!(cell.device, DeviceSpec::Directory { path: None }));
+    let executor = match started.executor {
+        ExecutorChoice::Directory if arguments.device.is_some() => ExecutorChoice::Auto,
+        ExecutorChoice::Auto if in_place && device.is_none() && kernel.is_empty() && !started.exact => {
+            ExecutorChoice::Directory
+        }
+        other => other,
+    };
     Ok(RunArguments {
-        study: Some(run.plan.study.clone()),
+        study: Some(name_of(&run.plan)),
         quick: run.plan.quick,
         duration: started.duration,
         repeats: arguments.repeats.or(started.repeats),
+        // Repeats that are asked for now are asked for in its place.
+        budget: started.budget.filter(|_| arguments.repeats.is_none()),
+        resolution: started.resolution.filter(|_| arguments.repeats.is_none()),
         only: started.only,
         set: started.set,
         device_size: arguments.device_size.or(started.device_size),
-        // "loop" and "zram" mean the same here; a path does not.
-        device: arguments.device.clone().or(started.device.filter(|device| matches!(device.as_str(), "loop" | "zram"))),
+        device,
         seed: Some(run.plan.seed),
+        executor,
         exact: started.exact,
-        // Another machine's paths mean nothing here.
-        kernel: started.kernel.into_iter().filter(|kernel| !kernel.written().contains('/')).collect(),
+        kernel,
         model: started.model.map(|model| model.rsplit('/').next().unwrap_or_default().to_owned()),
         charge: started.charge,
         guest_memory: started.guest_memory,
+        guest_disk: started.guest_disk,
+        keep_going: started.keep_going,
         dry_run: arguments.dry_run,
         allow_destroy: arguments.allow_destroy.clone(),
         source: arguments.source.clone(),
@@ -114,26 +139,40 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
     })
 }
 
+/// Whether a `--device` names something of the machine that it was typed on.
+fn is_a_place(device: &str) -> bool {
+    matches!(device.parse(), Ok(DeviceChoice::Block(_) | DeviceChoice::Directory(Some(_))))
+}
+
+/// What `fstone run` would call the study: one that is not built in is a file, as its report shows it.
+fn name_of(plan: &Plan) -> String {
+    let is_built_in = studies::names().any(|name| name == plan.study)
+        && studies::find(&plan.study).is_ok_and(|study| study.has_text(&plan.source));
+    if is_built_in { plan.study.clone() } else { format!("./{}.toml", plan.study) }
+}
+
 /// A block device or directory that the bundle names is another machine's.
 pub(super) fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
     let named: Vec<String> = named_places(plan).iter().map(|path| format!("{path:?}")).collect();
     if named.is_empty() || arguments.device.is_some() {
         return Ok(());
     }
-    let words = format!(
-        "the bundle's study works on {} of its own machine; say where to work here with --device",
-        named.join(", ")
-    );
-    Err(Failure::new(Exit::CannotHere, words))
+    Err(elsewhere(&named.join(", ")))
+}
+
+fn elsewhere(places: &str) -> Failure {
+    let words =
+        format!("the bundle's study works on {places} of its own machine; say where to work here with --device");
+    Failure::new(Exit::CannotHere, words)
 }
 
 /// Refuses what a bundle would run and read, unless the user permits it: on the command line, or asked at the terminal.
 pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
     let Some(listed) = listed(plan).filter(|_| !allowed) else { return Ok(()) };
-    if terminal::is_interactive() && terminal::agrees(&format!("{listed}\nMay it?")) {
+    if terminal::is_interactive() && terminal::agrees(&format!("{}\nMay it?", capitalised(&listed))) {
         return Ok(());
     }
-    Err(Failure::new(Exit::CannotHere, format!("{listed}\nLook at them, and permit them with --allow-commands")))
+    Err(Failure::new(Exit::CannotHere, format!("{listed}\nlook at them, and permit them with --allow-commands")))
 }
 
 fn announce(recorded: &Dataset, plan: &Plan) {
@@ -149,10 +188,8 @@ fn announce(recorded: &Dataset, plan: &Plan) {
         counted(plan.cells.len(), "cell"),
         counted(recorded.trials.len(), "trial")
     ));
-    if plan.cells.len() != run.plan.cells.len() {
-        terminal::tell(&format!(
-            "The plan there had {}: this fstone, or this user, makes another one of the study.",
-            counted(run.plan.cells.len(), "cell")
-        ));
+    let different = differences(&run.plan, plan);
+    if !different.is_empty() {
+        terminal::tell(&format!("Not as it was there:\n  {}", different.join("\n  ")));
     }
 }

@@ -116,5 +116,5 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let work = Work { context, arguments, options: &options, cancel: &cancel };
     let recorder = StoreRecorder::of_known(&mut store, last.id, warning);
     let carried = work.carry_out(&dataset.run.plan, &dataset.trials, recorder, Expected::default());
-    work.conclude(&mut store, carried)
+    Ok(work.conclude(&mut store, carried)?.exit())
 }

@@ -2,20 +2,20 @@
 
 use super::{
     Context, cancel_on_signals,
-    carry_out::{Work, join, lab_options, take_inventory},
+    carry_out::{Done, Work, join, lab_options, take_inventory},
     fresh_identity, fresh_seed, merge, now_unix_ns, repeats, resume, sacrifice,
 };
 use crate::{
-    args::{Arguments, Command, Missing, RunArguments},
+    args::{ExecutorChoice, Missing, RunArguments},
     executors::{self, Chosen},
     exit::Exit,
+    paths,
     progress::Expected,
     recorder::StoreRecorder,
     sources,
     studies::{self, Study},
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use clap::Parser as _;
 use fstone_analysis::text::{counted, listing};
 use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
 use fstone_lab::inventory;
@@ -36,6 +36,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
     if let (true, Some(study)) = (arguments.resume, &arguments.study) {
         return resume::resume(context, arguments, study);
     }
+    check_places(context, arguments)?;
     let names: Vec<String> = match &arguments.study {
         Some(name) => vec![name.clone()],
         None => studies::names().map(str::to_owned).collect(),
@@ -46,7 +47,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         let study = studies::find(&name).or_exit(Exit::BadInput)?;
         let (first, own) =
             (plan(context, &study, arguments)?, Part { arguments: arguments.clone(), command: own_command() });
-        let second = if arguments.missing == Missing::Uml { own.in_guests(context, &name, &first)? } else { None };
+        let second = if arguments.missing == Missing::Uml { own.in_guests(context, &name, &first) } else { None };
         plans.push(first);
         parts.push(own);
         if let Some(part) = second {
@@ -78,17 +79,43 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         return Ok(Exit::Success);
     }
     sacrifice::confirm(context, &plans, &arguments.allow_destroy)?;
-    let mut exit = Exit::Success;
     let mut agenda = Agenda::of(&plans);
-    for (plan, part) in plans.into_iter().zip(&parts) {
-        match carry_out(context, &part.arguments, &part.command, plan, agenda.next_study())? {
-            Exit::Success => {}
-            Exit::Interrupted => return Ok(Exit::Interrupted),
-            other => exit = other,
-        }
+    let ends = plans.into_iter().zip(&parts).map(|(plan, part)| {
+        let done = carry_out(context, &part.arguments, &part.command, plan, agenda.next_study());
         agenda.study_done();
+        Ok(done?.exit())
+    });
+    Ok(one_after_the_other(ends, terminal::tell_failure))
+}
+
+/// Makes runs until one is interrupted. What one came to keeps none of the others: why it failed is told, and the status at the
+/// end is that of the first failure, else that of the last run which was no success.
+fn one_after_the_other(ends: impl Iterator<Item = CommandResult>, tell: impl Fn(&Failure) -> Exit) -> Exit {
+    let (mut exit, mut failed) = (Exit::Success, None);
+    for end in ends {
+        match end {
+            Ok(Exit::Success) => {}
+            Ok(Exit::Interrupted) => return Exit::Interrupted,
+            Ok(other) => exit = other,
+            Err(failure) => match tell(&failure) {
+                Exit::Interrupted => return Exit::Interrupted,
+                other => failed = failed.or(Some(other)),
+            },
+        }
     }
-    Ok(exit)
+    failed.unwrap_or(exit)
+}
+
+/// Refuses a store and a place for reports that cannot be had, before anything is done.
+pub(super) fn check_places(context: &Context, arguments: &RunArguments) -> Result<(), Failure> {
+    context.check_named_store()?;
+    let Some(output) = &arguments.output else { return Ok(()) };
+    paths::require_directory_of(output, " with --output")?;
+    if output.metadata().is_ok_and(|found| !found.is_dir()) {
+        let words = format!("{} is no directory; name one for the reports with --output", output.display());
+        return Err(Failure::new(Exit::BadInput, words));
+    }
+    Ok(())
 }
 
 /// One of the runs that a command line comes to.
@@ -101,8 +128,8 @@ struct Part {
 impl Part {
     /// The second run: of the rows that the running kernel lacks, with one that it has to compare them with. Rows of two executors
     /// cannot be compared, so they are not put into one table.
-    fn in_guests(&self, context: &Context, study: &str, first: &Plan) -> Result<Option<Self>, Failure> {
-        let Some((kernel, names)) = executors::rows_for_guests(context, first) else { return Ok(None) };
+    fn in_guests(&self, context: &Context, study: &str, first: &Plan) -> Option<Self> {
+        let (kernel, names) = executors::rows_for_guests(context, first)?;
         let (lacking, partner) = (&names[..names.len() - 1], &names[names.len() - 1]);
         terminal::tell(&format!(
             "The running kernel lacks {}: a second run has them in user-mode Linux ({}), with {}. Its figures compare with each \
@@ -111,35 +138,17 @@ impl Part {
             kernel.written(),
             text::line(partner)
         ));
-        let factor = |name: &str| format!("{FILESYSTEM_FACTOR}={name}");
-        let mut command: Vec<String> = Vec::new();
-        let mut words = self.command.iter();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                // These are said anew.
-                "--missing" | "--executor" => drop(words.next()),
-                "--only" => {
-                    if let Some(value) = words.next().filter(|value| !value.starts_with(&factor(""))) {
-                        command.extend([word.clone(), value.clone()]);
-                    }
-                }
-                // `--all` has one command line for several studies.
-                "--all" => command.push(study.to_owned()),
-                other if other.starts_with("--missing=") || other.starts_with("--executor=") => {}
-                other if other.starts_with(&format!("--only={}", factor(""))) => {}
-                _ => command.push(word.clone()),
-            }
-        }
-        let anew = ["--executor".to_owned(), "uml".to_owned()].into_iter();
-        let anew = anew.chain(names.iter().flat_map(|name| ["--only".to_owned(), factor(name)]));
-        // At the end they could stand behind a "--".
-        let run = command.iter().position(|word| word == "run").map_or(command.len(), |at| at + 1);
-        command.splice(run..run, anew);
-        let unread = |why: String| Failure::new(Exit::LabFailed, format!("cannot make the second run: {why}"));
-        match Arguments::try_parse_from(&command).map_err(|error| unread(error.to_string()))?.command {
-            Command::Run(arguments) => Ok(Some(Self { arguments: *arguments, command })),
-            _ => Err(unread(format!("{command:?} is no run"))),
-        }
+        let others = self.arguments.only.iter().filter(|(factor, _)| factor != FILESYSTEM_FACTOR).cloned();
+        let arguments = RunArguments {
+            study: Some(study.to_owned()),
+            // One of them, where several were asked for.
+            all: false,
+            executor: ExecutorChoice::Uml,
+            missing: Missing::Skip,
+            only: names.iter().map(|name| (FILESYSTEM_FACTOR.to_owned(), name.clone())).chain(others).collect(),
+            ..self.arguments.clone()
+        };
+        Some(Self { command: context.command_line(&arguments), arguments })
     }
 }
 
@@ -245,7 +254,7 @@ fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Pl
 }
 
 /// How often each cell is tried.
-fn tries(plan: &Plan) -> String {
+pub(super) fn tries(plan: &Plan) -> String {
     match plan.budget {
         Some(budget) => format!(
             "trials for {} or until all pairs of rows are told apart or closer than {} %",
@@ -264,7 +273,7 @@ pub(super) fn carry_out(
     command: &[String],
     mut plan: Plan,
     expected: Expected,
-) -> CommandResult {
+) -> Result<Done, Failure> {
     if let Some(blocks) = &arguments.blocks {
         merge::check_blocks(&plan, blocks)?;
     }
@@ -296,6 +305,25 @@ pub(super) fn carry_out(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_study_that_fails_keeps_no_other_from_being_run() {
+        let fails = |exit| Err(Failure::new(exit, "no"));
+        let came_to = |ends: Vec<CommandResult>| {
+            let (mut made, told) = (0, std::cell::Cell::new(0));
+            let exit = one_after_the_other(ends.into_iter().inspect(|_| made += 1), |failure| {
+                told.set(told.get() + 1);
+                failure.exit
+            });
+            (exit, made, told.get())
+        };
+        use Exit::{CannotHere, Interrupted, LabFailed, NothingCompleted, Success};
+        assert_eq!(came_to(vec![Ok(Success), Ok(Success)]), (Success, 2, 0));
+        assert_eq!(came_to(vec![fails(LabFailed), Ok(NothingCompleted), Ok(Success)]), (LabFailed, 3, 1));
+        assert_eq!(came_to(vec![Ok(NothingCompleted), fails(CannotHere), fails(LabFailed)]), (CannotHere, 3, 2));
+        assert_eq!(came_to(vec![fails(LabFailed), Ok(Interrupted), Ok(Success)]), (Interrupted, 2, 1));
+        assert_eq!(came_to(vec![fails(Interrupted), Ok(Success)]), (Interrupted, 1, 1));
+    }
 
     #[test]
     fn the_time_of_later_studies_goes_by_what_earlier_ones_took() {

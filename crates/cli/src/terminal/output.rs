@@ -1,5 +1,5 @@
 //! Standard output and standard error. Everything that fstone prints goes through here, so that one place sees to it
-//! that foreign text is harmless and that no error is lost. `tests/tidy.rs` finds whoever goes past it.
+//! that foreign text is harmless and that no error is lost. `tests/tidy/main.rs` finds whoever goes past it.
 //!
 //! What cannot be printed does not stop the work: [`print`] remembers the first error of standard output, and the end of
 //! the process tells it and has its status. Messages and progress on standard error are for whoever reads them; when
@@ -15,8 +15,39 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// The first error of standard output. What is printed after it is lost as well.
-static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+/// What became of standard output.
+static OUTPUT: Mutex<Output> = Mutex::new(Output::Whole);
+
+/// Whether everything that was printed arrived. What is printed after the first error is lost as well: a reader is not to get
+/// the end of a text without its middle.
+enum Output {
+    Whole,
+    /// With its error, which nobody has been told yet.
+    Lost(io::Error),
+    /// With an error that was told.
+    Told,
+}
+
+impl Output {
+    fn write(&mut self, out: &mut impl Write, bytes: &[u8]) {
+        if matches!(self, Self::Whole)
+            && let Err(error) = out.write_all(bytes).and_then(|()| out.flush())
+        {
+            *self = Self::Lost(error);
+        }
+    }
+
+    /// The error, to be told; once.
+    fn take_lost(&mut self) -> Option<io::Error> {
+        match std::mem::replace(self, Self::Told) {
+            Self::Lost(error) => Some(error),
+            before => {
+                *self = before;
+                None
+            }
+        }
+    }
+}
 
 /// fstone's own styles, and those of its help.
 const STYLES: [&str; 7] =
@@ -30,13 +61,7 @@ pub(crate) fn print(text: &str) {
 /// Prints text without which going on has no use.
 pub(crate) fn print_now(text: &str) -> Result<(), Failure> {
     print(text);
-    match lost() {
-        None => Ok(()),
-        Some(error) => {
-            let exit = Exit::of_kind(error.kind()).unwrap_or(Exit::LabFailed);
-            Err(Failure { exit, error: cannot_print(error) })
-        }
-    }
+    take_lost().map_or(Ok(()), Err)
 }
 
 /// Prints a whole document, whose maker has seen to foreign text in it: a file or a pipe gets it byte by byte, a terminal
@@ -51,11 +76,7 @@ pub(crate) fn print_document(document: &str) {
 
 /// Writes bytes to standard output as they are.
 pub(crate) fn write_out(bytes: &[u8]) {
-    let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
-    if lost.is_none() {
-        let mut out = stdout().lock();
-        *lost = out.write_all(bytes).and_then(|()| out.flush()).err();
-    }
+    OUTPUT.lock().unwrap_or_else(PoisonError::into_inner).write(&mut stdout().lock(), bytes);
 }
 
 /// Whether a file is what standard output goes to.
@@ -64,9 +85,14 @@ pub(crate) fn is_stdout(file: &Metadata) -> bool {
     stdout.is_ok_and(|stdout| (stdout.st_dev, stdout.st_ino) == (file.dev(), file.ino()))
 }
 
-/// Why not everything that was printed arrived.
-pub(super) fn lost() -> Option<io::Error> {
-    LOST.lock().unwrap_or_else(PoisonError::into_inner).take()
+/// Why not everything that was printed arrived, for whoever asks first.
+pub(super) fn take_lost() -> Option<Failure> {
+    let error = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner).take_lost()?;
+    let exit = match error.kind() {
+        io::ErrorKind::BrokenPipe => Exit::ReaderGone,
+        kind => Exit::of_kind(kind).unwrap_or(Exit::LabFailed),
+    };
+    Some(Failure { exit, error: cannot_print(error) })
 }
 
 /// A message on standard error, with a line end.
@@ -108,6 +134,33 @@ fn styled(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Writes nothing for once, and then everything.
+    struct Hiccup(Vec<u8>, bool);
+
+    impl Write for Hiccup {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if std::mem::replace(&mut self.1, true) {
+                self.0.write(bytes)
+            } else {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn after_an_error_nothing_is_printed_even_when_it_was_told() {
+        let (mut output, mut out) = (Output::Whole, Hiccup(Vec::new(), false));
+        output.write(&mut out, b"one");
+        output.write(&mut out, b"two");
+        assert_eq!(output.take_lost().map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
+        output.write(&mut out, b"three");
+        assert!(out.0.is_empty() && output.take_lost().is_none(), "{:?}", out.0);
+    }
 
     #[test]
     fn a_terminal_gets_our_styles_and_no_others() {

@@ -2,12 +2,14 @@
 
 use super::command_study;
 use crate::support::{Bench, is_root, tool};
+use rustix::process::Signal;
 use std::{
     collections::BTreeSet,
     fs,
+    io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     time::Duration,
 };
 
@@ -79,6 +81,114 @@ fn undecided(bench: &Bench) -> i32 {
     };
     let (before, after) = (run(), run());
     bench.run(&["compare", &before, &after, "--require-power", "5%"]).0
+}
+
+/// A store with a row that completed in run 1 and does not in run 2.
+fn regressed() -> Bench {
+    let bench = Bench::new();
+    let flag = bench.path("broken");
+    command_study(&bench, "one.toml", "work", &format!("test ! -e {}", flag.display()));
+    bench.succeed(&["run", "./one.toml"]);
+    fs::write(flag, "").expect("ours");
+    assert_eq!(bench.run(&["run", "./one.toml"]).0, 4);
+    bench
+}
+
+/// With a pipe that nobody reads as standard input, which /dev/fd/0 leads to.
+fn with_a_broken_pipe(bench: &Bench, arguments: &[&str]) -> (i32, String, String) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = bench.command(arguments).stdin(writer).output().expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().expect("no signal"), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_regression_counts_for_more_than_where_it_is_told() {
+    let bench = regressed();
+    assert_eq!(bench.run(&["compare", "1", "2"]).0, 1);
+    let (code, _, err) = bench.run(&["compare", "1", "2", "-o", "/dev/full"]);
+    assert!(code == 1 && err.contains("cannot write /dev/full") && err.contains("No space left"), "{code} {err}");
+    let (code, _, err) = with_a_broken_pipe(&bench, &["compare", "1", "2", "-o", "/dev/fd/0"]);
+    assert!(code == 1 && err.contains("cannot write /dev/fd/0") && err.contains("Broken pipe"), "{code} {err}");
+}
+
+#[test]
+fn only_standard_outputs_reader_goes_quietly() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    bench.succeed(&["run", "./one.toml"]);
+    let (code, out, err) = with_a_broken_pipe(&bench, &["report", "-f", "json", "-o", "/dev/fd/0"]);
+    assert!(code == 5 && out.is_empty() && err.contains("because Broken pipe"), "{code} {out}{err}");
+}
+
+#[test]
+fn runs_in_which_nothing_could_be_found_are_undecided() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    bench.succeed(&["run", "./one.toml"]);
+    bench.succeed(&["run", "./one.toml"]);
+    let (code, out, err) = bench.run(&["compare", "1", "2"]);
+    assert!(code == 8 && out.contains("With so few trials no difference between"), "{code} {out}{err}");
+}
+
+#[test]
+fn what_the_trials_came_to_counts_for_more_than_the_page() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    command_study(&bench, "none.toml", "work", "exit 1");
+    // Nobody can make a file there.
+    let (code, _, err) = bench.run(&["run", "./none.toml", "--output", "/proc/self"]);
+    assert!(code == 4 && err.contains("cannot write /proc/self/none-1-"), "{code} {err}");
+    let (code, _, err) = bench.run(&["run", "./one.toml", "--output", "/proc/self"]);
+    assert!(code == 5 && err.contains("cannot write") && err.contains("Run 2 is in"), "{code} {err}");
+    assert_eq!(bench.succeed(&["list", "runs"]).matches(" finished").count(), 2);
+}
+
+#[test]
+fn only_a_baselines_name_is_the_users_mistake() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    bench.succeed(&["run", "./one.toml"]);
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON baselines BEGIN SELECT RAISE(ABORT, 'no more'); END";
+    let store = rusqlite::Connection::open(bench.store()).expect("it is there");
+    store.execute(refuse, []).expect("made");
+    drop(store);
+    let (code, _, err) = bench.run(&["compare", "--save-baseline", "main", "1"]);
+    assert!(code == 5 && err.contains("failed to write to the store") && err.contains("no more"), "{code} {err}");
+    assert_eq!(bench.run(&["compare", "--save-baseline", "a\nb", "1"]).0, 2);
+}
+
+/// Starts the server, and waits for its address.
+fn serving(command: &mut Command) -> Child {
+    let mut server = command.spawn().expect("it starts");
+    let mut told = String::new();
+    BufReader::new(server.stdout.as_mut().expect("piped")).read_line(&mut told).expect("a line");
+    assert!(told.contains("http://"), "{told}");
+    server
+}
+
+#[test]
+fn every_signal_that_asks_for_the_end_has_one_status() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    bench.succeed(&["run", "./one.toml"]);
+    let send = |server: &Child, signal| {
+        rustix::process::kill_process(rustix::process::Pid::from_child(server), signal).expect("it is running");
+    };
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut server = serving(&mut bench.command(&["serve", "--port", "0"]));
+        send(&server, signal);
+        assert_eq!(server.wait().expect("it ends").code(), Some(130), "{signal:?}");
+    }
+    // As `nohup` has it.
+    let typed = bench.typed(&["serve", "--port", "0"]).join(" ");
+    let mut server = serving(bench.shell(&format!("trap '' HUP; exec {typed}")).stdout(Stdio::piped()));
+    send(&server, Signal::HUP);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(server.try_wait().expect("a child").is_none(), "it was told to ignore that");
+    send(&server, Signal::TERM);
+    assert_eq!(server.wait().expect("it ends").code(), Some(130));
 }
 
 fn interrupted(bench: &Bench) -> i32 {

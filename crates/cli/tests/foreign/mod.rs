@@ -145,7 +145,7 @@ fn a_bundle_boots_no_kernel_and_reads_no_tree_unasked() {
         let bundle = format!("{flavour}.fstone");
         bench.succeed(&["export", &(number + 1).to_string(), &bundle]);
         for options in [&[][..], &["--dry-run"]] {
-            let (code, out, err) = bench.run(&[&["rerun", &bundle], options].concat());
+            let (code, out, err) = bench.run(&[&["rerun", &bundle, "--device", "loop"], options].concat());
             assert!(!witness.exists(), "{flavour}: the kernel that the bundle names was run: {out}{err}");
             if options.is_empty() {
                 assert!(
@@ -182,6 +182,7 @@ fn a_repetition_tells_what_it_would_run_and_read() {
     let (tree, command) = (format!("  reads the directory {}\n", bench.path("tree").display()), "touch proof\n");
     let (code, _, err) = bench.run(&["rerun", "run.fstone"]);
     assert!(code == 3 && err.contains(&tree) && err.contains(command) && err.contains("--allow-commands"), "{err}");
+    assert!(err.contains("fstone: the bundle's study runs programs") && err.contains("\nlook at them"), "{err}");
     let told = bench.succeed(&["rerun", "run.fstone", "--dry-run"]);
     let (_, listed) = told.split_once("reads files of this machine:\n").expect("it is told");
     assert!(listed.contains(&tree) && listed.contains(command) && listed.contains("--allow-commands"), "{told}");
@@ -216,6 +217,127 @@ fn at_a_terminal_a_repetition_asks() {
         assert_eq!(code, Some(if runs == 2 { 0 } else { 3 }), "{answer:?}: {asked}{rest}");
         assert_eq!(bench.succeed(&["list", "runs"]).matches("tiny").count(), runs, "{answer:?}: {rest}");
     }
+}
+
+/// What a run with these options looks like when its bundle is repeated: the plan, and what was told before it.
+fn repeated(options: &[&str]) -> (String, String) {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    bench.succeed(&[&["run", "./tiny.toml"], options].concat());
+    bench.succeed(&["export", "1", "run.fstone"]);
+    fs::remove_file(bench.path("tiny.toml")).expect("the bundle has it");
+    let (code, out, err) = bench.run(&["rerun", "run.fstone", "--dry-run"]);
+    assert_eq!(code, 0, "{options:?}: {out}{err}");
+    (out, err)
+}
+
+#[test]
+fn a_repetition_works_where_the_run_worked() {
+    let short = ["--repeats", "1", "--duration", "200ms"];
+    let (plan, told) = repeated(&[&["--device", "directory"][..], &short].concat());
+    assert!(plan.contains("directory (work directory)") && !plan.contains("mkfs"), "{plan}");
+    assert!(!told.contains("Not as it was there"), "{told}");
+    let (plan, told) = repeated(&[&["--executor", "directory"][..], &short].concat());
+    assert!(plan.contains("directory (work directory)") && !told.contains("Not as it was there"), "{plan}{told}");
+    if !is_root() {
+        eprintln!("skipped: only root makes filesystems");
+        return;
+    }
+    let (plan, told) = repeated(&[&["--device", "memory"][..], &short].concat());
+    assert!(plan.contains("in memory") && !told.contains("Not as it was there"), "{plan}{told}");
+    // Of the other machine.
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    fs::create_dir(bench.path("there")).expect("ours");
+    let there = format!("directory:{}", bench.path("there").display());
+    bench.succeed(&[&["run", "./tiny.toml", "--device", &there][..], &short].concat());
+    bench.succeed(&["export", "1", "run.fstone"]);
+    let (code, _, err) = bench.run(&["rerun", "run.fstone", "--dry-run"]);
+    assert!(code == 3 && err.contains(&there) && err.contains("with --device"), "{code} {err}");
+    // What is asked for now may differ, and is told.
+    let (code, plan, err) = bench.run(&["rerun", "run.fstone", "--dry-run", "--device", "loop", "--repeats", "2"]);
+    assert!(code == 0 && plan.contains("mkfs.ext4"), "{code} {plan}{err}");
+    assert!(err.contains("Not as it was there:\n  trials: 1 trial each there, 2 trials each here\n"), "{err}");
+    assert!(err.contains(&format!("  device: directory {} there, loop 64 MiB here\n", &there[10..])), "{err}");
+}
+
+#[test]
+fn a_repetition_has_the_runs_budget() {
+    let (_, told) =
+        repeated(&["--device", "directory", "--duration", "100ms", "--budget", "2s", "--resolution", "10%"]);
+    assert!(told.contains("Repeating Tiny") && !told.contains("Not as it was there"), "{told}");
+}
+
+#[test]
+fn a_repetition_of_a_repetition_has_the_options_of_the_first_run() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    let options = ["--device", "directory", "--set", "threads=2", "--duration", "300ms", "--repeats", "1"];
+    bench.succeed(&[&["run", "./tiny.toml"][..], &options].concat());
+    bench.succeed(&["export", "1", "first.fstone"]);
+    fs::remove_file(bench.path("tiny.toml")).expect("the bundle has it");
+    bench.succeed(&["rerun", "first.fstone"]);
+    bench.succeed(&["export", "2", "second.fstone"]);
+    let plan = |bundle: &str| {
+        let (code, out, err) = bench.run(&["rerun", bundle, "--dry-run"]);
+        assert!(code == 0 && !err.contains("Not as it was there"), "{bundle}: {out}{err}");
+        out
+    };
+    assert!(plan("first.fstone").contains("2 threads"), "{}", plan("first.fstone"));
+    assert_eq!(plan("second.fstone"), plan("first.fstone"));
+    let command = bench.json()["run"]["command"].to_string();
+    assert!(command.contains("\"./tiny.toml\"") && command.contains("\"--set\",\"threads=2\""), "{command}");
+
+    // As fstone recorded it before.
+    let store = rusqlite::Connection::open(bench.store()).expect("it is there");
+    store.execute("UPDATE runs SET command = '[\"fstone\",\"rerun\",\"x.fstone\"]' WHERE run = 2", []).expect("run 2");
+    drop(store);
+    bench.succeed(&["export", "2", "older.fstone"]);
+    let (code, _, err) = bench.run(&["rerun", "older.fstone", "--dry-run"]);
+    assert!(code == 2 && err.contains("does not say with which options"), "{code} {err}");
+}
+
+#[test]
+fn a_repetition_compares_the_run_that_it_made() {
+    let bench = Bench::new();
+    bench.tiny_study(EXT4);
+    let options = ["--device", "directory", "--repeats", "1", "--duration", "1500ms"];
+    bench.succeed(&[&["run", "./tiny.toml"][..], &options].concat());
+    bench.succeed(&["export", "1", "run.fstone"]);
+    let repetition = bench.command(&["rerun", "run.fstone"]).spawn().expect("started");
+    let has = |run: &str| bench.run(&["list", "runs"]).1.contains(run);
+    let wait_for = |run: &str| {
+        for _ in 0..600 {
+            if has(run) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("run {run} did not begin");
+    };
+    wait_for("   2  ");
+    // One of the same study, begun meanwhile.
+    let mut other = bench
+        .command(&[
+            "run",
+            "./tiny.toml",
+            "--work-directory",
+            "other",
+            "--device",
+            "directory",
+            "--repeats",
+            "1",
+            "--duration",
+            "60s",
+        ])
+        .spawn()
+        .expect("started");
+    wait_for("   3  ");
+    let output = repetition.wait_with_output().expect("it ends");
+    interrupt(&other);
+    other.wait().expect("it ends");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("Run 2 here against the bundle"), "{out}");
 }
 
 #[test]

@@ -49,11 +49,15 @@ impl Form<'_> {
             }
             let known: Vec<&str> = self.variables.iter().map(|(known, _)| known.as_str()).collect();
             let diagnostic = Diagnostic::whole(format!("--set {name}: the study has no variable of this name"));
-            report.push(if known.is_empty() {
-                diagnostic.note("it has no variables at all")
-            } else {
-                diagnostic.did_you_mean(name, known.iter().copied()).note(format!("it has {}", known.join(", ")))
-            });
+            let numbers = Parameter::ALL.map(Parameter::name);
+            let diagnostic = diagnostic.did_you_mean(name, known.iter().copied().chain(numbers));
+            let has = if known.is_empty() { "no variables".to_owned() } else { known.join(", ") };
+            report.push(
+                diagnostic.note(format!(
+                    "it has {has}; of its loads, {} can be set, where a load has it",
+                    numbers.join(", ")
+                )),
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod http;
 
-use super::{Context, RunState, compare::open, history};
+use super::{Context, RunState, history, stored::open};
 use crate::{
     args::ServeArguments,
     exit::Exit,

@@ -44,6 +44,8 @@ fn bench() -> Bench {
     bench.write("open.f", &personality("flowop closefile name=c,filesetname=set,fd=1"));
     bench.write("shell.f", "system \"true\"\nrun 1\n");
     bench.write("empty.f", "run 5\n");
+    // A name that begins like a diagnostic.
+    bench.write("error", "");
     bench
 }
 

@@ -1,0 +1,42 @@
+//! The store and the runs in it, for commands that work with what is there.
+
+use super::Context;
+use crate::{
+    exit::Exit,
+    terminal::{Failure, OrExit},
+};
+use fstone_model::Dataset;
+use fstone_store::{ReadError, Store};
+
+/// The store, which has to be there.
+pub(crate) fn open(context: &Context) -> Result<Store, Failure> {
+    context.read_store()?.ok_or_else(|| {
+        Failure::new(
+            Exit::BadInput,
+            format!(
+                "there is no store at {} yet; `fstone run small-file --quick` makes the first run",
+                context.store.display()
+            ),
+        )
+    })
+}
+
+/// What was read of a run; that there is none of this number is the user's mistake.
+pub(crate) fn read_or_exit(read: Result<Dataset, ReadError>) -> Result<Dataset, Failure> {
+    match read {
+        Err(ReadError::NoSuchRun { run }) => Err(no_such_run(run)),
+        other => other.or_exit(Exit::LabFailed),
+    }
+}
+
+/// A number that no run has.
+pub(crate) fn no_such_run(run: u64) -> Failure {
+    Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them"))
+}
+
+/// Drops the load engine's reports, which a comparison has no use for.
+pub(crate) fn without_loads(dataset: &mut Dataset) {
+    for step in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps) {
+        step.load = None;
+    }
+}
