@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A moment in a disk's life. Every arrival, completion and mark is an event, numbered from 0.
@@ -103,6 +103,13 @@ impl Log {
     pub fn last_mark_before(&self, event: Event) -> Option<u64> {
         let count = self.marks.partition_point(|(_, at)| *at < event);
         Some(self.marks[count.checked_sub(1)?].0)
+    }
+
+    /// From now on, changes are torn only at multiples of this many bytes: what the disk writes whole.
+    #[must_use]
+    pub fn torn_at(mut self, bytes: u64) -> Self {
+        self.atom = (bytes / SECTOR_BYTES).clamp(self.atom, 8);
+        self
     }
 
     /// How many events it holds.
@@ -240,6 +247,35 @@ impl LogWriter {
         }
     }
 
+    /// Empties the log: the disk is now what is in its image.
+    pub(crate) fn begin_anew(&self, image: &File, directory: &Path) -> io::Result<()> {
+        let (base, data) = (nameless::make(directory)?, nameless::make(directory)?);
+        copy_sparsely(image, &base)?;
+        self.writing().restart(Arc::new(base), Arc::new(data));
+        Ok(())
+    }
+
+    /// Makes the image what it was when the log began, and empties the log. What it takes follows from what was written.
+    pub(crate) fn rewind(&self, image: &File, directory: &Path) -> io::Result<()> {
+        let data = nameless::make(directory)?;
+        let mut writing = self.writing();
+        let base = Arc::clone(&writing.log.base);
+        if writing.broken.is_some() {
+            // Then it does not know all of what was written.
+            image.set_len(0)?;
+            copy_sparsely(&base, image)?;
+        } else {
+            for entry in &writing.log.entries {
+                let (at, bytes) =
+                    (entry.sectors.start * SECTOR_BYTES, (entry.sectors.end - entry.sectors.start) * SECTOR_BYTES);
+                make_hole(image, at, bytes)?;
+                copy_range(&base, at, bytes, image, at)?;
+            }
+        }
+        writing.restart(base, Arc::new(data));
+        Ok(())
+    }
+
     /// The log so far.
     pub(crate) fn take(&self) -> Result<Log, LogError> {
         let writing = self.writing();
@@ -251,11 +287,42 @@ impl LogWriter {
 }
 
 impl Writing {
+    fn restart(&mut self, base: Arc<File>, data: Arc<File>) {
+        self.log = Log {
+            entries: Vec::new(),
+            flushes: Vec::new(),
+            marks: Vec::new(),
+            events: 0,
+            base,
+            data,
+            atom: self.log.atom,
+        };
+        self.volatile.clear();
+        self.data_bytes = 0;
+        self.broken = None;
+    }
+
     const fn next_event(&mut self) -> Event {
         let event = self.log.events;
         self.log.events += 1;
         event
     }
+}
+
+/// Makes a range zeros, as a hole where the host's filesystem has holes.
+pub(super) fn make_hole(image: &File, at: u64, bytes: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    if fallocate(image, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes).is_ok() {
+        return Ok(());
+    }
+    let zeros = vec![0; bytes.min(1 << 20) as usize];
+    let mut done = 0;
+    while done < bytes {
+        let piece = &zeros[..(bytes - done).min(1 << 20) as usize];
+        image.write_all_at(piece, at + done)?;
+        done += piece.len() as u64;
+    }
+    Ok(())
 }
 
 /// Copies a file with holes into an empty one, holes as holes.
@@ -342,6 +409,44 @@ mod tests {
             (log.last_mark_before(0), log.last_mark_before(2), log.last_mark_before(3)),
             (None, Some(7), Some(8))
         );
+    }
+
+    #[test]
+    fn a_disk_that_is_wound_back_is_what_it_was() {
+        let directory = std::env::temp_dir();
+        let image = nameless::make(&directory).unwrap();
+        image.set_len(1 << 20).unwrap();
+        image.write_all_at(&[7; 8192], 4096).unwrap();
+        let spec = LogSpec { directory: directory.clone(), bound_bytes: 20_000 };
+        let writer = LogWriter::new(&spec, &image, 512).unwrap();
+        let content = || {
+            let mut bytes = vec![0; 1 << 20];
+            image.read_exact_at(&mut bytes, 0).unwrap();
+            bytes
+        };
+        let before = content();
+        let write = |at: u64, bytes: usize| {
+            let data_at = writer.position();
+            image.write_all_at(&vec![9; bytes], at).unwrap();
+            writer.add_data(&vec![9; bytes]);
+            writer.change(Change::Write { data_at }, at / 512..(at + bytes as u64) / 512)
+        };
+        for bytes in [4096, 30_208] {
+            // The second is more than the log may hold, which then knows nothing of it.
+            write(0, 512);
+            assert_eq!(write(8192, bytes).is_some(), bytes < 20_000);
+            assert_ne!(content(), before);
+            writer.rewind(&image, &directory).unwrap();
+            assert_eq!(content(), before);
+            let log = writer.take().unwrap();
+            assert!(log.entries.is_empty() && log.events == 0 && writer.position() == 0);
+        }
+        write(65536, 512);
+        writer.begin_anew(&image, &directory).unwrap();
+        let before = content();
+        write(0, 512);
+        writer.rewind(&image, &directory).unwrap();
+        assert_eq!(content(), before, "what was there when the log began anew");
     }
 
     #[test]

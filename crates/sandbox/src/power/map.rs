@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Where sectors come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Source {
     /// The log's file, from this byte on.
     Log(u64),
@@ -32,7 +32,7 @@ impl Source {
 }
 
 /// A disk's content; what it held when the log began where nothing was written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Content {
     /// First sector → (end, source). Ranges do not overlap.
     extents: BTreeMap<u64, (u64, Source)>,
@@ -143,6 +143,21 @@ impl Shown {
     /// Writes what it holds into an empty file.
     pub(super) fn write_image(&self, image: &File) -> io::Result<()> {
         copy_sparsely(&self.base, image)?;
+        self.write_changes(image)
+    }
+
+    /// The disk when its log began.
+    pub(super) const fn base(&self) -> &Arc<File> {
+        &self.base
+    }
+
+    /// Where it differs from that.
+    pub(super) fn changed(&self) -> Vec<Range<u64>> {
+        self.content.extents.iter().map(|(&start, &(end, _))| start..end).collect()
+    }
+
+    /// Writes what differs from the disk when its log began.
+    pub(super) fn write_changes(&self, image: &File) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 20];
         for (&start, &(end, _)) in &self.content.extents {
             let (mut at, end) = (start * SECTOR_BYTES, end * SECTOR_BYTES);

@@ -11,9 +11,11 @@
 mod file;
 mod log;
 mod map;
+mod mirror;
 mod states;
 
 pub use log::{Event, Log, LogError, LogSpec};
+pub use mirror::Mirror;
 pub use states::{CrashState, Lie, ParseStateError, States};
 
 pub(crate) use log::{Change, LogWriter, Logged};

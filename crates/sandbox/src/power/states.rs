@@ -2,7 +2,7 @@
 
 use super::log::{Entry, Event, Log};
 use super::map::{Content, Shown};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -167,6 +167,46 @@ impl States {
         states.into_iter().collect()
     }
 
+    /// The states right after each of these events, whatever became of what was not durable, and others as
+    /// [`choose`](Self::choose) has them, so many in all. Of states in which the disk holds the same, only the latest is there,
+    /// of which most is asked. In the order of their cuts.
+    #[must_use]
+    pub fn choose_after(&mut self, events: &[Event], count: usize, seed: u64) -> Vec<CrashState> {
+        let mut random = Random(!seed);
+        let mut wanted = BTreeSet::new();
+        for cut in events.iter().map(|event| event + 1).filter(|cut| self.window.contains(cut)) {
+            let decided = self.undecided(cut).next().is_none();
+            for (fate, _) in FATES {
+                let random_fate = !matches!(fate, Fate::All | Fate::None) || self.lie.is_some();
+                if fate == Fate::All || !decided || self.lie.is_some() {
+                    let seed = if random_fate { random.next() as u32 } else { 0 };
+                    wanted.insert(CrashState { cut, fate, seed });
+                }
+            }
+        }
+        let more = count.saturating_sub(wanted.len());
+        wanted.extend(self.choose(more, seed));
+        let mut seen = HashSet::new();
+        let mut states: Vec<CrashState> =
+            wanted.iter().rev().copied().filter(|state| seen.insert(self.content(*state))).collect();
+        // What is decided by chance may be decided otherwise.
+        let open: Vec<Event> =
+            wanted.iter().map(CrashState::cut).filter(|cut| self.undecided(*cut).count() > 1).collect();
+        for _ in 0..3 * count {
+            if states.len() >= count || open.is_empty() {
+                break;
+            }
+            let cut = open[random.below(open.len() as u64) as usize];
+            let fate = [Fate::Some, Fate::Torn, Fate::Late][random.below(3) as usize];
+            let state = CrashState { cut, fate, seed: random.next() as u32 };
+            if seen.insert(self.content(state)) {
+                states.push(state);
+            }
+        }
+        states.sort();
+        states
+    }
+
     /// Changes that may be there or not if the power is cut before this event, in the order in which they arrived.
     fn undecided(&self, cut: Event) -> impl Iterator<Item = &Entry> {
         let forgets = self.lie == Some(Lie::ForgetsFlushes);
@@ -248,8 +288,10 @@ impl States {
     /// Makes some of a change: its beginning, its end, or sectors here and there; now and then all of it.
     fn part(&self, content: &mut Content, entry: &Entry, random: &mut Random) {
         let sectors = &entry.sectors;
-        let atoms = (sectors.end - sectors.start).div_ceil(self.log.atom);
-        let at = |atom: u64| (sectors.start + atom * self.log.atom).min(sectors.end);
+        // By the disk's own borders, wherever the request began.
+        let first = sectors.start / self.log.atom;
+        let atoms = sectors.end.div_ceil(self.log.atom) - first;
+        let at = |atom: u64| ((first + atom) * self.log.atom).clamp(sectors.start, sectors.end);
         match random.below(4) {
             0 => whole(content, entry),
             1 => content.change(entry.change, sectors.start, sectors.start..at(random.below(atoms))),
@@ -418,6 +460,47 @@ mod tests {
         let mut bytes = vec![0; 64 * 512];
         std::os::unix::fs::FileExt::read_exact_at(&image, &mut bytes, 0).unwrap();
         assert!(bytes.chunks(512).zip(&first[50]).all(|(sector, byte)| sector == [*byte; 512]));
+    }
+
+    #[test]
+    fn no_two_states_after_events_are_the_same_disk() {
+        let mut disk = Disk::new();
+        let mut ends = Vec::new();
+        for number in 0..6 {
+            disk.write(number * 8..number * 8 + 8);
+            if number % 2 == 0 {
+                disk.flush();
+            }
+            ends.push(disk.writer.take().unwrap().events - 1);
+        }
+        let mut states = disk.states(None);
+        let chosen = states.choose_after(&ends, 80, 4);
+        let contents: Vec<Vec<u8>> = chosen.iter().map(|&state| sectors(&mut states, state)).collect();
+        let different: BTreeSet<&Vec<u8>> = contents.iter().collect();
+        assert_eq!(different.len(), contents.len());
+        assert!((20..=80).contains(&chosen.len()), "{}", chosen.len());
+        let whole = [1, 2, 3, 4, 5, 6, 0, 0].iter().flat_map(|byte| [*byte; 8]).collect::<Vec<u8>>();
+        assert!(contents.contains(&whole), "all of it, at the end");
+    }
+
+    #[test]
+    fn changes_are_torn_where_the_disk_has_borders() {
+        let mut disk = Disk::new();
+        disk.write(6..20);
+        let log = disk.writer.take().unwrap().torn_at(4096);
+        let end = log.events() + 1;
+        let mut states = States::new(log, 0..end, None);
+        let mut torn = BTreeSet::new();
+        for seed in 0..200 {
+            let state = CrashState { cut: end - 1, fate: Fate::Torn, seed };
+            let sectors = sectors(&mut states, state);
+            let pieces = [6..8, 8..16, 16..20].map(|piece: Range<usize>| {
+                assert!(sectors[piece.clone()].windows(2).all(|pair| pair[0] == pair[1]), "{state}: {sectors:?}");
+                sectors[piece.start]
+            });
+            torn.insert(pieces);
+        }
+        assert!(torn.len() > 4, "{torn:?}");
     }
 
     #[test]

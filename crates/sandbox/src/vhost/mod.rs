@@ -22,7 +22,7 @@ pub use fault::{Effect, Fault, Operation, Trigger};
 pub use spec::{DiskSpec, MARK_PREFIX};
 pub use speed::Speed;
 
-use crate::power::{CrashState, Log, LogError, LogWriter, States};
+use crate::power::{CrashState, Log, LogError, LogWriter, Mirror, States};
 pub(crate) use counters::Marks;
 pub(crate) use engine::Engine;
 pub(crate) use engine::QUEUE_SIZE;
@@ -67,6 +67,8 @@ pub enum DiskError {
 #[derive(Debug)]
 pub struct Disk {
     socket: PathBuf,
+    /// To wind it back.
+    image: File,
     shared: Shared,
     stop: Option<OwnedFd>,
     server: Option<thread::JoinHandle<()>>,
@@ -79,6 +81,7 @@ impl Disk {
         let host_error = |what| move |cause| DiskError::Host { what, cause };
         let image = open_image(spec)?;
         let shared = Shared::new(spec, &image).map_err(host_error("begin a log of the disk"))?;
+        let own = image.try_clone().map_err(image_error)?;
         let mut engine = Engine::new(spec, image, &shared).map_err(image_error)?;
         let _ = std::fs::remove_file(socket);
         let listener = bind(socket).map_err(host_error("make the disk's socket"))?;
@@ -88,7 +91,7 @@ impl Disk {
             .name("disk".to_owned())
             .spawn(move || server::serve(&listener, &stopped, &mut engine))
             .map_err(host_error("start a thread"))?;
-        Ok(Self { socket: socket.to_owned(), shared, stop: Some(stop), server: Some(server) })
+        Ok(Self { socket: socket.to_owned(), image: own, shared, stop: Some(stop), server: Some(server) })
     }
 
     /// Where it is served.
@@ -121,6 +124,24 @@ impl Disk {
         self.shared.log.as_ref().map(LogWriter::take)
     }
 
+    /// Begins the log of a disk that keeps one anew: from now on it is of changes to what the disk holds now. To be called
+    /// while no request is under way. The log's files go, without a name, into this directory.
+    ///
+    /// # Errors
+    /// When the image cannot be copied.
+    pub fn begin_log_anew(&self, directory: &Path) -> io::Result<()> {
+        self.shared.log.as_ref().map_or(Ok(()), |log| log.begin_anew(&self.image, directory))
+    }
+
+    /// Makes the disk what it was when its log began, and empties the log. To be called while nothing of it is mounted; the
+    /// guest has to forget what it knows of the disk.
+    ///
+    /// # Errors
+    /// When the image cannot be written.
+    pub fn rewind(&self, directory: &Path) -> io::Result<()> {
+        self.shared.log.as_ref().map_or(Ok(()), |log| log.rewind(&self.image, directory))
+    }
+
     /// Shows a crash state in place of what was written, or that again when there is none. To be called while nothing of
     /// it is mounted; the guest has to forget what it knows of the disk. What is written to the state goes to a file
     /// without a name in this directory.
@@ -131,6 +152,15 @@ impl Disk {
         let shown = state.map(|(states, state)| states.shown(state, directory)).transpose()?;
         *self.shared.showing.lock().unwrap_or_else(PoisonError::into_inner) = shown;
         Ok(())
+    }
+
+    /// Makes a file hold the crash state that is shown, with what was written to it meanwhile; whether one is shown.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn mirror(&self, mirror: &mut Mirror) -> io::Result<bool> {
+        let showing = self.shared.showing.lock().unwrap_or_else(PoisonError::into_inner);
+        showing.as_ref().map_or(Ok(false), |shown| mirror.hold(shown).map(|()| true))
     }
 
     /// Stops serving and gives the final counts. For when the guest is gone.
