@@ -6,6 +6,7 @@
 //! `worker` is the thread as operations see it (it chooses files and places, holds and opens them); `plan` is a phase made
 //! ready; `audit` is what the load finds out about itself; `measure` is the clock and the counting; `pattern` is which block
 //! comes next; `fileset` is the files; `io` is how calls reach the kernel; `promises` is what the kernel acknowledged; `data` is what is written.
+//! Apart from loads, `sequences` carries out short lists of calls before power cuts.
 //!
 //! This crate knows nothing of devices, filesystems' makers, studies, tables or files that describe workloads. It
 //! prints nothing, and it removes nothing but its own files: those that have the names of a fileset, in a directory that was
@@ -27,6 +28,7 @@ mod plan;
 mod promises;
 mod random;
 mod run;
+pub mod sequences;
 #[cfg(test)]
 mod tests_support;
 mod worker;
