@@ -6,6 +6,10 @@ mod words;
 
 pub(crate) use results::*;
 
+mod durability;
+
+pub(crate) use durability::DurabilityArguments;
+
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{NonEmptyStringValueParser, PathBufValueParser},
@@ -137,6 +141,8 @@ pub(crate) enum Command {
     Device(DeviceArguments),
     /// Write a state that a power cut could have left into an image, from the log that a run kept
     CrashState(CrashStateArguments),
+    /// Cut the power in short sequences of calls (rename, fsync, …), and look whether what was persisted is there
+    Durability(DurabilityArguments),
     /// Undo what a killed run left behind: mounts, loop devices, images; lists before it acts
     Clean(CleanArguments),
     /// Print the JSON schema of the study file
@@ -161,6 +167,7 @@ impl Command {
             Self::Run(arguments) => !arguments.dry_run,
             Self::Rerun(arguments) => !arguments.dry_run,
             Self::Blocks(_) => true,
+            Self::Durability(_) => true,
             _ => false,
         }
     }

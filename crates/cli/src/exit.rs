@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     /// Done. Refused, failed, hung and skipped rows are results and do not change this, as long as any trial completed.
     Success = 0,
     /// `fstone compare` found a regression: a real difference for the worse beyond the threshold; or `fstone verify` a
-    /// figure that does not follow from what was recorded.
+    /// figure that does not follow from what was recorded; or `fstone durability` a loss.
     Regression = 1,
     /// The command line, a study file or a profile is wrong.
     BadInput = 2,
@@ -56,7 +56,9 @@ impl Exit {
     const fn meaning(self) -> &'static str {
         match self {
             Self::Success => "done; refused, failed or skipped rows are results",
-            Self::Regression => "fstone compare found a regression, or fstone verify a difference",
+            Self::Regression => {
+                "fstone compare found a regression, fstone verify a difference, or fstone durability a loss"
+            }
             Self::BadInput => "the command line, a study file or a profile is wrong",
             Self::CannotHere => "refused for safety, or a right or a tool is missing",
             Self::NothingCompleted => "no trial completed, or a load ended with errors",

@@ -77,6 +77,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Kernel(arguments) => commands::kernel::kernel(context, &arguments.action),
         Command::Device(arguments) => commands::device::device(context, &arguments),
         Command::CrashState(arguments) => commands::crash_state::crash_state(&arguments),
+        Command::Durability(arguments) => commands::durability::durability(context, &arguments),
         Command::Clean(arguments) => commands::clean::clean(context, &arguments),
         Command::Schema => commands::generated::schema(),
         Command::Completions { shell } => commands::generated::completions(shell),

@@ -13,6 +13,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_lab::{
+    agent::GuestOptions,
     inventory::{self, InventoryContext},
     machine::Machine,
     place::{presence::Presence, work_directory::WorkDirectory},
@@ -39,6 +40,18 @@ pub(super) fn lab_options(
     plan: &Plan,
     presence: Option<Arc<Presence>>,
 ) -> Result<LabOptions, Failure> {
+    let options = laboratory(context, executors::guests(context, arguments, plan)?)?;
+    Ok(LabOptions {
+        allow_destroy: arguments.allow_destroy.clone(),
+        jobs: arguments.jobs,
+        presence,
+        keep_going: arguments.keep_going,
+        ..options
+    })
+}
+
+/// What the lab is told when nobody says otherwise, with these guests.
+pub(super) fn laboratory(context: &Context, guests: GuestOptions) -> Result<LabOptions, Failure> {
     // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
     WorkDirectory::examine(&context.work_directory)
         .context("failed to use the work directory")
@@ -50,15 +63,15 @@ pub(super) fn lab_options(
     }
     Ok(LabOptions {
         work_directory: context.work_directory.clone(),
-        allow_destroy: arguments.allow_destroy.clone(),
+        allow_destroy: Vec::new(),
         measure_null: true,
         patience: LabOptions::PATIENCE,
         closing_limit: LabOptions::CLOSING_LIMIT,
         agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
-        guests: Some(executors::guests(context, arguments, plan)?),
-        jobs: arguments.jobs,
-        presence,
-        keep_going: arguments.keep_going,
+        guests: Some(guests),
+        jobs: None,
+        presence: None,
+        keep_going: false,
     })
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod convert;
 pub(crate) mod crash_state;
 pub(crate) mod delete;
 pub(crate) mod device;
+pub(crate) mod durability;
 pub(crate) mod ffsb;
 pub(crate) mod filebench;
 pub(crate) mod fio;

@@ -1,5 +1,6 @@
 //! Trials in guests, as an ordinary user meets them.
 
+mod durability;
 mod power;
 
 use crate::support::{self, Bench, has_uml, is_root};

@@ -4,6 +4,7 @@ use crate::{
     events::LoadProgress,
     place::device::{FileId, Purpose},
 };
+use fstone_engine::sequences::Finding;
 use fstone_model::{
     LoadReport, Outcome, Step,
     metric::Figure,
@@ -24,6 +25,13 @@ pub(crate) const FLUSH: &str = "flush";
 
 /// Mount, read and check the state that the disk shows now, [`StateCheck`]; answered with [`StateReply`].
 pub(crate) const STATE: &str = "state";
+
+/// Make the files that sequences begin with, or carry one out, [`SequenceJob`]; answered with [`SequenceDone`].
+pub(crate) const SEQUENCE: &str = "sequence";
+
+/// Mount the state that the disk shows now, [`SequenceState`], and compare it with what the last sequence persisted; answered
+/// with [`SequenceStateReply`].
+pub(crate) const SEQUENCE_STATE: &str = "sequence-state";
 
 /// Give the place back; answered with what is to be said of it, a list of warnings.
 pub(crate) const LEAVE: &str = "leave";
@@ -189,6 +197,77 @@ pub(crate) struct KeptPromises {
     pub(crate) first: Option<String>,
 }
 
+/// A sequence of calls, or what is there before all of them.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SequenceJob {
+    /// As part of which step.
+    pub(crate) step: Step,
+    pub(crate) what: SequenceWhat,
+}
+
+/// What to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum SequenceWhat {
+    /// Make the files that are there before.
+    Plant,
+    /// Carry this out, as text.
+    Calls(String),
+}
+
+/// It was done.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SequenceDone {
+    /// The disk's marks before the first call and after each.
+    pub(crate) marks: Vec<u64>,
+    /// The call that this filesystem does not do, and why.
+    pub(crate) refused: Option<String>,
+    /// What went wrong with it itself.
+    pub(crate) end: Option<Outcome>,
+}
+
+/// A state that a power cut during the last sequence could have left is shown by the disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SequenceState {
+    /// As part of which step.
+    pub(crate) step: Step,
+    /// The last mark of the disk before the power was cut.
+    pub(crate) mark: Option<u64>,
+    /// Whether to run the filesystem's own check.
+    pub(crate) check: bool,
+}
+
+/// What was found in it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SequenceStateReply {
+    /// How long mounting took, where it could be mounted.
+    pub(crate) mounted: Option<Duration>,
+    /// How long the filesystem's own check took.
+    pub(crate) checking: Duration,
+    /// What became of what was persisted.
+    pub(crate) told: Vec<Told>,
+    /// What the filesystem's own check says, where it was made.
+    pub(crate) clean: Option<bool>,
+    /// What it says, or why it could not be mounted.
+    pub(crate) words: Option<String>,
+    /// What went wrong with looking itself.
+    pub(crate) end: Option<Outcome>,
+}
+
+/// What was found about one aspect.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Told {
+    pub(crate) aspect: String,
+    pub(crate) checked: u64,
+    pub(crate) broken: u64,
+    pub(crate) first: Option<String>,
+}
+
+impl Told {
+    pub(crate) fn new(aspect: &str, finding: Finding) -> Self {
+        Self { aspect: aspect.to_owned(), checked: finding.checked, broken: finding.broken, first: finding.first }
+    }
+}
+
 /// How a load goes on.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -264,6 +343,29 @@ impl Message for StateReply {
             Some(kept) if kept.checked > PROMISES => Err(format!("{} promises", kept.checked)),
             _ => Ok(()),
         }
+    }
+}
+
+impl Message for SequenceJob {}
+impl Message for SequenceState {}
+
+impl Message for SequenceDone {
+    fn check(&self) -> Result<(), String> {
+        self.end.as_ref().map_or(Ok(()), not_completed)?;
+        require(self.marks.len() <= ITEMS && self.marks.is_sorted(), || "marks that are not in order".to_owned())
+    }
+}
+
+impl Message for SequenceStateReply {
+    fn check(&self) -> Result<(), String> {
+        self.mounted.map_or(Ok(()), in_range)?;
+        in_range(self.checking)?;
+        self.end.as_ref().map_or(Ok(()), not_completed)?;
+        require(self.told.len() <= ITEMS, || format!("it has a list of {}", self.told.len()))?;
+        self.told.iter().try_for_each(|told| {
+            let sound = told.broken <= told.checked && told.checked <= PROMISES;
+            require(sound, || format!("{} of {} facts broken", told.broken, told.checked))
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! The agent's end: takes jobs off a channel and does them with a [`Session`], wherever it is.
 
 use super::protocol::{
-    Answer, DoneStep, FLUSH, LEAVE, OPEN, Opening, Progress, STATE, STEP, StateCheck, StateReply, StepEnd, TRIAL,
-    TrialReply, WholeTrial, decode, encode,
+    Answer, DoneStep, FLUSH, LEAVE, OPEN, Opening, Progress, SEQUENCE, SEQUENCE_STATE, STATE, STEP, SequenceDone,
+    SequenceStateReply, StateCheck, StateReply, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode,
 };
 use crate::{
     events::LoadProgress,
@@ -83,13 +83,16 @@ impl Served {
             }
             STATE => {
                 let check: StateCheck = decode(body)?;
-                let reply = match session.look_at_state(&check.step, &check) {
-                    Ok(reply) => reply,
-                    Err(Halt::Outcome(outcome)) => StateReply { end: Some(outcome), ..StateReply::default() },
-                    Err(Halt::Lab(error)) => return Err(error.to_string()),
-                    Err(Halt::Stopped(step)) => return Err(format!("{step} was stopped")),
-                };
-                Ok(encode(&reply))
+                let ended = |end| StateReply { end: Some(end), ..StateReply::default() };
+                Ok(encode(&or_outcome(session.look_at_state(&check.step, &check), ended)?))
+            }
+            SEQUENCE => {
+                let ended = |end| SequenceDone { end: Some(end), ..SequenceDone::default() };
+                Ok(encode(&or_outcome(session.carry_out_sequence(&decode(body)?), ended)?))
+            }
+            SEQUENCE_STATE => {
+                let ended = |end| SequenceStateReply { end: Some(end), ..SequenceStateReply::default() };
+                Ok(encode(&or_outcome(session.look_at_sequence(&decode(body)?), ended)?))
             }
             LEAVE => match session.leave() {
                 Ok(()) => Ok(encode(&std::mem::take(&mut session.warnings))),
@@ -152,6 +155,16 @@ impl Served {
             Err(Halt::Lab(error)) => Answer::Lab(error.to_string()),
             Err(Halt::Stopped(step)) => Answer::Lab(format!("{step} was stopped")),
         }
+    }
+}
+
+/// The reply, also where it is an outcome.
+fn or_outcome<T>(done: Result<T, Halt>, ended: impl FnOnce(Outcome) -> T) -> Result<T, String> {
+    match done {
+        Ok(reply) => Ok(reply),
+        Err(Halt::Outcome(outcome)) => Ok(ended(outcome)),
+        Err(Halt::Lab(error)) => Err(error.to_string()),
+        Err(Halt::Stopped(step)) => Err(format!("{step} was stopped")),
     }
 }
 

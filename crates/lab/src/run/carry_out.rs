@@ -311,7 +311,7 @@ fn run_trials(
         let at_the_start = others.look();
         let seed = trial_seed(plan, id.repetition);
         executor.look_ahead(&mut schedule.upcoming().map(|id| (id, trial_seed(plan, id.repetition))));
-        let end = executor.run(&Job { cell, id, position, seed, direct, sink });
+        let end = executor.run(&Job { cell, id, position, seed, direct, sink, explorer: None });
         let label = || cell.label.clone();
         let (mut trial, stuck) = match end.map_err(|cause| LabError::Trial { id, label: label(), cause })? {
             TrialEnd::Finished(trial) => (trial, None),
@@ -379,7 +379,8 @@ fn warm_up(
         }
         let cell = &plan.cells[id.cell as usize];
         sink.event(&Event::WarmUpStarted { label: &cell.label, finished, total });
-        let job = Job { cell, id, position: finished, seed: trial_seed(plan, id.repetition), direct, sink };
+        let job =
+            Job { cell, id, position: finished, seed: trial_seed(plan, id.repetition), direct, sink, explorer: None };
         match executor.run(&job).map_err(|cause| LabError::Trial { id, label: cell.label.clone(), cause })? {
             TrialEnd::Finished(_) => {}
             TrialEnd::Cancelled => return Ok(Some(RunEnd::Cancelled)),

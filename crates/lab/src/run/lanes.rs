@@ -138,7 +138,7 @@ impl<'a> Lanes<'a> {
             scope.spawn(move || {
                 for (id, seed) in taken {
                     let cell = &plan.cells[id.cell as usize];
-                    let job = Job { cell, id, position: 0, seed, direct: false, sink: &Silent };
+                    let job = Job { cell, id, position: 0, seed, direct: false, sink: &Silent, explorer: None };
                     let end = catch_unwind(AssertUnwindSafe(|| lane.run(&job)));
                     if sender.send((number, id, end)).is_err() {
                         return;
@@ -304,7 +304,7 @@ mod tests {
                 let seed = |id: TrialId| trial_seed(plan, id.repetition);
                 let (cell, position) = (&plan.cells[id.cell as usize], schedule.finished());
                 lanes.look_ahead(&mut schedule.upcoming().map(|id| (id, seed(id))));
-                let job = Job { cell, id, position, seed: seed(id), direct: false, sink: &Silent };
+                let job = Job { cell, id, position, seed: seed(id), direct: false, sink: &Silent, explorer: None };
                 let Ok(TrialEnd::Finished(trial)) = lanes.run(&job) else { return (trials, true) };
                 schedule.finish(&trial).expect("of this plan");
                 trials.push(*trial);

@@ -5,6 +5,7 @@ mod alike;
 pub mod budget;
 pub mod carry_out;
 pub mod describe;
+pub mod explore;
 mod lanes;
 pub mod schedule;
 mod steady;

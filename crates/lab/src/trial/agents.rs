@@ -33,7 +33,7 @@ const DYING: Duration = Duration::from_secs(120);
 /// The agents of one trial.
 pub(super) struct Agents<'a> {
     pub(super) job: &'a Job<'a>,
-    machine: &'a Machine,
+    pub(super) machine: &'a Machine,
     options: &'a LabOptions,
     cancel: &'a AtomicBool,
     host: Option<Link>,
@@ -130,7 +130,10 @@ impl<'a> Agents<'a> {
             seat.can_do(step)?;
         }
         if let (Whom::Guest, StepAction::PowerCut(cut)) = (whom, &step.action) {
-            return self.cut_power(step, *cut);
+            return match self.job.explorer {
+                Some(explorer) => self.explore(step, *cut, explorer),
+                None => self.cut_power(step, *cut),
+            };
         }
         let grace = if whom == Whom::Host { self.options.patience } else { Duration::ZERO };
         let body = self.ask(whom, &step.name, STEP, &encode(step), step.limit + grace)?;

@@ -1,6 +1,6 @@
 //! A trial to carry out, who does that, and how it ends.
 
-use super::error::ExecutorError;
+use super::{error::ExecutorError, explorer::Explorer};
 use crate::{events::ProgressSink, place::undo::UndoError};
 use fstone_model::{Cell, Trial, result::TrialId};
 
@@ -19,6 +19,8 @@ pub struct Job<'a> {
     pub direct: bool,
     /// Is told what happens.
     pub sink: &'a dyn ProgressSink,
+    /// Whose sequences of calls the power is cut in, rather than in the cell's loads.
+    pub explorer: Option<&'a dyn Explorer>,
 }
 
 /// How carrying out a trial ended.

@@ -9,8 +9,11 @@
 //! `FakeExecutor` gives scripted outcomes to test what is above.
 
 mod agents;
+mod carried;
 pub(crate) mod error;
 mod executor;
+mod explore;
+mod explorer;
 #[cfg(any(test, feature = "fakes"))]
 mod fake;
 mod job;
@@ -30,6 +33,7 @@ pub(crate) mod who;
 
 pub use error::ExecutorError;
 pub use executor::AgentExecutor;
+pub use explorer::{Explorer, SequenceFound};
 #[cfg(any(test, feature = "fakes"))]
 pub use fake::{FakeExecutor, FakeLoader};
 pub use job::{Executor, Job, TrialEnd};

@@ -61,13 +61,7 @@ impl Agents<'_> {
         };
         let event = |mark| log.event_of_mark(mark).ok_or_else(|| failed(step, "the disk's log lacks a mark".into()));
         let window = event(begin)?..event(end)? + 1;
-        let lie = match cut.disk {
-            DiskTruth::Sound => None,
-            DiskTruth::ForgetsFlushes => Some(Lie::ForgetsFlushes),
-            DiskTruth::Tears => Some(Lie::Tears),
-            DiskTruth::Reorders => Some(Lie::Reorders),
-        };
-        let mut states = States::new(log, window, lie);
+        let mut states = States::new(log, window, lie(cut.disk));
         let chosen = states.choose(cut.states as usize, self.job.seed);
         let mut found = Found::default();
         for (number, &state) in chosen.iter().enumerate() {
@@ -161,8 +155,18 @@ impl Agents<'_> {
     }
 }
 
+/// How a disk breaks its promise.
+pub(super) const fn lie(disk: DiskTruth) -> Option<Lie> {
+    match disk {
+        DiskTruth::Sound => None,
+        DiskTruth::ForgetsFlushes => Some(Lie::ForgetsFlushes),
+        DiskTruth::Tears => Some(Lie::Tears),
+        DiskTruth::Reorders => Some(Lie::Reorders),
+    }
+}
+
 /// A bad end, with the state that it came to in.
-fn in_state(state: CrashState, halt: Halt) -> Halt {
+pub(super) fn in_state(state: CrashState, halt: Halt) -> Halt {
     let named = |reason: Reason| Reason { words: format!("in crash state {state}: {}", reason.words), ..reason };
     match halt {
         Halt::Outcome(Outcome::Failed(reason)) => Halt::Outcome(Outcome::Failed(named(reason))),

@@ -1,6 +1,7 @@
 //! The agent's side of a trial: the place, the device, and the steps that are made with them, wherever the agent is.
 
 use super::{
+    carried::Carried,
     error::ExecutorError,
     own::OwnGround,
     promises::Promises,
@@ -53,6 +54,8 @@ pub(crate) struct Session {
     pub(crate) uuid: Option<String>,
     /// What loads were promised, where the trial asks for it.
     pub(super) promises: Option<Promises>,
+    /// The last sequence of calls that was carried out.
+    pub(super) sequence: Option<Carried>,
     /// Which programs are in memory.
     pub(crate) warmth: Warmth,
     /// The directory that was made for the load.
@@ -78,6 +81,7 @@ impl Session {
             warnings: Vec::new(),
             uuid: None,
             promises: opening.promises.then(Promises::default),
+            sequence: None,
             warmth: Warmth::default(),
             tree: None,
             gauge: None,

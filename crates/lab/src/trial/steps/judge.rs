@@ -1,7 +1,7 @@
 //! What the end of a step's command means, and what a count of extents found.
 
 use crate::{
-    command::{CommandOutput, typed},
+    command::{CommandLine, CommandOutput, typed},
     filesystem::{Verdict, mkfs_refused},
     fragmentation::Fragmentation,
     trial::{
@@ -78,6 +78,11 @@ impl Session {
 /// The command that was run last, as typed.
 fn ran(report: &StepReport) -> String {
     report.commands.last().map(|command| typed(&command.argv)).unwrap_or_default()
+}
+
+/// What a check that found faults in a state came to.
+pub(crate) fn unclean(command: &CommandLine, output: &CommandOutput) -> String {
+    format!("{}: exit status {}: {}", command.typed(), output.status, last_words(output))
 }
 
 /// What a check said at its end.

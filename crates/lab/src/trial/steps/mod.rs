@@ -4,10 +4,12 @@ mod calls;
 mod judge;
 mod load;
 mod own;
+mod sequence;
 mod state;
 
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
+pub(crate) use judge::unclean;
 pub(in crate::trial) use own::cure;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use super::{
     calls::{Call, mount_request},
-    judge::last_words,
+    judge::unclean,
 };
 use crate::{
     agent::protocol::{KeptPromises, StateCheck, StateReply},
@@ -49,8 +49,7 @@ impl Session {
             let output = self.run(step, &command, &mut StepReport::default())?;
             reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
             if reply.clean == Some(false) && reply.words.is_none() {
-                reply.words =
-                    Some(format!("{}: exit status {}: {}", command.typed(), output.status, last_words(&output)));
+                reply.words = Some(unclean(&command, &output));
             }
         }
         Ok(reply)
@@ -58,7 +57,7 @@ impl Session {
 }
 
 /// Has the kernel forget what it holds of a device that is not what it was.
-fn forget(device: &Path) -> std::io::Result<()> {
+pub(super) fn forget(device: &Path) -> std::io::Result<()> {
     let file = File::open(device)?;
     fstone_sandbox::agent::flush_buffers(&file)
 }

@@ -1,0 +1,305 @@
+//! Sequences that are still to be tried, and what came of those that were: a file, so that a killed command loses at most
+//! what its guests were at.
+
+use crate::{
+    exit::Exit,
+    terminal::{self, Bar, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_engine::sequences::Sequence;
+use fstone_lab::run::explore::{Explorer, SequenceFound};
+use fstone_model::{
+    study::{DiskTruth, FilesystemSpec, KernelSpec},
+    units,
+};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs::{self, File, OpenOptions},
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Logs are large: so many are kept of one filesystem.
+const LOGS: u32 = 8;
+/// How often a line tells of the progress where there is no terminal.
+const TELL_PERIOD: Duration = Duration::from_secs(10);
+
+/// What the figures of a file are about. What was found under another setting is in another file.
+pub(super) struct Setting<'a> {
+    pub(super) filesystem: &'a FilesystemSpec,
+    pub(super) kernel: &'a KernelSpec,
+    pub(super) states: u32,
+    pub(super) seed: u64,
+    pub(super) disk: DiskTruth,
+    pub(super) device_bytes: u64,
+    /// What the disk writes whole.
+    pub(super) sector_bytes: u64,
+}
+
+impl Setting<'_> {
+    fn written(&self) -> Value {
+        json!({
+            "fstone": env!("CARGO_PKG_VERSION"),
+            "commit": env!("FSTONE_COMMIT"),
+            "type": self.filesystem.kind,
+            "mkfs": self.filesystem.mkfs,
+            "mount": self.filesystem.mount,
+            "kernel": self.kernel.written(),
+            "device bytes": self.device_bytes,
+            "sector bytes": self.sector_bytes,
+            "states": self.states,
+            "seed": self.seed,
+            "disk": self.disk,
+        })
+    }
+}
+
+/// The sequences of one filesystem.
+pub(super) struct Campaign {
+    path: PathBuf,
+    label: String,
+    sector_bytes: u64,
+    queue: Mutex<VecDeque<Sequence>>,
+    results: Mutex<Results>,
+    bar: Option<Bar>,
+    started: Instant,
+    /// Sequences in all, and how many of them were known before.
+    total: usize,
+    known: usize,
+}
+
+struct Results {
+    file: File,
+    /// By the sequence's text, in the order of the list.
+    found: BTreeMap<String, SequenceFound>,
+    /// States looked at by this command.
+    states: u64,
+    logs: u32,
+    told: Instant,
+}
+
+impl Campaign {
+    /// What is known already, and what is to be found out.
+    pub(super) fn open(
+        directory: &Path,
+        setting: &Setting<'_>,
+        sequences: &[Sequence],
+        fresh: bool,
+    ) -> Result<Self, Failure> {
+        let head = setting.written().to_string();
+        let path = directory.join(format!("{}-{:016x}.jsonl", setting.filesystem.kind, number_of(&head)));
+        let failed = || format!("cannot use {}", path.display());
+        if fresh {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).with_context(failed).or_exit(Exit::LabFailed);
+                }
+                _ => {}
+            }
+        }
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            other => other.with_context(failed).or_exit(Exit::LabFailed)?,
+        };
+        let mut known = read(&text, &head).with_context(failed).or_exit(Exit::LabFailed)?;
+        let open = OpenOptions::new().append(true).create(true).open(&path);
+        let mut file = open.with_context(failed).or_exit(Exit::LabFailed)?;
+        let begin = match text.as_bytes().last() {
+            None => format!("{head}\n"),
+            Some(b'\n') => String::new(),
+            // A kill left a part of a line.
+            Some(_) => "\n".to_owned(),
+        };
+        file.write_all(begin.as_bytes()).with_context(failed).or_exit(Exit::LabFailed)?;
+        let texts: Vec<String> = sequences.iter().map(ToString::to_string).collect();
+        known.retain(|text, _| texts.contains(text));
+        let queue = sequences.iter().zip(&texts).filter(|(_, text)| !known.contains_key(*text));
+        let queue: VecDeque<Sequence> = queue.map(|(sequence, _)| sequence.clone()).collect();
+        if !known.is_empty() {
+            terminal::tell(&format!(
+                "{}: {} of {} sequences are known from {}; --fresh tries them again.",
+                setting.filesystem.name,
+                known.len(),
+                texts.len(),
+                path.display()
+            ));
+        }
+        let logs = known.values().filter(|found| found.log.is_some()).count() as u32;
+        let now = Instant::now();
+        Ok(Self {
+            label: setting.filesystem.name.clone(),
+            sector_bytes: setting.sector_bytes,
+            total: known.len() + queue.len(),
+            known: known.len(),
+            bar: if queue.is_empty() { None } else { Bar::counting() },
+            queue: Mutex::new(queue),
+            results: Mutex::new(Results { file, found: known, states: 0, logs, told: now }),
+            started: now,
+            path,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.results().found.len() == self.total
+    }
+
+    pub(super) fn has_losses(&self) -> bool {
+        self.results().found.values().any(|found| !found.is_sound())
+    }
+
+    pub(super) const fn total(&self) -> usize {
+        self.total
+    }
+
+    /// What was found, by sequence.
+    pub(super) fn outcomes(&self) -> BTreeMap<String, SequenceFound> {
+        self.results().found.clone()
+    }
+
+    /// States looked at by this command, and how long it took.
+    pub(super) fn pace(&self) -> (u64, Duration) {
+        (self.results().states, self.started.elapsed())
+    }
+
+    /// Takes the progress away.
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish();
+        }
+    }
+
+    fn results(&self) -> MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, results: &mut Results) {
+        let (done, elapsed) = (results.found.len(), self.started.elapsed());
+        let here = done - self.known;
+        let left = elapsed.mul_f64((self.total - done) as f64 / here.max(1) as f64);
+        let lossy = results.found.values().filter(|found| !found.is_sound()).count();
+        let line = format!(
+            "{} states, {:.1} a second; {lossy} sequences with a loss; {} left",
+            results.states,
+            results.states as f64 / elapsed.as_secs_f64().max(0.001),
+            units::format_duration(Duration::from_secs(left.as_secs()))
+        );
+        match &self.bar {
+            Some(bar) => {
+                bar.set(done as u32, self.total as u32);
+                bar.say(&format!("{} · {line}", self.label));
+            }
+            None if results.told.elapsed() >= TELL_PERIOD => {
+                results.told = Instant::now();
+                terminal::tell(&format!("{}: {done} of {} sequences, {line}", self.label, self.total));
+            }
+            None => {}
+        }
+    }
+}
+
+impl Explorer for Campaign {
+    fn next(&self) -> Option<Sequence> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn found(&self, sequence: &Sequence, found: SequenceFound) -> Result<(), String> {
+        let mut results = self.results();
+        let line = json!({ "sequence": sequence.to_string(), "found": found }).to_string() + "\n";
+        let written = results.file.write_all(line.as_bytes()).and_then(|()| results.file.sync_data());
+        written.map_err(|error| format!("write {}: {error}", self.path.display()))?;
+        results.states += found.states;
+        results.found.insert(sequence.to_string(), found);
+        self.tell(&mut results);
+        Ok(())
+    }
+
+    fn whole_bytes(&self) -> u64 {
+        self.sector_bytes
+    }
+
+    fn log(&self, sequence: &Sequence) -> Option<PathBuf> {
+        let mut results = self.results();
+        if results.logs >= LOGS {
+            return None;
+        }
+        results.logs += 1;
+        let name = self.path.file_stem()?.to_string_lossy().into_owned();
+        Some(self.path.with_file_name(format!("{name}-{:016x}.disk-log", number_of(&sequence.to_string()))))
+    }
+}
+
+/// What a file knows, if it is of this setting.
+fn read(text: &str, head: &str) -> anyhow::Result<BTreeMap<String, SequenceFound>> {
+    let mut lines = text.lines();
+    let Some(first) = lines.next() else { return Ok(BTreeMap::new()) };
+    anyhow::ensure!(first == head, "it is of another setting; --fresh begins it anew");
+    let result = |line: &str| {
+        let mut value: Value = serde_json::from_str(line).ok()?;
+        let sequence = value.get("sequence")?.as_str()?.to_owned();
+        Some((sequence, serde_json::from_value(value.get_mut("found")?.take()).ok()?))
+    };
+    // What a kill left of a line is tried again.
+    Ok(lines.filter_map(result).collect())
+}
+
+/// The same number for the same text everywhere: FNV-1a (Fowler, Noll, Vo).
+fn number_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kill_left_of_a_file_is_gone_on_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let filesystem = FilesystemSpec {
+            name: "x".into(),
+            kind: "x".into(),
+            mkfs: Vec::new(),
+            mount: String::new(),
+            tree: None,
+            own: None,
+        };
+        let kernel = KernelSpec::Uml("6.1".into());
+        let setting = |seed| Setting {
+            filesystem: &filesystem,
+            kernel: &kernel,
+            states: 5,
+            seed,
+            disk: DiskTruth::Sound,
+            device_bytes: 1 << 20,
+            sector_bytes: 4096,
+        };
+        let sequences: Vec<Sequence> =
+            ["create n; sync", "unlink a; sync", "sync"].iter().map(|text| text.parse().unwrap()).collect();
+        let open = |seed, fresh| Campaign::open(directory.path(), &setting(seed), &sequences, fresh).ok().unwrap();
+        let first = open(1, false);
+        for _ in 0..2 {
+            let next = first.next().unwrap();
+            first.found(&next, SequenceFound { states: 7, ..SequenceFound::default() }).unwrap();
+        }
+        // Killed in the middle of the second line.
+        let text = fs::read_to_string(first.path()).unwrap();
+        fs::write(first.path(), &text[..text.len() - 10]).unwrap();
+        let again = open(1, false);
+        assert!(!again.is_complete());
+        let rest: Vec<String> = std::iter::from_fn(|| again.next()).map(|sequence| sequence.to_string()).collect();
+        assert_eq!(rest, ["unlink a; sync", "sync"]);
+        for sequence in &sequences[1..] {
+            again.found(sequence, SequenceFound { lossy: 1, ..SequenceFound::default() }).unwrap();
+        }
+        let whole = open(1, false);
+        assert!(whole.is_complete() && whole.has_losses() && whole.next().is_none());
+        assert_ne!(open(2, false).path(), whole.path(), "another seed, other states");
+        assert_eq!(std::iter::from_fn(|| open(1, true).next()).take(1).count(), 1);
+    }
+}

@@ -1,0 +1,215 @@
+//! `fstone durability`: what filesystems keep when the power goes, by short sequences of calls.
+
+mod campaign;
+mod words;
+
+use super::{Context, cancel_on_signals, carry_out::laboratory};
+use crate::{
+    args::DurabilityArguments,
+    exit::Exit,
+    paths,
+    progress::{Expected, RunProgress},
+    studies,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use campaign::{Campaign, Setting};
+use fstone_engine::sequences::{Sequence, one_operation, two_operations};
+use fstone_formats::study::Overrides;
+use fstone_lab::{
+    agent::{Flavour, GuestOptions, default_kernel, missing_kernel},
+    filesystem::{self, Filesystem},
+    run::explore::{Explored, explore},
+};
+use fstone_model::{
+    Cell, Step,
+    study::{DeviceSpec, DiskTruth, FilesystemSpec, KernelSpec, PowerCut, StepAction},
+    units::format_bytes,
+};
+use std::{sync::atomic::AtomicBool, thread, time::Duration};
+
+/// A small filesystem is made, copied and checked quickly, and the first files are small.
+const DEVICE_BYTES: u64 = 64 << 20;
+/// A sequence writes a few hundred blocks; what the kernel writes beside them is of that order.
+const LOG_BYTES: u64 = 256 << 20;
+/// How long mkfs may take.
+const MKFS_LIMIT: Duration = Duration::from_secs(300);
+
+pub(crate) fn durability(context: &Context, arguments: &DurabilityArguments) -> CommandResult {
+    let filesystems = filesystems(arguments)?;
+    let kernel = kernel(context, arguments)?;
+    let sequences = sequences(arguments)?;
+    let cancel = cancel_on_signals()?;
+    let mut exit = Exit::Success;
+    for filesystem in filesystems {
+        match one(context, arguments, (&filesystem, &kernel), &sequences, &cancel)? {
+            Exit::Success => {}
+            Exit::Interrupted => return Ok(Exit::Interrupted),
+            other => exit = other,
+        }
+    }
+    Ok(exit)
+}
+
+/// Types by their names, and those of a study with its options.
+fn filesystems(arguments: &DurabilityArguments) -> Result<Vec<FilesystemSpec>, Failure> {
+    let mut found: Vec<FilesystemSpec> = Vec::new();
+    for name in &arguments.filesystem {
+        if filesystem::find(name).is_some() {
+            found.push(FilesystemSpec {
+                name: [name.as_str(), &arguments.mkfs, &arguments.mount].join(" ").trim().to_owned(),
+                kind: name.clone(),
+                mkfs: arguments.mkfs.split_whitespace().map(str::to_owned).collect(),
+                mount: arguments.mount.clone(),
+                tree: None,
+                own: None,
+            });
+            continue;
+        }
+        let known = || filesystem::all().iter().map(|known| known.kind()).collect::<Vec<_>>().join(", ");
+        let study = studies::find(name).map_err(|error| {
+            let words = format!("{name} is no type of filesystem ({}), and no study: {error}", known());
+            Failure::new(Exit::BadInput, words)
+        })?;
+        if !arguments.mkfs.is_empty() || !arguments.mount.is_empty() {
+            let words =
+                format!("--mkfs and --mount are for types of filesystems; {name} is a study, which has its own");
+            return Err(Failure::new(Exit::BadInput, words));
+        }
+        let (plan, _) = study.compile(&Overrides::default()).or_exit(Exit::BadInput)?;
+        for cell in plan.cells {
+            if !found.contains(&cell.filesystem) {
+                found.push(cell.filesystem);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The guest's kernel: the one that is asked for, else user-mode Linux, else one for QEMU.
+fn kernel(context: &Context, arguments: &DurabilityArguments) -> Result<KernelSpec, Failure> {
+    if let Some(kernel) = &arguments.kernel {
+        if !matches!(kernel, KernelSpec::Uml(_) | KernelSpec::Qemu(_)) {
+            let words =
+                format!("--kernel {}: the power is cut in a guest, uml:VERSION or qemu:VERSION", kernel.written());
+            return Err(Failure::new(Exit::BadInput, words));
+        }
+        return match missing_kernel(kernel, &context.kernels) {
+            Some(words) => Err(Failure::new(Exit::CannotHere, words)),
+            None => Ok(kernel.clone()),
+        };
+    }
+    let found = [Flavour::Uml, Flavour::Qemu].into_iter().find_map(|flavour| default_kernel(&context.kernels, flavour));
+    found.ok_or_else(|| {
+        let words =
+            "there is no kernel for a guest on this machine; get one with `fstone kernel add uml:6.1` (no root)";
+        Failure::new(Exit::CannotHere, words)
+    })
+}
+
+fn sequences(arguments: &DurabilityArguments) -> Result<Vec<Sequence>, Failure> {
+    if !arguments.sequence.is_empty() {
+        return arguments.sequence.iter().map(|text| text.parse().or_exit(Exit::BadInput)).collect();
+    }
+    let mut sequences = one_operation();
+    sequences.extend(two_operations(arguments.pairs as usize, arguments.seed));
+    Ok(sequences)
+}
+
+/// One filesystem.
+fn one(
+    context: &Context,
+    arguments: &DurabilityArguments,
+    (filesystem, kernel): (&FilesystemSpec, &KernelSpec),
+    sequences: &[Sequence],
+    cancel: &AtomicBool,
+) -> CommandResult {
+    let setting = Setting {
+        filesystem,
+        kernel,
+        states: arguments.states,
+        seed: arguments.seed,
+        disk: arguments.disk,
+        device_bytes: device_bytes(filesystem),
+        sector_bytes: arguments.sector,
+    };
+    let directory = context.store.parent().map(|parent| parent.join("durability")).unwrap_or_default();
+    paths::create_directory(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))
+        .or_exit(Exit::LabFailed)?;
+    let campaign = Campaign::open(&directory, &setting, sequences, arguments.fresh)?;
+    let guests = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let ended = if campaign.is_complete() {
+        Explored::All
+    } else {
+        let guest = GuestOptions::new(context.kernels.clone(), &paths::guests_cache());
+        let options = laboratory(context, guest)?;
+        let progress = RunProgress::new(Expected::default());
+        let explored = explore(&cell(&setting), &options, (guests, arguments.seed), &campaign, &progress, cancel)
+            .or_exit(Exit::LabFailed);
+        drop(progress.finish());
+        campaign.finish();
+        explored?
+    };
+    terminal::print(&words::report(&setting, &campaign));
+    match ended {
+        Explored::Cancelled => {
+            terminal::tell(&format!(
+                "Interrupted: what was found is in {}; the same command goes on with it.",
+                campaign.path().display()
+            ));
+            Ok(Exit::Interrupted)
+        }
+        Explored::Not(outcome) => {
+            let reason =
+                outcome.reason().map(|reason| format!("{}: {}", reason.step, reason.words)).unwrap_or_default();
+            terminal::tell(&format!("{}: {}: {reason}", filesystem.name, outcome.word()));
+            Ok(Exit::NothingCompleted)
+        }
+        Explored::All => Ok(if campaign.has_losses() { Exit::Regression } else { Exit::Success }),
+    }
+}
+
+fn device_bytes(filesystem: &FilesystemSpec) -> u64 {
+    let least = filesystem::find(&filesystem.kind).map_or(0, Filesystem::minimum_bytes);
+    least.max(DEVICE_BYTES).next_multiple_of(1 << 20)
+}
+
+/// The trial that each guest makes: a filesystem, and power cuts.
+fn cell(setting: &Setting<'_>) -> Cell {
+    let cut = PowerCut { states: setting.states, log_bytes: LOG_BYTES, disk: setting.disk };
+    let step = |name: &str, action, limit| Step { name: name.into(), action, limit };
+    Cell {
+        index: 0,
+        levels: vec![0],
+        label: setting.filesystem.name.clone(),
+        filesystem: setting.filesystem.clone(),
+        device: DeviceSpec::Loop {
+            size_bytes: setting.device_bytes,
+            direct_io: false,
+            sector_bytes: 512,
+            directory: None,
+            in_memory: false,
+            model: None,
+        },
+        kernel: setting.kernel.clone(),
+        queue: Vec::new(),
+        steps: vec![
+            step("mkfs", StepAction::Mkfs, MKFS_LIMIT),
+            step("power-cut", StepAction::PowerCut(cut), MKFS_LIMIT),
+        ],
+    }
+}
+
+impl Setting<'_> {
+    /// For a heading.
+    fn described(&self) -> String {
+        let disk = match self.disk {
+            DiskTruth::Sound => "",
+            DiskTruth::ForgetsFlushes => ", on a disk that forgets flushes",
+            DiskTruth::Tears => ", on a disk that tears what it wrote",
+            DiskTruth::Reorders => ", on a disk that loses one of its last writes",
+        };
+        format!("{} of {} in {}{disk}", self.filesystem.name, format_bytes(self.device_bytes), self.kernel.written())
+    }
+}

@@ -1,0 +1,100 @@
+//! `fstone durability`: short sequences of calls, on sound disks and on others.
+
+use crate::support::{Bench, has_uml};
+
+fn durability<'a>(states: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
+    let begin = ["durability", "--exhaustive", "--jobs", "1", "--states", states];
+    [&begin[..], rest].concat()
+}
+
+/// Of a line of the report: `lost: names   3 of 40`.
+fn figures(out: &str, what: &str) -> (u64, u64) {
+    let line = out.lines().find(|line| line.trim_start().starts_with(what)).unwrap_or_else(|| panic!("{what}: {out}"));
+    let words: Vec<&str> = line.split_whitespace().rev().collect();
+    let number = |word: &str| word.parse().unwrap_or_else(|_| panic!("{line}"));
+    if words.get(1) == Some(&"of") {
+        (number(words[2]), number(words[0]))
+    } else {
+        (number(words[0]), number(words[0]))
+    }
+}
+
+#[test]
+fn ext4_keeps_what_was_persisted_and_ext2_does_not() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    let sequences =
+        ["--sequence", "rename a n; fsync n", "--sequence", "create A/n; write A/n 0 5000; fsync A/n; unlink a; sync"];
+    let (code, out, err) = bench.run(&durability("20", &[&["ext4"][..], &sequences].concat()));
+    assert_eq!(code, 0, "{out}{err}");
+    assert_eq!(figures(&out, "sequences tried"), (2, 2), "{out}");
+    let (states, _) = figures(&out, "states ");
+    assert!(states > 15, "{out}");
+    assert_eq!(figures(&out, "states mounted").0, states, "{out}");
+    assert_eq!(figures(&out, "states clean"), (states, states), "{out}");
+    for aspect in ["data", "length", "names", "directory entries", "link count", "attributes", "readable"] {
+        let (lost, looked_at) = figures(&out, &format!("lost: {aspect}"));
+        assert!(lost == 0 && looked_at >= states, "{aspect}: {out}");
+    }
+
+    // What is known is not tried again, and what is new is.
+    let more = [&["ext4"][..], &sequences, &["--sequence", "sync"]].concat();
+    let (code, out, err) = bench.run(&durability("20", &more));
+    assert!(code == 0 && err.contains("2 of 3 sequences are known from"), "{err}");
+    assert_eq!(figures(&out, "sequences tried"), (3, 3), "{out}");
+
+    // ext2 has no journal: a file that was renamed and synced has its old name yet.
+    let (code, out, err) = bench.run(&durability("40", &["ext2", "--sequence", "rename a n; fsync n"]));
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(figures(&out, "lost: names").0 > 0, "{out}");
+    let again = out.lines().find_map(|line| line.trim_start().strip_prefix("fstone crash-state ")).expect("a command");
+    let words: Vec<&str> = again.split_whitespace().collect();
+    bench.succeed(&["crash-state", words[0], words[1], "--image", "state.img"]);
+    assert_eq!(std::fs::metadata(bench.path("state.img")).expect("written").len(), 64 << 20);
+    let left = std::fs::read_dir(bench.path("work")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "nothing is left in the work directory");
+}
+
+/// The controls: a check that finds no loss on these disks would find none on any.
+#[test]
+fn disks_that_break_their_promise_are_caught() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    let sequence =
+        ["--sequence", "create n; write n 0 16384; fsync n; rename n a; fsync a; write a 0 8192; fdatasync a"];
+    for disk in ["forgets-flushes", "tears", "reorders"] {
+        let (code, out, err) = bench.run(&durability("80", &[&["ext4", "--disk", disk][..], &sequence].concat()));
+        assert_eq!(code, 1, "{disk}: {out}{err}");
+        assert!(figures(&out, "states with a loss").0 > 0, "{disk}: {out}");
+        assert!(!out.contains("fstone crash-state"), "a disk that lies needs no explanation: {out}");
+    }
+    // Without barriers nothing is flushed, and the disk is sound.
+    let (code, out, err) = bench.run(&durability("80", &[&["ext4", "--mount", "nobarrier"][..], &sequence].concat()));
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(figures(&out, "states with a loss").0 > 0, "{out}");
+}
+
+#[test]
+fn what_cannot_be_tried_is_said() {
+    let bench = Bench::new();
+    let fails = |words: &[&str], code: i32, said: &str| {
+        let (status, out, err) = bench.run(words);
+        assert!(status == code && err.contains(said), "{words:?}: {status} {out}{err}");
+    };
+    fails(&["durability", "ext5", "--exhaustive"], 2, "ext5 is no type of filesystem");
+    fails(&["durability", "ext4", "--exhaustive", "--kernel", "host"], 2, "the power is cut in a guest");
+    fails(&["durability", "small-file", "--exhaustive", "--mount", "x"], 2, "which has its own");
+    fails(&["durability", "ext4", "--exhaustive", "--kernel", "uml:1.2"], 3, "uml:1.2");
+    if !has_uml() {
+        return;
+    }
+    fails(&durability("20", &["ext4", "--sequence", "unlink ../a"]), 2, "is no path below");
+    let (code, out, err) = bench.run(&durability("20", &["ext4", "--sequence", "unlink nothing; sync"]));
+    assert!(code == 0 && out.contains("unlink nothing: No such file"), "{code} {out}{err}");
+    let (code, _, err) = bench.run(&durability("20", &["ext4", "--mount", "data=nonsense", "--sequence", "sync"]));
+    assert!(code == 4 && err.contains("data=nonsense"), "{code} {err}");
+}

@@ -1,0 +1,25 @@
+//! What an agent remembers of the sequence of calls that it carried out last.
+
+use fstone_engine::sequences::{Aspect, Finding, Performed};
+use std::{collections::BTreeMap, path::Path};
+
+/// A sequence that was carried out, for looking at states.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    performed: Performed,
+    /// The disk's marks before its first call and after each.
+    marks: Vec<u64>,
+}
+
+impl Carried {
+    pub(super) const fn new(performed: Performed, marks: Vec<u64>) -> Self {
+        Self { performed, marks }
+    }
+
+    /// Compares what is there now with what had been persisted at a mark of the disk.
+    pub(super) fn look(&self, place: &Path, mark: Option<u64>) -> BTreeMap<Aspect, Finding> {
+        // The first mark is set before the first call.
+        let set = self.marks.partition_point(|known| mark.is_some_and(|mark| *known <= mark));
+        self.performed.look(place, set.saturating_sub(1))
+    }
+}

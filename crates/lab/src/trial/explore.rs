@@ -1,0 +1,201 @@
+//! Sequences of calls before power cuts, one after the other in a guest that stays up: between two of them the disk is wound
+//! back to what it was before the first.
+
+use super::{
+    agents::Agents,
+    explorer::{Explorer, SequenceFound},
+    power_cut::{in_state, lie},
+    record::{Halt, failed, nanoseconds, skipped},
+    steps::unclean,
+    who::Whom,
+};
+use crate::{
+    agent::{
+        GuestSeat,
+        protocol::{
+            Message, SEQUENCE, SEQUENCE_STATE, SequenceDone, SequenceJob, SequenceState, SequenceStateReply,
+            SequenceWhat, StepEnd, StepReply, decode, encode,
+        },
+    },
+    command::RunError,
+    filesystem::{self, Verdict},
+};
+use fstone_engine::sequences::Sequence;
+use fstone_model::{
+    Outcome, Step,
+    outcome::Reason,
+    result::Effective,
+    study::{DiskTruth, FsckMode, PowerCut},
+};
+use fstone_sandbox::{
+    power::{Log, LogError, Mirror, States},
+    vhost::Disk,
+};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// How long a sequence, or a single state, may take.
+const LIMIT: Duration = Duration::from_secs(120);
+impl Agents<'_> {
+    /// Tries every sequence that there is.
+    pub(super) fn explore(&mut self, step: &Step, cut: PowerCut, explorer: &dyn Explorer) -> Result<StepReply, Halt> {
+        let started = Instant::now();
+        let done: SequenceDone = self.sequence_job(step, SEQUENCE, &job(step, SequenceWhat::Plant))?;
+        done.end.map_or(Ok(()), |outcome| Err(Halt::Outcome(outcome)))?;
+        self.with_disk(step, Disk::begin_log_anew)?;
+        let mut mirror = self.mirror(step)?;
+        while let Some(sequence) = explorer.next() {
+            let mut found = SequenceFound::default();
+            let ended = self.try_sequence(step, cut, &sequence, (explorer, mirror.as_mut()), &mut found);
+            if let Err(Halt::Outcome(outcome)) = &ended {
+                let words = outcome.reason().map_or_else(String::new, |reason| reason.words.clone());
+                found.ended = Some(format!("{}: {words}", outcome.word()));
+            }
+            // One that was given up, or that the lab failed in, is as if it had not been begun.
+            if matches!(&ended, Ok(()) | Err(Halt::Outcome(_))) {
+                explorer.found(&sequence, found).map_err(|words| failed(step, words))?;
+            }
+            ended?;
+        }
+        Ok(StepReply {
+            duration: started.elapsed(),
+            commands: Vec::new(),
+            figures: Vec::new(),
+            load: None,
+            warnings: Vec::new(),
+            effective: Effective::default(),
+            uuid: None,
+            mounted: false,
+            end: StepEnd::Done,
+        })
+    }
+
+    fn try_sequence(
+        &mut self,
+        step: &Step,
+        cut: PowerCut,
+        sequence: &Sequence,
+        (explorer, mut mirror): (&dyn Explorer, Option<&mut (Mirror, PathBuf)>),
+        found: &mut SequenceFound,
+    ) -> Result<(), Halt> {
+        let started = Instant::now();
+        self.with_disk(step, |disk, directory| disk.show(None, directory).and_then(|()| disk.rewind(directory)))?;
+        let what = SequenceWhat::Calls(sequence.to_string());
+        let done: SequenceDone = self.sequence_job(step, SEQUENCE, &job(step, what))?;
+        done.end.map_or(Ok(()), |outcome| Err(Halt::Outcome(outcome)))?;
+        found.calls_ns = nanoseconds(started.elapsed());
+        if done.refused.is_some() {
+            found.refused = done.refused;
+            found.time_ns = nanoseconds(started.elapsed());
+            return Ok(());
+        }
+        let log = self.sequence_log(step)?.torn_at(explorer.whole_bytes());
+        let events: Option<Vec<_>> = done.marks.iter().map(|mark| log.event_of_mark(*mark)).collect();
+        let (Some(events), true) = (events, done.marks.len() == sequence.calls().len() + 1) else {
+            return Err(failed(step, "the disk's log lacks a mark".into()));
+        };
+        // Until the end of the unmount: whatever is cut off there was persisted before.
+        let window = events.first().map_or(0, |first| first + 1)..log.events() + 1;
+        let mut states = States::new(log, window, lie(cut.disk));
+        let chosen =
+            states.choose_after(&events, cut.states as usize, self.job.seed ^ number_of(&sequence.to_string()));
+        for state in chosen {
+            let mark = states.log().last_mark_before(state.cut());
+            self.with_disk(step, |disk, directory| disk.show(Some((&mut states, state)), directory))?;
+            let body = SequenceState { step: step.clone(), mark, check: mirror.is_none() };
+            let reply: Result<SequenceStateReply, Halt> = self.sequence_job(step, SEQUENCE_STATE, &encode(&body));
+            let mut reply = reply.map_err(|halt| in_state(state, halt))?;
+            if let Some(outcome) = reply.end.take() {
+                return Err(in_state(state, Halt::Outcome(outcome)));
+            }
+            if let Some(mirror) = mirror.as_deref_mut() {
+                self.check(step, mirror, &mut reply).map_err(|halt| in_state(state, halt))?;
+            }
+            found.add(state, reply);
+        }
+        if !found.is_sound() && cut.disk == DiskTruth::Sound {
+            found.log = explorer.log(sequence).and_then(|path| kept(&path, states.log()).then_some(path));
+        }
+        found.time_ns = nanoseconds(started.elapsed());
+        Ok(())
+    }
+
+    /// A file for the filesystem's own check, where that is made on the host: starting a program takes a guest many times as long.
+    fn mirror(&self, step: &Step) -> Result<Option<(Mirror, PathBuf)>, Halt> {
+        let filesystem = filesystem::find(&self.job.cell.filesystem.kind);
+        let here = filesystem.is_some_and(|filesystem| !filesystem.tools_need_a_guest());
+        let Some(seat) = self.guest.as_ref().filter(|_| here) else { return Ok(None) };
+        let path = seat.directory().join("state.img");
+        let mirror = Mirror::new(&path).map_err(|error| failed(step, format!("make {}: {error}", path.display())))?;
+        Ok(Some((mirror, path)))
+    }
+
+    /// Has the filesystem's own check look at what is shown, as the guest left it.
+    fn check(
+        &self,
+        step: &Step,
+        (mirror, path): &mut (Mirror, PathBuf),
+        reply: &mut SequenceStateReply,
+    ) -> Result<(), Halt> {
+        let filesystem = filesystem::find(&self.job.cell.filesystem.kind);
+        let command =
+            filesystem.and_then(|filesystem| filesystem.fsck(FsckMode::ReadOnly, &path.display().to_string()));
+        let (Some(filesystem), Some(command)) = (filesystem, command) else { return Ok(()) };
+        let started = Instant::now();
+        self.with_disk(step, |disk, _| disk.mirror(mirror).map(drop))?;
+        let output = match self.machine.runner.run(&command, LIMIT) {
+            Ok(output) => output,
+            Err(RunError::NotFound { program }) => {
+                return Err(skipped(&step.name, format!("{program} is not installed")));
+            }
+            Err(RunError::Stopped { .. }) => return Err(Halt::Stopped(step.name.clone())),
+            Err(error) => return Err(failed(step, error.to_string())),
+        };
+        let clean = matches!(filesystem.verdict(&output), Verdict::Clean);
+        reply.clean = Some(clean);
+        if !clean && reply.words.is_none() {
+            reply.words = Some(unclean(&command, &output));
+        }
+        reply.checking = started.elapsed();
+        Ok(())
+    }
+
+    fn sequence_job<T: Message>(&mut self, step: &Step, kind: &str, body: &[u8]) -> Result<T, Halt> {
+        let reply = self.ask(Whom::Guest, &step.name, kind, body, LIMIT)?;
+        decode(&reply).map_err(|words| failed(step, words))
+    }
+
+    fn with_disk(&self, step: &Step, work: impl FnOnce(&Disk, &Path) -> io::Result<()>) -> Result<(), Halt> {
+        let Some(seat) = &self.guest else { return Err(failed(step, "there is no guest".into())) };
+        let Some(disk) = seat.disk() else { return Err(failed(step, "there is no disk".into())) };
+        work(disk, seat.directory()).map_err(|error| failed(step, format!("change what the disk shows: {error}")))
+    }
+
+    fn sequence_log(&self, step: &Step) -> Result<Log, Halt> {
+        match self.guest.as_ref().and_then(GuestSeat::disk).and_then(Disk::log) {
+            Some(Ok(log)) => Ok(log),
+            Some(Err(error @ (LogError::Full { .. } | LogError::Host(_)))) => {
+                let words = format!("failed to keep a log of the disk: {error}");
+                Err(Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words))))
+            }
+            None => Err(failed(step, "the disk kept no log".into())),
+        }
+    }
+}
+
+fn job(step: &Step, what: SequenceWhat) -> Vec<u8> {
+    encode(&SequenceJob { step: step.clone(), what })
+}
+
+/// A log that cannot be kept costs no more than a counterexample's image: the sequence makes it again.
+fn kept(path: &Path, log: &Log) -> bool {
+    path.parent().is_none_or(|directory| fs::create_dir_all(directory).is_ok()) && log.save(path).is_ok()
+}
+
+/// The same number for the same text everywhere: FNV-1a (Fowler, Noll, Vo).
+fn number_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,97 @@
+//! Sequences of calls that the power is cut in: where they come from, and what came of each.
+
+use super::record::nanoseconds;
+use crate::agent::protocol::SequenceStateReply;
+use fstone_engine::sequences::Sequence;
+use fstone_sandbox::power::CrashState;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, path::PathBuf};
+
+/// Losses of a sequence that are told one by one.
+const TOLD: usize = 3;
+
+/// Where sequences come from, and what is found goes. Several guests ask at once.
+pub trait Explorer: Sync {
+    /// The next one to be tried.
+    fn next(&self) -> Option<Sequence>;
+
+    /// What came of it.
+    ///
+    /// # Errors
+    /// In words, when it could not be recorded; then no other follows.
+    fn found(&self, sequence: &Sequence, found: SequenceFound) -> Result<(), String>;
+
+    /// How many bytes the disk writes whole.
+    fn whole_bytes(&self) -> u64;
+
+    /// Where the disk's log of a sequence with a loss is to be kept; `None` when no more are.
+    fn log(&self, sequence: &Sequence) -> Option<PathBuf>;
+}
+
+/// What came of a sequence.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SequenceFound {
+    /// Why it was not carried out: a call that this filesystem does not do.
+    pub refused: Option<String>,
+    /// How the guest ended in it.
+    pub ended: Option<String>,
+    /// States looked at, all of them different.
+    pub states: u64,
+    /// Those that could be mounted.
+    pub mounted: u64,
+    /// Those that the filesystem's own check looked at, and those of them that it found clean.
+    pub checked: u64,
+    /// See there.
+    pub clean: u64,
+    /// States with a loss, or that could not be mounted.
+    pub lossy: u64,
+    /// For each aspect, facts looked at, and those lost.
+    pub facts: BTreeMap<String, (u64, u64)>,
+    /// The first states that are not as they should be, and what is wrong with them.
+    pub told: Vec<(String, String)>,
+    /// Where the disk's log is kept, to make such a state again.
+    pub log: Option<PathBuf>,
+    /// How long it took, of that until the first state, and of that the filesystem's own check, in nanoseconds.
+    pub time_ns: u64,
+    /// See there.
+    pub calls_ns: u64,
+    /// See there.
+    pub checking_ns: u64,
+}
+
+impl SequenceFound {
+    /// Whether it is as it should be.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.ended.is_none() && self.lossy == 0 && self.clean == self.checked
+    }
+
+    pub(super) fn add(&mut self, state: CrashState, reply: SequenceStateReply) {
+        self.states += 1;
+        let mut words = reply.words;
+        match reply.mounted {
+            Some(_) => self.mounted += 1,
+            None => self.lossy += 1,
+        }
+        if let Some(clean) = reply.clean {
+            self.checked += 1;
+            self.clean += u64::from(clean);
+        }
+        let lost: u64 = reply.told.iter().map(|told| told.broken).sum();
+        self.lossy += u64::from(lost > 0);
+        for told in reply.told {
+            let fact = self.facts.entry(told.aspect.clone()).or_default();
+            fact.0 += told.checked;
+            fact.1 += told.broken;
+            if let Some(first) = told.first.filter(|_| told.broken > 0)
+                && words.as_ref().is_none_or(|_| reply.clean == Some(false))
+            {
+                words = Some(format!("{}: {first}", told.aspect));
+            }
+        }
+        self.checking_ns += nanoseconds(reply.checking);
+        if self.told.len() < TOLD {
+            self.told.extend(words.map(|words| (state.to_string(), words)));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The agent's part in sequences of calls before power cuts: it carries them out, and looks at what a cut would have left.
+
+use super::{
+    calls::{Call, mount_request},
+    judge::unclean,
+    state::forget,
+};
+use crate::{
+    agent::protocol::{SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat, Told},
+    filesystem::Verdict,
+    meters,
+    trial::{
+        carried::Carried,
+        record::{Halt, StepReport, failed},
+        session::Session,
+    },
+};
+use fstone_engine::sequences::{Performed, Sequence, plant};
+use fstone_model::{Step, study::FsckMode};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+impl Session {
+    /// Makes the tree that sequences begin with, or carries one out.
+    pub(crate) fn carry_out_sequence(&mut self, job: &SequenceJob) -> Result<SequenceDone, Halt> {
+        let step = &job.step;
+        let Some(device) = self.device.as_ref().map(|device| device.path().to_owned()) else {
+            return Err(failed(step, "there is no device".into()));
+        };
+        self.mount_anew(step, &device)?.map_err(|words| failed(step, format!("mount: {words}")))?;
+        let done = match &job.what {
+            SequenceWhat::Plant => {
+                plant(&self.place).map_err(|error| failed(step, format!("make the first files: {error}")))?;
+                SequenceDone::default()
+            }
+            SequenceWhat::Calls(text) => {
+                let sequence: Sequence = text.parse().map_err(|error| failed(step, format!("{error}")))?;
+                let mut marks = Vec::new();
+                let mut missing = false;
+                let performed = Performed::perform(&self.place, &sequence, &mut || match meters::mark(&device) {
+                    Some(mark) => marks.push(mark),
+                    None => missing = true,
+                });
+                if missing {
+                    return Err(failed(step, "the disk takes no marks".into()));
+                }
+                match performed {
+                    Ok(performed) => {
+                        self.sequence = Some(Carried::new(performed, marks.clone()));
+                        SequenceDone { marks, ..SequenceDone::default() }
+                    }
+                    Err(words) => SequenceDone { refused: Some(words), ..SequenceDone::default() },
+                }
+            }
+        };
+        self.unmount(step)?;
+        Ok(done)
+    }
+
+    /// Mounts the state that the disk shows now, compares it with what was persisted, unmounts it and checks it.
+    pub(crate) fn look_at_sequence(&mut self, state: &SequenceState) -> Result<SequenceStateReply, Halt> {
+        let step = &state.step;
+        let (Some(filesystem), Some(device)) = (self.filesystem, &self.device) else {
+            return Err(failed(step, "there is no device".into()));
+        };
+        let (path, argument) = (device.path().to_owned(), device.argument());
+        let mut reply = SequenceStateReply::default();
+        let started = Instant::now();
+        match self.mount_anew(step, &path)? {
+            Ok(time) => {
+                reply.mounted = Some(time);
+                let Some(carried) = &self.sequence else {
+                    return Err(failed(step, "no sequence was carried out before it".into()));
+                };
+                let findings = carried.look(&self.place, state.mark).into_iter();
+                reply.told = findings.map(|(aspect, finding)| Told::new(aspect.name(), finding)).collect();
+                self.unmount(step)?;
+            }
+            Err(words) => reply.words = Some(format!("mount: {words}")),
+        }
+        let looked = started.elapsed();
+        if state.check
+            && let Some(command) = filesystem.fsck(FsckMode::ReadOnly, &argument)
+        {
+            let output = self.run(step, &command, &mut StepReport::default())?;
+            reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
+            if reply.clean == Some(false) && reply.words.is_none() {
+                reply.words = Some(unclean(&command, &output));
+            }
+        }
+        reply.checking = started.elapsed().saturating_sub(looked);
+        Ok(reply)
+    }
+
+    /// Mounts what the disk holds now, whatever the kernel knows of it from before, and says how long that took; in words when
+    /// the filesystem cannot be mounted.
+    fn mount_anew(&mut self, step: &Step, device: &Path) -> Result<Result<Duration, String>, Halt> {
+        let Some(filesystem) = self.filesystem else { return Err(failed(step, "there is no filesystem".into())) };
+        let request = mount_request(&self.scene(), filesystem);
+        drop(self.prepare(&Call::Mount(request.clone()))?);
+        forget(device).map_err(|error| failed(step, format!("forget what {} held: {error}", device.display())))?;
+        let started = Instant::now();
+        match self.machine.mounter.mount(&request) {
+            Ok(()) => {
+                self.mounted = true;
+                Ok(Ok(started.elapsed()))
+            }
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+
+    fn unmount(&mut self, step: &Step) -> Result<(), Halt> {
+        self.machine.mounter.unmount(&self.place).map_err(|error| failed(step, error.to_string()))?;
+        self.mounted = false;
+        Ok(())
+    }
+}
