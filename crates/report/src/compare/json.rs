@@ -41,7 +41,8 @@ pub struct Document<'a> {
     pub columns_only_in_other: Vec<&'a str>,
     /// The share that every figure with a better direction was required to be able to show.
     pub required_power: Option<f64>,
-    /// Whether nothing was compared, or the required power was not reached everywhere.
+    /// Whether nothing was compared, no pair had the trials for any difference to show, or the required power was not reached
+    /// everywhere.
     pub undecided: bool,
 }
 

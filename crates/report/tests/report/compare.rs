@@ -165,7 +165,13 @@ fn a_required_power_is_reached_or_the_comparison_is_undecided() {
     with(&before, &after, &strict(0.5), |comparison| {
         assert!(comparison.is_undecided() && comparison.could_miss(0.5).len() == 9, "three trials show nothing");
     });
-    with(&before, &after, &CompareOptions::default(), |comparison| assert!(!comparison.is_undecided()));
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert!(comparison.is_undecided(), "however large a difference is, and whatever was required");
+    });
+    let (before, after) = same(10, 0.1);
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert!(!comparison.is_undecided(), "some difference could show, and no power was required");
+    });
     let (before, after) = same(10, 0.01);
     with(&before, &after, &strict(0.05), |comparison| {
         assert!(!comparison.is_undecided(), "{:?}", comparison.sentences());
