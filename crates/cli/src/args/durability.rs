@@ -5,7 +5,7 @@ use fstone_model::study::{DiskTruth, KernelSpec};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  fstone durability ext4 --exhaustive\n  fstone durability ext4 xfs btrfs f2fs --exhaustive --pairs 500\n  \
+    after_help = "Examples:\n  fstone durability ext4 xfs btrfs f2fs\n  fstone durability ext4 --exhaustive\n  fstone durability ext4 xfs btrfs f2fs --exhaustive --pairs 500\n  \
     fstone durability ext4 --mount data=writeback --exhaustive\n  fstone durability ext2 --exhaustive --sequence 'rename a n; fsync n' --states 500\n\n\
     Exit status 1 when something was lost. docs/durability.md says what has to be there after which call."
 )]
@@ -13,18 +13,18 @@ pub(crate) struct DurabilityArguments {
     /// Types of filesystems (ext4, xfs, …), or studies whose filesystems are tried
     #[arg(value_name = "TYPE|STUDY", required = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) filesystem: Vec<String>,
-    /// Try all sequences of one operation and one call that persists something
-    #[arg(long, required = true)]
+    /// Try all sequences of one operation and one call that persists something, rather than the table of properties
+    #[arg(long)]
     pub(crate) exhaustive: bool,
     /// Try so many sequences of two operations besides, drawn by the seed
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "exhaustive")]
     pub(crate) pairs: u32,
     /// Try this sequence instead: 'rename a b; fsync b'. May be given several times
     #[arg(long, value_name = "CALLS", conflicts_with = "pairs")]
     pub(crate) sequence: Vec<String>,
-    /// Most states that each sequence gets
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) states: u32,
+    /// Most states that each sequence gets. Default: 60, and 200 for the table of properties
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) states: Option<u32>,
     /// Another seed draws other pairs and other states
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

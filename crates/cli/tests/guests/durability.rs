@@ -57,6 +57,26 @@ fn ext4_keeps_what_was_persisted_and_ext2_does_not() {
     assert_eq!(left, 0, "nothing is left in the work directory");
 }
 
+#[test]
+fn the_table_of_properties_tells_filesystems_apart() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    let (code, out, err) = bench.run(&["durability", "ext4", "ext2", "--jobs", "1", "--states", "40"]);
+    assert_eq!(code, 0, "what nothing promises is no loss: {out}{err}");
+    let row = |asked: &str| {
+        let line = out.lines().find(|line| line.starts_with(asked)).unwrap_or_else(|| panic!("{asked}: {out}"));
+        let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+        cells.map(str::to_owned).collect::<Vec<String>>()
+    };
+    for asked in ["fsync of a new file persists its name", "unsynced calls are kept in order, in several"] {
+        let row = row(asked);
+        assert!(row[1].starts_with("kept in ") && row[2].starts_with("no: "), "{row:?}");
+    }
+    assert!(out.contains("  ext2: create n; write n 0 8192; fsync n: "), "the counterexample: {out}");
+}
+
 /// The controls: a check that finds no loss on these disks would find none on any.
 #[test]
 fn disks_that_break_their_promise_are_caught() {

@@ -7,15 +7,20 @@
 //! - [`Sequence`] is text and back: `rename a b; fsync b`. [`one_operation`] and [`two_operations`] list them.
 //! - [`plant`] makes the tree that all sequences begin with. All of it is durable.
 //! - [`perform`](Performed::perform) carries a sequence out and remembers the tree after each call, as the kernel shows it.
-//! - [`Performed::look`] compares the tree after a power cut with these, and says which facts were lost.
+//! - [`Performed::look`] compares the tree after a power cut with these, and says which facts were lost, and which
+//!   properties it has that nothing promises.
 
 mod call;
 mod enumerate;
+mod looked;
 mod oracle;
 mod perform;
+mod properties;
 mod tree;
 
 pub use call::{Call, ParseSequenceError, Sequence};
 pub use enumerate::{one_operation, two_operations};
+pub use looked::Looked;
 pub use oracle::{Aspect, Finding};
 pub use perform::{Performed, plant};
+pub use properties::Property;

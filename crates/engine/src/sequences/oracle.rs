@@ -18,7 +18,6 @@ use super::perform::{Performed, STALE};
 use super::tree::{Node, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
-use std::path::Path;
 
 /// A disk writes so many bytes whole.
 const SECTOR: usize = 512;
@@ -89,13 +88,8 @@ struct Looking<'a> {
 }
 
 impl Performed {
-    /// Looks at the tree after a power cut before which so many calls had returned.
-    #[must_use]
-    pub fn look(&self, root: &Path, returned: usize) -> BTreeMap<Aspect, Finding> {
-        self.compare(&Tree::read(root), returned)
-    }
-
-    fn compare(&self, found: &Tree, returned: usize) -> BTreeMap<Aspect, Finding> {
+    /// Compares the tree after a power cut, before which so many calls had returned, with what was persisted.
+    pub(super) fn compare(&self, found: &Tree, returned: usize) -> BTreeMap<Aspect, Finding> {
         let most = self.trees.len() - 1;
         let returned = returned.min(most);
         let last = (returned + 1).min(most);

@@ -256,6 +256,8 @@ pub(crate) struct SequenceStateReply {
 /// What was found about one aspect.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
+    /// Whether it was promised; otherwise it is a property that nothing promises.
+    pub(crate) promised: bool,
     pub(crate) aspect: String,
     pub(crate) checked: u64,
     pub(crate) broken: u64,
@@ -263,8 +265,14 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn new(aspect: &str, finding: Finding) -> Self {
-        Self { aspect: aspect.to_owned(), checked: finding.checked, broken: finding.broken, first: finding.first }
+    pub(crate) fn new(promised: bool, aspect: &str, finding: Finding) -> Self {
+        Self {
+            promised,
+            aspect: aspect.to_owned(),
+            checked: finding.checked,
+            broken: finding.broken,
+            first: finding.first,
+        }
     }
 }
 

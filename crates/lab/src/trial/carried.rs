@@ -1,7 +1,7 @@
 //! What an agent remembers of the sequence of calls that it carried out last.
 
-use fstone_engine::sequences::{Aspect, Finding, Performed};
-use std::{collections::BTreeMap, path::Path};
+use fstone_engine::sequences::{Looked, Performed};
+use std::path::Path;
 
 /// A sequence that was carried out, for looking at states.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl Carried {
     }
 
     /// Compares what is there now with what had been persisted at a mark of the disk.
-    pub(super) fn look(&self, place: &Path, mark: Option<u64>) -> BTreeMap<Aspect, Finding> {
+    pub(super) fn look(&self, place: &Path, mark: Option<u64>) -> Looked {
         // The first mark is set before the first call.
         let set = self.marks.partition_point(|known| mark.is_some_and(|mark| *known <= mark));
         self.performed.look(place, set.saturating_sub(1))

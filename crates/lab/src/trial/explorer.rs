@@ -47,6 +47,9 @@ pub struct SequenceFound {
     pub lossy: u64,
     /// For each aspect, facts looked at, and those lost.
     pub facts: BTreeMap<String, (u64, u64)>,
+    /// For each aspect and property that some state lacks: how many lack it, the first of these, and what is wrong with it.
+    #[serde(default)]
+    pub lacking: BTreeMap<String, (u64, String, String)>,
     /// The first states that are not as they should be, and what is wrong with them.
     pub told: Vec<(String, String)>,
     /// Where the disk's log is kept, to make such a state again.
@@ -66,7 +69,7 @@ impl SequenceFound {
         self.ended.is_none() && self.lossy == 0 && self.clean == self.checked
     }
 
-    pub(super) fn add(&mut self, state: CrashState, reply: SequenceStateReply) {
+    pub(super) fn add(&mut self, state: CrashState, mut reply: SequenceStateReply) {
         self.states += 1;
         let mut words = reply.words;
         match reply.mounted {
@@ -77,6 +80,11 @@ impl SequenceFound {
             self.checked += 1;
             self.clean += u64::from(clean);
         }
+        for told in reply.told.iter().filter(|told| told.broken > 0) {
+            let first = || (0, state.to_string(), told.first.clone().unwrap_or_default());
+            self.lacking.entry(told.aspect.clone()).or_insert_with(first).0 += 1;
+        }
+        reply.told.retain(|told| told.promised);
         let lost: u64 = reply.told.iter().map(|told| told.broken).sum();
         self.lossy += u64::from(lost > 0);
         for told in reply.told {

@@ -1,6 +1,7 @@
 //! `fstone durability`: what filesystems keep when the power goes, by short sequences of calls.
 
 mod campaign;
+mod properties;
 mod words;
 
 use super::{Context, cancel_on_signals, carry_out::laboratory};
@@ -19,19 +20,23 @@ use fstone_formats::study::Overrides;
 use fstone_lab::{
     agent::{Flavour, GuestOptions, default_kernel, missing_kernel},
     filesystem::{self, Filesystem},
-    run::explore::{Explored, explore},
+    run::explore::{Explored, SequenceFound, explore},
 };
 use fstone_model::{
     Cell, Step,
     study::{DeviceSpec, DiskTruth, FilesystemSpec, KernelSpec, PowerCut, StepAction},
     units::format_bytes,
 };
-use std::{sync::atomic::AtomicBool, thread, time::Duration};
+use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread, time::Duration};
 
 /// A small filesystem is made, copied and checked quickly, and the first files are small.
 const DEVICE_BYTES: u64 = 64 << 20;
 /// A sequence writes a few hundred blocks; what the kernel writes beside them is of that order.
 const LOG_BYTES: u64 = 256 << 20;
+/// Most states of a sequence when nobody says: minutes for all sequences of one operation.
+const STATES: u32 = 60;
+/// The same where few sequences are to show a property, or a counterexample.
+const STATES_OF_PROPERTIES: u32 = 200;
 /// How long mkfs may take.
 const MKFS_LIMIT: Duration = Duration::from_secs(300);
 
@@ -40,15 +45,27 @@ pub(crate) fn durability(context: &Context, arguments: &DurabilityArguments) -> 
     let kernel = kernel(context, arguments)?;
     let sequences = sequences(arguments)?;
     let cancel = cancel_on_signals()?;
-    let mut exit = Exit::Success;
-    for filesystem in filesystems {
-        match one(context, arguments, (&filesystem, &kernel), &sequences, &cancel)? {
+    let (mut exit, mut columns) = (Exit::Success, Vec::new());
+    for filesystem in &filesystems {
+        let (ended, found) = one(context, arguments, (filesystem, &kernel), &sequences, &cancel)?;
+        columns.push((filesystem.name.clone(), found));
+        match ended {
             Exit::Success => {}
             Exit::Interrupted => return Ok(Exit::Interrupted),
             other => exit = other,
         }
     }
+    if !is_exhaustive(arguments) {
+        terminal::print(&properties::table(&columns));
+        // What nothing promises is no loss.
+        exit = if exit == Exit::Regression { Exit::Success } else { exit };
+    }
     Ok(exit)
+}
+
+/// Whether sequences are tried one by one, rather than properties.
+const fn is_exhaustive(arguments: &DurabilityArguments) -> bool {
+    arguments.exhaustive || !arguments.sequence.is_empty()
 }
 
 /// Types by their names, and those of a study with its options.
@@ -111,6 +128,9 @@ fn sequences(arguments: &DurabilityArguments) -> Result<Vec<Sequence>, Failure> 
     if !arguments.sequence.is_empty() {
         return arguments.sequence.iter().map(|text| text.parse().or_exit(Exit::BadInput)).collect();
     }
+    if !arguments.exhaustive {
+        return Ok(properties::sequences());
+    }
     let mut sequences = one_operation();
     sequences.extend(two_operations(arguments.pairs as usize, arguments.seed));
     Ok(sequences)
@@ -123,11 +143,11 @@ fn one(
     (filesystem, kernel): (&FilesystemSpec, &KernelSpec),
     sequences: &[Sequence],
     cancel: &AtomicBool,
-) -> CommandResult {
+) -> Result<(Exit, BTreeMap<String, SequenceFound>), Failure> {
     let setting = Setting {
         filesystem,
         kernel,
-        states: arguments.states,
+        states: arguments.states.unwrap_or(if is_exhaustive(arguments) { STATES } else { STATES_OF_PROPERTIES }),
         seed: arguments.seed,
         disk: arguments.disk,
         device_bytes: device_bytes(filesystem),
@@ -151,23 +171,27 @@ fn one(
         campaign.finish();
         explored?
     };
-    terminal::print(&words::report(&setting, &campaign));
-    match ended {
+    if is_exhaustive(arguments) {
+        terminal::print(&words::report(&setting, &campaign));
+    }
+    let exit = match ended {
         Explored::Cancelled => {
             terminal::tell(&format!(
                 "Interrupted: what was found is in {}; the same command goes on with it.",
                 campaign.path().display()
             ));
-            Ok(Exit::Interrupted)
+            Exit::Interrupted
         }
         Explored::Not(outcome) => {
             let reason =
                 outcome.reason().map(|reason| format!("{}: {}", reason.step, reason.words)).unwrap_or_default();
             terminal::tell(&format!("{}: {}: {reason}", filesystem.name, outcome.word()));
-            Ok(Exit::NothingCompleted)
+            Exit::NothingCompleted
         }
-        Explored::All => Ok(if campaign.has_losses() { Exit::Regression } else { Exit::Success }),
-    }
+        Explored::All if campaign.has_losses() => Exit::Regression,
+        Explored::All => Exit::Success,
+    };
+    Ok((exit, campaign.outcomes()))
 }
 
 fn device_bytes(filesystem: &FilesystemSpec) -> u64 {

@@ -74,8 +74,11 @@ impl Session {
                 let Some(carried) = &self.sequence else {
                     return Err(failed(step, "no sequence was carried out before it".into()));
                 };
-                let findings = carried.look(&self.place, state.mark).into_iter();
-                reply.told = findings.map(|(aspect, finding)| Told::new(aspect.name(), finding)).collect();
+                let looked = carried.look(&self.place, state.mark);
+                let facts = looked.facts.into_iter();
+                reply.told = facts.map(|(aspect, finding)| Told::new(true, aspect.name(), finding)).collect();
+                let properties = looked.properties.into_iter();
+                reply.told.extend(properties.map(|(property, finding)| Told::new(false, property.name(), finding)));
                 self.unmount(step)?;
             }
             Err(words) => reply.words = Some(format!("mount: {words}")),

@@ -1,0 +1,26 @@
+//! A look at a tree after a power cut.
+
+use super::oracle::{Aspect, Finding};
+use super::perform::Performed;
+use super::properties::Property;
+use super::tree::Tree;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// What became of what was persisted.
+    pub facts: BTreeMap<Aspect, Finding>,
+    /// What nothing promises.
+    pub properties: BTreeMap<Property, Finding>,
+}
+
+impl Performed {
+    /// Looks at the tree after a power cut before which so many calls had returned.
+    #[must_use]
+    pub fn look(&self, root: &Path, returned: usize) -> Looked {
+        let found = Tree::read(root);
+        Looked { facts: self.compare(&found, returned), properties: self.properties(&found) }
+    }
+}
