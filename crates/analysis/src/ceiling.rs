@@ -75,6 +75,10 @@ pub(crate) const BOUNDED: [Bounded; 3] = [
 pub(crate) fn of_metric(dataset: &Dataset, metric: &str) -> Option<Ceiling> {
     let bounded = BOUNDED.iter().find(|bounded| bounded.metric.name == metric)?;
     let cells = &dataset.run.plan.cells;
+    // Several machines have several devices, and a figure of the table is of all of them.
+    if !dataset.run.blocks.is_empty() {
+        return None;
+    }
     (!cells.is_empty() && cells.iter().all(is_on_device)).then(|| bounded.ceiling(&dataset.run.inventory)).flatten()
 }
 

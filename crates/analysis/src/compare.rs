@@ -86,7 +86,9 @@ pub(super) fn compare(
     let plan = &dataset.run.plan;
     let looks = &Looks::of(dataset);
     let compared = |(column, (unit, better)): (usize, &(Unit, Better))| {
-        let how = How { scale: basis(*unit), better: *better, looks, blocks: plan.order == Order::Blocks };
+        // Of several machines each has its blocks, in whatever order.
+        let blocks = plan.order == Order::Blocks || !dataset.run.blocks.is_empty();
+        let how = How { scale: basis(*unit), better: *better, looks, blocks };
         let panels = structure.panels.iter().map(|panel| {
             let compared = compare_panel(rows, &panel.rows, column, how);
             if let Some(compared) = &compared {

@@ -1,9 +1,11 @@
 //! Did the figures depend on when they were measured, and does one lie far from the others?
 
 use crate::{
+    machines,
     number::grouped,
     table::{ColumnView, Row},
 };
+use fstone_model::Dataset;
 use fstone_stats::ALPHA;
 use fstone_stats::drift::{Drift, RunPoint, drift_of_run};
 
@@ -30,28 +32,31 @@ impl Drifting {
 }
 
 /// The columns in which run order shows. The level is shared between the columns (Bonferroni).
-pub(super) fn drifts(columns: &[ColumnView], rows: &[Row<'_>]) -> Vec<Drifting> {
+pub(super) fn drifts(dataset: &Dataset, columns: &[ColumnView], rows: &[Row<'_>]) -> Vec<Drifting> {
+    let machine = machines::numbering(dataset);
     let directed: Vec<usize> =
         (0..columns.len()).filter(|column| columns[*column].better != fstone_model::Better::Neither).collect();
     directed
         .iter()
         .filter_map(|&column| {
-            let drift = drift_of_run(&points(rows, column))?;
+            let drift = drift_of_run(&points(rows, column, &machine))?;
             let surely = drift.n >= MIN_FIGURES && drift.p * directed.len() as f64 <= ALPHA;
             (surely && drift.relative_change.is_some()).then_some(Drifting { column, drift })
         })
         .collect()
 }
 
-fn points(rows: &[Row<'_>], column: usize) -> Vec<RunPoint> {
-    rows.iter()
-        .enumerate()
-        .flat_map(|(cell, row)| {
-            row.entries[column].values.iter().map(move |value| RunPoint {
-                position: f64::from(row.trials[value.trial].position),
-                cell,
+/// A row on another machine is another row here: what machines differ by is no drift.
+fn points(rows: &[Row<'_>], column: usize, machine: &impl Fn(u32) -> usize) -> Vec<RunPoint> {
+    let points = rows.iter().enumerate().flat_map(|(cell, row)| {
+        row.entries[column].values.iter().map(move |value| {
+            let trial = row.trials[value.trial];
+            RunPoint {
+                position: f64::from(trial.position),
+                cell: machine(trial.id.repetition) * rows.len() + cell,
                 value: value.value,
-            })
+            }
         })
-        .collect()
+    });
+    points.collect()
 }

@@ -6,11 +6,12 @@ use crate::{
     ceiling::is_on_device,
     clock,
     compare::{MAX_COMPARED_ROWS, PanelComparison},
+    machines::{Machine, machines},
     run::Analysis,
     text::{counted, listing},
 };
 use fstone_model::{
-    Cell, LoadReport, Unit, load_metric,
+    Cell, Inventory, LoadReport, Unit, load_metric,
     study::{KernelSpec, Order, StepAction},
 };
 use fstone_stats::compare::{Basis, Scale};
@@ -458,12 +459,16 @@ fn upper_bound(analysis: &Analysis<'_>) -> Finding {
     if !run.plan.cells.iter().any(is_on_device) {
         return Finding::NotApplicable("nothing was measured on a device of this machine".to_owned());
     }
-    let inventory = &run.inventory;
-    let known = |rate: Option<f64>| rate.is_some_and(|rate| rate > 0.0);
+    let machines = machines(analysis.dataset);
+    // Of every machine that made trials.
+    let known = |rate: fn(&Inventory) -> Option<f64>| {
+        let known = |machine: &Machine<'_>| rate(machine.inventory).is_some_and(|rate| rate > 0.0);
+        !machines.is_empty() && machines.iter().all(known)
+    };
     let measured = [
-        ("reads", known(inventory.raw_read_bytes_per_second)),
-        ("writes", known(inventory.raw_write_bytes_per_second)),
-        ("flushes", known(inventory.flushes_per_second)),
+        ("reads", known(|machine| machine.raw_read_bytes_per_second)),
+        ("writes", known(|machine| machine.raw_write_bytes_per_second)),
+        ("flushes", known(|machine| machine.flushes_per_second)),
     ];
     let of: Vec<&str> = measured.iter().filter(|(_, known)| *known).map(|(what, _)| *what).collect();
     if of.is_empty() {

@@ -3,6 +3,7 @@
 use crate::{
     compare::{self, ColumnComparison},
     drift::{self, Drifting},
+    machines,
     notes::{self, Footnote, Warning},
     published::Published,
     served,
@@ -69,8 +70,9 @@ impl<'a> Analysis<'a> {
                 }
             })
             .collect();
+        let machine = machines::numbering(dataset);
         for row in &mut rows {
-            let entry = |column: &Column| table::entry(row, &column.step, &column.metric);
+            let entry = |column: &Column| table::entry_of_machines(row, &column.step, &column.metric, &machine);
             row.entries = plan.columns.iter().map(entry).collect();
         }
         let kinds: Vec<(Unit, Better)> = (0..plan.columns.len()).map(|index| table::kind(dataset, index)).collect();
@@ -81,7 +83,7 @@ impl<'a> Analysis<'a> {
             .map(|(index, kind)| table::column_view(dataset, &rows, index, kind))
             .collect();
         let footnotes = notes::footnotes(&mut rows);
-        let drifts = drift::drifts(&columns, &rows);
+        let drifts = drift::drifts(dataset, &columns, &rows);
         let mut warnings = notes::warnings(&rows, &columns, &comparisons, &drifts);
         warnings.extend(served::warnings(dataset, &rows));
         let published = Published::of(dataset, &structure, &columns, &rows);

@@ -2,9 +2,10 @@
 
 use crate::{
     ceiling::{BOUNDED, Bounded, is_on_device},
+    machines::inventory_of,
     notes::Warning,
     number::{Scale, grouped},
-    table::{Entry, Row, entry},
+    table::{Entry, Row, TrialValue, entry},
     text,
 };
 use fstone_model::{Dataset, Trial, metric::catalog, study::KernelSpec};
@@ -65,14 +66,33 @@ pub fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
 
 /// Rows whose step was better than the device can be.
 fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: &Bounded) -> Option<Warning> {
-    let ceiling = bounded.ceiling(&dataset.run.inventory)?;
+    let run = &dataset.run;
     let cell_of = |row: &Row<'_>| dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
     let better = |row: &Row<'_>| {
         let values = entry(row, step, bounded.metric.name).values;
-        cell_of(row).is_some_and(is_on_device) && ceiling.is_beaten(values.iter().map(|value| value.value))
+        let on = |block: &Option<u32>| block.map_or(&run.inventory, |block| inventory_of(run, block));
+        // Of each machine the figures that it made, beside its own device.
+        let mut blocks: Vec<Option<u32>> = run.blocks.iter().map(|origin| Some(origin.block)).collect();
+        blocks.push(None);
+        let beaten = |block: &Option<u32>| {
+            let made = |value: &&TrialValue| {
+                let of = row.trials[value.trial].id.repetition;
+                run.origin(of).map(|origin| origin.block) == *block
+            };
+            let values: Vec<f64> = values.iter().filter(made).map(|value| value.value).collect();
+            bounded
+                .ceiling(on(block))
+                .is_some_and(|ceiling| !values.is_empty() && ceiling.is_beaten(values.into_iter()))
+        };
+        cell_of(row).is_some_and(is_on_device) && blocks.iter().any(beaten)
     };
     let found: Vec<usize> = rows.iter().enumerate().filter(|(_, row)| better(row)).map(|(index, _)| index).collect();
-    let told = Scale::of_one(bounded.metric.unit, ceiling.value).with_unit(ceiling.value);
+    let told = if run.blocks.is_empty() {
+        let ceiling = bounded.ceiling(&run.inventory)?;
+        Scale::of_one(bounded.metric.unit, ceiling.value).with_unit(ceiling.value)
+    } else {
+        "of the machine that made them".to_owned()
+    };
     (!found.is_empty()).then(|| Warning {
         text: format!("{}: {}, {told} {}", text::line(step), bounded.warning, bounded.device),
         rows: found,
@@ -83,8 +103,8 @@ fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: 
 /// Trials of a load during which other programs took a good part of the machine.
 fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
     // A guest has one processor, and its meters count that one.
-    let cpus_of = |row: &Row<'_>| match dataset.run.plan.cells[row.cell as usize].kernel {
-        KernelSpec::Host => f64::from(dataset.run.inventory.cpus),
+    let cpus_of = |row: &Row<'_>, trial: &Trial| match dataset.run.plan.cells[row.cell as usize].kernel {
+        KernelSpec::Host => f64::from(inventory_of(&dataset.run, trial.id.repetition).cpus),
         KernelSpec::Uml(_) | KernelSpec::Qemu(_) | KernelSpec::Exact(_) => 1.0,
     };
     let others = |trial: &Trial, cpus: f64| -> Option<bool> {
@@ -96,12 +116,13 @@ fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
         Some(busy - known > OTHERS)
     };
     let (mut trials, mut disturbed, mut touched) = (0, 0, Vec::new());
-    for (index, row) in rows.iter().enumerate().filter(|(_, row)| cpus_of(row) > 0.0) {
+    for (index, row) in rows.iter().enumerate() {
         let found: Vec<bool> = row
             .trials
             .iter()
             .filter(|trial| trial.outcome.is_completed())
-            .filter_map(|trial| others(trial, cpus_of(row)))
+            .filter(|trial| cpus_of(row, trial) > 0.0)
+            .filter_map(|trial| others(trial, cpus_of(row, trial)))
             .collect();
         let of_row = found.iter().filter(|found| **found).count();
         trials += found.len();

@@ -11,6 +11,7 @@ use fstone_stats::{
     compare::{RowMean, Scale as Basis, Shift},
     outliers::outliers,
 };
+use std::collections::BTreeMap;
 
 /// A larger value, an infinite one or no number is not a figure.
 const LARGEST: f64 = 1e100;
@@ -196,6 +197,11 @@ pub(crate) fn word(trials: &[&Trial], completed: usize) -> Option<&'static str> 
 }
 
 pub(crate) fn entry(row: &Row<'_>, step: &str, metric: &str) -> Entry {
+    entry_of_machines(row, step, metric, &|_| 0)
+}
+
+/// [`entry`] of a row that several machines made: a value is far from the others of its machine.
+pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine: &impl Fn(u32) -> usize) -> Entry {
     let mut values: Vec<TrialValue> = row
         .trials
         .iter()
@@ -210,8 +216,15 @@ pub(crate) fn entry(row: &Row<'_>, step: &str, metric: &str) -> Entry {
     let Ok(sample) = Sample::new(values.iter().map(|value| value.value).collect()) else {
         return Entry::default();
     };
-    for outlier in outliers(&sample) {
-        values[outlier.index].outlier = true;
+    let mut of_machines: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, value) in values.iter().enumerate() {
+        of_machines.entry(machine(row.trials[value.trial].id.repetition)).or_default().push(index);
+    }
+    for of_machine in of_machines.values() {
+        let Ok(sample) = Sample::new(of_machine.iter().map(|index| values[*index].value).collect()) else { continue };
+        for outlier in outliers(&sample) {
+            values[of_machine[outlier.index]].outlier = true;
+        }
     }
     Entry { values, summary: Some(sample.summary()), ..Entry::default() }
 }

@@ -176,11 +176,11 @@ impl Command {
 #[derive(Debug, Clone, Default, Args)]
 #[command(
     after_help = "Examples:\n  fstone run small-file --quick\n  fstone run small-file --dry-run\n  sudo fstone run small-file --duration 60s --repeats 5 --device-size 16GiB\n  \
-    fstone run ./my-study.toml --only filesystem='ext4*'\n  fstone run kernel-tree --set build=none --source linux-6.1.tar.xz\n  fstone run --all --quick\n  fstone run small-file --device directory --work-directory /mnt/scratch\n  fstone run small-file --device /dev/sdX1 --allow-destroy /dev/sdX1"
+    fstone run ./my-study.toml --only filesystem='ext4*'\n  fstone run kernel-tree --set build=none --source linux-6.1.tar.xz\n  fstone run --all --quick\n  fstone run small-file --device directory --work-directory /mnt/scratch\n  fstone run small-file --device /dev/sdX1 --allow-destroy /dev/sdX1\n  fstone run small-file --repeats 8 --slurm -- --partition=fast --constraint=nvme"
 )]
 pub(crate) struct RunArguments {
     /// A built-in study's name (`fstone list studies`), or the path of a study file
-    #[arg(value_name = "STUDY", required_unless_present = "all", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "STUDY", required_unless_present_any = ["all", "sbatch"], value_parser = NonEmptyStringValueParser::new())]
     pub(crate) study: Option<String>,
     /// Run every built-in study, one after the other
     #[arg(long, conflicts_with = "study")]
@@ -252,6 +252,15 @@ pub(crate) struct RunArguments {
     /// Make only these blocks here, from 1 (3, 2-4, or 1,3-4); `fstone blocks` makes the others on other machines
     #[arg(long, value_name = "BLOCKS", value_parser = parse_blocks, conflicts_with_all = ["all", "dry_run", "budget", "missing", "resume"])]
     pub(crate) blocks: Option<Blocks>,
+    /// Deal the blocks out to the nodes of a Slurm cluster, as the tasks of one job array; what stands behind `--` goes to sbatch
+    #[arg(long, conflicts_with_all = ["all", "dry_run", "budget", "missing", "exact", "blocks", "jobs", "wait", "changed_machine"])]
+    pub(crate) slurm: bool,
+    /// A directory that all nodes see, for the plan and for the blocks on their way home. Default: a directory `slurm` beside the store
+    #[arg(long, value_name = "DIR", requires = "slurm")]
+    pub(crate) slurm_directory: Option<PathBuf>,
+    /// With --slurm: options of sbatch, like --partition=fast --constraint=nvme
+    #[arg(last = true, value_name = "SBATCH OPTIONS", allow_hyphen_values = true)]
+    pub(crate) sbatch: Vec<String>,
     /// Another value for one of the study's variables, like build=none, or for a number of its loads: threads=4; of one
     /// group, phase or fileset of a load: readers.threads=4. May be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]

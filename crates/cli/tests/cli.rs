@@ -1,6 +1,7 @@
 //! The binary as a user meets it: what it prints, what it exits with, and what it leaves on the machine.
 
 mod boundary;
+mod cluster;
 mod documents;
 mod dropin;
 mod foreign;

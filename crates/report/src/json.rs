@@ -82,6 +82,9 @@ pub struct RunPart<'a> {
     pub factors: Vec<(&'a str, &'a [String])>,
     /// The machine.
     pub inventory: &'a fstone_model::Inventory,
+    /// The blocks that other machines made, with these machines; absent where none did.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub blocks: &'a [fstone_model::dataset::BlockOrigin],
 }
 
 /// A column.
@@ -259,6 +262,7 @@ pub fn document<'a>(analysis: &'a Analysis<'a>, options: &Options) -> Document<'
             baseline: run.plan.baseline,
             factors: run.plan.factors.iter().map(|factor| (factor.name.as_str(), factor.levels.as_slice())).collect(),
             inventory: &run.inventory,
+            blocks: &run.blocks,
         },
         sentences: analysis.sentences(),
         columns: analysis

@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, PublishedEntry, clock, touched},
+    analysis::{Entry, Published, PublishedEntry, clock, machines_in_words, touched},
     legend::{self, NOTHING, legend},
     number,
     text::line,
@@ -56,7 +56,7 @@ fn provenance(dataset: &Dataset) -> String {
         format!("study {}{quick}, run {}, seed {}", run.plan.study, run.id, run.plan.seed),
         when::minute(run.started_unix_ns),
         clock::heading(run).unwrap_or_else(|| inventory.kernel.clone()),
-        inventory.cpu_model.clone(),
+        machines_in_words(dataset).map_or_else(|| inventory.cpu_model.clone(), |machines| format!("blocks {machines}")),
         format!("fstone {}", inventory.fstone_version),
     ];
     let facts: Vec<String> = facts.iter().map(|fact| line(fact)).filter(|fact| !fact.is_empty()).collect();

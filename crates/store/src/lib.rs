@@ -42,7 +42,7 @@ mod write;
 pub use baselines::{BASELINE_NAME_BYTES, Baseline};
 pub use cause::{is_error, system_error};
 pub use error::{OpenError, ReadError, RecordError};
-pub use open::Store;
+pub use open::{Store, is_shared_between_hosts};
 pub use ownership::{Owner, create_directories, create_file};
 pub use read::{Attempt, RunSummary};
 pub use temporary::Temporary;

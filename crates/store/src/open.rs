@@ -149,7 +149,8 @@ fn set_journal(connection: &Connection, wanted: &str) -> rusqlite::Result<()> {
 
 /// Whether other machines may have this file open too, as far as the kind of its filesystem tells. What is mounted by a
 /// process (FUSE) may be anything, and counts as shared.
-fn is_shared_between_hosts(path: &Path) -> bool {
+#[must_use]
+pub fn is_shared_between_hosts(path: &Path) -> bool {
     // A filesystem that does not tell is taken for a local one, as SQLite itself does.
     rustix::fs::statfs(path).is_ok_and(|filesystem| SHARED.contains(&(filesystem.f_type as u32)))
 }

@@ -123,17 +123,23 @@ pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
     if let Some((a, b)) = first(&|a, b| executor(&a.kernel) != executor(&b.kernel)) {
         differ(Setting::Executor, executor(&a.kernel).to_owned(), executor(&b.kernel).to_owned());
     }
+    let has_blocks = !a.blocks.is_empty() || !b.blocks.is_empty();
     let devices = match first(&|a, b| device(&a.device) != device(&b.device)) {
         Some((a, b)) => (device(&a.device), device(&b.device)),
         // What a modelled drive's image lies on, and whose processor simulates it, is in no figure.
         None if is_virtual(baseline) && is_virtual(other) => Default::default(),
+        None if has_blocks => (of_all(baseline, beneath), of_all(other, beneath)),
         None => (beneath(&a.inventory), beneath(&b.inventory)),
     };
     differ(Setting::Device, devices.0, devices.1);
     if is_virtual(baseline) && is_virtual(other) {
         return found;
     }
-    let (before, after) = machines(&a.inventory, &b.inventory);
+    let (before, after) = if has_blocks {
+        (of_all(baseline, told_machine), of_all(other, told_machine))
+    } else {
+        machines(&a.inventory, &b.inventory)
+    };
     differ(Setting::Machine, before, after);
     found
 }
@@ -291,6 +297,28 @@ fn beneath(inventory: &Inventory) -> String {
     let filesystem = device.backing_filesystem.as_deref().map(|name| format!(" with {name}")).unwrap_or_default();
     let size = units::format_bytes(device.size_bytes);
     format!("{}{model}, {size}{filesystem}", device.name)
+}
+
+/// The same of every machine that made blocks, with how many: a machine that made more of them weighs more in the run's figures.
+fn of_all(dataset: &Dataset, told: impl Fn(&Inventory) -> String) -> String {
+    let mut all: Vec<String> = crate::machines::machines(dataset)
+        .iter()
+        .map(|machine| {
+            format!(
+                "{} ({}, {})",
+                told(machine.inventory),
+                machine.name,
+                crate::text::counted(machine.blocks.len(), "block")
+            )
+        })
+        .collect();
+    all.sort();
+    all.join("; ")
+}
+
+fn told_machine(inventory: &Inventory) -> String {
+    let memory = units::format_bytes(inventory.memory_bytes);
+    format!("{}: {} × {}, {memory}", inventory.host, inventory.cpus, inventory.cpu_model)
 }
 
 /// Two machines in words that are the same only for the same machine.

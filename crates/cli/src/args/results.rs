@@ -176,6 +176,9 @@ pub(crate) struct BlocksArguments {
     /// Permit fstone to format this block device, which the plan names
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
+    /// Refuse a work directory on a filesystem that machines share; jobs say it
+    #[arg(long, hide = true)]
+    pub(crate) local: bool,
     /// Refuse to work when this program is another one than the one with this SHA-256; jobs give it
     #[arg(long, value_name = "SHA256", hide = true)]
     pub(crate) program: Option<String>,

@@ -43,6 +43,25 @@ impl Global {
 }
 
 impl RunArguments {
+    /// What stands behind a `--` is for sbatch, or it is the study, whose name may begin with a dash there.
+    pub(crate) fn told_apart(&self) -> Result<Self, String> {
+        let mut arguments = self.clone();
+        match (self.slurm, &self.study, &self.sbatch[..]) {
+            (_, _, []) | (true, Some(_), _) => {}
+            (_, None, [study]) if !self.all => {
+                arguments.study = Some(study.clone());
+                arguments.sbatch.clear();
+            }
+            (_, _, words) => {
+                let words = words.join(" ");
+                return Err(format!(
+                    "{words:?} behind the -- is for sbatch, which takes a study and --slurm before it"
+                ));
+            }
+        }
+        Ok(arguments)
+    }
+
     /// What stands behind `fstone` for a run with these options.
     pub(crate) fn words(&self) -> Vec<String> {
         // Every one by its name: one that is new is not forgotten here.
@@ -71,6 +90,9 @@ impl RunArguments {
             seed,
             source,
             blocks,
+            slurm,
+            slurm_directory,
+            sbatch,
             set,
             resume,
             changed_machine,
@@ -120,11 +142,17 @@ impl RunArguments {
         words.flag("published", *published);
         words.option("note", note.as_ref().map(|note| note.as_str().to_owned()));
         words.option("output", output.as_deref().map(path));
+        words.flag("slurm", *slurm);
+        words.option("slurm-directory", slurm_directory.as_deref().map(path));
         if let Some(study) = study {
             if study.starts_with('-') {
                 words.0.push("--".to_owned());
             }
             words.0.push(study.clone());
+        }
+        if !sbatch.is_empty() {
+            words.0.push("--".to_owned());
+            words.0.extend(sbatch.iter().cloned());
         }
         words.0
     }
@@ -197,6 +225,7 @@ mod tests {
             "x.toml --charge 0s --exact --only filesystem=ext4* --only threads=4 --device directory:/a",
             "x.toml --executor uml --device /dev/sdx --allow-destroy /dev/sdx --device-size 4100KiB --blocks 1,3-4",
             "x.toml --resume --changed-machine",
+            "x.toml --repeats 4 --slurm --slurm-directory /a -- --partition=fast -n1",
         ] {
             let typed: Vec<String> = ["run"].into_iter().chain(line.split(' ')).map(str::to_owned).collect();
             let arguments = read(&typed);

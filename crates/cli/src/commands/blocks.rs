@@ -39,7 +39,8 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     if arguments.output.symlink_metadata().is_ok() {
         return Err(ExportError::Exists { path: arguments.output.clone() }).or_exit(Exit::BadInput);
     }
-    refuse_another_program(&run)?;
+    refuse_another_program(&run, arguments.program.as_deref())?;
+    refuse_shared_directory(context, arguments.local)?;
     reaches::permit(&run.plan, arguments.allow_commands)?;
     let started = started(&run, arguments)?;
 
@@ -95,19 +96,42 @@ fn node() -> Option<String> {
 }
 
 /// Figures of one run come from one program: another build may measure otherwise.
-fn refuse_another_program(run: &Run) -> Result<(), Failure> {
+fn refuse_another_program(run: &Run, digest: Option<&str>) -> Result<(), Failure> {
     let (here, there) = ((env!("CARGO_PKG_VERSION"), env!("FSTONE_COMMIT")), &run.inventory);
-    if here == (there.fstone_version.as_str(), there.fstone_commit.as_str()) {
+    if here != (there.fstone_version.as_str(), there.fstone_commit.as_str()) {
+        let words = format!(
+            "the run was begun with fstone {} ({}), and this is {} ({}); a run is made with one fstone, on all machines",
+            text::line(&there.fstone_version),
+            text::line(&there.fstone_commit),
+            here.0,
+            here.1
+        );
+        return Err(Failure::new(Exit::CannotHere, words));
+    }
+    let Some(digest) = digest else { return Ok(()) };
+    // The same commit may have been built twice, with other changes in the tree.
+    let own = std::env::current_exe().and_then(|program| bundle::digest_of_file(&program));
+    if own.context("cannot read this program").or_exit(Exit::LabFailed)? == digest {
         return Ok(());
     }
-    let words = format!(
-        "the run was begun with fstone {} ({}), and this is {} ({}); a run is made with one fstone, on all machines",
-        text::line(&there.fstone_version),
-        text::line(&there.fstone_commit),
-        here.0,
-        here.1
-    );
+    let words = "the run was begun with another build of fstone than this machine has; a run is made with one fstone, on all machines";
     Err(Failure::new(Exit::CannotHere, words))
+}
+
+/// A task measures its node, and not what all nodes share.
+fn refuse_shared_directory(context: &Context, local: bool) -> Result<(), Failure> {
+    let existing = context.work_directory.ancestors().find(|path| path.exists());
+    match existing.filter(|path| local && fstone_store::is_shared_between_hosts(path)) {
+        None => Ok(()),
+        Some(path) => Err(Failure::new(
+            Exit::CannotHere,
+            format!(
+                "{} is on a filesystem that machines share, and a task works on its node's own: have TMPDIR or SLURM_TMPDIR name a \
+                 directory that is local to the node",
+                path.display()
+            ),
+        )),
+    }
 }
 
 /// The options that the run was begun with, as far as they are about how trials are made: the plan has all the rest.

@@ -119,7 +119,7 @@ pub(super) struct Done {
     /// The status of the trials.
     pub(super) work: Exit,
     /// The status of the report's page.
-    page: Exit,
+    pub(super) page: Exit,
 }
 
 impl Done {
@@ -230,8 +230,8 @@ impl Work<'_> {
     }
 }
 
-/// The machine as it is before the run, the device's own speed included.
-pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
+/// The machine as it is, for one that makes no trials of its own.
+pub(super) fn take_machine(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
     let inventory_context = InventoryContext {
         plan,
         work_directory: &context.work_directory,
@@ -240,6 +240,12 @@ pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: 
     };
     let mut inventory = inventory::take(&inventory_context, &*Machine::host().runner);
     inventory.settings.extend(executors::guest_settings(context, arguments, plan)?);
+    Ok(inventory)
+}
+
+/// The machine as it is before the run, the device's own speed included.
+pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
+    let mut inventory = take_machine(context, arguments, plan)?;
     let device = inventory::named_device(plan);
     match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
         Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),
@@ -258,7 +264,12 @@ pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: 
 }
 
 /// Prints the table and writes the page, and the index of all pages beside it.
-fn show(context: &Context, arguments: &RunArguments, store: &Store, dataset: &Dataset) -> Result<PathBuf, Failure> {
+pub(super) fn show(
+    context: &Context,
+    arguments: &RunArguments,
+    store: &Store,
+    dataset: &Dataset,
+) -> Result<PathBuf, Failure> {
     let options = fstone_report::Options { published: arguments.published };
     let overhead = executors::overhead(dataset);
     terminal::print_document(&fstone_report::terminal(

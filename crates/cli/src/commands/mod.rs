@@ -32,8 +32,10 @@ pub(crate) mod run;
 mod sacrifice;
 mod sacrificed;
 pub(crate) mod serve;
+mod slurm;
 pub(crate) mod stored;
 pub(crate) mod sysbench;
+mod unfinished;
 
 use crate::{
     args::{ColorWhen, Global, RunArguments},

@@ -3,7 +3,7 @@
 use super::{
     Context, cancel_on_signals,
     carry_out::{Done, Work, join, lab_options, take_inventory},
-    fresh_identity, fresh_seed, merge, now_unix_ns, repeats, resume, sacrifice,
+    fresh_identity, fresh_seed, merge, now_unix_ns, repeats, resume, sacrifice, slurm,
 };
 use crate::{
     args::{ExecutorChoice, Missing, RunArguments},
@@ -33,7 +33,14 @@ use std::{
 };
 
 pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult {
+    let arguments = &arguments.told_apart().map_err(|words| Failure::new(Exit::BadInput, words))?;
+    if arguments.slurm {
+        slurm::refuse_without_slurm()?;
+    }
     if let (true, Some(study)) = (arguments.resume, &arguments.study) {
+        if arguments.slurm {
+            return slurm::go_on(context, arguments, study);
+        }
         return resume::resume(context, arguments, study);
     }
     check_places(context, arguments)?;
@@ -77,6 +84,14 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
             terminal::print(&format!("{head}{plan}\n"));
         }
         return Ok(Exit::Success);
+    }
+    for plan in &plans {
+        if arguments.slurm {
+            slurm::refuse(plan, arguments)?;
+        }
+        if let Some(blocks) = &arguments.blocks {
+            merge::check_blocks(plan, blocks)?;
+        }
     }
     sacrifice::confirm(context, &plans, &arguments.allow_destroy)?;
     let mut agenda = Agenda::of(&plans);
@@ -274,8 +289,8 @@ pub(super) fn carry_out(
     mut plan: Plan,
     expected: Expected,
 ) -> Result<Done, Failure> {
-    if let Some(blocks) = &arguments.blocks {
-        merge::check_blocks(&plan, blocks)?;
+    if arguments.slurm {
+        return slurm::carry_out(context, arguments, command, plan);
     }
     let cancel = cancel_on_signals()?;
     let presence = join(context, arguments, &cancel)?;

@@ -3,6 +3,7 @@
 use super::differences::quoted;
 use crate::{
     Analysis,
+    analysis::machines,
     number::Scale,
     text::{block, line, listing},
     when,
@@ -29,14 +30,24 @@ const QUEUE: [&str; 7] =
 
 pub(super) fn machine(analysis: &Analysis<'_>) -> Machine {
     let inventory = &analysis.dataset.run.inventory;
-    let mut facts: Vec<(&str, String)> = vec![
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    if !analysis.dataset.run.blocks.is_empty() {
+        for machine in machines(analysis.dataset) {
+            facts.push(("Blocks", format!("{} on {}", machine.blocks_in_words(), machine.in_words())));
+        }
+        facts.push((
+            "Begun on",
+            "the machine below; rows are compared within blocks, each of which is of one machine".to_owned(),
+        ));
+    }
+    facts.extend([
         ("Host", inventory.host.clone()),
         ("Kernel", inventory.kernel.clone()),
         ("Distribution", inventory.distribution.clone()),
         ("CPU", format!("{} × {}", inventory.cpus, inventory.cpu_model)),
         ("Memory", format_bytes(inventory.memory_bytes)),
         ("Virtualization", inventory.virtualization.clone().unwrap_or_else(|| "none seen".to_owned())),
-    ];
+    ]);
     if let Some(device) = &inventory.device {
         let mut told = vec![device.name.clone(), format_bytes(device.size_bytes)];
         told.extend(device.model.clone());

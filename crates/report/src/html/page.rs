@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Analysis, Options,
-    analysis::{Loads, Rule, clock},
+    analysis::{Loads, Rule, clock, machines_in_words},
     number::grouped,
     text::line,
     when,
@@ -125,7 +125,8 @@ fn facts(analysis: &Analysis<'_>) -> String {
     );
     let facts = [
         when::minute(run.started_unix_ns),
-        line(&run.inventory.host),
+        machines_in_words(analysis.dataset)
+            .map_or_else(|| line(&run.inventory.host), |machines| format!("blocks {machines}")),
         clock::heading(run).unwrap_or_else(kernel),
         format!("{} of {} trials completed", count(analysis.completed()), count(analysis.dataset.trials.len())),
         took,

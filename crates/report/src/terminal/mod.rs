@@ -7,7 +7,7 @@ pub(crate) mod grid;
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, clock, touched},
+    analysis::{Entry, Published, clock, machines_in_words, touched},
     legend::{NOTHING, legend, mark},
     number,
     text::{line, shorten, width, wrap},
@@ -79,6 +79,9 @@ impl Printer<'_> {
         for facts in wrap(&facts.join(" · "), self.width) {
             output.push_str(&Style::Dim.paint(&facts, self.color));
             output.push('\n');
+        }
+        if let Some(machines) = machines_in_words(self.analysis.dataset) {
+            self.paragraph(&machines, "Blocks: ", output);
         }
         if let Some(note) = &run.note {
             self.paragraph(&line(note.as_str()), "Note: ", output);

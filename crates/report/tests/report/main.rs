@@ -6,6 +6,7 @@ mod fixture;
 mod formats;
 mod history;
 mod hostile;
+mod machines;
 mod odd;
 mod pages;
 mod rules;

@@ -4,6 +4,9 @@ use fstone_model::dataset::Run;
 use fstone_model::{Plan, Trial};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 /// The newest version that this program knows.
 pub(super) const VERSION: u32 = 2;
@@ -54,6 +57,20 @@ impl Manifest {
 
 pub(super) fn sha256(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The SHA-256 of a file, by which two copies of it are known to be the same.
+///
+/// # Errors
+/// Those of open(2) and read(2).
+pub fn digest_of_file(path: &Path) -> io::Result<String> {
+    let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            read => hash.update(&buffer[..read]),
+        }
+    }
 }
 
 /// A trial in its entry. JSON has no not-a-number and no infinity, and a figure may be either.

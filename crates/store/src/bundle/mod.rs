@@ -26,6 +26,7 @@ mod read;
 
 pub use error::{BundleError, ExportError, ImportError, MergeError};
 pub use export::{export, write};
+pub use files::digest_of_file;
 pub use import::{Imported, Passage, Staged, stage};
 pub use merge::{Merged, Part as MergePart, merge, plan_hash};
 pub use read::{Contents, check_bytes, read, read_parts, verify};

@@ -1,0 +1,86 @@
+//! Which machines made a run's blocks. A block is of one machine, and what its machine adds to every row is part of the block's
+//! effect: rows are compared within blocks. What a machine bears on otherwise, its processors or its device's speed, goes by
+//! the block, too.
+
+use crate::text::{counted, line, listing};
+use fstone_model::dataset::{Dataset, Run};
+use fstone_model::{Inventory, units};
+
+/// A machine, and the blocks that it made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine<'a> {
+    /// What it is called.
+    pub name: String,
+    /// The blocks, from 0, in their order.
+    pub blocks: Vec<u32>,
+    /// The machine as it was at the first of them.
+    pub inventory: &'a Inventory,
+}
+
+impl Machine<'_> {
+    /// "block 3", "blocks 1, 2 and 5".
+    #[must_use]
+    pub fn blocks_in_words(&self) -> String {
+        let numbers: Vec<String> = self.blocks.iter().map(|block| (block + 1).to_string()).collect();
+        // No one counts further.
+        if numbers.len() > 12 {
+            return counted(numbers.len(), "block");
+        }
+        format!("block{} {}", if numbers.len() == 1 { "" } else { "s" }, listing(&numbers))
+    }
+
+    /// "n1: Linux 6.1.0, 8 × EPYC, 64 GiB".
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let inventory = self.inventory;
+        let kernel = inventory.kernel.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let memory = units::format_bytes(inventory.memory_bytes);
+        line(&format!("{}: {kernel}, {} × {}, {memory}", self.name, inventory.cpus, inventory.cpu_model))
+    }
+}
+
+/// The machine of a block.
+pub(crate) fn inventory_of(run: &Run, block: u32) -> &Inventory {
+    run.origin(block).map_or(&run.inventory, |origin| &origin.inventory)
+}
+
+/// The machines that made a run's trials, in the order of their first blocks; one where the run's own made all of them.
+#[must_use]
+pub fn machines(dataset: &Dataset) -> Vec<Machine<'_>> {
+    let run = &dataset.run;
+    let mut blocks: Vec<u32> = dataset.trials.iter().map(|trial| trial.id.repetition).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let mut machines: Vec<Machine<'_>> = Vec::new();
+    for block in blocks {
+        let name = line(run.origin(block).map_or(&run.inventory.host, |origin| &origin.machine));
+        match machines.iter_mut().find(|machine| machine.name == name) {
+            Some(machine) => machine.blocks.push(block),
+            None => machines.push(Machine { name, blocks: vec![block], inventory: inventory_of(run, block) }),
+        }
+    }
+    machines
+}
+
+/// The number of each block's machine, for those who compare figures of one machine only.
+pub(crate) fn numbering(dataset: &Dataset) -> impl Fn(u32) -> usize + use<> {
+    let machines: Vec<Vec<u32>> = machines(dataset).into_iter().map(|machine| machine.blocks).collect();
+    move |block| machines.iter().position(|blocks| blocks.contains(&block)).unwrap_or(0)
+}
+
+/// Which machine made which blocks, in words; `None` where the run's own made all of them.
+#[must_use]
+pub fn machines_in_words(dataset: &Dataset) -> Option<String> {
+    if dataset.run.blocks.is_empty() {
+        return None;
+    }
+    let machines = machines(dataset);
+    let told = |machine: &Machine<'_>| format!("{} ({})", machine.name, machine.blocks_in_words());
+    // A hundred nodes are a page, and who wants them has the JSON.
+    let told: Vec<String> = machines.iter().take(MOST_TOLD).map(told).collect();
+    let more = machines.len() - told.len();
+    let told = if more > 0 { format!("{} and {more} more", told.join(", ")) } else { listing(&told) };
+    Some(format!("made by {told}"))
+}
+
+const MOST_TOLD: usize = 16;

@@ -1,0 +1,183 @@
+//! Where the tasks of a run find the plan and leave their blocks: a directory that all nodes see.
+
+use crate::{
+    exit::Exit,
+    paths,
+    terminal::{Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_model::{Dataset, dataset::Run};
+use fstone_store::{Temporary, bundle};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// A run's own directory.
+pub(super) struct Home(PathBuf);
+
+impl Home {
+    /// The directory of a run, below the one that is named, or beside the store.
+    pub(super) fn of(run: &Run, named: Option<&Path>, store: &Path) -> Result<Self, Failure> {
+        let above = match named {
+            Some(named) if named.is_dir() => named.to_owned(),
+            Some(named) => {
+                let words = format!(
+                    "--slurm-directory: there is no directory {}; make it where all nodes see it",
+                    named.display()
+                );
+                return Err(Failure::new(Exit::BadInput, words));
+            }
+            None => store.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).join("slurm"),
+        };
+        let above =
+            std::path::absolute(&above).with_context(|| above.display().to_string()).or_exit(Exit::LabFailed)?;
+        // An identity of before there were any has the host's name in it.
+        let name: String =
+            run.identified().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        Ok(Self(above.join(name)))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.0.is_dir()
+    }
+
+    /// Writes the plan and the script, unless an earlier process has.
+    pub(super) fn prepare(&self, run: &Run) -> Result<(), Failure> {
+        paths::create_directory(&self.0)
+            .with_context(|| format!("cannot make {}; name another with --slurm-directory", self.0.display()))
+            .or_exit(Exit::LabFailed)?;
+        if !self.plan().exists() {
+            let run = Run { blocks: Vec::new(), ..run.clone() };
+            bundle::write(Dataset { run, trials: Vec::new() }, &self.plan()).or_exit(Exit::LabFailed)?;
+        }
+        let program = std::env::current_exe().context("cannot find this program").or_exit(Exit::LabFailed)?;
+        let digest =
+            bundle::digest_of_file(&program).with_context(|| program.display().to_string()).or_exit(Exit::LabFailed)?;
+        self.replace("task.sh", &script(&program, &digest, &self.0, &run.plan.study))
+    }
+
+    fn plan(&self) -> PathBuf {
+        self.0.join("plan.fstone")
+    }
+
+    pub(super) fn script(&self) -> PathBuf {
+        self.0.join("task.sh")
+    }
+
+    /// Where the output of tasks goes, as sbatch takes it.
+    pub(super) fn logs(&self) -> PathBuf {
+        self.0.join("task-%A_%a.log")
+    }
+
+    /// The last lines that a task printed.
+    pub(super) fn log(&self, job: u64, block: u32) -> Option<String> {
+        let path = self.0.join(format!("task-{job}_{}.log", block + 1));
+        let text = fs::read(path).ok()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<String> = text.lines().map(fstone_model::text::line).filter(|line| !line.is_empty()).collect();
+        (!lines.is_empty()).then(|| lines[lines.len().saturating_sub(LINES)..].join("\n"))
+    }
+
+    /// The bundle of a block.
+    pub(super) fn bundle(&self, block: u32) -> PathBuf {
+        self.0.join(format!("block-{}.fstone", block + 1))
+    }
+
+    /// The blocks whose bundles are there. The directory is read, not asked for each name: a network filesystem may remember that a
+    /// name was not there.
+    pub(super) fn blocks(&self) -> BTreeSet<u32> {
+        let names = fs::read_dir(&self.0)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        names
+            .filter_map(|name| {
+                name.strip_prefix("block-")?.strip_suffix(".fstone")?.parse::<u32>().ok()?.checked_sub(1)
+            })
+            .collect()
+    }
+
+    /// The jobs that were submitted for the run.
+    pub(super) fn jobs(&self) -> Vec<u64> {
+        let text = fs::read_to_string(self.0.join(JOBS)).unwrap_or_default();
+        let jobs: Value = serde_json::from_str(&text).unwrap_or_default();
+        jobs["jobs"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+    }
+
+    pub(super) fn note_jobs(&self, jobs: &[u64]) -> Result<(), Failure> {
+        self.replace(JOBS, &format!("{}\n", json!({ "jobs": jobs })))
+    }
+
+    fn replace(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.0.join(name);
+        Temporary::beside(&path)
+            .and_then(|temporary| {
+                temporary.file().write_all(text.as_bytes())?;
+                temporary.replace(&path)
+            })
+            .with_context(|| format!("cannot write {}", path.display()))
+            .or_exit(Exit::LabFailed)
+    }
+
+    /// Removes what is the run's own, once the store has all of it: files that nobody here made stay, and so does the directory then.
+    pub(super) fn remove(&self) {
+        let is_ours = |name: &str| {
+            ["plan.fstone", "task.sh", JOBS].contains(&name)
+                || (name.starts_with("block-") && name.ends_with(".fstone"))
+                || (name.starts_with("task-") && name.ends_with(".log"))
+        };
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(is_ours) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        let _ = fs::remove_dir(&self.0);
+        // The directory beside the store, when this was the last run in it.
+        if let Some(above) = self.0.parent().filter(|above| above.ends_with("slurm")) {
+            let _ = fs::remove_dir(above);
+        }
+    }
+}
+
+const JOBS: &str = "jobs.json";
+
+/// So much of what a task printed says why it ended.
+const LINES: usize = 4;
+
+/// The script of a task. One task has a node for itself unless the user's options say otherwise: a neighbour would be measured too.
+fn script(program: &Path, digest: &str, home: &Path, study: &str) -> String {
+    let (program, home) = (quoted(&program.display().to_string()), quoted(&home.display().to_string()));
+    let name: String = study.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    format!(
+        "#!/bin/sh\n\
+         #SBATCH --job-name=fstone-{name}\n\
+         #SBATCH --nodes=1\n\
+         #SBATCH --ntasks=1\n\
+         #SBATCH --exclusive\n\
+         #SBATCH --requeue\n\
+         # A block of a run, whole, in a bundle. `fstone run --slurm` wrote this.\n\
+         # Slurm tells every process of a task to end. fstone undoes what it made then, and this shell waits for it.\n\
+         trap : TERM INT HUP\n\
+         home={home}\n\
+         work=${{SLURM_TMPDIR:-${{TMPDIR:-/tmp}}}}/fstone-$(id -u)-${{SLURMD_NODENAME:-node}}\n\
+         {program} blocks \"$home/plan.fstone\" \"$SLURM_ARRAY_TASK_ID\" --output \"$home/block-$SLURM_ARRAY_TASK_ID.fstone\" \\\n\
+         \x20 --work-directory \"$work\" --local --allow-commands --program {digest}\n\
+         status=$?\n\
+         rmdir \"$work\" 2>/dev/null\n\
+         exit $status\n"
+    )
+}
+
+/// As sh(1) takes it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

@@ -1,0 +1,220 @@
+//! `fstone run --slurm`: whole blocks are dealt out as tasks of a job array, and come home as bundles.
+//!
+//! The process that began the run is the only one that opens its store: a task has its plan from a file and leaves its block in
+//! another one, under a name that only one attempt can have. A task that Slurm lost, killed or moved is made again, and what
+//! was merged once is never merged again.
+
+mod cluster;
+mod course;
+mod home;
+
+use super::{
+    Context, cancel_on_signals,
+    carry_out::{Done, show, take_machine},
+    fresh_identity,
+    merge::{finish_if_complete, incomplete},
+    now_unix_ns, reaches, unfinished,
+};
+use crate::{
+    args::{Arguments, Command, RunArguments},
+    exit::Exit,
+    sources,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use clap::Parser as _;
+use course::{Course, End};
+use fstone_analysis::text::counted;
+use fstone_lab::place::holder::this_process;
+use fstone_model::{
+    Plan,
+    dataset::Run,
+    study::{DeviceSpec, KernelSpec},
+};
+use fstone_store::Store;
+use home::Home;
+
+pub(crate) use cluster::refuse_without_slurm;
+
+/// Refuses what makes no sense, before anything is made.
+pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failure> {
+    let refused = |words: &str| Err(Failure::new(Exit::BadInput, format!("--slurm: {words}")));
+    if plan.budget.is_some() {
+        return refused(
+            "a budget of time is dealt out after each block by what all blocks before it showed, so blocks cannot be made at once; \
+             give the study a number of repeats (--repeats)",
+        );
+    }
+    if plan.cells.iter().any(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {
+        return refused(
+            "figures in virtual time are the same on every machine, so there is nothing to deal out; see --jobs",
+        );
+    }
+    if plan.cells.iter().any(|cell| matches!(cell.device, DeviceSpec::Block { .. })) {
+        return refused(
+            "a block device is named and confirmed on the machine that has it, and the nodes have others under the same name; use \
+             `fstone blocks` with --allow-destroy on each machine",
+        );
+    }
+    // What the array consists of is fstone's affair, and so is how the answer is read.
+    const OWN: [&str; 8] = ["--array", "-a", "--parsable", "--wrap", "--wait", "-W", "--test-only", "--output"];
+    let is_own = |option: &&String| {
+        OWN.iter().any(|own| {
+            let long = own.starts_with("--") && (option.as_str() == *own || option.starts_with(&format!("{own}=")));
+            long || (!own.starts_with("--") && option.starts_with(own) && !option.starts_with("--"))
+        })
+    };
+    match arguments.sbatch.iter().find(is_own) {
+        Some(option) => refused(&format!("{option} is fstone's own affair: it makes the array and reads the answer")),
+        None => Ok(()),
+    }
+}
+
+/// Carries out a plan on the nodes of a cluster.
+pub(super) fn carry_out(
+    context: &Context,
+    arguments: &RunArguments,
+    command: &[String],
+    mut plan: Plan,
+) -> Result<Done, Failure> {
+    let cancel = cancel_on_signals()?;
+    sources::provide(&mut plan, arguments.source.as_deref(), sources::Missing::Make)?;
+    let mut store = context.open_store()?;
+    let run = Run {
+        id: 0,
+        identity: fresh_identity(),
+        started_unix_ns: now_unix_ns(),
+        finished_unix_ns: None,
+        command: command.to_vec(),
+        inventory: take_machine(context, arguments, &plan)?,
+        note: arguments.note.clone(),
+        blocks: Vec::new(),
+        plan,
+    };
+    let home = Home::of(&run, arguments.slurm_directory.as_deref(), &context.store)?;
+    home.prepare(&run)?;
+    let id = match store.begin_run_of(&run, &this_process()) {
+        Ok(id) => id,
+        Err(error) => {
+            home.remove();
+            return Err(error).or_exit(Exit::LabFailed);
+        }
+    };
+    reaches::note_begun(&store, id, &run.plan)?;
+    terminal::tell(&format!(
+        "{}: run {id}, {} in {}; seed {}; plan and blocks go through {}",
+        run.plan.study,
+        counted(run.plan.cells.len(), "cell"),
+        counted(run.plan.repeats.min as usize, "block"),
+        run.plan.seed,
+        home.path().display()
+    ));
+    let mut course = Course::new(&home, id, &arguments.sbatch, &cancel);
+    let end = course.go(&mut store);
+    if end.is_err() && !course.has_submitted() {
+        // Nothing of it is on its way: what sbatch refuses leaves nothing.
+        let forget = reaches::forget_begun(&store, id);
+        if store.delete_runs(&[(id, Some(&this_process()))]).is_ok() {
+            forget();
+            home.remove();
+        }
+    }
+    conclude(context, arguments, &mut store, id, &home, end?)
+}
+
+/// Goes on with a run that `--slurm` began.
+pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
+    cluster::refuse_without_slurm()?;
+    let cancel = cancel_on_signals()?;
+    let mut store = context.open_store()?;
+    let last = unfinished::last_unfinished(&store, study, &context.store)?;
+    let dataset = store.figures(last.id).or_exit(Exit::LabFailed)?;
+    let run = &dataset.run;
+    reaches::refuse_foreign(context, &store, last.id, &run.plan)?;
+    refuse(&run.plan, arguments)?;
+    if (run.inventory.fstone_version.as_str(), run.inventory.fstone_commit.as_str())
+        != (env!("CARGO_PKG_VERSION"), env!("FSTONE_COMMIT"))
+    {
+        let words = format!("run {} was begun with another fstone; go on with that one, or start a new run", last.id);
+        return Err(Failure::new(Exit::CannotHere, words));
+    }
+    if let Some((block, _)) = incomplete(&dataset)?.first() {
+        let words = format!(
+            "block {} of run {} was begun on this machine and is not whole; finish it with --resume alone first, for a block is of one \
+             machine",
+            block + 1,
+            last.id
+        );
+        return Err(Failure::new(Exit::CannotHere, words));
+    }
+    let then = begun_with(run);
+    let named = arguments.slurm_directory.clone().or_else(|| then.as_ref()?.slurm_directory.clone());
+    let home = Home::of(run, named.as_deref(), &context.store)?;
+    let options = match (arguments.sbatch.is_empty(), then) {
+        (true, Some(then)) => then.sbatch,
+        _ => arguments.sbatch.clone(),
+    };
+    if !store.take_over(last.id, last.holder.as_ref(), &this_process()).or_exit(Exit::LabFailed)? {
+        let words = format!("run {} of {study} was just taken over by another `--resume`", last.id);
+        return Err(Failure::new(Exit::CannotHere, words));
+    }
+    home.prepare(run)?;
+    terminal::tell(&format!(
+        "{}: going on with run {}; finished so far: {}",
+        run.plan.study,
+        last.id,
+        counted(dataset.trials.len(), "trial")
+    ));
+    let end = Course::new(&home, last.id, &options, &cancel).go(&mut store)?;
+    conclude(context, arguments, &mut store, last.id, &home, end).map(|done| done.exit())
+}
+
+/// The options that a run was begun with.
+fn begun_with(run: &Run) -> Option<RunArguments> {
+    match Arguments::try_parse_from(&run.command).ok()?.command {
+        Command::Run(started) => started.told_apart().ok(),
+        _ => None,
+    }
+}
+
+/// Refuses to make blocks here of which tasks may be on their way.
+pub(super) fn refuse_dealt_out(context: &Context, run: &Run, id: u64) -> Result<(), Failure> {
+    let named = begun_with(run).and_then(|then| then.slurm_directory);
+    let home = Home::of(run, named.as_deref().filter(|named| named.is_dir()), &context.store)?;
+    if !home.exists() || home.jobs().is_empty() {
+        return Ok(());
+    }
+    let words = format!(
+        "run {id} was dealt out by Slurm, and tasks of it may be under way; go on with --slurm --resume. If that is over for good, \
+         remove {}",
+        home.path().display()
+    );
+    Err(Failure::new(Exit::CannotHere, words))
+}
+
+fn conclude(
+    context: &Context,
+    arguments: &RunArguments,
+    store: &mut Store,
+    id: u64,
+    home: &Home,
+    end: End,
+) -> Result<Done, Failure> {
+    let is_complete = finish_if_complete(store, id)?;
+    let dataset = store.shown(id).or_exit(Exit::LabFailed)?;
+    if end == End::Cancelled && !is_complete {
+        terminal::tell(&format!(
+            "Interrupted: the tasks are cancelled; run {id} keeps the blocks that came home ({}). `--slurm --resume` goes on with it.",
+            counted(dataset.trials.len(), "trial")
+        ));
+        return Ok(Done { run: Some(id), work: Exit::Interrupted, page: Exit::Success });
+    }
+    home.remove();
+    // The figures are kept, whatever becomes of the page.
+    let page = show(context, arguments, store, &dataset);
+    let shown = page.as_ref().map_or_else(terminal::tell_failure, |_| Exit::Success);
+    let store = context.store.display();
+    let page = page.map_or_else(|_| "it has no page".to_owned(), |page| format!("the report: {}", page.display()));
+    terminal::tell(&format!("Run {id} is in {store}; {page}"));
+    let any = dataset.trials.iter().any(|trial| trial.outcome.is_completed());
+    Ok(Done { run: Some(id), work: if any { Exit::Success } else { Exit::NothingCompleted }, page: shown })
+}

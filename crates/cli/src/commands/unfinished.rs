@@ -1,0 +1,56 @@
+//! Which run `--resume` goes on with.
+
+use super::{RunState, elsewhere};
+use crate::{
+    exit::Exit,
+    terminal::{Failure, OrExit},
+};
+use fstone_model::text;
+use fstone_store::{RunSummary, Store};
+use std::path::Path;
+
+/// The run that `--resume` goes on with: this machine's last unfinished one, whose process has ended.
+fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a RunSummary, Failure> {
+    let is_foreign =
+        |run: &RunSummary| run.imported_unix_ns.is_some() || matches!(RunState::of(run), RunState::Elsewhere(_));
+    let unfinished = || runs.iter().filter(|run| run.study == name && run.finished_unix_ns.is_none());
+    // A store may be shared with other machines, and have runs of theirs that are going on.
+    let last = unfinished().filter(|run| !is_foreign(run)).max_by_key(|run| run.id);
+    let Some(run) = last.or_else(|| unfinished().max_by_key(|run| run.id)) else {
+        let words = format!("there is no unfinished run of {name} in {}", store.display());
+        return Err(Failure::new(Exit::BadInput, words));
+    };
+    let id = run.id;
+    match RunState::of(run) {
+        _ if run.imported_unix_ns.is_some() => Err(Failure::new(
+            Exit::CannotHere,
+            format!(
+                "run {id} of {name} was imported, and only the machine that began it ({}) can go on with it; start a new \
+                 run here, or repeat its bundle with `fstone rerun`",
+                text::line(&run.host)
+            ),
+        )),
+        RunState::Elsewhere(holder) => Err(Failure::new(
+            Exit::CannotHere,
+            format!(
+                "run {id} of {name} was begun {}, and may be going on there; resume it there, or start a new run here",
+                elsewhere(holder)
+            ),
+        )),
+        RunState::GoingOn(holder) => Err(Failure::new(
+            Exit::CannotHere,
+            format!(
+                "run {id} of {name} is still going on, in process {}; wait for its end, or stop it first",
+                holder.process
+            ),
+        )),
+        RunState::Finished | RunState::Unfinished => Ok(run),
+    }
+}
+
+/// The run of a study that `--resume` goes on with; `study` as the user wrote it.
+pub(super) fn last_unfinished(store: &Store, study: &str, path: &Path) -> Result<RunSummary, Failure> {
+    let runs = store.runs().or_exit(Exit::LabFailed)?;
+    let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());
+    resumable(&runs, &name, path).cloned()
+}

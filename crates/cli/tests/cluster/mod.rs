@@ -1,0 +1,194 @@
+//! Blocks that a Slurm cluster makes: dealt out, lost, made again, and in the store once.
+
+mod nodes;
+
+use crate::support::{Bench, interrupt, trials};
+use nodes::{Cluster, LIMIT};
+use std::{
+    io::{BufRead, BufReader, Read},
+    process::Child,
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Instant,
+};
+
+const TWO: &str = "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }";
+
+/// What a process says on standard error, line by line.
+struct Said {
+    lines: Receiver<String>,
+    all: Vec<String>,
+}
+
+impl Said {
+    fn by(child: &mut Child) -> Self {
+        let (send, lines) = channel();
+        let stream = BufReader::new(child.stderr.take().expect("a pipe"));
+        thread::spawn(move || stream.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+        Self { lines, all: Vec::new() }
+    }
+
+    fn wait_for(&mut self, words: &str) {
+        let since = Instant::now();
+        while !self.all.iter().any(|line| line.contains(words)) {
+            let left = LIMIT.saturating_sub(since.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.all.push(line),
+                Err(error) => panic!("{words:?} is not said ({error}): {:#?}", self.all),
+            }
+        }
+    }
+
+    /// The exit status, standard output, and all that was said.
+    fn end(mut self, mut child: Child) -> (i32, String, String) {
+        let mut out = String::new();
+        child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("UTF-8");
+        let status = child.wait().expect("a child").code().unwrap_or(-1);
+        self.all.extend(self.lines.iter());
+        (status, out, self.all.join("\n"))
+    }
+}
+
+/// Everything of a run's trials that does not depend on how fast they were: cell, block, place, seed, steps and their metrics.
+fn structure(report: &serde_json::Value) -> Vec<String> {
+    let rows = report["rows"].as_array().expect("rows");
+    let mut told = Vec::new();
+    for row in rows {
+        for trial in row["trials"].as_array().expect("trials") {
+            let figures = trial["figures"].as_array().expect("figures").iter();
+            let figures: Vec<String> =
+                figures.map(|figure| format!("{} {}", figure["step"], figure["metric"])).collect();
+            told.push(format!(
+                "{} {} {} {} {} {}",
+                row["label"],
+                trial["repetition"],
+                trial["position"],
+                trial["seed"],
+                trial["outcome"],
+                figures.join(", ")
+            ));
+        }
+    }
+    told.sort();
+    told
+}
+
+#[test]
+fn blocks_are_dealt_out_and_those_of_a_node_that_dies_are_made_again() {
+    let bench = Bench::new();
+    bench.tiny_study(TWO);
+    let Some(cluster) = Cluster::start(&bench) else { return };
+    let arguments = ["run", "./tiny.toml", "--repeats", "4", "--seed", "7"];
+    // Slurm itself would make a task again after two minutes.
+    let slurm = [&arguments[..], &["--slurm", "--", "--no-requeue"]].concat();
+    let mut child = cluster.fstone(&bench, &slurm).spawn().expect("started");
+    let mut said = Said::by(&mut child);
+    said.wait_for("running on n2");
+    cluster.kill("n2");
+    let (status, out, said) = said.end(child);
+    assert_eq!(status, 0, "{said}\n{out}");
+    assert!(said.contains("block 2: lost (") && said.contains("it is made again"), "{said}");
+    assert!(out.contains("n1"), "the report says which machines: {out}");
+
+    let report = bench.json();
+    assert_eq!(trials(&report).len(), 8, "4 blocks of 2 rows, each once: {said}");
+    // In the same namespaces, where kernel threads are not seen.
+    let alone = cluster.fstone(&bench, &arguments).output().expect("started");
+    assert!(alone.status.success(), "{}", String::from_utf8_lossy(&alone.stderr));
+    assert!(structure(&report) == structure(&bench.json()), "not as one machine alone made it");
+    let list = bench.succeed(&["list", "runs"]);
+    assert_eq!(list.matches("finished").count(), 2, "{list}");
+    assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
+    bench.assert_clean();
+}
+
+#[test]
+fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
+    let bench = Bench::new();
+    bench.tiny_study(TWO);
+    let Some(cluster) = Cluster::start(&bench) else { return };
+    let run = |more: &[&str]| {
+        let mut child =
+            cluster.fstone(&bench, &[&["run", "./tiny.toml", "--slurm"], more].concat()).spawn().expect("started");
+        (Said::by(&mut child), child)
+    };
+    // What sbatch refuses is not begun.
+    let (said, child) = run(&["--", "--partition=none"]);
+    let (status, _, words) = said.end(child);
+    assert!(
+        status == 3 && words.contains("sbatch refused the job") && words.contains("nvalid partition"),
+        "{status}: {words}"
+    );
+    assert!(!bench.succeed(&["list", "runs"]).contains("tiny"), "nothing of it");
+    assert!(!bench.path("data/slurm").exists());
+
+    let (mut said, child) = run(&["--repeats", "4"]);
+    said.wait_for("running on n2");
+    said.wait_for("trials from");
+    // nsenter waits for fstone, which is its child.
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let inner = std::fs::read_to_string(children).expect("it runs");
+    let inner =
+        inner.split_whitespace().next().and_then(|pid| pid.parse().ok()).and_then(rustix::process::Pid::from_raw);
+    match inner {
+        Some(pid) => rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs"),
+        None => interrupt(&child),
+    }
+    let (status, _, words) = said.end(child);
+    assert!(status == 130 && words.contains("the tasks are cancelled"), "{status}: {words}");
+    let queue = cluster.command("squeue").arg("--noheader").output().expect("squeue starts");
+    assert_eq!(String::from_utf8_lossy(&queue.stdout).trim(), "", "nothing is under way");
+    assert!(!bench.holds_device(), "nor left on a node");
+    let kept = trials(&bench.json()).len();
+    assert!((2..8).contains(&kept) && kept.is_multiple_of(2), "whole blocks: {kept}");
+
+    // Not here alone, for tasks might be on their way.
+    let mut child = cluster.fstone(&bench, &["run", "./tiny.toml", "--resume"]).spawn().expect("started");
+    let (status, _, words) = Said::by(&mut child).end(child);
+    assert!(status == 3 && words.contains("go on with --slurm --resume"), "{status}: {words}");
+    let (said, child) = run(&["--resume"]);
+    let (status, out, words) = said.end(child);
+    assert_eq!(status, 0, "{words}\n{out}");
+    assert_eq!(trials(&bench.json()).len(), 8);
+    assert!(!bench.path("data/slurm").exists());
+    bench.assert_clean();
+}
+
+#[test]
+fn what_cannot_be_dealt_out_is_refused_before_anything_is_made() {
+    let bench = Bench::new();
+    bench.tiny_study(TWO);
+    bench.write("empty", "");
+    let nowhere = bench.path("data").display().to_string();
+    let (status, _, said) = bench.run_with(&["run", "./tiny.toml", "--slurm"], &[("PATH", &nowhere)]);
+    assert!(status == 3 && said.contains("--slurm needs sbatch, squeue and scancel"), "{status}: {said}");
+    // Programs that have to be there and are never called.
+    for program in ["sbatch", "squeue", "scancel"] {
+        std::os::unix::fs::symlink("/bin/false", bench.path("data").join(program)).expect("ours");
+    }
+    let path = format!("{nowhere}:{}", std::env::var("PATH").expect("set"));
+    for (more, words) in [
+        (&["--device", "/dev/null", "--allow-destroy", "/dev/null"][..], "the nodes have others under the same name"),
+        (&["--budget", "1h"], "cannot be used with"),
+        (&["--exact"], "cannot be used with"),
+        (&["--blocks", "1"], "cannot be used with"),
+        (&["--slurm-directory", "/nonexistent"], "there is no directory /nonexistent"),
+        (&["--", "--array=1-9"], "--array=1-9 is fstone's own affair"),
+        (&["--", "-a1"], "-a1 is fstone's own affair"),
+    ] {
+        let (status, _, said) =
+            bench.run_with(&[&["run", "./tiny.toml", "--slurm"], more].concat(), &[("PATH", &path)]);
+        assert!(status == 2 && said.contains(words), "{more:?}: {status}: {said}");
+        assert!(!bench.store().exists() || !bench.succeed(&["list", "runs"]).contains("tiny"), "{more:?}");
+        assert!(!bench.path("data/slurm").exists(), "{more:?}");
+    }
+    let (status, _, said) = bench.run(&["run", "./tiny.toml", "--", "--partition=fast"]);
+    assert!(status == 2 && said.contains("is for sbatch"), "{status}: {said}");
+
+    // A node with another build makes no block.
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--blocks", "1"]);
+    bench.succeed(&["export", "1", "begun.fstone"]);
+    let (status, _, said) = bench.run(&["blocks", "begun.fstone", "2", "--output", "x", "--program", "0"]);
+    assert!(status == 3 && said.contains("another build of fstone"), "{status}: {said}");
+    assert!(!bench.path("x").exists());
+}
