@@ -1,7 +1,8 @@
 //! What loads saw over their time and per operation, row by row.
 
 use crate::{run::Analysis, text};
-use fstone_model::{Histogram, LoadReport};
+use fstone_model::{Histogram, LoadReport, load::OperationReport};
+use std::borrow::Cow;
 
 /// The load steps of a run.
 #[derive(Debug)]
@@ -69,16 +70,18 @@ impl<'a> LoadStep<'a> {
 impl LoadRow<'_> {
     /// The latency of an operation in each report that has it.
     #[must_use]
-    pub fn latencies(&self, operation: &str) -> Vec<Histogram> {
-        self.reports
-            .iter()
-            .filter_map(|report| {
-                let mut merged = Histogram::default();
-                for found in report.operations.iter().filter(|found| text::line(&found.name) == operation) {
-                    merged.merge(&found.latency);
-                }
-                (merged.count() > 0).then_some(merged)
-            })
-            .collect()
+    pub fn latencies(&self, operation: &str) -> Vec<Cow<'_, Histogram>> {
+        self.reports.iter().filter_map(|report| latency(report, operation)).collect()
     }
+}
+
+fn latency<'a>(report: &'a LoadReport, operation: &str) -> Option<Cow<'a, Histogram>> {
+    let named = |one: &&OperationReport| one.latency.count() > 0 && text::line(&one.name) == operation;
+    let mut found = report.operations.iter().filter(named).map(|one| &one.latency);
+    let first = found.next()?;
+    // Groups may have an operation in common.
+    Some(match found.next() {
+        None => Cow::Borrowed(first),
+        Some(second) => Cow::Owned(Histogram::merged([first, second].into_iter().chain(found))),
+    })
 }

@@ -10,9 +10,13 @@ use super::{
 };
 use crate::{Analysis, analysis::LoadStep, number::Scale};
 use fstone_model::{Histogram, Unit, histogram::bounds_of};
+use std::{borrow::Cow, sync::LazyLock};
 
 /// Steps of the horizontal axis, in powers of ten of 1 / (1 - share).
 const STEP: f64 = 0.1;
+/// The share at every step, for as many as 2^64 values have.
+static SHARES: LazyLock<[f64; 194]> =
+    LazyLock::new(|| std::array::from_fn(|step| 1.0 - 10f64.powf(-STEP * step as f64)));
 const HEIGHT: f64 = 260.0;
 const SMALL_HEIGHT: f64 = 120.0;
 /// More curves than this in one plot cannot be followed, and get a panel each.
@@ -69,16 +73,13 @@ fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>, operation: &st
     })
 }
 
-fn curve(row: usize, trials: &[Histogram]) -> Option<Curve> {
-    let mut merged = Histogram::default();
-    for trial in trials {
-        merged.merge(trial);
-    }
+fn curve(row: usize, trials: &[Cow<'_, Histogram>]) -> Option<Curve> {
+    let merged = Histogram::merged(trials.iter().map(|trial| &**trial));
     if merged.count() == 0 {
         return None;
     }
     let all = along(&merged);
-    let single: Vec<Vec<f64>> = trials.iter().map(along).collect();
+    let single: Vec<Vec<f64>> = trials.iter().map(|trial| along(trial)).collect();
     let edges = if single.len() < 2 {
         Vec::new()
     } else {
@@ -104,7 +105,7 @@ fn along(histogram: &Histogram) -> Vec<f64> {
     let (mut seen, mut buckets) = (0.0, histogram.buckets().iter());
     let mut current = histogram.min_ns() as f64;
     for step in 0..=steps {
-        let rank = ((1.0 - 10f64.powf(-STEP * step as f64)) * count).max(1.0);
+        let rank = (SHARES.get(step).copied().unwrap_or(1.0) * count).max(1.0);
         while seen < rank {
             let Some((bucket, of_bucket)) = buckets.next() else { break };
             seen += *of_bucket as f64;
@@ -243,7 +244,8 @@ mod tests {
 
     #[test]
     fn a_percentile_that_few_operations_do_not_have_is_not_told() {
-        let told = |count: usize| curve(0, &[Histogram::from_values(&vec![1000; count])]).expect("a curve").told;
+        let told =
+            |count: usize| curve(0, &[Cow::Owned(Histogram::from_values(&vec![1000; count]))]).expect("a curve").told;
         assert_eq!(told(1000).map(|value| value.is_some()), [true; 3]);
         assert_eq!(told(999).map(|value| value.is_some()), [true, true, false]);
         assert_eq!(told(99).map(|value| value.is_some()), [true, false, false]);
