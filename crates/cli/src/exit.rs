@@ -3,7 +3,8 @@
 use crate::studies::FindError;
 use anyhow::Error;
 use fstone_engine::LoadError;
-use fstone_lab::run::carry_out::LabError;
+use fstone_lab::{place::undo::CleanError, run::carry_out::LabError};
+use fstone_sandbox::kernel::StoreError;
 use std::io::{self, ErrorKind};
 
 /// How the process ends.
@@ -115,6 +116,12 @@ fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> 
     }
     if let Some(FindError::Read { cause, .. }) = error.downcast_ref() {
         return Some(cause.kind());
+    }
+    if let Some(StoreError::File { cause, .. }) = error.downcast_ref() {
+        return Some(cause.kind());
+    }
+    if let Some(error) = error.downcast_ref::<CleanError>() {
+        return error.system().map(std::io::Error::kind);
     }
     match error.downcast_ref::<LabError>().map(LabError::root) {
         Some(root) => root.and_then(system_error),

@@ -38,6 +38,7 @@ pub fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<std::io
     match error.downcast_ref::<ImportError>() {
         Some(ImportError::Bundle(cause)) => return system_error(cause),
         Some(ImportError::Record(cause)) => return system_error(cause),
+        Some(ImportError::Read(cause)) => return system_error(cause),
         _ => {}
     }
     match error.downcast_ref::<BundleError>() {

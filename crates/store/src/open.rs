@@ -4,6 +4,7 @@ use crate::ownership::{Owner, create_directories, create_file};
 use crate::schema::{self, Kind, VERSION};
 use crate::{OpenError, RecordError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -208,6 +209,11 @@ impl OpenError {
         let path = path.to_owned();
         match cause.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::Foreign { path },
+            // SQLite keeps the system's reason to itself.
+            Some(ErrorCode::CannotOpen) => match File::open(&path) {
+                Err(reason) => Self::Access { path, cause: reason },
+                Ok(_) => Self::Sqlite { path, cause },
+            },
             _ => Self::Sqlite { path, cause },
         }
     }

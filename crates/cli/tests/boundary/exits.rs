@@ -249,6 +249,18 @@ fn a_right_that_is_missing_is_not_a_fault_of_the_store() {
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).expect("ours");
     let (code, out, err) = bench.run(&["--store", "locked/x.db", "list", "runs"]);
     assert!(code == 3 && err.contains("Permission denied"), "{code}: {out}{err}");
+    // Nor is a journal that lies there.
+    for options in [&["--dry-run"][..], &[]] {
+        let (code, out, err) = bench.run(&[&["--work-directory", "locked/work", "clean"], options].concat());
+        assert!(code == 3 && err.contains("Permission denied") && !out.contains("Nothing"), "{code}: {out}{err}");
+    }
+    let (code, out, err) = bench.run(&["--kernels", "locked/kernels", "kernel", "list"]);
+    assert!(code == 3 && err.contains("Permission denied"), "{code}: {out}{err}");
+    // SQLite says no more than that it cannot open it.
+    bench.write("secret.db", "");
+    fs::set_permissions(bench.path("secret.db"), fs::Permissions::from_mode(0o000)).expect("ours");
+    let (code, out, err) = bench.run(&["--store", "secret.db", "list", "runs"]);
+    assert!(code == 3 && err.contains("Permission denied"), "{code}: {out}{err}");
     bench.write("secret.toml", "");
     fs::set_permissions(bench.path("secret.toml"), fs::Permissions::from_mode(0o000)).expect("ours");
     for arguments in [&["run", "./secret.toml"][..], &["verify", "secret.toml"], &["ffsb", "secret.toml"]] {

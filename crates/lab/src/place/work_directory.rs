@@ -82,7 +82,7 @@ impl WorkDirectory {
             let path = path.to_owned();
             move |cause| WorkDirectoryError::File { path, cause }
         };
-        let made = !path.exists();
+        let made = !path.try_exists().map_err(failed(path))?;
         Self::examine(path)?;
         DirBuilder::new().recursive(true).mode(MODE).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
@@ -157,7 +157,7 @@ impl WorkDirectory {
     pub fn examine(path: &Path) -> Result<(), WorkDirectoryError> {
         let failed = |cause| WorkDirectoryError::File { path: path.to_owned(), cause };
         let mut there = path;
-        while !there.exists() {
+        while !there.try_exists().map_err(failed)? {
             // Made on the way to what lies elsewhere, it would stand in a place that nobody looked at.
             if there.components().next_back() == Some(Component::ParentDir) {
                 let words = "\"..\" below a directory that is not there";

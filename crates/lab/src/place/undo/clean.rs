@@ -1,10 +1,11 @@
 //! Undoing what a killed run left, and only that.
 
-use super::{JournalError, Undo, entry::By};
+use super::{Entry, JournalError, Undo, entry::By};
 use crate::{
     machine::Machine,
     place::work_directory::{WorkDirectory, WorkDirectoryError},
 };
+use std::io;
 use std::path::Path;
 
 /// Something a killed run left.
@@ -29,6 +30,18 @@ pub enum CleanError {
     Journal(#[from] JournalError),
 }
 
+impl CleanError {
+    /// The error of the system that this one comes from.
+    #[must_use]
+    pub const fn system(&self) -> Option<&io::Error> {
+        match self {
+            Self::WorkDirectory(WorkDirectoryError::File { cause, .. }) => Some(cause),
+            Self::WorkDirectory(_) => None,
+            Self::Journal(cause) => cause.system(),
+        }
+    }
+}
+
 /// Lists what a killed run left in (or made from) a work directory and, unless `dry_run`, undoes it, latest first.
 ///
 /// Only what the journal names is touched, and each thing only when it is recognised: a file or a tree by its number, a
@@ -41,7 +54,8 @@ pub enum CleanError {
 /// # Errors
 /// When a run is using the work directory, or its journal cannot be read.
 pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, CleanError> {
-    if !work_directory.exists() {
+    let looked = work_directory.try_exists();
+    if !looked.map_err(|cause| WorkDirectoryError::File { path: work_directory.to_owned(), cause })? {
         return Ok(Vec::new());
     }
     let work = WorkDirectory::lock(work_directory)?;
@@ -67,18 +81,19 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
 fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, JournalError> {
     let mut undo = Undo::open(work.path(), machine)?;
     let mut found = Vec::new();
-    let mut in_the_way: Option<String> = None;
+    let (mut listed, mut in_the_way): (Vec<Entry>, Option<String>) = (Vec::new(), None);
     for (id, entry) in undo.in_undo_order() {
         let there = entry.is_there(machine);
         match there {
             Ok(false) if !dry_run => undo.forget(id),
             Ok(false) => {}
             Ok(true) => {
-                let what = entry.describe();
-                // Killed while an entry was replaced by one that says more, both are there; undoing one undoes the other.
-                if dry_run && found.iter().any(|known: &Leftover| known.what == what) {
+                // Undoing one undoes the other, which only a dry run does not see.
+                if dry_run && listed.iter().any(|known: &Entry| known.is_one_with(&entry)) {
                     continue;
                 }
+                let what = entry.describe();
+                listed.push(entry.clone());
                 let error = match &in_the_way {
                     _ if dry_run => None,
                     Some(holder) => Some(format!("{holder} has to go first")),
@@ -97,7 +112,7 @@ fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<V
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Entry, *};
+    use super::*;
     use std::fs;
 
     #[test]

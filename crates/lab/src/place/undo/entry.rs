@@ -140,6 +140,13 @@ impl Entry {
         }
     }
 
+    /// Whether both are of one thing: a run that is killed while it replaces an entry by one that says more leaves both. A work
+    /// directory has one zram device at a time.
+    pub(super) fn is_one_with(&self, other: &Self) -> bool {
+        let is_zram = |entry: &Self| matches!(entry, Self::ZramToCome { .. } | Self::Zram { .. });
+        self.describe() == other.describe() || (is_zram(self) && is_zram(other))
+    }
+
     /// Whether fstone ever makes such a thing. The journal is only read where nobody else can write it; this is the second
     /// bolt on the same door.
     pub(super) fn is_plausible(&self, work_directory: &Path) -> bool {
