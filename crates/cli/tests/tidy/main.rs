@@ -75,6 +75,38 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// A file without what only its tests have, every line where it was. `rustfmt` puts the end of an item below its beginning.
+fn product(text: &str) -> String {
+    if text.contains("#![cfg(test)]") {
+        return String::new();
+    }
+    let (mut kept, mut lines) = (String::new(), text.lines());
+    while let Some(line) = lines.next() {
+        kept.push('\n');
+        if line.trim_start() != "#[cfg(test)]" {
+            kept.insert_str(kept.len() - 1, line);
+            continue;
+        }
+        let depth = line.len() - line.trim_start().len();
+        let is_attribute = |line: &str| line.trim_start().starts_with("#[");
+        while let Some(item) = lines.next() {
+            kept.push('\n');
+            let ends_here = item.ends_with(';') || item.ends_with('}') || item.ends_with(',');
+            let at_its_depth = item.len() - item.trim_start().len() == depth;
+            if !is_attribute(item) && at_its_depth && ends_here {
+                break;
+            }
+        }
+    }
+    kept
+}
+
+#[test]
+fn only_what_tests_have_is_left_out() {
+    let text = "a\n#[cfg(test)]\nmod tests;\nb\n    #[cfg(test)]\n    #[must_use]\n    fn of() {\n        no;\n    }\nc\n#[cfg(test)]\nmod t {\n    no;\n}\n";
+    assert_eq!(product(text), "a\n\n\nb\n\n\n\n\n\nc\n\n\n\n\n");
+}
+
 /// What is known of a filesystem is known by its adapter: elsewhere its name would be a list to keep up.
 #[test]
 fn filesystems_are_named_by_their_adapters_alone() {
@@ -100,10 +132,7 @@ fn filesystems_are_named_by_their_adapters_alone() {
             continue;
         }
         let text = fs::read_to_string(&file).expect("source is UTF-8");
-        if text.contains("#![cfg(test)]") {
-            continue;
-        }
-        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let product = product(&text);
         for (number, line) in product.lines().enumerate() {
             for filesystem in fstone_lab::filesystem::all() {
                 let kind = filesystem.kind();
@@ -142,7 +171,7 @@ fn files_are_short_and_words_are_chosen() {
             ));
         }
         // Unit tests may panic as they like.
-        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let product = product(&text);
         for (number, line) in product.lines().enumerate() {
             for (word, cure) in &words {
                 if line.contains(word.as_str()) && !is_test {
@@ -177,9 +206,7 @@ fn everything_printed_passes_one_place() {
             continue;
         }
         let text = fs::read_to_string(&file).expect("source is UTF-8");
-        // Of one item, or of the whole file.
-        let product = text.split("#[cfg(test)]").next().and_then(|text| text.split("#![cfg(test)]").next());
-        for (number, line) in product.unwrap_or_default().lines().enumerate() {
+        for (number, line) in product(&text).lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             if !words.iter().any(|word| code.contains(word)) {
                 continue;
