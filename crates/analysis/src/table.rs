@@ -5,7 +5,7 @@ use crate::{
     number::Scale,
     text,
 };
-use fstone_model::{Better, Dataset, Trial, Unit, metric::catalog};
+use fstone_model::{Better, Dataset, Trial, Unit, load_metric::kind_of, metric::catalog};
 use fstone_stats::{
     Interval, Sample, Summary,
     compare::{RowMean, Scale as Basis, Shift},
@@ -232,13 +232,11 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
 /// The unit and the better direction of a column.
 pub(crate) fn kind(dataset: &Dataset, index: usize) -> (Unit, Better) {
     let column = &dataset.run.plan.columns[index];
-    let measured = dataset.trials.iter().find_map(|trial| trial.figure(&column.step, &column.metric));
-    // What was measured says best what it is; a run without figures has the catalog.
-    match (measured, catalog::find(&column.metric)) {
-        (Some(figure), _) => (figure.unit, figure.better),
-        (None, Some(metric)) => (metric.unit, metric.better),
-        (None, None) => (Unit::Count, Better::Neither),
-    }
+    let measured = || dataset.trials.iter().find_map(|trial| trial.figure(&column.step, &column.metric));
+    // Runs of a later version may have figures that are not known here: these say themselves what they are.
+    kind_of(&column.metric)
+        .or_else(|| measured().map(|figure| (figure.unit, figure.better)))
+        .unwrap_or((Unit::Count, Better::Neither))
 }
 
 /// What rows are compared by, and with it which mean they have. Rates, times, sizes and counts scatter in proportion to their size,

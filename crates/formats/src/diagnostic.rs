@@ -8,7 +8,7 @@
 //! reader may quote it as it is.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use fstone_model::text::line;
+use fstone_model::text::{line, visible};
 use std::{collections::HashSet, fmt, ops::Range, sync::Arc};
 
 /// Diagnostics rendered in full; those beyond are counted. A file with more than this is not a file of its format.
@@ -369,9 +369,16 @@ fn render_one(renderer: &Renderer, source: &Source, diagnostic: &Diagnostic) -> 
     renderer.render(&[group])
 }
 
-/// A source without 8-bit control characters, every byte where it was. The renderer replaces the 7-bit ones itself.
+/// A source without characters that act on a terminal or on the order of text, every byte where it was. The renderer replaces those of 7
+/// bits itself.
 fn harmless_source(text: &str) -> String {
-    text.chars().map(|c| if ('\u{80}'..='\u{9f}').contains(&c) { '·' } else { c }).collect()
+    let shown = |c: char| match c.len_utf8() {
+        1 => c,
+        _ if visible(c) == c => c,
+        2 => '·',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// The span within the text, on character boundaries.

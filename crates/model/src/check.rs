@@ -4,9 +4,10 @@
 //! A [`Histogram`](crate::Histogram) cannot be made wrong at all. Plans, trials and load reports are built field by field
 //! by those who make them, and have to agree with themselves when they come in.
 
+use crate::load_metric::kind_of;
 use crate::result::TrialId;
 use crate::{
-    Cell, Dataset, LoadReport, Plan, Step, Trial,
+    Cell, Dataset, Figure, LoadReport, Plan, Step, Trial,
     dataset::Run,
     own::MAXIMUM_CLIENTS,
     study::{DeviceSpec, StepAction},
@@ -102,10 +103,22 @@ fn stays_below(step: &Step) -> Result<(), Invalid> {
 impl Check for Trial {
     fn check(&self) -> Result<(), Invalid> {
         distinct("step", self.steps.iter().map(|step| step.step.as_str()))?;
-        self.steps
-            .iter()
-            .try_for_each(|step| distinct("figure", step.figures.iter().map(|figure| figure.metric.as_str())))
+        self.steps.iter().try_for_each(|step| {
+            distinct("figure", step.figures.iter().map(|figure| figure.metric.as_str()))?;
+            step.figures.iter().try_for_each(|figure| is_its_metric(figure, &step.step))
+        })
     }
+}
+
+/// Which way is better, and in what unit, is not for whoever made the figure to say: it decides what `compare` calls a regression.
+fn is_its_metric(figure: &Figure, step: &str) -> Result<(), Invalid> {
+    let Some((unit, better)) = kind_of(&figure.metric) else { return Ok(()) };
+    require(figure.unit == unit && figure.better == better, || {
+        format!(
+            "figure {:?} of step {step:?} is in {:?}, better {:?}, where {unit:?}, {better:?} is meant",
+            figure.metric, figure.unit, figure.better
+        )
+    })
 }
 
 impl Check for LoadReport {

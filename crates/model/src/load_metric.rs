@@ -1,12 +1,26 @@
 //! What a load can tell of its actions and groups, by the names that `show`, tables and the store use.
 
-use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, load::OperationReport};
+use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, load::OperationReport, metric::catalog};
 
 /// Behind a part's name.
 const RATE: &str = "operations per second";
 
 /// How a figure is had of latencies; `None` without any.
 type OfLatencies = fn(&Histogram) -> Option<f64>;
+
+/// The unit and the better direction that a figure of this name has, wherever it comes from: the catalog's, or those of a load's part
+/// by the words that its name ends in.
+#[must_use]
+pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
+    if let Some(metric) = catalog::find(name) {
+        return Some((metric.unit, metric.better));
+    }
+    let ends = |words: &str| name.strip_suffix(words).is_some_and(|part| part.len() > 1 && part.ends_with(' '));
+    if ends(RATE) {
+        return Some((Unit::PerSecond, Better::Higher));
+    }
+    LATENCIES.iter().any(|(words, _)| ends(words)).then_some((Unit::Nanoseconds, Better::Lower))
+}
 
 /// What is told of latency: the words behind a part's name, and how it is had.
 const LATENCIES: [(&str, OfLatencies); 5] = [
@@ -114,9 +128,8 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
         report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
     let mut figures = Vec::new();
     for part in parts(&actions) {
-        let mut latency = Histogram::default();
         let of_part = report.operations.iter().filter(|operation| part.has(operation));
-        of_part.clone().for_each(|operation| latency.merge(&operation.latency));
+        let latency = Histogram::merged(of_part.clone().map(|operation| &operation.latency));
         figures.push(Figure {
             metric: format!("{} {RATE}", part.name),
             value: report.rate_of(of_part),
@@ -135,13 +148,10 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
 /// or write, or of all fsyncs where no part has that name. Empty where there are none.
 #[must_use]
 pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
-    fn merged<'a>(all: impl Iterator<Item = &'a Histogram>) -> Histogram {
-        let mut merged = Histogram::default();
-        all.for_each(|one| merged.merge(one));
-        merged
-    }
     let operations = |wanted: &dyn Fn(&OperationReport) -> bool| {
-        merged(report.operations.iter().filter(|operation| wanted(operation)).map(|operation| &operation.latency))
+        Histogram::merged(
+            report.operations.iter().filter(|operation| wanted(operation)).map(|operation| &operation.latency),
+        )
     };
     let actions: Vec<(&str, &str)> =
         report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
@@ -154,7 +164,7 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
         "write" => operations(&|operation| operation.written_bytes > 0),
         "fsync" => {
             let calls = report.calls.iter().filter(|call| call.makes_durable()).map(|call| &call.latency);
-            merged(calls.chain(report.group_fsyncs.iter().map(|policy| &policy.latency)))
+            Histogram::merged(calls.chain(report.group_fsyncs.iter().map(|policy| &policy.latency)))
         }
         _ => Histogram::default(),
     }

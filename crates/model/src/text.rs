@@ -1,7 +1,8 @@
 //! The one place where foreign text becomes text for a terminal or a page.
 //!
 //! Study files, bundles, kernels and tools all put words into what fstone prints. A terminal obeys control characters
-//! among them, and a reader is misled by characters that reorder a line. Both become visible here, and nowhere else.
+//! among them, and a reader is misled by characters that reorder a line. Both become visible here, and nowhere else. What tools and
+//! the machine said is recorded without control characters, which are no part of it, and passes here when it is shown.
 
 /// The character itself, or a visible one in place of one that acts on a terminal or on the order of text.
 #[must_use]

@@ -193,7 +193,10 @@ impl Verified {
         for trial in &dataset.trials {
             for step in &trial.steps {
                 match &step.load {
-                    Some(report) => verified.step(trial, step, report),
+                    Some(report) => {
+                        let shown = dataset.run.plan.columns.iter().filter(|column| column.step == step.step);
+                        verified.step(trial, step, report, shown.map(|column| column.metric.as_str()));
+                    }
                     None => verified.read += step.figures.len(),
                 }
             }
@@ -203,11 +206,23 @@ impl Verified {
         verified
     }
 
-    fn step(&mut self, trial: &Trial, step: &StepResult, report: &LoadReport) {
+    fn step<'a>(
+        &mut self,
+        trial: &Trial,
+        step: &StepResult,
+        report: &LoadReport,
+        shown: impl Iterator<Item = &'a str>,
+    ) {
         let place = |what: &str| {
             format!("cell {}, repetition {}, step {}, {what}", trial.id.cell, trial.id.repetition, step.step)
         };
         let again = load_figures(report, None);
+        // Only what is shown: earlier versions recorded fewer figures of the same report.
+        for metric in shown.filter(|metric| trial.outcome.is_completed() && step.figure(metric).is_none()) {
+            if let Some(figure) = again.iter().find(|figure| figure.metric == metric) {
+                self.wrong.push(place(&format!("{metric}: is not recorded, {} follows", figure.value)));
+            }
+        }
         for figure in &step.figures {
             let value = if figure.metric == catalog::WRITE_AMPLIFICATION.name {
                 let device = step.figure(catalog::DEVICE_WRITTEN_BYTES.name).map(|figure| figure.value);

@@ -2,6 +2,7 @@
 
 use super::checksum;
 use super::{HEADER_BYTES, Kind, MAGIC, MAX_HEAD_BYTES, Message, Version};
+use fstone_model::text;
 use std::io::{self, Read};
 
 /// Why no message could be read; completes "failed to read a message of the guest: …".
@@ -137,8 +138,7 @@ impl<R: Read> FrameReader<R> {
         }
 
         // The JSON reader quotes what it does not know, and a guest's escape sequences are not for the host's terminal.
-        let content =
-            |problem: String| ReadError::Content { kind, problem: problem.replace(char::is_control, "\u{fffd}") };
+        let content = |problem: String| ReadError::Content { kind, problem: text::line(&problem) };
         let (length_bytes, rest) = payload.split_first_chunk::<2>().ok_or_else(|| content("it is empty".to_owned()))?;
         let head_bytes = usize::from(u16::from_le_bytes(*length_bytes));
         if head_bytes > rest.len() {

@@ -293,8 +293,19 @@ mod tests {
             format!(r#"[{{"step":"load","started_ns":0,"duration_ns":1,"commands":[],"figures":[],"load":{load}}}]"#);
         let step_twice = r#"[{"step":"a","started_ns":0,"duration_ns":1,"commands":[],"figures":[],"load":null},
             {"step":"a","started_ns":0,"duration_ns":1,"commands":[],"figures":[],"load":null}]"#;
+        let turned = r#"[{"step":"load","started_ns":0,"duration_ns":1,"commands":[],"load":null,
+            "figures":[{"metric":"transactions per second","value":1.0,"unit":"per-second","better":"lower"}]}]"#;
+        let in_bytes = turned.replace("per-second", "bytes").replace("lower", "higher");
         for (trials, told) in [
             (vec![TRIAL], "the plan has 0 cells"),
+            (
+                vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {turned}"), 1)],
+                "figure \"transactions per second\" of step \"load\" is in PerSecond, better Lower",
+            ),
+            (
+                vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {in_bytes}"), 1)],
+                "is in Bytes, better Higher",
+            ),
             (
                 vec![&TRIAL.replacen("\"steps\": []", &format!("\"steps\": {step}"), 1)],
                 "smallest value, 9 ns, and its largest, 0 ns, contradict",

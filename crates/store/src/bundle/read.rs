@@ -5,7 +5,7 @@ use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAM
 use super::files::{is_plain, sha256, study_files, trial_name};
 use fstone_model::check::Roll;
 use fstone_model::dataset::Run;
-use fstone_model::{Dataset, Trial};
+use fstone_model::{Dataset, Trial, text};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -215,7 +215,7 @@ fn parse<T: DeserializeOwned>(path: &Path, name: &str, content: &[u8]) -> Result
 }
 
 fn malformed(path: &Path, why: &str) -> BundleError {
-    BundleError::Malformed { path: path.to_owned(), why: harmless(why) }
+    BundleError::Malformed { path: path.to_owned(), why: text::line(why) }
 }
 
 fn unreadable(path: &Path, cause: io::Error) -> BundleError {
@@ -223,15 +223,10 @@ fn unreadable(path: &Path, cause: io::Error) -> BundleError {
         return BundleError::Io { path: path.to_owned(), cause };
     }
     // The decompressor's and the archive's words, and no system's.
-    match harmless(&cause.to_string()).as_str() {
+    match text::line(&cause.to_string()).as_str() {
         "Unknown frame descriptor" => malformed(path, "it is not a bundle of fstone"),
         told => malformed(path, &format!("it is damaged or cut short; fetch it again ({told})")),
     }
-}
-
-/// Parsers quote what they do not understand; nothing of it is to reach a terminal that would obey.
-fn harmless(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
 }
 
 /// The entries of an archive, one after the other, each checked and hashed as it comes.
@@ -401,7 +396,7 @@ mod tests {
         header.set_cksum();
         let told =
             check_bytes(&[header.as_bytes().as_slice(), &[0; 1024]].concat(), false).expect_err("no size").to_string();
-        assert!(told.contains("\u{fffd}[2J"), "quoted, without what a terminal obeys: {told:?}");
+        assert!(told.contains("\u{241b}[2J"), "quoted, without what a terminal obeys: {told:?}");
         assert!(first(FORMAT_JSON).contains("it ends where run.json should be"));
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "rubbish".repeat(100)).expect("written");
