@@ -3,6 +3,8 @@
 CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 FSTONE = $(TARGET_DIR)/release/fstone
+# Each MPI has a directory of its own: what was built for one is not built again for another.
+MPI_DIR = $(TARGET_DIR)/$(notdir $(or $(MPICC),mpi))
 MUSL = x86_64-unknown-linux-musl
 
 .PHONY: help
@@ -60,8 +62,8 @@ build: ## the release binary
 
 .PHONY: mpi
 mpi: ## the release binary for loads of many ranks: links the MPI of $MPICC, else of mpicc (libopenmpi-dev or libmpich-dev, and libclang-dev)
-	$(CARGO) build --release --locked --package fstone --features mpi --target-dir $(TARGET_DIR)/mpi
-	@echo "$(TARGET_DIR)/mpi/release/fstone"
+	$(CARGO) build --release --locked --package fstone --features mpi --target-dir $(MPI_DIR)
+	@echo "$(MPI_DIR)/release/fstone"
 
 .PHONY: static
 static: ## a stripped binary that needs no libraries, here and as the agent in guests, and a try of it (musl; rustup and musl-tools)

@@ -25,7 +25,7 @@ pub struct PhasePassed {
 }
 
 /// The other ranks of a load. All ranks run the same workload, so that all come to the same calls in the same order; each of
-/// them but [`Self::ended`] and [`Self::parted`] waits for other ranks.
+/// them but [`Self::begun`], [`Self::ended`] and [`Self::parted`] waits for other ranks.
 ///
 /// Called from the thread that runs the load, never from those that perform operations.
 pub trait Peers: Sync {
@@ -40,6 +40,8 @@ pub trait Peers: Sync {
     /// # Errors
     /// [`Parted`]
     fn begin(&self, phase: usize) -> Result<(), Parted>;
+    /// This rank's threads have begun.
+    fn begun(&self);
     /// This rank has ended a phase.
     fn ended(&self, passed: PhasePassed);
     /// Waits until all ranks are here.

@@ -7,6 +7,12 @@ use fstone_model::ranks::ClockComparison;
 
 /// Round trips to each rank: the fastest of so many is close to the fastest there is.
 pub(crate) const ROUNDS: u32 = 16;
+/// As many more as it takes to know a clock this well, on machines whose processors have other work.
+pub(crate) const WELL_NS: u64 = 20_000;
+/// But no more than these.
+pub(crate) const MOST_ROUNDS: u32 = 160;
+/// A ping that only wakes: it is answered, and nobody waits for the answer.
+pub(crate) const WAKE: u32 = u32::MAX;
 
 /// One comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

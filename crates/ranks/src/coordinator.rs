@@ -1,7 +1,7 @@
 //! What rank 0 does for all: it gathers them, compares clocks, has phases begin, notices who is missing, and collects what all
 //! measured. It is told the time, and says what to send: nothing here waits.
 
-use crate::clocks::{Compared, Offset, ROUNDS};
+use crate::clocks::{Compared, MOST_ROUNDS, Offset, ROUNDS, WAKE, WELL_NS};
 use crate::facts;
 use crate::member::seed_of;
 use crate::merge::Merger;
@@ -18,6 +18,8 @@ const LEAD_NS: u64 = 25_000_000;
 const LEAD_OF_RANK_NS: u64 = 50_000;
 /// How long ranks have to report after a signal: launchers kill about a second after it.
 const HASTE: Duration = Duration::from_millis(600);
+/// With more ranks than this, the next one is woken while one is asked: so the pings of 10,000 take seconds, not minutes.
+const MANY: usize = 256;
 /// Reports that are asked for at once.
 const WINDOW: usize = 4;
 /// After so long without a sign of life a process of this machine is looked for.
@@ -126,9 +128,9 @@ impl Coordinator {
         self.hasty
     }
 
-    /// Sends to every rank that answers.
+    /// Sends to every rank, also to those that do not answer: who was only stopped is to end, too.
     fn tell_all(&mut self, message: &Message) {
-        for (number, _) in (0..).zip(&self.ranks).filter(|(_, rank)| rank.lost.is_none()) {
+        for number in 0..self.ranks.len() as u32 {
             self.out.push_back((number, message.clone()));
         }
     }
@@ -210,8 +212,8 @@ impl Coordinator {
             return;
         };
         // The one after it is woken meanwhile.
-        if rank + 1 < self.ranks.len() {
-            self.out.push_back((rank as u32 + 1, Message::Ping { round: ROUNDS }));
+        if self.ranks.len() > MANY && rank + 1 < self.ranks.len() {
+            self.out.push_back((rank as u32 + 1, Message::Ping { round: WAKE }));
         }
         self.stage = Stage::Comparing { rank, round: 0, sent_ns: now_ns, again };
         self.out.push_back((rank as u32, Message::Ping { round: 0 }));
@@ -225,9 +227,10 @@ impl Coordinator {
         let offset = Offset::of(sent_ns, clock_ns, now_ns);
         let compared = &mut self.ranks[rank].compared;
         let which = if again { &mut compared.after } else { &mut compared.before };
-        *which = Some(offset.surer(*which));
+        let surest = offset.surer(*which);
+        *which = Some(surest);
         let round = round + 1;
-        if round == ROUNDS {
+        if round >= MOST_ROUNDS || round >= ROUNDS && surest.uncertainty_ns <= WELL_NS {
             self.compare(rank + 1, again, now_ns);
         } else {
             self.stage = Stage::Comparing { rank, round, sent_ns: now_ns, again };
@@ -263,11 +266,11 @@ impl Coordinator {
         if !self.ranks.iter().all(|rank| rank.arrived.is_some()) {
             return;
         }
-        let (mut at, mut most, mut shared, mut begins, mut counts) = (Vec::new(), Vec::new(), None, false, false);
+        let (mut at, mut most, mut shared, mut begins, mut counts) = (Vec::new(), Vec::new(), None, None, false);
         for (meeting, call) in self.ranks.iter_mut().filter_map(|rank| rank.arrived.take()) {
             at.push(meeting);
             match call {
-                Call::Begin { .. } => begins = true,
+                Call::Begin { phase } => begins = Some(phase as usize),
                 Call::Most(theirs) => {
                     counts = true;
                     most.resize(theirs.len().max(most.len()), 0);
@@ -282,9 +285,14 @@ impl Coordinator {
             self.end("the ranks are out of step, which is a fault of fstone's".into(), false, now_ns);
             return;
         }
+        if let Some(phase) = begins.and_then(|phase: usize| self.settings.workload.phases.get(phase)) {
+            for rank in &mut self.ranks {
+                rank.state = State { at: phase.name.clone(), ..State::default() };
+            }
+        }
         let begin_ns = now_ns + LEAD_NS + LEAD_OF_RANK_NS * self.ranks.len() as u64;
         for (number, rank) in (0..).zip(&self.ranks) {
-            let answer = if begins {
+            let answer = if begins.is_some() {
                 Answer::At { clock_ns: rank.compared.of_rank_0(begin_ns) }
             } else if counts {
                 Answer::Most(most.clone())
@@ -352,7 +360,8 @@ impl Coordinator {
             self.tell_all(&Message::Alive);
         }
         let boot = self.ranks[0].hello.as_ref().map(|hello| hello.boot.clone());
-        for number in 1..self.ranks.len() {
+        // Rank 0 hears of itself as of the others: its load may hang, too.
+        for number in 0..self.ranks.len() {
             let rank = &self.ranks[number];
             if rank.lost.is_some() {
                 continue;
@@ -438,7 +447,7 @@ impl Coordinator {
     /// Asks for reports, a few at a time.
     fn collect(&mut self, now_ns: u64) {
         self.stage = Stage::Collecting;
-        self.merger = Some(Merger::new(&self.settings.workload, self.settings.seed, self.passed_by_all()));
+        self.merger = Some(self.merger());
         self.to_collect = (0..self.ranks.len()).filter(|rank| self.ranks[*rank].lost.is_none()).collect();
         self.asked = 0;
         self.ask(now_ns);
@@ -489,6 +498,12 @@ impl Coordinator {
         self.ranks.iter().map(translated).collect()
     }
 
+    /// What puts all together. Of ranks that are lost there will be no report, so their time does not count.
+    fn merger(&self) -> Merger {
+        let counts: Vec<bool> = self.ranks.iter().map(|rank| rank.lost.is_none()).collect();
+        Merger::new(&self.settings.workload, self.settings.seed, self.passed_by_all(), &counts)
+    }
+
     /// What is known until now, when all have passed one more phase; to be kept in case there is no more.
     pub(crate) fn news(&mut self) -> Option<RanksReport> {
         let passed = self.ranks.iter().map(|rank| rank.passed.len()).min().unwrap_or(0);
@@ -496,7 +511,7 @@ impl Coordinator {
             return None;
         }
         self.passed = passed;
-        let merger = Merger::new(&self.settings.workload, self.settings.seed, self.passed_by_all());
+        let merger = self.merger();
         Some(self.put_together(merger))
     }
 

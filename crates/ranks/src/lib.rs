@@ -13,6 +13,7 @@ mod facts;
 mod member;
 mod merge;
 mod message;
+mod priority;
 mod run;
 pub mod simulated;
 mod transport;

@@ -1,7 +1,7 @@
 //! A rank: what its load asks of the others, and what it is told.
 
-use crate::facts;
 use crate::message::{Answer, Call, Message, Passed, State};
+use crate::{facts, priority};
 use fstone_engine::{Parted, Peers, PhasePassed, Progress};
 use fstone_model::LoadReport;
 use rustix::time::{ClockId, Timespec};
@@ -45,11 +45,15 @@ pub struct Member {
     rank: u32,
     size: u32,
     seed: u64,
+    /// What its phases are called.
+    phases: Vec<String>,
     requests: Sender<Request>,
     meeting: AtomicU64,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     parted: AtomicBool,
+    /// Whether the thread of the load goes ahead of others for the moment.
+    first: AtomicBool,
     doing: Mutex<Doing>,
 }
 
@@ -71,18 +75,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Member {
-    pub(crate) fn new(rank: u32, size: u32, seed: u64, requests: Sender<Request>) -> Self {
+    pub(crate) fn new(rank: u32, size: u32, seed: u64, phases: Vec<String>, requests: Sender<Request>) -> Self {
         let doing =
             Doing { state: State { at: "setup".into(), ..State::default() }, moved: Instant::now(), waiting: false };
         Self {
             rank,
             size,
             seed,
+            phases,
             requests,
             meeting: AtomicU64::new(0),
             inbox: Mutex::default(),
             arrived: Condvar::new(),
             parted: AtomicBool::new(false),
+            first: AtomicBool::new(false),
             doing: Mutex::new(doing),
         }
     }
@@ -193,10 +199,19 @@ impl Peers for Member {
     fn begin(&self, phase: usize) -> Result<(), Parted> {
         match self.ask(Call::Begin { phase: u32::try_from(phase).unwrap_or(u32::MAX) })? {
             Answer::At { clock_ns } => {
+                self.doing(self.phases.get(phase).map_or("", String::as_str), 0);
+                // All others of this machine wake at the same moment.
+                self.first.store(priority::go_first(true), Ordering::Relaxed);
                 sleep_until(clock_ns);
                 Ok(())
             }
             _ => Err(Parted),
+        }
+    }
+
+    fn begun(&self) {
+        if self.first.swap(false, Ordering::Relaxed) {
+            priority::go_first(false);
         }
     }
 

@@ -52,8 +52,8 @@ pub(crate) struct Merger {
 }
 
 impl Merger {
-    /// `passed`: every rank's phases by rank 0's clock.
-    pub(crate) fn new(workload: &Workload, seed: u64, passed: Vec<Vec<Passed>>) -> Self {
+    /// `passed`: every rank's phases by rank 0's clock; `counts`: whether it will report.
+    pub(crate) fn new(workload: &Workload, seed: u64, passed: Vec<Vec<Passed>>, counts: &[bool]) -> Self {
         let measured: Vec<u32> =
             (0..).zip(&workload.phases).filter(|(_, phase)| phase.measured).map(|(at, _)| at).collect();
         let of_operation = workload
@@ -64,14 +64,15 @@ impl Merger {
             })
             .collect();
         let mut first_begins = vec![u64::MAX; workload.phases.len()];
-        for one in passed.iter().flatten() {
+        let counted = || passed.iter().zip(counts).filter(|(_, counts)| **counts).flat_map(|(passed, _)| passed);
+        for one in counted() {
             if let Some(first) = first_begins.get_mut(one.number as usize) {
                 *first = one.begin_ns.min(*first);
             }
         }
         first_begins.iter_mut().filter(|first| **first == u64::MAX).for_each(|first| *first = 0);
         let stretch = |number: &u32| {
-            let of = || passed.iter().flatten().filter(|passed| passed.number == *number);
+            let of = || counted().filter(|passed| passed.number == *number);
             let first_ns = first_begins[*number as usize];
             let last_ns = of().map(|passed| passed.end_ns).max().unwrap_or(0);
             let running_ns = last_ns.saturating_sub(first_ns);
@@ -424,3 +425,6 @@ fn own_phases(report: &LoadReport) -> Vec<(u64, u64)> {
     }
     report.phases.iter().map(|phase| (phase.elapsed_ns.saturating_sub(phase.sync_ns), phase.sync_ns)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_mi
 /// While the load is at work it is left alone.
 const LONG_NAP: Duration = Duration::from_millis(5);
 /// After a ping the next one is waited for without a nap.
-const AWAKE_NS: u64 = 3_000_000;
+const AWAKE_NS: u64 = 500_000;
 /// Between two signs of life, and the more of them the more ranks there are.
 const SIGN_NS: u64 = 1_000_000_000;
 const SIGN_OF_RANK_NS: u64 = 500_000;
@@ -76,6 +76,7 @@ pub fn run<T: Transport>(
     let (sender, requests) = channel();
     let hello = settings.facts.hello(settings.subject.clone());
     let cancel = Arc::clone(&settings.cancel);
+    let phases: Vec<String> = settings.workload.phases.iter().map(|phase| phase.name.clone()).collect();
     let silence_ns = u64::try_from(settings.silence.as_nanos()).unwrap_or(u64::MAX);
     let now_ns = facts::clock_ns();
     let mut node = Node {
@@ -97,7 +98,7 @@ pub fn run<T: Transport>(
     loop {
         let mut busy = node.take_messages(&mut transport, |seed| {
             let (load, sender) = load.take()?;
-            let member = Arc::new(Member::new(rank, size, seed, sender.clone()));
+            let member = Arc::new(Member::new(rank, size, seed, phases.clone(), sender.clone()));
             let for_load = Arc::clone(&member);
             let body = move || {
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(&for_load)));
@@ -140,6 +141,10 @@ pub fn run<T: Transport>(
         }
         nap = if busy { NAPS.0 } else { (nap * 2).min(node.longest_nap()) };
         let timing = node.coordinator.as_ref().is_some_and(Coordinator::is_timing) || now_ns < node.awake_until_ns;
+        if timing && !busy {
+            // Where there are fewer processors than ranks, the one that is asked may be waiting for this one.
+            std::thread::yield_now();
+        }
         match node.requests.recv_timeout(if timing { Duration::ZERO } else { nap }) {
             Ok(request) => {
                 node.request(&mut transport, request);

@@ -153,6 +153,8 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
             gate.open(false);
             return Err(error);
         }
+        // Before any thread can have done anything, and before the interval begins.
+        let before = load.collector.totals();
         if let Err(error) = (watch.begin)() {
             gate.open(false);
             return Err(error);
@@ -160,7 +162,10 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         begin_ns = crate::measure::clock::monotonic_ns();
         load.start.store(load.clock.now(), Ordering::Relaxed);
         gate.open(true);
-        (totals, stonewall) = look_on(load, watch, gate, wanted);
+        if let Some(peers) = watch.observer.peers() {
+            peers.begun();
+        }
+        (totals, stonewall) = look_on(load, watch, gate, wanted, before);
         Ok(())
     })?;
     if let Kept::Shared(shared) = &load.kept {
@@ -281,10 +286,15 @@ fn open_cure(flags: OFlags, errno: Errno) -> &'static str {
 }
 
 /// Tells progress and minds what the threads themselves do not, until they are done.
-fn look_on(load: &Load<'_>, watch: &Watch<'_>, gate: &Gate<LoadError>, threads: u32) -> (Totals, Option<(u64, u64)>) {
+fn look_on(
+    load: &Load<'_>,
+    watch: &Watch<'_>,
+    gate: &Gate<LoadError>,
+    threads: u32,
+    mut before: Totals,
+) -> (Totals, Option<(u64, u64)>) {
     let started = Instant::now();
     let mut told = started;
-    let mut before = load.collector.totals();
     let at_start = before.clone();
     let mut stonewall = None;
     while !gate.await_done(threads, LOOK) {

@@ -1,0 +1,177 @@
+#![cfg(test)]
+
+use super::*;
+use fstone_model::load::OperationReport;
+use fstone_model::workload::{
+    Action, Actions, Amount, DataPattern, ErrorPolicy, Fileset, FinalSync, IoSettings, Operation, SizeDistribution,
+    Stop, ThreadGroup, Weighted,
+};
+use proptest::prelude::*;
+use std::time::{Duration, Instant};
+
+const MS: u64 = 1_000_000;
+
+fn workload(phases: usize) -> Workload {
+    let group = |name: &str| {
+        let action = Action::new(name, Operation::Stat, Some(0));
+        ThreadGroup::new(name, 1, Actions::Mix(vec![Weighted { weight: 1, action }]))
+    };
+    let phase =
+        |number: usize| Phase::new(format!("phase{number}"), vec![group(&format!("group{number}"))], Stop::default());
+    Workload {
+        name: "made up".into(),
+        filesets: vec![Fileset::new("files", Amount::Files(1), SizeDistribution::Fixed(1))],
+        phases: (0..phases).map(phase).collect(),
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::Stop,
+        final_sync: FinalSync::Syncfs,
+        callout: None,
+        series_interval: Duration::from_millis(100),
+    }
+}
+
+/// A rank that ran phases so long (ms) with these latencies, and synced for 5 ms at the end.
+fn report(phases_ms: &[u64], latencies: &[Vec<u64>]) -> LoadReport {
+    let sync_ns = 5 * MS;
+    let running_ns = phases_ms.iter().sum::<u64>() * MS;
+    let mut begin_ns = 0;
+    let operations = phases_ms.iter().zip(latencies).enumerate().map(|(number, (ms, values))| {
+        let span = Span { begin_ns, end_ns: begin_ns + ms * MS };
+        begin_ns += ms * MS;
+        let closing = Span { begin_ns, end_ns: begin_ns };
+        OperationReport {
+            group: format!("group{number}"),
+            name: format!("group{number}"),
+            invocations: values.len() as u64,
+            latency: Histogram::from_values(values),
+            at_work: Some([span, closing]),
+            ..OperationReport::default()
+        }
+    });
+    let operations = operations.collect();
+    let last = phases_ms.len() - 1;
+    let phases = phases_ms.iter().enumerate().map(|(number, ms)| {
+        let sync_ns = if number == last { sync_ns } else { 0 };
+        PhaseReport { name: format!("phase{number}"), elapsed_ns: ms * MS + sync_ns, sync_ns, ..PhaseReport::default() }
+    });
+    // Each point has as many operations as its phase's number and one.
+    let points = phases_ms.iter().enumerate().flat_map(|(number, ms)| {
+        let point = SeriesPoint { operations: number as u64 + 1, ..SeriesPoint::default() };
+        std::iter::repeat_n(point, ms.div_ceil(100) as usize)
+    });
+    LoadReport {
+        elapsed_ns: running_ns + sync_ns,
+        running_ns,
+        sync_ns,
+        threads: 1,
+        operations,
+        series: points.collect(),
+        series_interval_ns: 100 * MS,
+        phases: if phases_ms.len() > 1 { phases.collect() } else { Vec::new() },
+        ..LoadReport::default()
+    }
+}
+
+/// When a rank passed phases that began so late (ms) and took so long.
+fn passed(phases: &[(u64, u64)]) -> Vec<Passed> {
+    let one = |(number, (begin, ms)): (u32, &(u64, u64))| Passed {
+        number,
+        begin_ns: begin * MS,
+        end_ns: (begin + ms) * MS,
+        ..Passed::default()
+    };
+    (0..).zip(phases).map(one).collect()
+}
+
+fn merged(workload: &Workload, ranks: &[(Vec<Passed>, LoadReport)]) -> RanksReport {
+    let all = ranks.iter().map(|(passed, _)| passed.clone()).collect();
+    let mut merger = Merger::new(workload, 1, all, &vec![true; ranks.len()]);
+    let figures = (0..).zip(ranks).map(|(rank, (_, report))| RankReport { rank, ..merger.add(rank, report) }).collect();
+    merger.finish(figures, 0)
+}
+
+proptest! {
+    #[test]
+    fn merged_percentiles_are_those_of_all_values_to_the_bit(
+        ranks in prop::collection::vec(prop::collection::vec(0u64..1 << 42, 0..60), 1..12),
+        percents in prop::collection::vec(0.0f64..=100.0, 1..8),
+    ) {
+        let reports: Vec<_> = ranks.iter().map(|values| (passed(&[(0, 100)]), report(&[100], std::slice::from_ref(values)))).collect();
+        let merged = merged(&workload(1), &reports);
+        let all = Histogram::from_values(&ranks.concat());
+        prop_assert_eq!(&merged.load.operations[0].latency, &all);
+        for percent in percents.into_iter().chain([50.0, 99.0, 99.9, 99.99, 100.0]) {
+            let bits = |histogram: &Histogram| histogram.percentile_ns(percent).map(f64::to_bits);
+            prop_assert_eq!(bits(&merged.load.operations[0].latency), bits(&all));
+        }
+    }
+}
+
+#[test]
+fn a_phase_lasts_from_the_first_begin_to_the_last_end() {
+    // The second rank begins 10 ms later, and takes 50 ms longer; in the second phase it is the other way.
+    let one = (passed(&[(1000, 300), (2010, 400)]), report(&[300, 400], &[vec![1; 30], vec![1; 40]]));
+    let other = (passed(&[(1010, 350), (2000, 200)]), report(&[350, 200], &[vec![1; 70], vec![1; 20]]));
+    let report = merged(&workload(2), &[one, other]);
+    let load = &report.load;
+    assert_eq!((load.running_ns, load.sync_ns, load.elapsed_ns), ((360 + 410) * MS, 5 * MS, 775 * MS));
+    assert_eq!(load.phases.iter().map(|phase| phase.elapsed_ns / MS).collect::<Vec<_>>(), [360, 415]);
+    let spans: Vec<Span> = load.operations.iter().map(|one| one.at_work.expect("it was at work")[0]).collect();
+    assert_eq!(spans[0], Span { begin_ns: 0, end_ns: 360 * MS });
+    assert_eq!(spans[1], Span { begin_ns: 360 * MS, end_ns: 770 * MS });
+    assert_eq!(load.operations[0].invocations, 100);
+    // Points of the first phase are at its first four places, and those of the second after them.
+    assert_eq!(load.series.iter().map(|point| point.operations).collect::<Vec<_>>(), [2, 2, 2, 1, 4, 4, 2, 2, 0][..8]);
+    let skews: Vec<_> =
+        report.phases.iter().map(|phase| (phase.start_skew_ns / MS, phase.stop_skew_ns / MS, phase.skewed)).collect();
+    assert_eq!(skews, [(10, 60, true), (10, 210, true)]);
+    // By operations per second of their own time: 70 in 705 ms, and 90 in 555 ms.
+    assert_eq!((report.slowest, report.median, report.fastest), (Some(0), Some(0), Some(1)));
+    assert_eq!(report.per_rank[1].phases[0].begin_ns, 10 * MS);
+}
+
+#[test]
+fn a_skew_of_one_percent_is_not_marked_and_more_is() {
+    let skewed = |late_ms: u64| {
+        let ranks = [0, late_ms].map(|late| (passed(&[(late, 1000 - late)]), report(&[1000 - late], &[vec![1]])));
+        merged(&workload(1), &ranks).phases[0].skewed
+    };
+    assert!(!skewed(10) && skewed(11));
+}
+
+/// Reports like those of a real load, one after the other, as rank 0 gets them.
+#[test]
+fn ten_thousand_ranks_are_merged_in_little_memory() {
+    const RANKS: u32 = 10_000;
+    let latencies = |rank: u64, phase: u64| -> Vec<u64> {
+        (0..1000)
+            .map(|number: u64| 1000 + (number * 7919 + rank * 104_729 + phase) % 100_003 * (1 + number % 50))
+            .collect()
+    };
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default().to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
+    };
+    let made: Vec<LoadReport> =
+        (0..50).map(|rank| report(&[5000, 5000], &[latencies(rank, 0), latencies(rank, 1)])).collect();
+    let workload = workload(2);
+    let all = (0..u64::from(RANKS)).map(|rank| passed(&[(rank % 7, 5000), (6000 + rank % 5, 5000)])).collect();
+    let (before, started) = (resident(), Instant::now());
+    let mut merger = Merger::new(&workload, 1, all, &vec![true; RANKS as usize]);
+    let figures = (0..RANKS).map(|rank| RankReport {
+        rank,
+        host: format!("node{}", rank / 100),
+        ..merger.add(rank, &made[rank as usize % 50])
+    });
+    let figures: Vec<RankReport> = figures.collect();
+    let report = merger.finish(figures, 0);
+    let (took, grown) = (started.elapsed(), resident().saturating_sub(before));
+    eprintln!("{RANKS} ranks: merged in {took:?}, {} MiB more memory", grown >> 20);
+    assert_eq!(report.load.invocations(), u64::from(RANKS) * 2000);
+    assert_eq!((report.nodes, report.per_node[0].ranks, report.merged), (100, 100, RANKS));
+    assert_eq!(report.load.operations[0].latency.count(), u64::from(RANKS) * 1000);
+    // A hundred reports would be more than this.
+    assert!(grown < 64 << 20, "{} MiB: no report is kept", grown >> 20);
+}

@@ -1,0 +1,350 @@
+//! Ranks without MPI: threads with channels between them, each with the real engine on real files.
+
+use fstone_engine::{Observer, Ownership, Peers, Progress, RunOptions};
+use fstone_model::ranks::{RankOutcome, RanksReport};
+use fstone_model::workload::{
+    Action, Actions, Amount, DataPattern, ErrorPolicy, FileChoice, Fileset, FinalSync, IoSettings, Operation, Phase,
+    Sharing, SizeDistribution, Stop, ThreadGroup, Weighted,
+};
+use fstone_model::{LoadReport, Workload};
+use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings, Transport, simulated};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What rank 0 was told.
+#[derive(Default)]
+struct Told {
+    kept: Vec<RanksReport>,
+    report: Option<RanksReport>,
+}
+
+impl Conclusion for Told {
+    fn keep(&mut self, report: &RanksReport) {
+        self.kept.push(report.clone());
+    }
+
+    fn conclude(&mut self, report: RanksReport, _signalled: bool) -> u8 {
+        self.report = Some(report);
+        7
+    }
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    Nothing,
+    /// The load of this rank fails at once.
+    Fails(u32),
+    /// Nothing is heard of this rank any more, once it is in the phase "long".
+    FallsSilent(u32),
+    /// This rank is told by a signal to end, once it is there.
+    IsSignalled(u32),
+    /// The load of this rank does nothing any more, once it is there.
+    Hangs(u32),
+}
+
+struct Watched<'a> {
+    member: &'a Arc<Member>,
+    trouble: Trouble,
+    silent: Arc<AtomicBool>,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Observer for Watched<'_> {
+    fn peers(&self) -> Option<&dyn Peers> {
+        Some(&**self.member)
+    }
+
+    fn progress(&self, progress: &Progress) {
+        self.member.progress(progress);
+        if progress.phase == "long" {
+            match self.trouble {
+                Trouble::FallsSilent(rank) if rank == self.member.rank() => self.silent.store(true, Ordering::Relaxed),
+                Trouble::IsSignalled(rank) if rank == self.member.rank() => self.cancel.store(true, Ordering::Relaxed),
+                Trouble::Hangs(rank) if rank == self.member.rank() => std::thread::sleep(Duration::from_secs(60)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A transport that falls silent once it is told to, as a process that was stopped does.
+struct Mortal {
+    inner: simulated::Simulated,
+    silent: Arc<AtomicBool>,
+}
+
+impl Transport for Mortal {
+    fn rank(&self) -> u32 {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.inner.size()
+    }
+
+    fn send(&mut self, to: u32, message: Vec<u8>) {
+        if !self.silent.load(Ordering::Relaxed) {
+            self.inner.send(to, message);
+        }
+    }
+
+    fn receive(&mut self) -> Option<(u32, Vec<u8>)> {
+        if self.silent.load(Ordering::Relaxed) { None } else { self.inner.receive() }
+    }
+
+    fn idle(&mut self) -> bool {
+        true
+    }
+
+    fn finish(self) {}
+
+    fn abort(self, _status: u8) {}
+}
+
+fn settings(workload: &Workload, silence: Duration) -> Settings {
+    Settings {
+        subject: format!("{workload:?}"),
+        seed: 42,
+        silence,
+        stillness: silence,
+        // Of no process that could be looked for.
+        facts: Facts { host: "node".into(), ..Facts::default() },
+        workload: workload.clone(),
+        cancel: Arc::default(),
+    }
+}
+
+/// Runs a load on so many ranks.
+fn run_on(
+    ranks: u32,
+    workload: &Workload,
+    directory: &Path,
+    silence: Duration,
+    trouble: Trouble,
+) -> (Told, Vec<Ended>) {
+    let threads: Vec<_> = simulated::world(ranks)
+        .into_iter()
+        .map(|inner| {
+            let (workload, directory) = (workload.clone(), directory.to_owned());
+            let facts =
+                Facts { process: u32::MAX, host: format!("node{}", inner.rank() / 2), boot: inner.rank().to_string() };
+            let settings = Settings { facts, ..settings(&workload, silence) };
+            std::thread::spawn(move || {
+                let silent = Arc::new(AtomicBool::new(false));
+                let transport = Mortal { inner, silent: Arc::clone(&silent) };
+                let mut told = Told::default();
+                let signal = Arc::clone(&settings.cancel);
+                let load = move |member: &Arc<Member>| -> Result<LoadReport, String> {
+                    if trouble == Trouble::Fails(member.rank()) {
+                        return Err("no such thing".into());
+                    }
+                    let observer = Watched { member, trouble, silent, cancel: signal };
+                    let cancel = AtomicBool::new(false);
+                    let options = RunOptions {
+                        seed: member.seed(),
+                        cancel: &cancel,
+                        observer: &observer,
+                        measure_null: false,
+                        ownership: Ownership::Marked,
+                    };
+                    fstone_engine::run(&workload, &directory, &options).map_err(|error| error.to_string())
+                };
+                (fstone_ranks::run(transport, settings, load, &mut told), told)
+            })
+        })
+        .collect();
+    let mut ended: Vec<(Ended, Told)> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    let all = ended.iter().map(|(ended, _)| *ended).collect();
+    (ended.remove(0).1, all)
+}
+
+const PATIENT: Duration = Duration::from_secs(60);
+
+fn group(name: &str, operation: Operation, choice: FileChoice) -> ThreadGroup {
+    let action = Action { choice, ..Action::new(name, operation, Some(0)) };
+    ThreadGroup::new(name, 2, Actions::Mix(vec![Weighted { weight: 1, action }]))
+}
+
+fn workload(fileset: Fileset, phases: Vec<Phase>) -> Workload {
+    Workload {
+        name: "together".into(),
+        filesets: vec![fileset],
+        phases,
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::Stop,
+        final_sync: FinalSync::None,
+        callout: None,
+        series_interval: Duration::from_millis(50),
+    }
+}
+
+fn files(count: u64, preallocated: f64) -> Fileset {
+    Fileset {
+        preallocated,
+        directories: fstone_model::workload::Directories::Tree { width: 3, depth: 2 },
+        ..Fileset::new("files", Amount::Files(count), SizeDistribution::Fixed(100))
+    }
+}
+
+fn operations(count: u64) -> Stop {
+    Stop { operations: Some(count), ..Stop::default() }
+}
+
+fn create() -> Operation {
+    Operation::Create { block_bytes: 4096, fsync: false }
+}
+
+fn left(directory: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    entries
+        .map(|entry| entry.expect("readable").path())
+        .map(|path| {
+            if path.is_dir() {
+                left(&path)
+            } else {
+                usize::from(path.extension().is_none() && !path.ends_with(".fstone"))
+            }
+        })
+        .sum()
+}
+
+/// Creates until the time is over and wears out; another rank stats what there is, once; a third removes it.
+#[test]
+fn what_was_created_is_what_others_stat_and_remove() {
+    for sharing in [Sharing::Private, Sharing::Names] {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let wall = Stop { time: Some(Duration::from_millis(150)), wear_out: true, ..Stop::default() };
+        let once = Stop { once_through: true, ..Stop::default() };
+        let phases = vec![
+            Phase::new("create", vec![group("create", create(), FileChoice::Rotation)], wall),
+            Phase {
+                rank_shift: 1,
+                ..Phase::new("stat", vec![group("stat", Operation::Stat, FileChoice::RoundRobin)], once)
+            },
+            Phase {
+                rank_shift: 2,
+                ..Phase::new(
+                    "remove",
+                    vec![group("remove", Operation::Unlink, FileChoice::Rotation)],
+                    operations(1 << 30),
+                )
+            },
+        ];
+        let load = workload(Fileset { ranks: sharing, ..files(1_000_000, 0.0) }, phases);
+        let (told, ended) = run_on(3, &load, place.path(), PATIENT, Trouble::Nothing);
+        let report = told.report.expect("rank 0 was told");
+        assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
+        assert!(ended.iter().all(|ended| ended.clean), "{sharing:?}: {report:?}");
+        assert_eq!((ended[0].status, report.completed, report.nodes), (7, 3, 2));
+        let of = |phase: usize| report.per_rank.iter().map(|rank| rank.phases[phase].operations).collect::<Vec<u64>>();
+        let [created, stated, removed] = [of(0), of(1), of(2)];
+        assert!(
+            created[0] > 0 && created.iter().all(|count| *count == created[0]),
+            "all as many as the furthest: {created:?}"
+        );
+        assert_eq!((&created, &created), (&stated, &removed), "{sharing:?}");
+        let wall = report.phases[0].stonewall.expect("there was one");
+        assert!(wall.most == created[0] && wall.fewest <= wall.most && wall.operations <= created[0] * 3, "{wall:?}");
+        assert_eq!(left(place.path()), 0, "{sharing:?}: all were removed");
+        // What was known after each phase was kept in between.
+        assert_eq!(told.kept.iter().map(|kept| kept.phases.len()).max(), Some(3));
+    }
+}
+
+#[test]
+fn a_shared_file_is_written_in_regions_by_all() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let transfer = fstone_model::workload::Transfer {
+        extent: fstone_model::workload::Extent::Bytes(4096),
+        block_bytes: 4096,
+        pattern: fstone_model::workload::Pattern::Cursor { shared: false },
+        fsync: false,
+    };
+    let size = SizeDistribution::Fixed(8 * 64 * 4096);
+    let fileset = Fileset { ranks: Sharing::Regions, fill: false, ..Fileset::new("one", Amount::Files(1), size) };
+    let mut writers = group("write", Operation::Write(transfer), FileChoice::Uniform);
+    writers.region = fstone_model::workload::Region::Split;
+    // Four ranks of two threads have 64 blocks each.
+    let load = workload(fileset, vec![Phase::new("write", vec![writers], operations(128))]);
+    assert_eq!(load.unfit_for_ranks(), None);
+    let (told, _) = run_on(4, &load, place.path(), PATIENT, Trouble::Nothing);
+    let report = told.report.expect("rank 0 was told");
+    assert_eq!((report.completed, report.load.written_bytes()), (4, 8 * 64 * 4096), "{:?}", report.load.errors);
+    let data = std::fs::read(place.path().join("file0")).expect("one file for all");
+    let empty = data.chunks(4096).filter(|block| block.iter().all(|byte| *byte == 0)).count();
+    // Threads of a rank share its operations, perhaps unevenly, and begin their part again where they have all of it.
+    assert!(empty < 256, "{empty} blocks of 512 that nobody wrote");
+    let written = |rank: usize| data[rank * 128 * 4096..][..128 * 4096].iter().any(|byte| *byte != 0);
+    assert!((0..4).all(written), "each rank has its part");
+}
+
+#[test]
+fn a_seed_repeats_and_ranks_have_different_ones() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let size = SizeDistribution::Uniform { minimum: 1, maximum: 10_000 };
+    let phase = || Phase::new("stat", vec![group("stat", Operation::Stat, FileChoice::Uniform)], operations(10));
+    let load = workload(Fileset::new("files", Amount::Files(50), size), vec![phase()]);
+    let sizes = |rank: u32| -> Vec<u64> {
+        let of =
+            |file: u32| std::fs::metadata(place.path().join(format!("rank{rank}/file{file}"))).expect("made").len();
+        (0..50).map(of).collect()
+    };
+    let (first, _) = run_on(3, &load, place.path(), PATIENT, Trouble::Nothing);
+    let seeds: Vec<u64> = first.report.expect("told").per_rank.iter().map(|rank| rank.seed).collect();
+    assert!(seeds[0] == 42 && seeds[1] != seeds[2] && seeds[1] != 42, "{seeds:?}");
+    let before = [0, 1, 2].map(sizes);
+    assert!(before[0] != before[1] && before[1] != before[2]);
+    run_on(3, &load, place.path(), PATIENT, Trouble::Nothing);
+    assert_eq!(before, [0, 1, 2].map(sizes));
+}
+
+/// The others' figures are kept, and nobody waits longer than was said.
+#[test]
+fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let time = Stop { time: Some(Duration::from_secs(40)), ..Stop::default() };
+    let phases = vec![
+        Phase::new("short", vec![group("stat", Operation::Stat, FileChoice::Uniform)], operations(100)),
+        Phase::new("long", vec![group("stat", Operation::Stat, FileChoice::Uniform)], time),
+    ];
+    let load = workload(files(20, 1.0), phases);
+    let short = Duration::from_secs(2);
+    let run = |trouble| {
+        let started = Instant::now();
+        let (told, ended) = run_on(3, &load, place.path(), short, trouble);
+        assert!(started.elapsed() < Duration::from_secs(30), "nobody waits for the phase's end");
+        (told.report.expect("rank 0 was told"), ended)
+    };
+    let (report, ended) = run(Trouble::FallsSilent(2));
+    assert!(!ended[0].clean && report.merged == 2, "{report:?}");
+    let RankOutcome::Died { words } = &report.per_rank[2].outcome else { panic!("{:?}", report.per_rank[2].outcome) };
+    assert!(words.contains("no sign of life for 2.") && words.contains("\"long\""), "{words}");
+    assert!(
+        report.ended_early.as_ref().is_some_and(|why| why.contains("rank 2 on node1 died")),
+        "{:?}",
+        report.ended_early
+    );
+    assert_eq!(report.per_rank[0].outcome, RankOutcome::EndedEarly);
+    assert_eq!(report.phases[0].ranks, 3, "what all ended is known of all");
+    assert!(report.load.invocations() > 200, "both phases of two ranks: {}", report.load.invocations());
+
+    for hung in [0, 1] {
+        let (report, ended) = run(Trouble::Hangs(hung));
+        assert!(!ended[0].clean && report.merged == 2, "{report:?}");
+        let RankOutcome::Hung { words } = &report.per_rank[hung as usize].outcome else { panic!("{report:?}") };
+        assert!(words.contains("nothing was completed for") && words.contains("\"long\""), "{words}");
+    }
+
+    let (report, ended) = run(Trouble::Fails(1));
+    assert!(ended.iter().all(|ended| ended.clean), "all can be waited for");
+    assert_eq!(report.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
+    assert_eq!(report.per_rank[2].outcome, RankOutcome::EndedEarly);
+
+    let (report, ended) = run(Trouble::IsSignalled(1));
+    assert!(ended.iter().all(|ended| ended.clean) && report.merged == 3, "{report:?}");
+    assert!(report.ended_early.as_ref().is_some_and(|why| why.contains("signal")), "{:?}", report.ended_early);
+}
