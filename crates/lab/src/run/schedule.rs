@@ -33,6 +33,8 @@ pub struct Schedule<'a> {
     rest: Vec<u32>,
     /// Whose turn it is, when time is dealt out.
     dealer: Option<Dealer<'a>>,
+    /// The place behind those of all results.
+    behind: u32,
     /// The blocks that are made here, where others are made elsewhere.
     only: Option<BTreeSet<u32>>,
 }
@@ -106,7 +108,7 @@ impl<'a> Schedule<'a> {
         }
         let empty = Progress { values: vec![Vec::new(); plan.columns.len()], ..Progress::default() };
         let progress = vec![empty; plan.cells.len()];
-        let mut schedule = Self { plan, rule, progress, block: 0, rest: Vec::new(), dealer, only: None };
+        let mut schedule = Self { plan, rule, progress, block: 0, rest: Vec::new(), dealer, behind: 0, only: None };
         // Block by block, for what was decided between two blocks is decided again.
         let mut finished: Vec<&Trial> = finished.iter().collect();
         finished.sort_by_key(|trial| (trial.id.repetition, trial.position));
@@ -158,7 +160,8 @@ impl<'a> Schedule<'a> {
     #[must_use]
     pub fn position(&self) -> u32 {
         if self.only.is_none() {
-            return self.finished();
+            // Blocks of other machines may have left places free before theirs.
+            return self.finished().max(self.behind);
         }
         let cells = self.plan.cells.len() as u32;
         let of_block = self.progress.iter().filter(|progress| progress.done.contains(&self.block)).count() as u32;
@@ -177,6 +180,7 @@ impl<'a> Schedule<'a> {
             dealer.take(trial);
         }
         progress.done.push(trial.id.repetition);
+        self.behind = self.behind.max(trial.position.saturating_add(1));
         progress.given_up |= trial.outcome.is_final_for_cell();
         if trial.outcome.is_completed() {
             for (column, values) in self.plan.columns.iter().zip(&mut progress.values) {

@@ -80,9 +80,17 @@ impl<'a> Course<'a> {
         !self.jobs.is_empty()
     }
 
-    /// Until every block is in the store.
+    /// Until every block is in the store. Whatever goes wrong here, no task goes on for nobody.
     pub(super) fn go(&mut self, store: &mut Store) -> Result<End, Failure> {
         self.adopt()?;
+        let end = self.follow(store);
+        if end.is_err() {
+            let _ = cluster::cancel(&self.under_way());
+        }
+        end
+    }
+
+    fn follow(&mut self, store: &mut Store) -> Result<End, Failure> {
         let (began, mut wanted) = (Instant::now(), BTreeSet::new());
         let mut ask = true;
         loop {
