@@ -22,5 +22,5 @@ pub use call::{Call, ParseSequenceError, Sequence};
 pub use enumerate::{one_operation, two_operations};
 pub use looked::Looked;
 pub use oracle::{Aspect, Finding};
-pub use perform::{Performed, plant};
+pub use perform::{Performed, numbers, plant};
 pub use properties::Property;

@@ -5,6 +5,7 @@ use super::enumerate::{DIRECTORIES, FILES, LINK};
 use super::tree::Tree;
 use crate::random::{Random, derive};
 use rustix::fs::{FallocateFlags, XattrFlags};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -37,6 +38,12 @@ pub fn plant(root: &Path) -> io::Result<()> {
     sync(root)?;
     fs::remove_file(&stale)?;
     sync(root)
+}
+
+/// The inode numbers of everything below a root, by path. Files are told apart by them, so they have to outlive a mount.
+#[must_use]
+pub fn numbers(root: &Path) -> BTreeMap<String, u64> {
+    Tree::read(root).nodes.into_iter().map(|(path, node)| (path, node.inode)).collect()
 }
 
 /// Not every filesystem has hard links and attributes.

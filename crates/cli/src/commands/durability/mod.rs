@@ -188,6 +188,10 @@ fn one(
             terminal::tell(&format!("{}: {}: {reason}", filesystem.name, outcome.word()));
             Exit::NothingCompleted
         }
+        Explored::All if !campaign.is_complete() => {
+            let words = format!("some sequences could not be recorded in {}", campaign.path().display());
+            return Err(Failure::new(Exit::LabFailed, words));
+        }
         Explored::All if campaign.has_losses() => Exit::Regression,
         Explored::All => Exit::Success,
     };

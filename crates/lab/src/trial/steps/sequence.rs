@@ -11,11 +11,11 @@ use crate::{
     meters,
     trial::{
         carried::Carried,
-        record::{Halt, StepReport, failed},
+        record::{Halt, StepReport, failed, skipped},
         session::Session,
     },
 };
-use fstone_engine::sequences::{Performed, Sequence, plant};
+use fstone_engine::sequences::{Performed, Sequence, numbers, plant};
 use fstone_model::{Step, study::FsckMode};
 use std::{
     path::Path,
@@ -33,6 +33,13 @@ impl Session {
         let done = match &job.what {
             SequenceWhat::Plant => {
                 plant(&self.place).map_err(|error| failed(step, format!("make the first files: {error}")))?;
+                let planted = numbers(&self.place);
+                self.unmount(step)?;
+                self.mount_anew(step, &device)?.map_err(|words| failed(step, format!("mount: {words}")))?;
+                if numbers(&self.place) != planted {
+                    let words = "its files have other inode numbers after each mount, and cannot be told apart by them";
+                    return Err(skipped(&step.name, words.into()));
+                }
                 SequenceDone::default()
             }
             SequenceWhat::Calls(text) => {
