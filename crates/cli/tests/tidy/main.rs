@@ -89,7 +89,7 @@ fn product(text: &str) -> String {
         }
         let depth = line.len() - line.trim_start().len();
         let is_attribute = |line: &str| line.trim_start().starts_with("#[");
-        while let Some(item) = lines.next() {
+        for item in lines.by_ref() {
             kept.push('\n');
             let ends_here = item.ends_with(';') || item.ends_with('}') || item.ends_with(',');
             let at_its_depth = item.len() - item.trim_start().len() == depth;
