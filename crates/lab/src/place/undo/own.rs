@@ -23,8 +23,14 @@ pub(super) fn remove(command: &[String], trial: &Path, id: FileId) -> io::Result
         );
         return Err(io::Error::new(io::ErrorKind::NotFound, words));
     }
-    let Some((program, arguments)) = command.split_first() else { return Ok(()) };
-    let command = CommandLine::new(program, arguments).in_directory(&directory);
+    if command.is_empty() {
+        return Ok(());
+    }
+    // What the trial started and mounted is gone with its namespaces, and the numbers of its processes are now those of others.
+    let apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--"];
+    let apart = if rustix::process::geteuid().is_root() { &apart[..] } else { &[] };
+    let words: Vec<&str> = apart.iter().copied().chain(command.iter().map(String::as_str)).collect();
+    let command = CommandLine::new(words[0], words[1..].iter().copied()).in_directory(&directory);
     // Not the run's own runner, which a Ctrl-C stops.
     let runner = SystemRunner::new(Arc::new(Stop::default()));
     let output = runner.run(&command, LIMIT).map_err(io::Error::other)?;
@@ -49,6 +55,11 @@ mod tests {
         assert!(trial.join(OWN_DIRECTORY).join("ran").exists());
         let failed = remove(&words(&["sh", "-c", "echo no >&2; exit 3"]), &trial, id).expect_err("it fails");
         assert_eq!(failed.to_string(), "exit status 3: no");
+        if rustix::process::geteuid().is_root() {
+            let theirs = std::process::id().to_string();
+            remove(&words(&["kill", "-0", &theirs]), &trial, id)
+                .expect_err("no process of the machine has a number there");
+        }
 
         fs::rename(&trial, place.path().join("aside")).expect("renamed");
         fs::create_dir_all(trial.join(OWN_DIRECTORY)).expect("made");
