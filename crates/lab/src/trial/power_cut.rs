@@ -48,6 +48,8 @@ struct Found {
     lossy: u64,
     recovery: Vec<u64>,
     told: Vec<String>,
+    /// How many of these, at the beginning, are of lost promises.
+    losses_told: usize,
 }
 
 impl Agents<'_> {
@@ -212,12 +214,17 @@ impl Found {
             if kept.broken > 0 {
                 self.lossy += 1;
                 let words = kept.first.as_ref().map_or(String::new(), |first| format!(": {first}"));
-                told = Some(format!("{state}: {} of {} promises lost{words}", kept.broken, kept.checked));
+                // Told before what the check found, which says less.
+                let lost = format!("{state}: {} of {} promises lost{words}", kept.broken, kept.checked);
+                if self.losses_told < TOLD {
+                    self.told.insert(self.losses_told, lost);
+                    self.losses_told += 1;
+                }
+                told = None;
             }
         }
-        if self.told.len() < TOLD {
-            self.told.extend(told);
-        }
+        self.told.extend(told);
+        self.told.truncate(TOLD);
     }
 
     fn warnings(&self, step: &Step) -> Vec<String> {
