@@ -4,11 +4,12 @@ use super::{
     Context, cancel_on_signals,
     carry_out::{join, lab_options, take_inventory},
     merge::{check_blocks, incomplete, written},
-    reaches,
+    reaches, sacrifice,
 };
 use crate::{
     args::{Arguments, BlocksArguments, Command, RunArguments},
     exit::Exit,
+    paths::require_directory_of,
     progress::{Expected, RunProgress},
     terminal::{self, CommandResult, Failure, OrExit},
 };
@@ -23,7 +24,8 @@ use fstone_model::{
     text,
 };
 use fstone_store::bundle::{self, ExportError};
-use std::collections::HashSet;
+use rustix::fs::Access;
+use std::{collections::HashSet, path::Path};
 
 /// What Slurm calls the node that a task runs on.
 const NODE: &str = "SLURMD_NODENAME";
@@ -39,9 +41,17 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     if arguments.output.symlink_metadata().is_ok() {
         return Err(ExportError::Exists { path: arguments.output.clone() }).or_exit(Exit::BadInput);
     }
+    require_directory_of(&arguments.output, " with --output")?;
     refuse_another_program(&run, arguments.program.as_deref())?;
     refuse_shared_directory(context, arguments.local)?;
     reaches::permit(&run.plan, arguments.allow_commands)?;
+    sacrifice::confirm(context, [&run.plan], &arguments.allow_destroy)?;
+    // Hours of trials are not to end at a directory that may not be written to.
+    let directory = arguments.output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::access(directory, Access::WRITE_OK)
+        .map_err(std::io::Error::from)
+        .with_context(|| format!("cannot write to {}", directory.display()))
+        .or_exit(Exit::LabFailed)?;
     let started = started(&run, arguments)?;
 
     let cancel = cancel_on_signals()?;
@@ -60,7 +70,7 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     ));
     let progress = RunProgress::new(Expected::default());
     let mut kept = Kept(Vec::new());
-    let end = carry_out_blocks(&run.plan, wanted, &options, &mut kept, &progress, &cancel);
+    let end = carry_out_blocks(&run.plan, wanted, &options, &[], &mut kept, &progress, &cancel);
     for left in &progress.finish() {
         terminal::tell(&format!("Left behind: {left}."));
     }

@@ -150,7 +150,7 @@ impl Work<'_> {
         let progress = RunProgress::new(expected);
         let (options, cancel) = (self.options, self.cancel);
         let end = if let Some(blocks) = &self.arguments.blocks {
-            carry_out_blocks(plan, &blocks.0, options, &mut recorder, &progress, cancel)
+            carry_out_blocks(plan, &blocks.0, options, finished, &mut recorder, &progress, cancel)
         } else if plan.budget.is_some() {
             let judge = Box::new(RunJudge::new(plan));
             carry_out_within_budget(plan, options, finished, judge, &mut recorder, &progress, cancel)

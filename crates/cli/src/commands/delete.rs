@@ -5,6 +5,7 @@ use super::{
     list::utc,
     reaches::forget_begun,
     report::{page_name, usual_directory, write_index},
+    slurm,
     stored::{no_such_run, open},
 };
 use crate::{
@@ -30,6 +31,7 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
             return Err(Failure::new(exit, format!("{error}. Nothing was deleted")));
         };
         refuse_running(run)?;
+        slurm::refuse_dealt_out(context, &store.figures(*number).or_exit(Exit::LabFailed)?.run, *number)?;
         let _ = write!(
             listed,
             "run {number}: {}, started {}, {}, {}",

@@ -25,6 +25,10 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let dataset = store.figures(last.id).or_exit(Exit::LabFailed)?;
     reaches::refuse_foreign(context, &store, last.id, &dataset.run.plan)?;
     slurm::refuse_dealt_out(context, &dataset.run, last.id)?;
+    // The other blocks are made elsewhere.
+    let mut arguments = arguments.clone();
+    arguments.blocks = slurm::begun_with(&dataset.run).and_then(|then| then.blocks);
+    let arguments = &arguments;
     let presence = join(context, arguments, &cancel)?;
     let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan)?);
     // Figures of two machines in one table would compare the machines.

@@ -197,12 +197,13 @@ pub fn carry_out_blocks(
     plan: &Plan,
     blocks: &[u32],
     options: &LabOptions,
+    finished: &[Trial],
     recorder: &mut dyn Recorder,
     sink: &dyn ProgressSink,
     cancel: &AtomicBool,
 ) -> Result<RunEnd, LabError> {
-    let schedule = Schedule::only(plan, blocks.iter().copied(), &[])?;
-    begin(&Machine::host(), schedule, &Course { plan, options, finished: &[], sink, cancel }, recorder)
+    let schedule = Schedule::only(plan, blocks.iter().copied(), finished)?;
+    begin(&Machine::host(), schedule, &Course { plan, options, finished, sink, cancel }, recorder)
 }
 
 /// The same on any machine, such as a fake one.

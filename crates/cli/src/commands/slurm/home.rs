@@ -16,8 +16,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A run's own directory.
-pub(super) struct Home(PathBuf);
+/// A run's own directory, and whether the one above it is fstone's as well.
+pub(super) struct Home(PathBuf, bool);
 
 impl Home {
     /// The directory of a run, below the one that is named, or beside the store.
@@ -38,7 +38,7 @@ impl Home {
         // An identity of before there were any has the host's name in it.
         let name: String =
             run.identified().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        Ok(Self(above.join(name)))
+        Ok(Self(above.join(name), named.is_none()))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -141,8 +141,8 @@ impl Home {
             }
         }
         let _ = fs::remove_dir(&self.0);
-        // The directory beside the store, when this was the last run in it.
-        if let Some(above) = self.0.parent().filter(|above| above.ends_with("slurm")) {
+        // The directory beside the store, when this was the last run in it. One that was named is its user's.
+        if let Some(above) = self.0.parent().filter(|_| self.1) {
             let _ = fs::remove_dir(above);
         }
     }

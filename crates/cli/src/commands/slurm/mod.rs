@@ -56,7 +56,8 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
         );
     }
     // What the array consists of is fstone's affair, and so is how the answer is read.
-    const OWN: [&str; 8] = ["--array", "-a", "--parsable", "--wrap", "--wait", "-W", "--test-only", "--output"];
+    const OWN: [&str; 10] =
+        ["--array", "-a", "--parsable", "--wrap", "--wait", "-W", "--test-only", "--output", "--clusters", "-M"];
     let is_own = |option: &&String| {
         OWN.iter().any(|own| {
             let long = own.starts_with("--") && (option.as_str() == *own || option.starts_with(&format!("{own}=")));
@@ -169,7 +170,7 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
 }
 
 /// The options that a run was begun with.
-fn begun_with(run: &Run) -> Option<RunArguments> {
+pub(super) fn begun_with(run: &Run) -> Option<RunArguments> {
     match Arguments::try_parse_from(&run.command).ok()?.command {
         Command::Run(started) => started.told_apart().ok(),
         _ => None,
