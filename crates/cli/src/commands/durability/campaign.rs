@@ -92,21 +92,17 @@ impl Campaign {
         let head = setting.written().to_string();
         let path = directory.join(format!("{}-{:016x}.jsonl", setting.filesystem.kind, number_of(&head)));
         let failed = || format!("cannot use {}", path.display());
-        if fresh {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error).with_context(failed).or_exit(Exit::LabFailed);
-                }
-                _ => {}
-            }
-        }
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            other => other.with_context(failed).or_exit(Exit::LabFailed)?,
-        };
-        let mut known = read(&text, &head).with_context(failed).or_exit(Exit::LabFailed)?;
-        let open = OpenOptions::new().append(true).create(true).open(&path);
+        let open = OpenOptions::new().append(true).read(true).create(true).open(&path);
         let mut file = open.with_context(failed).or_exit(Exit::LabFailed)?;
+        if let Err(errno) = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            let words = format!("{}: another fstone works on these sequences ({errno}); wait for it", path.display());
+            return Err(Failure::new(Exit::CannotHere, words));
+        }
+        if fresh {
+            file.set_len(0).with_context(failed).or_exit(Exit::LabFailed)?;
+        }
+        let text = fs::read_to_string(&path).with_context(failed).or_exit(Exit::LabFailed)?;
+        let mut known = read(&text, &head).with_context(failed).or_exit(Exit::LabFailed)?;
         let begin = match text.as_bytes().last() {
             None => format!("{head}\n"),
             Some(b'\n') => String::new(),

@@ -99,6 +99,9 @@ fn cell(probe: &Probe, found: Option<&SequenceFound>) -> String {
         Some(found) if found.mounted == 0 => "never mounted".to_owned(),
         Some(found) => match found.lacking.get(probe.about) {
             Some((lacking, ..)) => format!("no: {lacking} of {}", found.mounted),
+            None if found.mounted < found.states => {
+                format!("kept in {} of {} that mounted", found.mounted, found.states)
+            }
             None => format!("kept in {}", found.mounted),
         },
     }
