@@ -221,8 +221,9 @@ pub(crate) struct RunArguments {
     /// Run every row under this kernel: host, uml:6.1, qemu:6.12, … (`fstone kernel list`). May be given several times
     #[arg(long, value_name = "KERNEL", value_parser = parse_kernel, conflicts_with = "executor")]
     pub(crate) kernel: Vec<KernelSpec>,
-    /// In virtual time: figures without noise, the same on every machine; a repeat is another seed. Takes a kernel that `fstone kernel build` made
-    #[arg(long, conflicts_with_all = ["kernel", "executor", "guest_disk", "resume"])]
+    /// In virtual time: figures without noise, the same on every machine; a repeat is another seed. Takes a kernel that `fstone kernel build`
+    /// made: the first, or what --kernel names
+    #[arg(long, conflicts_with_all = ["executor", "guest_disk", "resume"])]
     pub(crate) exact: bool,
     /// The drive of trials in virtual time: a model (`fstone device`), or a .toml file. Default: hdd-7200-2008
     #[arg(long, value_name = "MODEL")]

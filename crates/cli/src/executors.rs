@@ -35,6 +35,11 @@ pub(crate) enum Chosen {
 /// Decides by the command line; tells on standard error what a person would not expect.
 pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
     if !arguments.kernel.is_empty() {
+        let timed = |kernel: &&KernelSpec| !matches!(kernel, KernelSpec::Exact(_));
+        if let Some(kernel) = arguments.kernel.iter().find(timed).filter(|_| arguments.exact) {
+            let words = "--exact takes kernels whose time can be simulated, as exact:NAME (`fstone kernel list`)";
+            return Err(Failure::new(Exit::BadInput, format!("{words}; {} is none", kernel.written())));
+        }
         all_there(&arguments.kernel, |kernel| missing_kernel(kernel, &context.kernels))?;
         return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| arguments.kernel.clone()))));
     }

@@ -83,6 +83,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("run small-file --kernel 6.1", 2, "invalid value '6.1' for '--kernel <KERNEL>': \"6.1\" is no kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION, qemu:PATH, exact:NAME or exact:PATH"),
     ("run small-file --kernel uml", 2, "invalid value 'uml' for '--kernel <KERNEL>': \"uml\" is no kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION, qemu:PATH, exact:NAME or exact:PATH"),
     ("run small-file --kernel uml: --dry-run", 2, "invalid value 'uml:' for '--kernel <KERNEL>': \"uml:\" is no kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION, qemu:PATH, exact:NAME or exact:PATH"),
+    ("run small-file --exact --kernel uml:6.1 --dry-run", 2, "--exact takes kernels whose time can be simulated, as exact:NAME (`fstone kernel list`); uml:6.1 is none"),
     ("run small-file --kernel xen:6.1", 2, "invalid value 'xen:6.1' for '--kernel <KERNEL>': \"xen:6.1\" is no kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION, qemu:PATH, exact:NAME or exact:PATH"),
     ("run small-file --kernel host --executor host", 2, "the argument '--kernel <KERNEL>' cannot be used with '--executor <EXECUTOR>'"),
     ("run small-file --guest-memory lots", 2, "invalid value 'lots' for '--guest-memory <SIZE>': it has to start with a number, like \"4 KiB\""),
