@@ -49,6 +49,12 @@ impl Said {
     }
 }
 
+/// Whether a trial may be without a figure: a step can be over before the clock ticks that processors are accounted by, and of a short load
+/// one operation in a hundred creates a file.
+fn is_rare(figure: &str) -> bool {
+    figure.contains("\"CPU") || figure.starts_with("\"load\" \"create")
+}
+
 /// Everything of a run's trials that does not depend on how fast they were: cell, block, place, seed, steps and their metrics.
 fn structure(report: &serde_json::Value) -> Vec<String> {
     let rows = report["rows"].as_array().expect("rows");
@@ -56,8 +62,10 @@ fn structure(report: &serde_json::Value) -> Vec<String> {
     for row in rows {
         for trial in row["trials"].as_array().expect("trials") {
             let figures = trial["figures"].as_array().expect("figures").iter();
-            let figures: Vec<String> =
-                figures.map(|figure| format!("{} {}", figure["step"], figure["metric"])).collect();
+            let figures: Vec<String> = figures
+                .map(|figure| format!("{} {}", figure["step"], figure["metric"]))
+                .filter(|name| !is_rare(name))
+                .collect();
             told.push(format!(
                 "{} {} {} {} {} {}",
                 row["label"],
@@ -95,7 +103,7 @@ fn blocks_are_dealt_out_and_those_of_a_node_that_dies_are_made_again() {
     // In the same namespaces, where kernel threads are not seen.
     let alone = cluster.fstone(&bench, &arguments).output().expect("started");
     assert!(alone.status.success(), "{}", String::from_utf8_lossy(&alone.stderr));
-    assert!(structure(&report) == structure(&bench.json()), "not as one machine alone made it");
+    assert_eq!(structure(&report), structure(&bench.json()), "not as one machine alone made it");
     let list = bench.succeed(&["list", "runs"]);
     assert_eq!(list.matches("finished").count(), 2, "{list}");
     assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
