@@ -286,6 +286,9 @@ mod tests {
         // Killed in the middle of the second line.
         let text = fs::read_to_string(first.path()).unwrap();
         fs::write(first.path(), &text[..text.len() - 10]).unwrap();
+        let at_once = Campaign::open(directory.path(), &setting(1), &sequences, true);
+        assert!(at_once.is_err(), "one at a time, also with --fresh");
+        drop(first);
         let again = open(1, false);
         assert!(!again.is_complete());
         let rest: Vec<String> = std::iter::from_fn(|| again.next()).map(|sequence| sequence.to_string()).collect();
@@ -293,9 +296,11 @@ mod tests {
         for sequence in &sequences[1..] {
             again.found(sequence, SequenceFound { lossy: 1, ..SequenceFound::default() }).unwrap();
         }
+        drop(again);
         let whole = open(1, false);
         assert!(whole.is_complete() && whole.has_losses() && whole.next().is_none());
         assert_ne!(open(2, false).path(), whole.path(), "another seed, other states");
+        drop(whole);
         assert_eq!(std::iter::from_fn(|| open(1, true).next()).take(1).count(), 1);
     }
 }
