@@ -111,7 +111,7 @@ fn descriptor(path: &Path) -> Option<RawFd> {
     let own = fs::canonicalize("/proc/self/fd").ok()?;
     let mut path = path.to_owned();
     for _ in 0..LINKS {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = paths::directory_of(&path);
         let parent = fs::canonicalize(parent).ok()?;
         let name = path.file_name()?;
         if parent == own {

@@ -65,6 +65,11 @@ pub(crate) fn default_work_directory() -> PathBuf {
     default_cache().join("work")
 }
 
+/// The directory that a path is in: the current one for a mere name.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Refuses a path that a user named when there is no directory for its last part: a wrong letter in a path is not to make one.
 /// `option`, as in " with --store", says how another is named.
 pub(crate) fn require_directory_of(path: &Path, option: &str) -> Result<(), Failure> {

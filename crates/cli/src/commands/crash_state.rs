@@ -3,18 +3,19 @@
 use crate::{
     args::CrashStateArguments,
     exit::Exit,
+    paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_model::units::format_bytes;
 use fstone_sandbox::power::{CrashState, Log, States};
 use fstone_store::Temporary;
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt};
 
 pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
     let state: CrashState = arguments.state.parse().or_exit(Exit::BadInput)?;
     let image = &arguments.image;
-    let directory = image.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = paths::directory_of(image);
     let log = Log::load(&arguments.log, directory)
         .with_context(|| format!("failed to read the log {}", arguments.log.display()))
         .or_exit(Exit::LabFailed)?;

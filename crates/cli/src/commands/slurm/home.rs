@@ -31,7 +31,7 @@ impl Home {
                 );
                 return Err(Failure::new(Exit::BadInput, words));
             }
-            None => store.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).join("slurm"),
+            None => paths::directory_of(store).join("slurm"),
         };
         let above =
             std::path::absolute(&above).with_context(|| above.display().to_string()).or_exit(Exit::LabFailed)?;
