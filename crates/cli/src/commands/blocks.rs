@@ -5,16 +5,16 @@ use super::{
     carry_out::{join, lab_options, take_inventory},
     merge::{check_blocks, incomplete, written},
     reaches, sacrifice,
+    stored::begun_with,
 };
 use crate::{
-    args::{Arguments, BlocksArguments, Command, RunArguments},
+    args::{BlocksArguments, RunArguments},
     exit::Exit,
-    paths::require_directory_of,
+    paths::{directory_of, require_directory_of},
     progress::{Expected, RunProgress},
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use clap::Parser as _;
 use fstone_analysis::text::counted;
 use fstone_lab::run::carry_out::{Recorder, RecorderError, RunEnd, carry_out_blocks};
 use fstone_model::{
@@ -25,7 +25,7 @@ use fstone_model::{
 };
 use fstone_store::bundle::{self, ExportError};
 use rustix::fs::Access;
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
 
 /// What Slurm calls the node that a task runs on.
 const NODE: &str = "SLURMD_NODENAME";
@@ -47,7 +47,7 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     reaches::permit(&run.plan, arguments.allow_commands)?;
     sacrifice::confirm(context, [&run.plan], &arguments.allow_destroy)?;
     // Hours of trials are not to end at a directory that may not be written to.
-    let directory = arguments.output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = directory_of(&arguments.output);
     rustix::fs::access(directory, Access::WRITE_OK)
         .map_err(std::io::Error::from)
         .with_context(|| format!("cannot write to {}", directory.display()))
@@ -146,13 +146,9 @@ fn refuse_shared_directory(context: &Context, local: bool) -> Result<(), Failure
 
 /// The options that the run was begun with, as far as they are about how trials are made: the plan has all the rest.
 fn started(run: &Run, arguments: &BlocksArguments) -> Result<RunArguments, Failure> {
-    let unknown = || {
+    let Some(started) = begun_with(run) else {
         let words = format!("the run's command line is {:?}, which this fstone does not know", run.command.join(" "));
-        Failure::new(Exit::BadInput, words)
-    };
-    let started = match Arguments::try_parse_from(&run.command).map_err(|_| unknown())?.command {
-        Command::Run(started) => *started,
-        _ => return Err(unknown()),
+        return Err(Failure::new(Exit::BadInput, words));
     };
     Ok(RunArguments {
         charge: started.charge,

@@ -65,17 +65,16 @@ fn import_blocks(context: &Context, run: u64, staged: &[MergePart]) -> CommandRe
     };
     merge::refuse_going_on(summary)?;
     let merged = merge::merge(&mut store, run, staged)?;
-    let is_complete = merge::finish_if_complete(&mut store, run)?;
+    let lacking = merge::finish_if_complete(&mut store, run)?;
     let (added, known) = (counted(merged.added as usize, "trial"), counted(merged.known as usize, "trial"));
     let mut words = match (merged.added, merged.known) {
         (0, _) => format!("Run {run} has all of it already ({known}); nothing was added. "),
         (_, 0) => format!("Added to run {run}: {added}. "),
         _ => format!("Added to run {run}: {added}; {known} it had already. "),
     };
-    if is_complete {
+    if lacking.is_empty() {
         words.push_str("It has all its blocks now.\n");
     } else {
-        let lacking = merge::to_come(&store.figures(run).or_exit(Exit::LabFailed)?)?;
         words.push_str(&format!(
             "It lacks block{} {}.\n",
             if lacking.len() == 1 { "" } else { "s" },

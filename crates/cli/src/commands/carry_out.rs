@@ -177,9 +177,7 @@ impl Work<'_> {
         };
         // Of a run whose other blocks are made elsewhere, this was a part.
         let lacking = match &self.arguments.blocks {
-            Some(_) if end == RunEnd::Completed && !merge::finish_if_complete(store, id)? => {
-                merge::to_come(&store.figures(id).or_exit(Exit::LabFailed)?)?
-            }
+            Some(_) if end == RunEnd::Completed => merge::finish_if_complete(store, id)?,
             _ => Vec::new(),
         };
         if end == RunEnd::Completed && self.arguments.blocks.is_none() {

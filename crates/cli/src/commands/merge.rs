@@ -92,15 +92,15 @@ pub(super) fn merge(store: &mut Store, run: u64, parts: &[MergePart]) -> Result<
     }
 }
 
-/// Finishes a run that has all its trials; whether it has.
-pub(super) fn finish_if_complete(store: &mut Store, run: u64) -> Result<bool, Failure> {
+/// Finishes a run that has all its trials; the blocks of which it lacks some, as far as can be said now.
+pub(super) fn finish_if_complete(store: &mut Store, run: u64) -> Result<Vec<u32>, Failure> {
     let dataset = store.figures(run).or_exit(Exit::LabFailed)?;
-    let is_complete = to_come(&dataset)?.is_empty();
-    if is_complete && dataset.run.finished_unix_ns.is_none() {
+    let lacking = to_come(&dataset)?;
+    if lacking.is_empty() && dataset.run.finished_unix_ns.is_none() {
         store.finish_run(run, now_unix_ns()).or_exit(Exit::LabFailed)?;
         reaches::forget_begun(store, run)();
     }
-    Ok(is_complete)
+    Ok(lacking)
 }
 
 /// The blocks of which a run lacks trials, as far as can be said now.

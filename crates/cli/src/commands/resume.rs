@@ -4,6 +4,7 @@ use super::{
     Context, cancel_on_signals,
     carry_out::{Work, join, lab_options, take_inventory},
     reaches, sacrifice, slurm,
+    stored::begun_with,
     unfinished::last_unfinished,
 };
 use crate::{
@@ -27,7 +28,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     slurm::refuse_dealt_out(context, &dataset.run, last.id)?;
     // The other blocks are made elsewhere.
     let mut arguments = arguments.clone();
-    arguments.blocks = slurm::begun_with(&dataset.run).and_then(|then| then.blocks);
+    arguments.blocks = begun_with(&dataset.run).and_then(|then| then.blocks);
     let arguments = &arguments;
     let presence = join(context, arguments, &cancel)?;
     let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan)?);

@@ -2,10 +2,12 @@
 
 use super::Context;
 use crate::{
+    args::{Arguments, Command, RunArguments},
     exit::Exit,
     terminal::{Failure, OrExit},
 };
-use fstone_model::Dataset;
+use clap::Parser as _;
+use fstone_model::{Dataset, dataset::Run};
 use fstone_store::{ReadError, Store};
 
 /// The store, which has to be there.
@@ -32,6 +34,14 @@ pub(crate) fn read_or_exit(read: Result<Dataset, ReadError>) -> Result<Dataset, 
 /// A number that no run has.
 pub(crate) fn no_such_run(run: u64) -> Failure {
     Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them"))
+}
+
+/// The options that a run was begun with; `None` where this fstone does not know its command line as that of a run.
+pub(crate) fn begun_with(run: &Run) -> Option<RunArguments> {
+    match Arguments::try_parse_from(&run.command).ok()?.command {
+        Command::Run(started) => started.told_apart().ok(),
+        _ => None,
+    }
 }
 
 /// Drops the load engine's reports, which a comparison has no use for.

@@ -13,15 +13,16 @@ use super::{
     carry_out::{Done, show, take_machine},
     fresh_identity,
     merge::{finish_if_complete, incomplete},
-    now_unix_ns, reaches, unfinished,
+    now_unix_ns, reaches,
+    stored::begun_with,
+    unfinished,
 };
 use crate::{
-    args::{Arguments, Command, RunArguments},
+    args::RunArguments,
     exit::Exit,
     sources,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use clap::Parser as _;
 use course::{Course, End};
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
@@ -169,14 +170,6 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
     conclude(context, arguments, &mut store, last.id, &home, end).map(|done| done.exit())
 }
 
-/// The options that a run was begun with.
-pub(super) fn begun_with(run: &Run) -> Option<RunArguments> {
-    match Arguments::try_parse_from(&run.command).ok()?.command {
-        Command::Run(started) => started.told_apart().ok(),
-        _ => None,
-    }
-}
-
 /// Refuses to make blocks here of which tasks may be on their way.
 pub(super) fn refuse_dealt_out(context: &Context, run: &Run, id: u64) -> Result<(), Failure> {
     let named = begun_with(run).and_then(|then| then.slurm_directory);
@@ -200,7 +193,7 @@ fn conclude(
     home: &Home,
     end: End,
 ) -> Result<Done, Failure> {
-    let is_complete = finish_if_complete(store, id)?;
+    let is_complete = finish_if_complete(store, id)?.is_empty();
     let dataset = store.shown(id).or_exit(Exit::LabFailed)?;
     if end == End::Cancelled && !is_complete {
         terminal::tell(&format!(
