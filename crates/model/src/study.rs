@@ -329,6 +329,13 @@ pub struct PowerCut {
     pub log_bytes: u64,
     /// Whether the disk keeps its own promise.
     pub disk: DiskTruth,
+    /// How many bytes the disk writes whole: 512 or 4096. Plans that do not say it are of the time when it was 512.
+    #[serde(default = "smallest_sector")]
+    pub sector_bytes: u32,
+}
+
+const fn smallest_sector() -> u32 {
+    512
 }
 
 /// Whether a disk keeps its promise that what was flushed is durable. All but a sound one are there to show that a check

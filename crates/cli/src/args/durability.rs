@@ -42,7 +42,7 @@ pub(crate) struct DurabilityArguments {
     pub(crate) jobs: Option<u16>,
     /// What the disk writes whole, 512 or 4096 bytes: writes are torn at multiples of this
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = parse_sector)]
-    pub(crate) sector: u64,
+    pub(crate) sector: u32,
     /// A disk that breaks its promise: forgets-flushes, tears, reorders. To see that a loss is found
     #[arg(long, value_name = "DISK", default_value = "sound", value_parser = parse_disk)]
     pub(crate) disk: DiskTruth,
@@ -51,7 +51,7 @@ pub(crate) struct DurabilityArguments {
     pub(crate) fresh: bool,
 }
 
-fn parse_sector(text: &str) -> Result<u64, String> {
+fn parse_sector(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|bytes| matches!(bytes, 512 | 4096)).ok_or_else(|| "512 or 4096".to_owned())
 }
 

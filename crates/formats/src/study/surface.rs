@@ -279,6 +279,8 @@ table! {
         "log" => log: Size;
         /// "sound" (the default), or a disk that breaks its promise, to see it caught: "forgets-flushes", "tears" or "reorders".
         "disk" => disk: Listed<DiskTruth>;
+        /// How many bytes the disk writes whole: 4096 (the default) or 512. Other writes may be torn.
+        "sector" => sector: Size;
     }
 }
 

@@ -98,10 +98,6 @@ impl Explorer for Taking<'_> {
         self.all.found(sequence, found)
     }
 
-    fn whole_bytes(&self) -> u64 {
-        self.all.whole_bytes()
-    }
-
     fn log(&self, sequence: &Sequence) -> Option<PathBuf> {
         self.all.log(sequence)
     }

@@ -92,7 +92,7 @@ impl Agents<'_> {
             found.time_ns = nanoseconds(started.elapsed());
             return Ok(());
         }
-        let log = self.sequence_log(step)?.torn_at(explorer.whole_bytes());
+        let log = self.sequence_log(step)?.torn_at(u64::from(cut.sector_bytes));
         let events: Option<Vec<_>> = done.marks.iter().map(|mark| log.event_of_mark(*mark)).collect();
         let (Some(events), true) = (events, done.marks.len() == sequence.calls().len() + 1) else {
             return Err(failed(step, "the disk's log lacks a mark".into()));

@@ -21,9 +21,6 @@ pub trait Explorer: Sync {
     /// In words, when it could not be recorded; then no other follows.
     fn found(&self, sequence: &Sequence, found: SequenceFound) -> Result<(), String>;
 
-    /// How many bytes the disk writes whole.
-    fn whole_bytes(&self) -> u64;
-
     /// Where the disk's log of a sequence with a loss is to be kept; `None` when no more are.
     fn log(&self, sequence: &Sequence) -> Option<PathBuf>;
 }

@@ -56,7 +56,7 @@ impl Agents<'_> {
     /// The step.
     pub(super) fn cut_power(&mut self, step: &Step, cut: PowerCut) -> Result<StepReply, Halt> {
         let started = Instant::now();
-        let log = self.log_of_disk(step)?;
+        let log = self.log_of_disk(step)?.torn_at(u64::from(cut.sector_bytes));
         let window = self.guest.as_ref().and_then(GuestSeat::loads);
         let Some((begin, end)) = window else {
             return Err(failed(step, "no load before it ran in the guest".into()));

@@ -36,7 +36,7 @@ pub(super) struct Setting<'a> {
     pub(super) disk: DiskTruth,
     pub(super) device_bytes: u64,
     /// What the disk writes whole.
-    pub(super) sector_bytes: u64,
+    pub(super) sector_bytes: u32,
 }
 
 impl Setting<'_> {
@@ -61,7 +61,6 @@ impl Setting<'_> {
 pub(super) struct Campaign {
     path: PathBuf,
     label: String,
-    sector_bytes: u64,
     queue: Mutex<VecDeque<Sequence>>,
     results: Mutex<Results>,
     bar: Option<Bar>,
@@ -127,7 +126,6 @@ impl Campaign {
         let now = Instant::now();
         Ok(Self {
             label: setting.filesystem.name.clone(),
-            sector_bytes: setting.sector_bytes,
             total: known.len() + queue.len(),
             known: known.len(),
             bar: if queue.is_empty() { None } else { Bar::counting() },
@@ -214,10 +212,6 @@ impl Explorer for Campaign {
         results.found.insert(sequence.to_string(), found);
         self.tell(&mut results);
         Ok(())
-    }
-
-    fn whole_bytes(&self) -> u64 {
-        self.sector_bytes
     }
 
     fn log(&self, sequence: &Sequence) -> Option<PathBuf> {

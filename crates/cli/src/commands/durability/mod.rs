@@ -205,7 +205,12 @@ fn device_bytes(filesystem: &FilesystemSpec) -> u64 {
 
 /// The trial that each guest makes: a filesystem, and power cuts.
 fn cell(setting: &Setting<'_>) -> Cell {
-    let cut = PowerCut { states: setting.states, log_bytes: LOG_BYTES, disk: setting.disk };
+    let cut = PowerCut {
+        states: setting.states,
+        log_bytes: LOG_BYTES,
+        disk: setting.disk,
+        sector_bytes: setting.sector_bytes,
+    };
     let step = |name: &str, action, limit| Step { name: name.into(), action, limit };
     Cell {
         index: 0,
