@@ -52,6 +52,7 @@ pub(super) fn lab_options(
 
 /// What the lab is told when nobody says otherwise, with these guests.
 pub(super) fn laboratory(context: &Context, guests: GuestOptions) -> Result<LabOptions, Failure> {
+    context.check_named_work_directory()?;
     // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
     WorkDirectory::examine(&context.work_directory)
         .context("failed to use the work directory")

@@ -15,6 +15,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
     let state: CrashState = arguments.state.parse().or_exit(Exit::BadInput)?;
     let image = &arguments.image;
+    paths::require_directory_of(image, " with --image")?;
     let directory = paths::directory_of(image);
     let log = Log::load(&arguments.log, directory)
         .with_context(|| format!("failed to read the log {}", arguments.log.display()))

@@ -8,6 +8,7 @@ use crate::{
     args::FioArguments,
     documents,
     exit::Exit,
+    paths,
     studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
@@ -47,6 +48,13 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
             job.directory, job.name
         );
         return Err(Failure::new(Exit::BadInput, why));
+    }
+    // What was measured is not to end at a directory that is not there.
+    if let Some(file) = &line.output.file {
+        paths::require_directory_of(Path::new(file), " with --output")?;
+    }
+    for prefix in plan.jobs.iter().flat_map(|job| &job.logs).flatten() {
+        paths::require_directory_of(Path::new(prefix), " for the log")?;
     }
     let before = ProcessCounts::now();
     // As with fio: the files that it names are its own, whoever made them, and directories may be anywhere.

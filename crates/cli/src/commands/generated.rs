@@ -3,7 +3,7 @@
 use crate::{
     args::Arguments,
     exit::Exit,
-    terminal::{self, CommandResult, OrExit},
+    terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context;
 use clap::CommandFactory;
@@ -33,6 +33,10 @@ pub(crate) fn manual(directory: Option<&Path>) -> CommandResult {
         terminal::print_document(&String::from_utf8_lossy(&text));
         return Ok(Exit::Success);
     };
+    if !directory.is_dir() {
+        let words = format!("there is no directory {}; make it, or name another with --directory", directory.display());
+        return Err(Failure::new(Exit::BadInput, words));
+    }
     clap_mangen::generate_to(command, directory)
         .with_context(|| format!("cannot write the manual into {}", directory.display()))
         .or_exit(Exit::LabFailed)?;

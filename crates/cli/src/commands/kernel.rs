@@ -50,6 +50,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
 
 /// Makes the directory of kernels. With `sudo`, the caller goes on from here.
 fn own_directory(context: &Context) -> Result<(), Failure> {
+    context.check_named_kernels()?;
     caller::go_on_as(&context.kernels)?;
     paths::create_directory(&context.kernels)
         .with_context(|| format!("cannot make {}", context.kernels.display()))

@@ -62,7 +62,9 @@ pub(crate) struct Context {
     /// Whether the user said where it is.
     store_is_named: bool,
     pub(crate) work_directory: PathBuf,
+    work_directory_is_named: bool,
     pub(crate) kernels: PathBuf,
+    kernels_are_named: bool,
     /// Where the runs of this machine notice each other.
     pub(crate) presence: PathBuf,
     color: ColorWhen,
@@ -86,6 +88,8 @@ impl Context {
                 "FSTONE_WORK_DIRECTORY",
                 paths::default_work_directory,
             ),
+            work_directory_is_named: global.work_directory.is_some(),
+            kernels_are_named: global.kernels.is_some(),
             kernels: chosen(global.kernels.as_ref(), "FSTONE_KERNELS", paths::default_kernels),
             presence: chosen(None, "FSTONE_MACHINE_LOCK", shared_file),
             color: global.color,
@@ -123,6 +127,19 @@ impl Context {
     /// Refuses a store that the user named in a directory that is not there.
     pub(crate) fn check_named_store(&self) -> Result<(), Failure> {
         if self.store_is_named { paths::require_directory_of(&self.store, " with --store") } else { Ok(()) }
+    }
+
+    /// Refuses a work directory that the user named in a directory that is not there.
+    pub(crate) fn check_named_work_directory(&self) -> Result<(), Failure> {
+        if !self.work_directory_is_named {
+            return Ok(());
+        }
+        paths::require_directory_of(&self.work_directory, " with --work-directory")
+    }
+
+    /// Refuses a directory of kernels that the user named in a directory that is not there.
+    pub(crate) fn check_named_kernels(&self) -> Result<(), Failure> {
+        if self.kernels_are_named { paths::require_directory_of(&self.kernels, " with --kernels") } else { Ok(()) }
     }
 
     /// Opens the store for reading; `None` when there is none yet.

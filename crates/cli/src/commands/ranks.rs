@@ -2,6 +2,7 @@
 
 use crate::{
     exit::Exit,
+    paths,
     progress::LiveLoad,
     terminal::{self, CommandResult, Failure, OrExit},
 };
@@ -116,6 +117,7 @@ impl Results {
     /// Sees that files can be written, before anything is measured.
     fn prepare(&self) -> Result<(), Failure> {
         let Some(directory) = &self.directory else { return Ok(()) };
+        paths::require_directory_of(directory, " with --results")?;
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {} of --results", directory.display()))
             .or_exit(Exit::BadInput)

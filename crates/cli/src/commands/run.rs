@@ -124,6 +124,7 @@ fn one_after_the_other(ends: impl Iterator<Item = CommandResult>, tell: impl Fn(
 /// Refuses a store and a place for reports that cannot be had, before anything is done.
 pub(super) fn check_places(context: &Context, arguments: &RunArguments) -> Result<(), Failure> {
     context.check_named_store()?;
+    context.check_named_work_directory()?;
     let Some(output) = &arguments.output else { return Ok(()) };
     paths::require_directory_of(output, " with --output")?;
     if output.metadata().is_ok_and(|found| !found.is_dir()) {
