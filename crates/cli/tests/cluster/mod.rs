@@ -1,6 +1,7 @@
 //! Blocks that a Slurm cluster makes: dealt out, lost, made again, and in the store once.
 
 mod nodes;
+mod pretended;
 
 use crate::support::{Bench, interrupt, trials};
 use nodes::{Cluster, LIMIT};

@@ -9,9 +9,13 @@ use crate::{
     exit::Exit,
     terminal::{self, Failure, OrExit},
 };
+use anyhow::Context as _;
 use fstone_analysis::text::counted;
-use fstone_model::result::TrialId;
-use fstone_store::{Store, bundle};
+use fstone_model::{result::TrialId, units::format_duration};
+use fstone_store::{
+    Store,
+    bundle::{self, BundleError, ImportError, Staged},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -33,6 +37,9 @@ const ARRIVAL: Duration = Duration::from_secs(20);
 /// So long cancelled tasks have to undo what they made.
 const CANCELLING: Duration = Duration::from_secs(60);
 
+/// So long a bundle may be there and not be readable: a server that restarts is back by then.
+const UNREADABLE: Duration = Duration::from_secs(300);
+
 /// How often to look whether the user cancelled.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -41,8 +48,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) enum End {
     /// Every block is in the store.
     Complete,
-    /// The user cancelled.
-    Cancelled,
+    /// The user cancelled, and so many tasks were still under way when nobody waited any longer.
+    Cancelled { left: usize },
 }
 
 /// A run on its way.
@@ -54,7 +61,11 @@ pub(super) struct Course<'a> {
     jobs: Vec<u64>,
     /// Of each block that is dealt out, its last task.
     tasks: BTreeMap<u32, Dealt>,
+    /// How often each block was dealt out.
+    attempts: BTreeMap<u32, u32>,
     merged: BTreeSet<u32>,
+    /// Blocks whose bundles are there and cannot be read, and since when.
+    unreadable: BTreeMap<u32, Instant>,
     unreachable: bool,
 }
 
@@ -62,7 +73,6 @@ pub(super) struct Course<'a> {
 #[derive(Debug, Clone)]
 struct Dealt {
     job: u64,
-    attempts: u32,
     /// What was last told of it.
     told: String,
     /// Since when Slurm does nothing about it any more.
@@ -71,8 +81,18 @@ struct Dealt {
 
 impl<'a> Course<'a> {
     pub(super) fn new(home: &'a Home, run: u64, options: &'a [String], cancel: &'a AtomicBool) -> Self {
-        let (jobs, tasks, merged) = (home.jobs(), BTreeMap::new(), BTreeSet::new());
-        Self { home, run, options, cancel, jobs, tasks, merged, unreachable: false }
+        Self {
+            home,
+            run,
+            options,
+            cancel,
+            jobs: home.jobs(),
+            tasks: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            merged: BTreeSet::new(),
+            unreadable: BTreeMap::new(),
+            unreachable: false,
+        }
     }
 
     /// Whether a job was submitted.
@@ -85,7 +105,7 @@ impl<'a> Course<'a> {
         self.adopt()?;
         let end = self.follow(store);
         if end.is_err() {
-            let _ = cluster::cancel(&self.under_way());
+            let _ = cluster::cancel(&self.under_way().0);
         }
         end
     }
@@ -100,11 +120,11 @@ impl<'a> Course<'a> {
             }
             if wanted.is_empty() {
                 // Tasks of blocks that came home from an earlier attempt.
-                let _ = cluster::cancel(&self.under_way());
+                let _ = cluster::cancel(&self.under_way().0);
                 return Ok(End::Complete);
             }
             if self.cancel.load(Ordering::Acquire) {
-                return self.stop(store).map(|()| End::Cancelled);
+                return self.stop(store).map(|left| End::Cancelled { left });
             }
             if let Err(failure) = self.deal_out(&wanted) {
                 if self.has_submitted() {
@@ -123,7 +143,8 @@ impl<'a> Course<'a> {
         })?;
         for ((job, index), task) in known {
             if let Some(block) = index.checked_sub(1).filter(|_| task.is_under_way()) {
-                self.tasks.insert(block, Dealt { job, attempts: 1, told: String::new(), over_since: None });
+                self.tasks.insert(block, Dealt { job, told: String::new(), over_since: None });
+                self.attempts.insert(block, 1);
             }
         }
         if !self.tasks.is_empty() {
@@ -134,20 +155,15 @@ impl<'a> Course<'a> {
 
     /// Takes the bundles that have come into the store, each in one transaction; whether there were any.
     fn take_home(&mut self, store: &mut Store) -> Result<bool, Failure> {
-        let come: Vec<u32> = self.home.blocks().difference(&self.merged).copied().collect();
+        let come = self.home.blocks();
+        self.unreadable.retain(|block, _| come.contains(block));
+        let come: Vec<u32> = come.difference(&self.merged).copied().collect();
+        let mut any = false;
         for block in &come {
             let path = self.home.bundle(*block);
             let name = path.display().to_string();
-            let staged = match bundle::stage(&path) {
-                Ok(staged) => staged,
-                Err(error) => {
-                    // It has its name because it was whole; a disk or a network has damaged it since.
-                    terminal::tell(&format!("block {}: failed to {error}; it is made again", block + 1));
-                    fs::rename(&path, path.with_extension("damaged")).or_exit(Exit::LabFailed)?;
-                    self.tasks.remove(block);
-                    continue;
-                }
-            };
+            let Some(staged) = self.stage(*block)? else { continue };
+            any = true;
             let dataset = staged.dataset().or_exit(Exit::LabFailed)?;
             if let Some(TrialId { repetition, .. }) =
                 dataset.trials.iter().map(|trial| trial.id).find(|id| id.repetition != *block)
@@ -164,7 +180,54 @@ impl<'a> Course<'a> {
                 terminal::tell(&format!("block {}: {trials}{}", block + 1, fstone_model::text::line(&machine)));
             }
         }
-        Ok(!come.is_empty())
+        Ok(any)
+    }
+
+    /// Reads the bundle of a block; `None` where there is none to be had for now.
+    fn stage(&mut self, block: u32) -> Result<Option<Staged>, Failure> {
+        let path = self.home.bundle(block);
+        match bundle::stage(&path) {
+            Ok(staged) => {
+                self.unreadable.remove(&block);
+                Ok(Some(staged))
+            }
+            // Nothing is wrong with the block: it is the directory that cannot be read just now.
+            Err(ImportError::Bundle(error @ BundleError::Io { .. })) => {
+                let since = *self.unreadable.entry(block).or_insert_with(|| {
+                    terminal::tell(&format!("block {}: failed to {error}; it is tried again", block + 1));
+                    Instant::now()
+                });
+                if since.elapsed() < UNREADABLE {
+                    return Ok(None);
+                }
+                let words = format!(
+                    "failed to {error}, for {}; `--slurm --resume` goes on when it can be read",
+                    format_duration(UNREADABLE)
+                );
+                Err(Failure::new(Exit::LabFailed, words))
+            }
+            // It has its name because it was whole; a disk or a network has damaged it since.
+            Err(ImportError::Bundle(error @ BundleError::Malformed { .. })) => {
+                fs::rename(&path, path.with_extension("damaged"))
+                    .with_context(|| format!("cannot put the damaged {} aside", path.display()))
+                    .or_exit(Exit::LabFailed)?;
+                self.unreadable.remove(&block);
+                self.tasks.remove(&block);
+                let attempts = *self.attempts.entry(block).or_insert(1);
+                if attempts >= ATTEMPTS {
+                    let words = format!(
+                        "block {} came home damaged, and was made {attempts} times: failed to {error}; look whether the filesystem of {} \
+                         is sound, and go on with `--slurm --resume`",
+                        block + 1,
+                        self.home.path().display()
+                    );
+                    return Err(Failure::new(Exit::LabFailed, words));
+                }
+                terminal::tell(&format!("block {}: failed to {error}; it is made again", block + 1));
+                Ok(None)
+            }
+            Err(error) => Err(error).or_exit(Exit::LabFailed),
+        }
     }
 
     /// Submits what nobody is at work on: at first all of it, then what was lost.
@@ -181,7 +244,7 @@ impl<'a> Course<'a> {
         };
         self.unreachable = false;
         let mut lacking = Vec::new();
-        for block in wanted {
+        for block in wanted.iter().filter(|block| !self.unreadable.contains_key(*block)) {
             let Some(dealt) = self.tasks.get_mut(block) else {
                 lacking.push(*block);
                 continue;
@@ -220,8 +283,9 @@ impl<'a> Course<'a> {
         let said = self.home.log(dealt.job, block).map_or_else(String::new, |said| format!("\n{said}"));
         let status = task.and_then(|task| task.status);
         let is_refused = [Exit::BadInput, Exit::CannotHere].iter().any(|exit| status == Some(*exit as i32));
-        if is_refused || dealt.attempts >= ATTEMPTS {
-            let times = if is_refused { String::new() } else { format!(" {} times", dealt.attempts) };
+        let attempts = self.attempts.get(&block).copied().unwrap_or(1);
+        if is_refused || attempts >= ATTEMPTS {
+            let times = if is_refused { String::new() } else { format!(" {attempts} times") };
             let words = format!(
                 "the task of block {} failed{times} ({how}), and all tasks are cancelled; `--slurm --resume` goes on when that is \
                  settled. What it printed:{}",
@@ -248,36 +312,43 @@ impl<'a> Course<'a> {
             merge::written(blocks)
         ));
         for block in blocks {
-            let attempts = self.tasks.get(block).map_or(0, |dealt| dealt.attempts) + 1;
-            self.tasks.insert(*block, Dealt { job, attempts, told: String::new(), over_since: None });
+            *self.attempts.entry(*block).or_default() += 1;
+            self.tasks.insert(*block, Dealt { job, told: String::new(), over_since: None });
         }
         Ok(())
     }
 
-    /// The jobs of which tasks may be under way. Those that cannot be told are.
-    fn under_way(&self) -> Vec<u64> {
+    /// The jobs of which tasks may be under way, and how many tasks. Those that cannot be told are.
+    fn under_way(&self) -> (Vec<u64>, usize) {
         match cluster::tasks(&self.jobs) {
-            Err(_) => self.jobs.clone(),
+            Err(_) => (self.jobs.clone(), self.tasks.keys().filter(|block| !self.merged.contains(block)).count()),
             Ok(known) => {
-                let running: BTreeSet<u64> =
+                let running: Vec<u64> =
                     known.iter().filter(|(_, task)| task.is_under_way()).map(|((job, _), _)| *job).collect();
-                running.into_iter().collect()
+                let jobs: BTreeSet<u64> = running.iter().copied().collect();
+                (jobs.into_iter().collect(), running.len())
             }
         }
     }
 
-    /// Cancels what is under way, waits for it to undo what it made, and takes home what was whole by then.
-    fn stop(&mut self, store: &mut Store) -> Result<(), Failure> {
-        let running = self.under_way();
+    /// Cancels what is under way, waits for it to undo what it made, and takes home what was whole by then. How many tasks are under way
+    /// all the same.
+    fn stop(&mut self, store: &mut Store) -> Result<usize, Failure> {
+        let (running, mut left) = self.under_way();
         if !running.is_empty() {
             terminal::tell("Cancelling the tasks, which undo what they made.");
             cluster::cancel(&running)?;
             let since = Instant::now();
-            while since.elapsed() < CANCELLING && !self.under_way().is_empty() {
+            loop {
+                left = self.under_way().1;
+                if left == 0 || since.elapsed() >= CANCELLING {
+                    break;
+                }
                 thread::sleep(LEAST_PAUSE);
             }
         }
-        self.take_home(store).map(drop)
+        self.take_home(store)?;
+        Ok(left)
     }
 
     fn pause(&self, time: Duration) {

@@ -132,7 +132,7 @@ impl Home {
     pub(super) fn remove(&self) {
         let is_ours = |name: &str| {
             ["plan.fstone", "task.sh", JOBS].contains(&name)
-                || (name.starts_with("block-") && name.ends_with(".fstone"))
+                || (name.starts_with("block-") && [".fstone", ".damaged"].iter().any(|end| name.ends_with(end)))
                 || (name.starts_with("task-") && name.ends_with(".log"))
         };
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {

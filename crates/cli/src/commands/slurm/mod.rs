@@ -23,6 +23,7 @@ use crate::{
     sources,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use anyhow::Context as _;
 use course::{Course, End};
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
@@ -86,7 +87,7 @@ pub(super) fn carry_out(
         identity: fresh_identity(),
         started_unix_ns: now_unix_ns(),
         finished_unix_ns: None,
-        command: command.to_vec(),
+        command: remembered(context, arguments, command)?,
         inventory: take_machine(context, arguments, &plan)?,
         note: arguments.note.clone(),
         blocks: Vec::new(),
@@ -121,6 +122,17 @@ pub(super) fn carry_out(
         }
     }
     conclude(context, arguments, &mut store, id, &home, end?)
+}
+
+/// The command line as `--resume` will read it, maybe in another directory: where the plan and the blocks are is said in full.
+fn remembered(context: &Context, arguments: &RunArguments, command: &[String]) -> Result<Vec<String>, Failure> {
+    let Some(named) = arguments.slurm_directory.as_deref().filter(|named| named.is_relative()) else {
+        return Ok(command.to_vec());
+    };
+    let named = std::path::absolute(named)
+        .with_context(|| format!("cannot say where {} is", named.display()))
+        .or_exit(Exit::LabFailed)?;
+    Ok(context.command_line(&RunArguments { slurm_directory: Some(named), ..arguments.clone() }))
 }
 
 /// Goes on with a run that `--slurm` began.
@@ -195,9 +207,16 @@ fn conclude(
 ) -> Result<Done, Failure> {
     let is_complete = finish_if_complete(store, id)?.is_empty();
     let dataset = store.shown(id).or_exit(Exit::LabFailed)?;
-    if end == End::Cancelled && !is_complete {
+    if let (End::Cancelled { left }, false) = (end, is_complete) {
+        let tasks = match left {
+            0 => "the tasks are cancelled".to_owned(),
+            left => format!(
+                "Slurm was told to cancel the tasks, and {} not ended yet (see `squeue --me`)",
+                if left == 1 { "one has".to_owned() } else { format!("{left} have") }
+            ),
+        };
         terminal::tell(&format!(
-            "Interrupted: the tasks are cancelled; run {id} keeps the blocks that came home ({}). `--slurm --resume` goes on with it.",
+            "Interrupted: {tasks}; run {id} keeps the blocks that came home ({}). `--slurm --resume` goes on with it.",
             counted(dataset.trials.len(), "trial")
         ));
         return Ok(Done { run: Some(id), work: Exit::Interrupted, page: Exit::Success });

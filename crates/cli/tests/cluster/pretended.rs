@@ -1,0 +1,81 @@
+//! Programs that answer as Slurm's do: what becomes of a run when the directory between the nodes is not as it should be.
+
+use crate::support::{Bench, trials};
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+/// `sbatch` numbers its jobs and does `task` in the run's directory; `squeue` does `look` there and knows no task.
+fn pretend(bench: &Bench, task: &str, look: &str) -> String {
+    let programs = bench.path("programs");
+    fs::create_dir(&programs).expect("ours");
+    let asked = programs.join("asked").display().to_string();
+    let home = "home=$(cat \"$0.home\" 2>/dev/null || true)";
+    let sbatch = format!(
+        "for last; do :; done\ndirname \"$last\" >\"$(dirname \"$0\")/squeue.home\"\ncd \"$(dirname \"$last\")\"\n\
+         echo sbatch >>{asked}\n{task}\ngrep -c sbatch {asked}\n"
+    );
+    let squeue = format!("{home}\ncd \"$home\"\necho squeue >>{asked}\n{look}\necho '{{\"jobs\": []}}'\n");
+    for (name, text) in [("sbatch", sbatch), ("squeue", squeue), ("scancel", format!("echo scancel >>{asked}\n"))] {
+        let path = programs.join(name);
+        fs::write(&path, format!("#!/bin/sh\nset -e\n{text}")).expect("ours");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+    format!("{}:{}", programs.display(), std::env::var("PATH").expect("set"))
+}
+
+fn asked(bench: &Bench, what: &str) -> usize {
+    fs::read_to_string(bench.path("programs/asked")).unwrap_or_default().lines().filter(|line| *line == what).count()
+}
+
+const RUN: [&str; 7] = ["run", "./tiny.toml", "--device", "directory", "--repeats", "1", "--slurm"];
+
+/// What a node does.
+const TASK: &str = "SLURM_ARRAY_TASK_ID=1 SLURMD_NODENAME=n1 TMPDIR=$(dirname \"$0\") sh task.sh >&2";
+
+fn study(bench: &Bench) {
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+}
+
+#[test]
+fn a_block_that_comes_home_damaged_is_not_made_again_without_end() {
+    let bench = Bench::new();
+    study(&bench);
+    let path = pretend(&bench, "echo damaged >block-1.fstone", ":");
+    let (status, _, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
+    assert!(status == 5 && said.contains("block 1 came home damaged, and was made 4 times"), "{status}: {said}");
+    assert_eq!((asked(&bench, "sbatch"), said.matches("it is made again").count()), (4, 3), "{said}");
+}
+
+#[test]
+fn the_directory_of_the_blocks_is_found_from_anywhere() {
+    let bench = Bench::new();
+    study(&bench);
+    fs::create_dir(bench.path("shared")).expect("ours");
+    let sbatch = bench.path("programs/sbatch");
+    let path = pretend(&bench, "echo damaged >block-1.fstone", ":");
+    let (status, _, said) = bench.run_with(&[&RUN[..], &["--slurm-directory", "shared"]].concat(), &[("PATH", &path)]);
+    assert!(status == 5 && said.contains("came home damaged"), "{status}: {said}");
+    let text = fs::read_to_string(&sbatch).expect("ours");
+    fs::write(&sbatch, text.replace("echo damaged >block-1.fstone\n", &format!("{TASK}\n"))).expect("ours");
+    let mut elsewhere = bench.command(&["run", "../tiny.toml", "--resume", "--slurm"]);
+    let output = elsewhere.current_dir(bench.path("programs")).env("PATH", &path).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(trials(&bench.json()).len(), 1);
+    assert_eq!(fs::read_dir(bench.path("shared")).expect("the user's").count(), 0, "nothing of fstone's is left");
+}
+
+#[test]
+fn a_block_that_cannot_be_read_just_now_is_waited_for() {
+    let bench = Bench::new();
+    study(&bench);
+    // What is under its name cannot be read until somebody has looked four times.
+    let look = format!(
+        "[ -d block-1.fstone ] && [ $(grep -c squeue \"$(dirname \"$0\")/asked\") -ge 4 ] && rmdir block-1.fstone && {TASK}\n:"
+    );
+    let path = pretend(&bench, "mkdir block-1.fstone", &look);
+    let (status, out, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
+    assert!(status == 0 && said.contains("it is tried again"), "{status}: {said}\n{out}");
+    assert!(!said.contains("made again"), "{said}");
+    assert_eq!(asked(&bench, "sbatch"), 1, "{said}");
+    assert_eq!(trials(&bench.json()).len(), 1, "{said}");
+    assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
+}
