@@ -3,11 +3,11 @@
 mod nodes;
 mod pretended;
 
-use crate::support::{Bench, interrupt, trials};
+use crate::support::{Bench, interrupt, is_root, tool, trials};
 use nodes::{Cluster, LIMIT};
 use std::{
     io::{BufRead, BufReader, Read},
-    process::Child,
+    process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
     time::Instant,
@@ -161,6 +161,41 @@ fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     assert_eq!(trials(&bench.json()).len(), 8);
     assert!(!bench.path("data/slurm").exists());
     bench.assert_clean();
+}
+
+#[test]
+fn two_nodes_work_in_one_directory() {
+    if !is_root() || !tool("unshare") {
+        eprintln!("skipped: process numbers of its own for each node need root and unshare(1)");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study(TWO);
+    let shared = bench.path("shared");
+    std::fs::create_dir(&shared).expect("ours");
+    let device = format!("directory:{}", shared.display());
+    // Each is process 1 of its node, and makes its first trial at the same time as the other.
+    let node = |name: &str| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
+            .arg(assert_cmd::cargo::cargo_bin!("fstone"))
+            .args(["run", "./tiny.toml", "--device", &device, "--repeats", "1"])
+            .current_dir(bench.path(""));
+        for (variable, place) in
+            [("FSTONE_STORE", "store.db"), ("FSTONE_WORK_DIRECTORY", "work"), ("FSTONE_MACHINE_LOCK", "lock")]
+        {
+            command.env(variable, bench.path(&format!("{name}-{place}")));
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("unshare starts")
+    };
+    for node in ["n1", "n2"].map(node) {
+        let output = node.wait_with_output().expect("a child");
+        let (said, out) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        assert!(output.status.success(), "{said}");
+        assert!(!out.contains("failed") && !out.contains("File exists"), "{out}\n{said}");
+    }
+    assert_eq!(std::fs::read_dir(&shared).expect("ours").count(), 0, "nothing is left");
 }
 
 #[test]

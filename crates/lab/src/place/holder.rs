@@ -122,6 +122,16 @@ pub(crate) fn machine() -> &'static str {
     })
 }
 
+/// What tells this process' number from the same one on another machine, or in another namespace of it, where names of several
+/// meet in one directory: as long everywhere, so that paths are.
+pub(crate) fn mark() -> &'static str {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| {
+        let digest = Sha256::digest(format!("fstone process\n{}\n{}\n{}", machine(), boot_id(), pid_namespace()));
+        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    })
+}
+
 /// The machine's name.
 pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -106,7 +106,7 @@ fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
         DeviceSpec::Directory { .. } | DeviceSpec::Scratch { .. } => String::new(),
     };
     let place = match &cell.device {
-        DeviceSpec::Directory { path } => directory(path).join("fstone-load-PID"),
+        DeviceSpec::Directory { path } => directory(path).join("fstone-load-PROCESS"),
         _ => work_directory.join("mnt"),
     };
     let in_directory = matches!(cell.device, DeviceSpec::Directory { .. });
@@ -114,7 +114,7 @@ fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
         DeviceSpec::Scratch { directory: named } => directory(named),
         _ => work_directory.to_owned(),
     }
-    .join("fstone-load-PID");
+    .join("fstone-load-PROCESS");
     let own =
         cell.filesystem.own.as_deref().map(|own| (own, trial.join(OWN_DIRECTORY), mount_points(own, &place, &trial)));
     let host = Scene {

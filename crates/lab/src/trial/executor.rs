@@ -21,6 +21,7 @@ use crate::{
     machine::Machine,
     place::{
         device::{FileId, Provided, Wanted, provide, settle},
+        holder,
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
         work_directory::WorkDirectory,
     },
@@ -337,7 +338,8 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     fn announce_tree(&mut self, parent: PathBuf) -> Result<(PathBuf, String), Halt> {
         // What an earlier trial hangs in may still be there.
         self.host.trials += 1;
-        let name = format!("{TREE_PREFIX}{}-{}", std::process::id(), self.host.trials);
+        // Nodes of a cluster may have the same process numbers, and the same directory.
+        let name = format!("{TREE_PREFIX}{}-{}-{}", holder::mark(), std::process::id(), self.host.trials);
         // Made absolute without a look at it: it may be on a filesystem that never answers.
         let parent = std::path::absolute(&parent).unwrap_or(parent);
         self.tree = Some(self.host.undo.record(Entry::Tree { path: parent.join(&name), id: None, hung: None })?);
