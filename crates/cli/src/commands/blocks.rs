@@ -1,7 +1,9 @@
 //! `fstone blocks`: some blocks of a run that another machine began, whole, in a bundle for `fstone import --into`.
 
 use super::{
-    Context, cancel_on_signals,
+    Context,
+    begun::Begun,
+    cancel_on_signals,
     carry_out::{join, lab_options, take_inventory},
     merge::{check_blocks, incomplete, written},
     reaches, sacrifice,
@@ -16,11 +18,10 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_analysis::text::counted;
-use fstone_lab::run::carry_out::{Recorder, RecorderError, RunEnd, carry_out_blocks};
+use fstone_lab::run::carry_out::{RunEnd, carry_out_blocks};
 use fstone_model::{
     Dataset, Trial,
     dataset::{BlockOrigin, Run},
-    result::TrialId,
     text,
 };
 use fstone_store::bundle::{self, ExportError};
@@ -69,19 +70,21 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
         run.plan.seed
     ));
     let progress = RunProgress::new(Expected::default());
-    let mut kept = Kept(Vec::new());
-    let end = carry_out_blocks(&run.plan, wanted, &options, &[], &mut kept, &progress, &cancel);
+    let mut begun = Begun::take_up(&run, wanted, directory, &machine, &inventory);
+    let finished = begun.trials().to_vec();
+    let end = carry_out_blocks(&run.plan, wanted, &options, &finished, &mut begun, &progress, &cancel);
     for left in &progress.finish() {
         terminal::tell(&format!("Left behind: {left}."));
     }
     // What is whole is kept, however it ended.
-    let made = whole(run, kept.0, &machine, &inventory)?;
+    let made = whole(run.clone(), begun.trials().to_vec(), &machine, &inventory)?;
     let blocks: Vec<u32> = made.run.blocks.iter().map(|origin| origin.block).collect();
     if !blocks.is_empty() {
         let trials = made.trials.len();
-        match bundle::write(made, &arguments.output) {
-            Err(error @ ExportError::Exists { .. }) => return Err(error).or_exit(Exit::BadInput),
-            other => other.or_exit(Exit::LabFailed)?,
+        if let Err(error) = bundle::write(made, &arguments.output) {
+            begun.close(&[]);
+            let exit = if matches!(error, ExportError::Exists { .. }) { Exit::BadInput } else { Exit::LabFailed };
+            return Err(error).or_exit(exit);
         }
         let output = arguments.output.display();
         terminal::print(&format!(
@@ -91,10 +94,14 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
             counted(trials, "trial")
         ));
     }
+    begun.close(&blocks);
     match end.context("the blocks were not all made").or_exit(Exit::LabFailed)? {
         RunEnd::Completed => Ok(Exit::Success),
         RunEnd::Cancelled | RunEnd::FailedAlike(_) => {
-            terminal::tell("Interrupted: a block that was not whole was given up.");
+            let directory = directory.display();
+            terminal::tell(&format!(
+                "Interrupted: what there is of a block that is not whole is kept in {directory}, and this machine goes on with it there."
+            ));
             Ok(Exit::Interrupted)
         }
     }
@@ -177,18 +184,4 @@ fn whole(run: Run, trials: Vec<Trial>, machine: &str, inventory: &fstone_model::
     made.run.finished_unix_ns = None;
     made.trials.sort_by_key(|trial| trial.position);
     Ok(made)
-}
-
-/// Keeps trials in memory: a block counts when it is whole, and then it is a file.
-struct Kept(Vec<Trial>);
-
-impl Recorder for Kept {
-    fn trial_started(&mut self, _id: TrialId, _position: u32) -> Result<(), RecorderError> {
-        Ok(())
-    }
-
-    fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
-        self.0.push(trial.clone());
-        Ok(())
-    }
 }

@@ -2,9 +2,11 @@
 
 mod again;
 mod alike;
+mod begun;
 pub(crate) mod blocks;
 pub(crate) mod bundles;
 mod carry_out;
+mod changed;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;

@@ -3,6 +3,7 @@
 use super::{
     Context, cancel_on_signals,
     carry_out::{Work, join, lab_options, take_inventory},
+    changed::changed,
     reaches, sacrifice, slurm,
     stored::begun_with,
     unfinished::last_unfinished,
@@ -15,7 +16,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use fstone_analysis::text::counted;
-use fstone_lab::{inventory, place::holder::this_process};
+use fstone_lab::place::holder::this_process;
 
 /// Goes on with an unfinished run of a study.
 pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
@@ -32,30 +33,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let arguments = &arguments;
     let presence = join(context, arguments, &cancel)?;
     let (then, now) = (&dataset.run.inventory, take_inventory(context, arguments, &dataset.run.plan)?);
-    // Figures of two machines in one table would compare the machines.
-    let changed: Vec<String> = [
-        ("kernel", &then.kernel, &now.kernel),
-        ("host", &then.host, &now.host),
-        ("fstone", &then.fstone_commit, &now.fstone_commit),
-    ]
-    .into_iter()
-    .filter(|(_, then, now)| then != now)
-    .map(|(what, then, now)| format!("{what}: {then} then, {now} now"))
-    .chain(
-        then.tools
-            .iter()
-            .filter(|tool| !now.tools.contains(tool))
-            .map(|(tool, version)| format!("{tool}: {version} then")),
-    )
-    .chain(
-        then.settings
-            .iter()
-            .filter(|(name, _)| !inventory::STATES.contains(&name.as_str()))
-            .filter(|setting| !now.settings.contains(setting))
-            .map(|(name, value)| format!("{name}: {value} then")),
-    )
-    .collect();
-    let changed = changed.join("; ");
+    let changed = changed(then, &now);
     if !changed.is_empty() && !arguments.changed_machine {
         return Err(Failure::new(
             Exit::CannotHere,

@@ -1,14 +1,17 @@
 //! Blocks of one run that several machines make: here one machine under two names.
 
 use crate::support::{Bench, trials};
-use std::fs;
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 const TWO: &str = "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }";
 
 /// A bench with a study of 4 blocks, the first two of them made, and the run in `begun.fstone`.
-fn begun() -> Bench {
+fn begun(rows: &str) -> Bench {
     let bench = Bench::new();
-    bench.tiny_study(TWO);
+    bench.tiny_study(rows);
     let (code, _, err) =
         bench.run(&["run", "./tiny.toml", "--device", "directory", "--repeats", "4", "--blocks", "1-2"]);
     assert!(code == 0 && err.contains("Run 1 lacks block(s) 3-4"), "{code}: {err}");
@@ -18,7 +21,7 @@ fn begun() -> Bench {
 
 #[test]
 fn blocks_of_two_machines_make_one_run() {
-    let bench = begun();
+    let bench = begun(TWO);
     bench.succeed(&["blocks", "begun.fstone", "4", "--output", "fourth.fstone", "--machine", "n1"]);
     bench.succeed(&["blocks", "begun.fstone", "3", "--output", "third.fstone", "--machine", "n2"]);
     let told = bench.succeed(&["import", "--into", "1", "fourth.fstone"]);
@@ -56,8 +59,45 @@ fn blocks_of_two_machines_make_one_run() {
 }
 
 #[test]
+fn a_task_that_is_killed_loses_one_trial() {
+    let bench = begun("\"ext4\" = { type = \"ext4\" }\n[factor]\nthreads = [2, 4]");
+    let arguments = ["blocks", "begun.fstone", "3", "--output", "third.fstone", "--machine"];
+    let kept = || {
+        let names = fs::read_dir(bench.path("")).expect("ours").flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().ends_with(".begun")).count()
+    };
+    let kill = |machine: &str| {
+        let mut child = bench.command(&[&arguments[..], &[machine]].concat()).spawn().expect("it starts");
+        let since = Instant::now();
+        while kept() == 0 {
+            assert!(since.elapsed() < Duration::from_secs(60), "nothing is kept");
+            assert!(child.try_wait().expect("ours").is_none(), "over before anything was kept");
+            thread::sleep(Duration::from_millis(10));
+        }
+        child.kill().expect("ours");
+        child.wait().expect("ours");
+    };
+    kill("n1");
+    // Another machine does not go on with it: a block is of one.
+    let (status, _, said) = bench.run(&[&arguments[..], &["n2"]].concat());
+    assert!(
+        status == 0 && said.contains("block 3: begun afresh: it was n1 that made a part of it"),
+        "{status}: {said}"
+    );
+    assert_eq!(kept(), 0, "it is whole");
+    fs::remove_file(bench.path("third.fstone")).expect("it was made");
+    kill("n1");
+    let (status, _, said) = bench.run(&[&arguments[..], &["n1"]].concat());
+    assert!(status == 0 && said.contains("block 3: going on with the 1 trial"), "{status}: {said}");
+    assert_eq!(kept(), 0, "it is whole");
+    bench.succeed(&["import", "--into", "1", "third.fstone"]);
+    assert_eq!(trials(&bench.json()).len(), 6);
+    bench.assert_clean();
+}
+
+#[test]
 fn blocks_that_do_not_fit_are_refused_in_words() {
-    let bench = begun();
+    let bench = begun(TWO);
     bench.succeed(&["blocks", "begun.fstone", "3-4", "--output", "made.fstone", "--machine", "n1"]);
     for (arguments, status, words) in [
         (

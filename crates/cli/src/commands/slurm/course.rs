@@ -274,7 +274,8 @@ impl<'a> Course<'a> {
             Some(task) => {
                 let status = task.status.filter(|status| *status != 0);
                 let status = status.map_or_else(String::new, |status| format!(", exit status {status}"));
-                format!("{} on {}{status}", task.state, task.node)
+                let cure = if task.state == "TIMEOUT" { "; more time: `-- --time=…`" } else { "" };
+                format!("{} on {}{status}{cure}", task.state, task.node)
             }
             None => {
                 cluster::afterwards(dealt.job, block + 1).unwrap_or_else(|| "Slurm does not know it any more".into())

@@ -1,6 +1,7 @@
 //! Where the tasks of a run find the plan and leave their blocks: a directory that all nodes see.
 
 use crate::{
+    commands::begun,
     exit::Exit,
     paths,
     terminal::{Failure, OrExit},
@@ -35,10 +36,7 @@ impl Home {
         };
         let above =
             std::path::absolute(&above).with_context(|| above.display().to_string()).or_exit(Exit::LabFailed)?;
-        // An identity of before there were any has the host's name in it.
-        let name: String =
-            run.identified().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        Ok(Self(above.join(name), named.is_none()))
+        Ok(Self(above.join(begun::file_name(run)), named.is_none()))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -132,7 +130,8 @@ impl Home {
     pub(super) fn remove(&self) {
         let is_ours = |name: &str| {
             ["plan.fstone", "task.sh", JOBS].contains(&name)
-                || (name.starts_with("block-") && [".fstone", ".damaged"].iter().any(|end| name.ends_with(end)))
+                || (name.starts_with("block-")
+                    && [".fstone", ".damaged", begun::SUFFIX, ".begun-new"].iter().any(|end| name.ends_with(end)))
                 || (name.starts_with("task-") && name.ends_with(".log"))
         };
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {

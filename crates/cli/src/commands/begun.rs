@@ -1,0 +1,164 @@
+//! Blocks that were begun: their trials are kept beside the bundle that is to be, as they end, so that a task that is killed loses one
+//! trial and not its hours. Another attempt of the same machine goes on with them; another machine begins afresh, for a block is of
+//! one machine.
+
+use super::changed::changed;
+use crate::terminal;
+use fstone_analysis::text::counted;
+use fstone_lab::run::carry_out::{Recorder, RecorderError};
+use fstone_model::{
+    Dataset, Inventory, Trial,
+    dataset::{BlockOrigin, Run},
+    result::TrialId,
+    text,
+};
+use fstone_store::bundle;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// A bundle is written anew with each trial. Where that takes long beside the trials, not with each: of the time at most one part in so
+/// many goes there.
+const SHARE: u32 = 20;
+
+/// How the names of such files end.
+pub(super) const SUFFIX: &str = ".begun";
+
+/// The name of a run in names of files. An identity of before there were any has the host's name in it.
+pub(super) fn file_name(run: &Run) -> String {
+    run.identified().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+/// The trials of the blocks that a machine makes.
+pub(super) struct Begun<'a> {
+    run: &'a Run,
+    directory: &'a Path,
+    machine: &'a str,
+    inventory: &'a Inventory,
+    trials: Vec<Trial>,
+    /// Blocks with trials that are in no file yet.
+    unwritten: BTreeSet<u32>,
+    /// When a file was written last, and how long that took.
+    written: Option<(Instant, Duration)>,
+    told: bool,
+}
+
+impl<'a> Begun<'a> {
+    /// With what an earlier attempt of this machine left in the directory.
+    pub(super) fn take_up(
+        run: &'a Run,
+        blocks: &[u32],
+        directory: &'a Path,
+        machine: &'a str,
+        inventory: &'a Inventory,
+    ) -> Self {
+        let mut begun = Self {
+            run,
+            directory,
+            machine,
+            inventory,
+            trials: Vec::new(),
+            unwritten: BTreeSet::new(),
+            written: None,
+            told: false,
+        };
+        for block in blocks {
+            let path = begun.path(*block);
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
+            let told = match begun.of_here(*block, &path) {
+                Ok(mut trials) => {
+                    let kept = counted(trials.len(), "trial");
+                    begun.trials.append(&mut trials);
+                    format!("going on with the {kept} that an earlier attempt made here")
+                }
+                Err(why) => format!("begun afresh: {why}"),
+            };
+            terminal::tell(&format!("block {}: {told}", block + 1));
+        }
+        begun
+    }
+
+    /// The trials in a file; `Err` says why they are not this machine's.
+    fn of_here(&self, block: u32, path: &Path) -> Result<Vec<Trial>, String> {
+        let Dataset { run, trials } = bundle::read(path).map_err(|error| format!("failed to {error}"))?;
+        let known = run.plan == self.run.plan && run.identified() == self.run.identified();
+        if !known || trials.iter().any(|trial| trial.id.repetition != block) {
+            return Err(format!("{} is of something else", path.display()));
+        }
+        let origin = run.origin(block).ok_or_else(|| format!("{} names no machine", path.display()))?;
+        if origin.machine != self.machine {
+            return Err(format!(
+                "it was {} that made a part of it, and a block is of one machine",
+                text::line(&origin.machine)
+            ));
+        }
+        match changed(&origin.inventory, self.inventory) {
+            changes if changes.is_empty() => Ok(trials),
+            changes => Err(format!("the machine has changed since a part of it was made ({})", text::line(&changes))),
+        }
+    }
+
+    fn path(&self, block: u32) -> PathBuf {
+        self.directory.join(format!("block-{}-of-{}{SUFFIX}", block + 1, file_name(self.run)))
+    }
+
+    /// All trials there are.
+    pub(super) fn trials(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    /// Writes what is in no file yet, but for these blocks, whose files are not needed any more.
+    pub(super) fn close(mut self, whole: &[u32]) {
+        for block in whole {
+            self.unwritten.remove(block);
+            // One that stays is looked at by nobody who has the block.
+            let _ = fs::remove_file(self.path(*block));
+        }
+        self.write();
+    }
+
+    fn write(&mut self) {
+        for block in std::mem::take(&mut self.unwritten) {
+            let since = Instant::now();
+            let path = self.path(block);
+            if let Err(error) = self.write_block(block, &path)
+                && !std::mem::replace(&mut self.told, true)
+            {
+                terminal::tell(&format!("A block that is not whole is not kept: {}: {error:#}", path.display()));
+            }
+            self.written = Some((Instant::now(), since.elapsed()));
+        }
+    }
+
+    fn write_block(&self, block: u32, path: &Path) -> anyhow::Result<()> {
+        let of_block = |trial: &&Trial| trial.id.repetition == block;
+        let origin = BlockOrigin { block, machine: self.machine.to_owned(), inventory: self.inventory.clone() };
+        let run = Run { blocks: vec![origin], finished_unix_ns: None, ..self.run.clone() };
+        let mut trials: Vec<Trial> = self.trials.iter().filter(of_block).cloned().collect();
+        trials.sort_by_key(|trial| trial.position);
+        let new = path.with_extension("begun-new");
+        let _ = fs::remove_file(&new);
+        bundle::write(Dataset { run, trials }, &new)?;
+        Ok(fs::rename(&new, path)?)
+    }
+}
+
+impl Recorder for Begun<'_> {
+    fn trial_started(&mut self, _id: TrialId, _position: u32) -> Result<(), RecorderError> {
+        Ok(())
+    }
+
+    fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError> {
+        self.trials.push(trial.clone());
+        self.unwritten.insert(trial.id.repetition);
+        if self.written.is_none_or(|(at, took)| at.elapsed() >= took * SHARE) {
+            self.write();
+        }
+        Ok(())
+    }
+}
