@@ -7,7 +7,7 @@ use fstone_model::study::{DiskTruth, KernelSpec};
 #[command(
     after_help = "Examples:\n  fstone durability ext4 xfs btrfs f2fs\n  fstone durability ext4 --exhaustive\n  fstone durability ext4 xfs btrfs f2fs --exhaustive --pairs 500\n  \
     fstone durability ext4 --mount data=writeback --exhaustive\n  fstone durability ext2 --exhaustive --sequence 'rename a n; fsync n' --states 500\n\n\
-    Exit status 1 when something was lost. docs/durability.md says what has to be there after which call."
+    Exit status 1 when something was lost that a call had persisted, or a state could not be mounted or was not clean. docs/durability.md says what has to be there after which call."
 )]
 pub(crate) struct DurabilityArguments {
     /// Types of filesystems (ext4, xfs, …), or studies whose filesystems are tried

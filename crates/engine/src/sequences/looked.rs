@@ -12,7 +12,7 @@ use std::path::Path;
 pub struct Looked {
     /// What became of what was persisted.
     pub facts: BTreeMap<Aspect, Finding>,
-    /// What nothing promises.
+    /// What applications would like to rely on, where this cut could have broken it.
     pub properties: BTreeMap<Property, Finding>,
 }
 
@@ -21,6 +21,6 @@ impl Performed {
     #[must_use]
     pub fn look(&self, root: &Path, returned: usize) -> Looked {
         let found = Tree::read(root);
-        Looked { facts: self.compare(&found, returned), properties: self.properties(&found) }
+        Looked { facts: self.compare(&found, returned), properties: self.properties(&found, returned) }
     }
 }

@@ -246,7 +246,7 @@ impl Looking<'_> {
 
 /// A change of names is there or not, as a whole: the names are those of one of the trees. Only where several calls changed
 /// them may some of these be there without the others.
-fn wrong_names(names: &BTreeSet<&str>, sets: &[BTreeSet<&str>]) -> Option<String> {
+pub(super) fn wrong_names(names: &BTreeSet<&str>, sets: &[BTreeSet<&str>]) -> Option<String> {
     if sets.contains(names) {
         return None;
     }

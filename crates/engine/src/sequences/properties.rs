@@ -2,7 +2,7 @@
 //! Created Equal", OSDI 2014).
 
 use super::call::Call;
-use super::oracle::Finding;
+use super::oracle::{Finding, wrong_names};
 use super::perform::{Performed, STALE};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A property that a state after a power cut has or has not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
+    /// A file that was synced by fsync has the names it had then.
+    SyncedNames,
     /// The names are those of one moment: no call is there whose forerunner is not.
     Order,
     /// Under a name that was given to another file by rename is the old file or the new one, whole.
@@ -25,6 +27,7 @@ impl Property {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::SyncedNames => "names of synced files",
             Self::Order => "order",
             Self::Replacement => "replacement",
             Self::Zeros => "appended zeros",
@@ -34,19 +37,32 @@ impl Property {
 }
 
 impl Performed {
-    /// Which properties a tree after a power cut has; those that the sequence says nothing of are not there.
-    pub(super) fn properties(&self, found: &Tree) -> BTreeMap<Property, Finding> {
+    /// Which properties a tree has after a power cut before which so many calls had returned. Only those are there that this
+    /// cut could have broken: not before their call may have begun, and not when all is durable again.
+    pub(super) fn properties(&self, found: &Tree, returned: usize) -> BTreeMap<Property, Finding> {
         let mut findings = BTreeMap::new();
-        let mut note = |property, broken: Option<String>| {
-            let finding: &mut Finding = findings.entry(property).or_default();
-            finding.checked += 1;
-            finding.broken += u64::from(broken.is_some());
-            finding.first = finding.first.take().or(broken);
+        let mut note = |property, at_stake: bool, broken: Option<String>| {
+            if at_stake || broken.is_some() {
+                let finding: &mut Finding = findings.entry(property).or_default();
+                finding.checked += 1;
+                finding.broken += u64::from(broken.is_some());
+                finding.first = finding.first.take().or(broken);
+            }
         };
-        note(Property::Order, self.out_of_order(found));
+        // One call alone has no order.
+        note(Property::Order, returned > 0 && self.is_unsettled(0, returned), self.out_of_order(found));
         for (number, call) in self.sequence.calls().iter().enumerate() {
             let (before, after) = (&self.trees[number], &self.trees[number + 1]);
+            let unsettled = self.is_unsettled(number, returned);
             match call {
+                Call::Fsync(path) if returned > number => {
+                    let Some(node) = after.nodes.get(path).filter(|node| !node.directory) else { continue };
+                    let last = (returned + 1).min(self.trees.len() - 1);
+                    let sets: Vec<_> =
+                        self.trees[number + 1..=last].iter().map(|tree| tree.names(node.inode)).collect();
+                    let broken = wrong_names(&found.names(node.inode), &sets);
+                    note(Property::SyncedNames, true, broken.map(|words| format!("{path}: {words}")));
+                }
                 Call::Rename(_, to) if before.nodes.get(to).is_some_and(|node| !node.directory) => {
                     let whole = [before, after].map(|tree| tree.nodes.get(to).map(|node| &node.data));
                     let held = found.nodes.get(to).map(|node| &node.data);
@@ -56,25 +72,31 @@ impl Performed {
                             format!("{to} has {} bytes, neither the old file's data nor the new one's", data.len())
                         }
                     });
-                    note(Property::Replacement, broken);
+                    note(Property::Replacement, unsettled, broken);
                 }
                 Call::Write(path, ..) => {
                     let old = before.nodes.get(path).map_or(0, |node| node.length) as usize;
                     let (Some(new), Some(held)) = (after.nodes.get(path), found.nodes.get(path)) else { continue };
-                    // Units of the disk beyond the old end in which the new data has something to show.
+                    let at_stake = unsettled && held.data.len() > old;
                     let beyond = held.data.iter().zip(&new.data).enumerate().skip(old);
                     let wrong: Vec<(usize, u8)> =
                         beyond.filter(|(_, (held, new))| held != new).map(|(at, (held, _))| (at, *held)).collect();
                     let words = |at: usize, what: &str| format!("{path}: byte {at}: {what}");
                     let stale = wrong.iter().find(|(_, byte)| *byte == STALE).map(|(at, _)| words(*at, "stale data"));
                     let zeros = wrong.iter().find(|(_, byte)| *byte == 0).map(|(at, _)| words(*at, "zeros"));
-                    note(Property::Zeros, zeros);
-                    note(Property::Stale, stale);
+                    note(Property::Zeros, at_stake, zeros);
+                    note(Property::Stale, at_stake, stale);
                 }
                 _ => {}
             }
         }
         findings
+    }
+
+    /// Whether a call may have begun, and no sync of everything has returned since.
+    fn is_unsettled(&self, number: usize, returned: usize) -> bool {
+        let since = self.sequence.calls().iter().take(returned).skip(number + 1);
+        returned >= number && !since.into_iter().any(|call| *call == Call::Sync)
     }
 
     /// What is there, where that is the tree of no moment.
@@ -111,7 +133,7 @@ mod tests {
     }
 
     fn broken(performed: &Performed, found: &Tree) -> Vec<Property> {
-        let findings = performed.properties(found);
+        let findings = performed.properties(found, performed.sequence.calls().len() - 1);
         findings.iter().filter(|(_, finding)| finding.broken > 0).map(|(property, _)| *property).collect()
     }
 
@@ -135,7 +157,7 @@ mod tests {
         assert_eq!(broken(&performed, &tree(&[])), [Property::Order, Property::Replacement]);
         let later_alone = tree(&[old, ("m", 7, b"")]);
         assert_eq!(broken(&performed, &later_alone), [Property::Order]);
-        let words = performed.properties(&later_alone)[&Property::Order].first.clone();
+        let words = performed.properties(&later_alone, 3)[&Property::Order].first.clone();
         assert_eq!(words.as_deref(), Some("changed: m; not yet: b"));
     }
 
@@ -147,5 +169,33 @@ mod tests {
         assert!(broken(&performed, &tree(&[("a", 5, b"1234ab")])).is_empty());
         assert_eq!(broken(&performed, &tree(&[("a", 5, b"1234\0\0cd")])), [Property::Zeros]);
         assert_eq!(broken(&performed, &tree(&[("a", 5, &[b'1', b'2', b'3', b'4', STALE, STALE])])), [Property::Stale]);
+    }
+
+    /// What a cut cannot break is not counted as kept.
+    #[test]
+    fn properties_are_looked_at_where_they_are_at_stake() {
+        let (old, synced): (&[u8], _) = (b"1234", tree(&[("a", 5, b"1234"), ("n", 6, b"")]));
+        let whole = tree(&[("a", 5, b"1234abcd"), ("n", 6, b"")]);
+        let trees = vec![tree(&[("a", 5, old)]), synced.clone(), synced.clone(), whole.clone(), whole.clone()];
+        let sequence = "create n; fsync n; write a 4 4; sync".parse().unwrap();
+        let performed = Performed { sequence, trees };
+        let at_stake =
+            |found: &Tree, returned| performed.properties(found, returned).into_keys().collect::<Vec<Property>>();
+        assert!(at_stake(&synced, 0).is_empty());
+        assert_eq!(at_stake(&synced, 1), [Property::Order], "the fsync has not returned");
+        assert_eq!(at_stake(&synced, 2), [Property::SyncedNames, Property::Order], "nothing was appended");
+        let appended = [Property::SyncedNames, Property::Order, Property::Zeros, Property::Stale];
+        assert_eq!(at_stake(&whole, 3), appended);
+        assert_eq!(at_stake(&whole, 4), [Property::SyncedNames], "all is durable");
+        let lost = tree(&[("a", 5, old)]);
+        let findings = performed.properties(&lost, 2);
+        assert_eq!(findings[&Property::SyncedNames].broken, 1);
+        assert_eq!(
+            findings[&Property::SyncedNames].first.as_deref(),
+            Some("n: it is not there by any name"),
+            "and the names of others are not asked for"
+        );
+        let other = tree(&[("n", 6, b"")]);
+        assert_eq!(performed.properties(&other, 2)[&Property::SyncedNames].broken, 0);
     }
 }

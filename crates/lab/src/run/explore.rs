@@ -98,8 +98,8 @@ impl Explorer for Taking<'_> {
         self.all.found(sequence, found)
     }
 
-    fn log(&self, sequence: &Sequence) -> Option<PathBuf> {
-        self.all.log(sequence)
+    fn log(&self, sequence: &Sequence, found: &SequenceFound) -> Option<PathBuf> {
+        self.all.log(sequence, found)
     }
 }
 

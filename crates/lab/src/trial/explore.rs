@@ -116,8 +116,8 @@ impl Agents<'_> {
             }
             found.add(state, reply);
         }
-        if !found.is_sound() && cut.disk == DiskTruth::Sound {
-            found.log = explorer.log(sequence).and_then(|path| kept(&path, states.log()).then_some(path));
+        if cut.disk == DiskTruth::Sound {
+            found.log = explorer.log(sequence, found).and_then(|path| kept(&path, states.log()).then_some(path));
         }
         found.time_ns = nanoseconds(started.elapsed());
         Ok(())

@@ -21,8 +21,8 @@ pub trait Explorer: Sync {
     /// In words, when it could not be recorded; then no other follows.
     fn found(&self, sequence: &Sequence, found: SequenceFound) -> Result<(), String>;
 
-    /// Where the disk's log of a sequence with a loss is to be kept; `None` when no more are.
-    fn log(&self, sequence: &Sequence) -> Option<PathBuf>;
+    /// Where the disk's log of a sequence is to be kept, by what was found; `None` where nothing is to be seen, or no more are kept.
+    fn log(&self, sequence: &Sequence, found: &SequenceFound) -> Option<PathBuf>;
 }
 
 /// What came of a sequence.
@@ -45,8 +45,9 @@ pub struct SequenceFound {
     /// For each aspect, facts looked at, and those lost.
     pub facts: BTreeMap<String, (u64, u64)>,
     /// For each aspect and property that some state lacks: how many lack it, the first of these, and what is wrong with it.
-    #[serde(default)]
     pub lacking: BTreeMap<String, (u64, String, String)>,
+    /// For each aspect and property, the states in which it could have been lacking.
+    pub at_stake: BTreeMap<String, u64>,
     /// The first states that are not as they should be, and what is wrong with them.
     pub told: Vec<(String, String)>,
     /// Where the disk's log is kept, to make such a state again.
@@ -77,7 +78,11 @@ impl SequenceFound {
             self.checked += 1;
             self.clean += u64::from(clean);
         }
-        for told in reply.told.iter().filter(|told| told.broken > 0) {
+        for told in reply.told.iter().filter(|told| told.checked > 0) {
+            *self.at_stake.entry(told.aspect.clone()).or_default() += 1;
+            if told.broken == 0 {
+                continue;
+            }
             let first = || (0, state.to_string(), told.first.clone().unwrap_or_default());
             self.lacking.entry(told.aspect.clone()).or_insert_with(first).0 += 1;
         }

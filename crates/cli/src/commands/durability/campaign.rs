@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, VecDeque},
     fs::{self, File, OpenOptions},
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -24,6 +24,7 @@ use std::{
 
 /// Logs are large: so many are kept of one filesystem.
 const LOGS: u32 = 8;
+const LOG_EXTENSION: &str = "disk-log";
 /// How often a line tells of the progress where there is no terminal.
 const TELL_PERIOD: Duration = Duration::from_secs(10);
 
@@ -37,6 +38,8 @@ pub(super) struct Setting<'a> {
     pub(super) device_bytes: u64,
     /// What the disk writes whole.
     pub(super) sector_bytes: u32,
+    /// Whether states are of interest that lack no more than a property which nothing promises.
+    pub(super) properties: bool,
 }
 
 impl Setting<'_> {
@@ -50,6 +53,7 @@ impl Setting<'_> {
             "kernel": self.kernel.written(),
             "device bytes": self.device_bytes,
             "sector bytes": self.sector_bytes,
+            "properties": self.properties,
             "states": self.states,
             "seed": self.seed,
             "disk": self.disk,
@@ -61,6 +65,7 @@ impl Setting<'_> {
 pub(super) struct Campaign {
     path: PathBuf,
     label: String,
+    properties: bool,
     queue: Mutex<VecDeque<Sequence>>,
     results: Mutex<Results>,
     bar: Option<Bar>,
@@ -98,7 +103,7 @@ impl Campaign {
             return Err(Failure::new(Exit::CannotHere, words));
         }
         if fresh {
-            file.set_len(0).with_context(failed).or_exit(Exit::LabFailed)?;
+            remove_logs(&path).and_then(|()| file.set_len(0)).with_context(failed).or_exit(Exit::LabFailed)?;
         }
         let text = fs::read_to_string(&path).with_context(failed).or_exit(Exit::LabFailed)?;
         let mut known = read(&text, &head).with_context(failed).or_exit(Exit::LabFailed)?;
@@ -126,6 +131,7 @@ impl Campaign {
         let now = Instant::now();
         Ok(Self {
             label: setting.filesystem.name.clone(),
+            properties: setting.properties,
             total: known.len() + queue.len(),
             known: known.len(),
             bar: if queue.is_empty() { None } else { Bar::counting() },
@@ -214,15 +220,39 @@ impl Explorer for Campaign {
         Ok(())
     }
 
-    fn log(&self, sequence: &Sequence) -> Option<PathBuf> {
+    fn log(&self, sequence: &Sequence, found: &SequenceFound) -> Option<PathBuf> {
+        let (shows, most) =
+            if self.properties { (!found.lacking.is_empty(), self.total as u32) } else { (false, LOGS) };
         let mut results = self.results();
-        if results.logs >= LOGS {
+        if (found.is_sound() && !shows) || results.logs >= most {
             return None;
         }
         results.logs += 1;
-        let name = self.path.file_stem()?.to_string_lossy().into_owned();
-        Some(self.path.with_file_name(format!("{name}-{:016x}.disk-log", number_of(&sequence.to_string()))))
+        let path = log_path(&self.path, number_of(&sequence.to_string()))?;
+        // A command that was killed before it could write the sequence down left one.
+        drop(fs::remove_file(&path));
+        Some(path)
     }
+}
+
+/// Where the disk's log of a sequence is, beside the file that the sequence is written down in.
+fn log_path(campaign: &Path, number: u64) -> Option<PathBuf> {
+    Some(campaign.with_file_name(format!("{}-{number:016x}.{LOG_EXTENSION}", campaign.file_stem()?.to_str()?)))
+}
+
+/// Removes the logs of sequences that are to be forgotten.
+fn remove_logs(campaign: &Path) -> io::Result<()> {
+    let Some(directory) = campaign.parent() else { return Ok(()) };
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.rsplit_once('-'));
+        let number = number.and_then(|(_, number)| u64::from_str_radix(number, 16).ok());
+        // Exactly a name that is given here, and nothing like it.
+        if number.is_some_and(|number| log_path(campaign, number).as_ref() == Some(&path)) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// What a file knows, if it is of this setting.
@@ -268,6 +298,7 @@ mod tests {
             disk: DiskTruth::Sound,
             device_bytes: 1 << 20,
             sector_bytes: 4096,
+            properties: false,
         };
         let sequences: Vec<Sequence> =
             ["create n; sync", "unlink a; sync", "sync"].iter().map(|text| text.parse().unwrap()).collect();
@@ -296,5 +327,57 @@ mod tests {
         assert_ne!(open(2, false).path(), whole.path(), "another seed, other states");
         drop(whole);
         assert_eq!(std::iter::from_fn(|| open(1, true).next()).take(1).count(), 1);
+    }
+
+    #[test]
+    fn logs_are_those_of_what_is_known() {
+        let directory = tempfile::tempdir().unwrap();
+        let filesystem = FilesystemSpec {
+            name: "x".into(),
+            kind: "x".into(),
+            mkfs: Vec::new(),
+            mount: String::new(),
+            tree: None,
+            own: None,
+        };
+        let sequence: Sequence = "unlink a; sync".parse().unwrap();
+        let open = |properties, fresh| {
+            let setting = Setting {
+                filesystem: &filesystem,
+                kernel: &KernelSpec::Uml("6.1".into()),
+                states: 5,
+                seed: 1,
+                disk: DiskTruth::Sound,
+                device_bytes: 1 << 20,
+                sector_bytes: 4096,
+                properties,
+            };
+            Campaign::open(directory.path(), &setting, std::slice::from_ref(&sequence), fresh).ok().unwrap()
+        };
+        let sound = SequenceFound::default();
+        let lossy = SequenceFound { lossy: 1, ..SequenceFound::default() };
+        let lacking = BTreeMap::from([("order".to_owned(), (1, String::new(), String::new()))]);
+        let lacking = SequenceFound { lacking, ..SequenceFound::default() };
+        let first = open(false, false);
+        assert_eq!((first.log(&sequence, &sound), first.log(&sequence, &lacking)), (None, None));
+        let path = first.log(&sequence, &lossy).unwrap();
+        // As a kill leaves it: the sequence is not written down.
+        fs::write(&path, "an old log").unwrap();
+        drop(first);
+        let again = open(false, false);
+        assert_eq!(again.log(&sequence, &lossy).as_ref(), Some(&path));
+        assert!(!path.exists(), "there is room for the new one");
+        drop(again);
+        fs::write(&path, "an old log").unwrap();
+        let others = ["x-0123.disk-log", "mine.disk-log", "x-0000000000000000-0000000000000000.disk-log"];
+        for other in others {
+            fs::write(directory.path().join(other), "of somebody else").unwrap();
+        }
+        let table = open(true, true);
+        assert!(path.exists(), "of another setting");
+        assert!(table.log(&sequence, &lacking).is_some() && table.log(&sequence, &sound).is_none());
+        drop(open(false, true));
+        assert!(!path.exists(), "it begins anew");
+        assert!(others.iter().all(|other| directory.path().join(other).exists()));
     }
 }

@@ -1,6 +1,6 @@
 //! Properties that applications would like to rely on, each tried by a sequence made for it.
 
-use fstone_engine::sequences::{Aspect, Property, Sequence};
+use fstone_engine::sequences::{Property, Sequence};
 use fstone_lab::run::explore::SequenceFound;
 use fstone_model::text;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const fn probe(asked: &'static str, sequence: &'static str, about: &'static str)
     Probe { asked, sequence, about }
 }
 
-const NAMES: &str = Aspect::Names.name();
+const NAMES: &str = Property::SyncedNames.name();
 
 const PROBES: [Probe; 10] = [
     probe("fsync of a new file persists its name", "create n; write n 0 8192; fsync n", NAMES),
@@ -62,7 +62,7 @@ pub(super) fn sequences() -> Vec<Sequence> {
 /// What each filesystem's sequences gave, by their texts.
 pub(super) type Column = (String, BTreeMap<String, SequenceFound>);
 
-/// The table, and a counterexample of each property that is not kept.
+/// The table, a counterexample of each property that is not kept, and what else is wrong with the states.
 pub(super) fn table(columns: &[Column]) -> String {
     let cells: Vec<Vec<String>> = PROBES
         .iter()
@@ -87,23 +87,24 @@ pub(super) fn table(columns: &[Column]) -> String {
         out.push('\n');
     }
     let out = out.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
-    out + &counterexamples(columns)
+    out + &counterexamples(columns) + &troubles(columns)
 }
 
-/// "kept in 120" states, or "12 of 120 lack it".
+/// "kept in 120" states in which it could have been broken, or "no: 12 of 120" lack it.
 fn cell(probe: &Probe, found: Option<&SequenceFound>) -> String {
     match found {
         None => "not tried".to_owned(),
         Some(found) if found.refused.is_some() => "refused".to_owned(),
         Some(found) if found.ended.is_some() => "the guest ended".to_owned(),
         Some(found) if found.mounted == 0 => "never mounted".to_owned(),
-        Some(found) => match found.lacking.get(probe.about) {
-            Some((lacking, ..)) => format!("no: {lacking} of {}", found.mounted),
-            None if found.mounted < found.states => {
-                format!("kept in {} of {} that mounted", found.mounted, found.states)
+        Some(found) => {
+            let at_stake = found.at_stake.get(probe.about).copied().unwrap_or(0);
+            match found.lacking.get(probe.about) {
+                Some((lacking, ..)) => format!("no: {lacking} of {at_stake}"),
+                None if at_stake == 0 => "no state shows it".to_owned(),
+                None => format!("kept in {at_stake}"),
             }
-            None => format!("kept in {}", found.mounted),
-        },
+        }
     }
 }
 
@@ -114,9 +115,54 @@ fn counterexamples(columns: &[Column]) -> String {
             let Some(found) = found.get(probe.sequence) else { continue };
             let Some((_, state, words)) = found.lacking.get(probe.about) else { continue };
             out.push_str(&format!("  {}: {}: {state}: {}\n", text::line(name), probe.sequence, text::line(words)));
+            out.push_str(&again(found, state));
         }
     }
     if out.is_empty() { out } else { format!("\nThe first state that shows it:\n{out}") }
+}
+
+/// What is wrong whichever properties somebody relies on, and the exit status says.
+fn troubles(columns: &[Column]) -> String {
+    let mut out = String::new();
+    for (name, found) in columns {
+        let sum = |figure: fn(&SequenceFound) -> u64| found.values().map(figure).sum::<u64>();
+        let (states, mounted, checked, clean) = (
+            sum(|found| found.states),
+            sum(|found| found.mounted),
+            sum(|found| found.checked),
+            sum(|found| found.clean),
+        );
+        let ended = found.values().filter(|found| found.ended.is_some()).count();
+        let lossy = sum(|found| found.lossy) - (states - mounted);
+        let wrong = [
+            (states - mounted, format!("of {states} states could not be mounted")),
+            (lossy, format!("of {mounted} lost what a call had persisted")),
+            (checked - clean, format!("of {checked} were not clean by the filesystem's own check")),
+            (ended as u64, format!("of {} sequences ended the guest", found.len())),
+        ];
+        let wrong: Vec<String> =
+            wrong.iter().filter(|(number, _)| *number > 0).map(|(number, words)| format!("{number} {words}")).collect();
+        if wrong.is_empty() {
+            continue;
+        }
+        out.push_str(&format!("  {}: {}\n", text::line(name), wrong.join(", ")));
+        for (sequence, found) in found {
+            if let Some(words) = &found.ended {
+                out.push_str(&format!("    {sequence}: {}\n", text::line(words)));
+            }
+        }
+        let first = found.iter().find_map(|(sequence, found)| Some((sequence, found, found.told.first()?)));
+        if let Some((sequence, found, (state, words))) = first {
+            out.push_str(&format!("    {sequence}: {state}: {}\n{}", text::line(words), again(found, state)));
+        }
+    }
+    if out.is_empty() { out } else { format!("\nNot as it should be, whatever is relied on:\n{out}") }
+}
+
+/// How to see a state.
+fn again(found: &SequenceFound, state: &str) -> String {
+    let log = found.log.as_ref().map(|log| log.display());
+    log.map_or_else(String::new, |log| format!("    fstone crash-state {log} {state} --image FILE\n"))
 }
 
 #[cfg(test)]
@@ -126,17 +172,40 @@ mod tests {
     #[test]
     fn every_property_is_tried_and_told() {
         assert_eq!(sequences().len(), PROBES.len() - 1, "two are about the same sequence");
-        let mut kept = SequenceFound { mounted: 7, ..SequenceFound::default() };
+        let probed = |name: &str| PROBES.iter().map(|probe| (probe.about.to_owned(), 5)).chain([(name.to_owned(), 3)]);
+        let at_stake = probed(Property::Zeros.name()).collect();
+        let mut kept = SequenceFound { states: 8, mounted: 7, lossy: 1, at_stake, ..SequenceFound::default() };
         let all =
             |found: &SequenceFound| PROBES.iter().map(|probe| (probe.sequence.to_owned(), found.clone())).collect();
-        let sound = ("good".to_owned(), all(&kept));
+        let unmounted = ("good".to_owned(), all(&kept));
         kept.lacking.insert("order".into(), (2, "5-all-0".into(), "changed: m".into()));
+        kept.log = Some("x.disk-log".into());
+        (kept.states, kept.lossy) = (7, 0);
+        kept.at_stake.remove(Property::Stale.name());
         let loose = ("loose".to_owned(), all(&kept));
-        let table = table(&[sound, loose, ("none".to_owned(), BTreeMap::new())]);
-        let order = table.lines().find(|line| line.starts_with("unsynced calls are kept in order, in a")).unwrap();
-        let words: Vec<&str> = order.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
-        assert_eq!(words[1..], ["kept in 7", "no: 2 of 7", "not tried"]);
-        assert_eq!(table.matches("loose: ").count(), 2, "{table}");
-        assert!(table.contains("5-all-0: changed: m"), "{table}");
+        (kept.checked, kept.clean) = (7, 4);
+        kept.ended = Some("crashed: a fault".into());
+        let ended = ("ended".to_owned(), all(&kept));
+        let table = table(&[unmounted, loose, ("none".to_owned(), BTreeMap::new()), ended]);
+        let cells = |asked: &str| -> Vec<String> {
+            let line = table.lines().find(|line| line.starts_with(asked)).unwrap_or_else(|| panic!("{asked}: {table}"));
+            let words = line.split("  ").map(str::trim).filter(|word| !word.is_empty());
+            words.skip(1).map(str::to_owned).collect()
+        };
+        let order = "unsynced calls are kept in order, in a directory";
+        assert_eq!(cells(order), ["kept in 5", "no: 2 of 5", "not tried", "the guest ended"]);
+        assert_eq!(cells("appended data is never zeros")[0], "kept in 3");
+        assert_eq!(cells("appended data is never stale")[1], "no state shows it");
+        assert_eq!(table.matches("  loose: ").count(), 2, "nothing is wrong but the two properties: {table}");
+        assert!(
+            table.contains("5-all-0: changed: m\n    fstone crash-state x.disk-log 5-all-0 --image FILE"),
+            "{table}"
+        );
+        let wrong = |name: &str| table.lines().rfind(|line| line.starts_with(&format!("  {name}: "))).unwrap();
+        assert_eq!(wrong("good"), "  good: 9 of 72 states could not be mounted");
+        assert_eq!(
+            wrong("ended"),
+            "  ended: 27 of 63 were not clean by the filesystem's own check, 9 of 9 sequences ended the guest"
+        );
     }
 }
