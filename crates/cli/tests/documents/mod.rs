@@ -380,7 +380,8 @@ fn the_loads_of_the_documentation_do_what_they_say() {
     assert!((4.0..20.0).contains(&ratio), "{ratio}");
     // A program's actions come one after the other.
     let (removed, synced) = (rate("delivery", "remove"), rate("delivery", "sync"));
-    assert!(removed > 0.0 && (0.7..1.3).contains(&(synced / removed)), "{removed} {synced}");
+    // At the end each of 16 threads may have removed a file whose successor it has not synced: 32 per second of half a second.
+    assert!(synced > 0.0 && removed >= synced && removed <= synced * 1.3 + 32.0, "{removed} {synced}");
     assert!(rate("groups", "read") > 0.0 && rate("groups", "write") > 0.0);
     // Three reads to one write.
     let ratio = rate("database", "read") / rate("database", "write");
