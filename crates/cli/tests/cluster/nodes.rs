@@ -14,7 +14,7 @@ use std::{
 pub(crate) const LIMIT: Duration = Duration::from_secs(200);
 
 /// What a cluster consists of.
-const PROGRAMS: [&str; 6] = ["slurmctld", "slurmd", "sbatch", "munged", "unshare", "nsenter"];
+const PROGRAMS: [&str; 7] = ["slurmctld", "slurmd", "sbatch", "munged", "setpriv", "unshare", "nsenter"];
 
 pub(crate) struct Cluster {
     /// unshare(1), with which everything in its namespaces ends.
@@ -42,8 +42,21 @@ impl Cluster {
         write(&directory.join("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n");
         write(&directory.join("up.sh"), UP);
         let log = fs::File::create(directory.join("up.log")).expect("ours");
-        let outside = Command::new("unshare")
-            .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "up.sh"])
+        // A test that is killed takes its cluster with it.
+        let outside = Command::new("setpriv")
+            .args([
+                "--pdeathsig",
+                "KILL",
+                "unshare",
+                "--net",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "sh",
+                "up.sh",
+            ])
             .current_dir(&directory)
             .env("SLURM_CONF", directory.join("slurm.conf"))
             .stdin(Stdio::null())
