@@ -238,7 +238,6 @@ fn a_right_that_is_missing_is_not_a_fault_of_the_store() {
     for options in [
         &["--store", "locked/x.db", "run", "./one.toml"][..],
         &["--work-directory", "locked/work", "run", "./one.toml"],
-        &["--work-directory", "locked/a/work", "run", "./one.toml"],
         &["run", "./one.toml", "--output", "locked/reports"],
     ] {
         let (code, out, err) = bench.run_with(options, &[("HOME", home)]);
