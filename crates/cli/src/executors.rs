@@ -19,7 +19,7 @@ use fstone_model::{
     Cell, Dataset, Plan,
     inventory::CHARGE_SETTING,
     metric::catalog,
-    study::{DeviceSpec, KernelSpec},
+    study::{DeviceSpec, KernelSpec, StepAction},
     units::{format_bytes, format_duration},
 };
 use std::{path::Path, time::Duration};
@@ -98,8 +98,8 @@ fn all_there(kernels: &[KernelSpec], missing: impl Fn(&KernelSpec) -> Option<Str
     Ok(())
 }
 
-/// The running kernel for root, where it has any of the study's filesystems; else user-mode Linux; else a directory. The
-/// whole study goes the same way: rows of different executors could not be compared.
+/// The running kernel for root, where it has any of the study's filesystems and all steps can be made there; else user-mode
+/// Linux; else a directory. The whole study goes the same way: rows of different executors could not be compared.
 fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen {
     let is_asked_about = |cell: &&Cell| {
         // What is on a device of the machine, or in a directory, is the machine's alone.
@@ -109,8 +109,10 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
         let known = filesystem::find(&cell.filesystem.kind);
         known.is_none_or(|known| filesystem::kernel_has(known.kernel_name()))
     };
+    let cuts_power = |cell: &Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
+    let power_cuts = plan.cells.iter().filter(is_asked_about).any(cuts_power);
     let mut asked = plan.cells.iter().filter(is_asked_about).peekable();
-    if asked.peek().is_none() || (is_root() && asked.any(has)) {
+    if asked.peek().is_none() || (is_root() && !power_cuts && asked.any(has)) {
         return Chosen::Plan(Box::new(plan.clone()));
     }
     let Some(uml) = uml else {
@@ -124,7 +126,11 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
         ));
         return Chosen::Directory;
     };
-    let why = if is_root() { "The running kernel has none of these filesystems" } else { "Not root" };
+    let why = match (power_cuts, is_root()) {
+        (true, _) => "Power cuts need a guest",
+        (false, true) => "The running kernel has none of these filesystems",
+        (false, false) => "Not root",
+    };
     terminal::tell(&format!(
         "{why}: running the study in user-mode Linux ({}). Its figures compare with each other, and with no others.",
         uml.written()

@@ -130,6 +130,12 @@ fn power_cuts_need_a_guest_and_a_load() {
         assert_eq!(code, 4, "{out}");
         assert!(out.contains("power cuts need a guest") && out.contains("--executor uml"), "{out}");
     }
+    // Nobody has to say so where there is one.
+    if has_uml() {
+        let (code, out, err) = bench.run(&["run", "./power.toml", "--dry-run"]);
+        assert!(code == 0 && out.contains("kernel: user-mode Linux"), "{code} {out}{err}");
+        assert!(err.contains("Power cuts need a guest: running the study in user-mode Linux"), "{err}");
+    }
     let text = std::fs::read_to_string(bench.path("power.toml")).expect("written");
     let without =
         text.replace("load = { workload = \"mail.workload\" }", "sync = {}").replace("transactions per second", "time");
