@@ -255,6 +255,22 @@ fn what_was_created_is_what_others_stat_and_remove() {
     }
 }
 
+/// Threads that find the quota used up ask in vain, which is no operation.
+#[test]
+fn a_quota_is_kept_by_a_phase_that_wears_out() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let wall = Stop { time: Some(Duration::from_secs(20)), operations: Some(10), wear_out: true, ..Stop::default() };
+    let load = workload(
+        files(10, 1.0),
+        vec![Phase::new("stat", vec![group("stat", Operation::Stat, FileChoice::Uniform)], wall)],
+    );
+    let (told, _) = run_on(2, &load, place.path(), PATIENT, Trouble::Nothing);
+    let report = told.report.expect("rank 0 was told");
+    let wall = report.phases[0].stonewall.expect("there was one");
+    assert_eq!((wall.operations, wall.fewest, wall.most), (20, 10, 10));
+    assert_eq!(report.per_rank.iter().map(|rank| rank.operations).collect::<Vec<_>>(), [10, 10]);
+}
+
 #[test]
 fn a_shared_file_is_written_in_regions_by_all() {
     let place = tempfile::tempdir().expect("a temporary directory");

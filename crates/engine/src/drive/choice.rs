@@ -62,6 +62,9 @@ impl<E: Io> Worker<'_, E> {
             granted.1 = self.load.phase.limits.claim();
         }
         if granted.0 == 0 || granted.1 == 0 {
+            // What one of them grants is of no use without the other.
+            self.group.limits.give_back(std::mem::take(&mut granted.0));
+            self.load.phase.limits.give_back(std::mem::take(&mut granted.1));
             return false;
         }
         granted.0 -= 1;

@@ -63,9 +63,18 @@ impl Limits {
         quota.saturating_sub(before).min(self.batch)
     }
 
-    /// Operations claimed until now, of those that are counted one by one.
+    /// Gives back what was claimed and will not be performed.
+    pub(crate) fn give_back(&self, operations: u64) {
+        if self.operations.is_some() {
+            self.claimed.fetch_sub(operations, Ordering::Relaxed);
+        }
+    }
+
+    /// Operations claimed until now, of those that are counted one by one. A claim that was refused because the quota was used up is
+    /// none.
     pub(crate) fn claimed(&self) -> u64 {
-        self.claimed.load(Ordering::Relaxed)
+        let claimed = self.claimed.load(Ordering::Relaxed);
+        self.operations.as_ref().map_or(claimed, |quota| claimed.min(quota.load(Ordering::Relaxed)))
     }
 
     /// Sets how many operations may be claimed in all, where they are counted.
