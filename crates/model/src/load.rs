@@ -297,7 +297,8 @@ impl LoadReport {
 }
 
 /// How much of the interval lies in at least one of these spans.
-fn covered_ns(mut spans: Vec<Span>) -> u64 {
+#[must_use]
+pub fn covered_ns(mut spans: Vec<Span>) -> u64 {
     spans.sort_unstable();
     let (mut covered, mut until) = (0, 0);
     for span in spans {

@@ -134,6 +134,9 @@ pub struct ClockComparison {
     pub uncertainty_ns: u64,
     /// How much the offset grew until after the last phase, in millionths of the time between; `None` where it was not compared again.
     pub drift_ppm: Option<f64>,
+    /// The drift is within so many millionths of that.
+    #[serde(default)]
+    pub drift_uncertainty_ppm: Option<f64>,
 }
 
 /// One rank.

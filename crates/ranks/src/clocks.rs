@@ -79,12 +79,16 @@ impl Compared {
         let before = self.before?;
         let drift = |after: Offset| {
             let between = after.at_ns.saturating_sub(before.at_ns);
-            (between > 0).then(|| (after.offset_ns - before.offset_ns) as f64 / between as f64 * 1e6)
+            let ppm = |ns: f64| ns / between as f64 * 1e6;
+            let either = before.uncertainty_ns + after.uncertainty_ns;
+            (between > 0).then(|| (ppm((after.offset_ns - before.offset_ns) as f64), ppm(either as f64)))
         };
+        let (drift_ppm, drift_uncertainty_ppm) = self.after.and_then(drift).unzip();
         Some(ClockComparison {
             offset_ns: before.offset_ns,
             uncertainty_ns: self.uncertainty_ns(),
-            drift_ppm: self.after.and_then(drift),
+            drift_ppm,
+            drift_uncertainty_ppm,
         })
     }
 }
@@ -126,9 +130,10 @@ mod tests {
                 // Both comparisons are off by no more than they say; two for the rounding.
                 prop_assert!(off <= compared.uncertainty_ns() + 2, "{off} of {}", compared.uncertainty_ns());
             }
-            let drift = compared.report().expect("compared").drift_ppm.expect("twice");
-            let allowed = 2.0 * compared.uncertainty_ns() as f64 / later as f64 * 1e6 + 0.01;
-            prop_assert!((drift - drift_ppm).abs() <= allowed, "{drift} for {drift_ppm}");
+            let report = compared.report().expect("compared");
+            let drift = report.drift_ppm.expect("twice");
+            let allowed = report.drift_uncertainty_ppm.expect("twice") + 0.01;
+            prop_assert!((drift - drift_ppm).abs() <= allowed, "{drift} ± {allowed} for {drift_ppm}");
         }
     }
 }

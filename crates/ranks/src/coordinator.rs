@@ -35,6 +35,8 @@ struct Rank {
     passed: Vec<Passed>,
     /// Whether its load has ended, and how.
     done: Option<RankOutcome>,
+    /// Whether its load ended without a report.
+    silent: bool,
     compared: Compared,
     /// What became of it, where its process does not answer any more.
     lost: Option<RankOutcome>,
@@ -157,7 +159,8 @@ impl Coordinator {
                 rank.arrived = Some((meeting, call));
                 self.met(now_ns);
             }
-            Message::Done { failed, early } => {
+            Message::Done { failed, early, reports } => {
+                rank.silent = !reports;
                 rank.done = Some(match failed {
                     Some(words) => RankOutcome::Failed { words },
                     None if early => RankOutcome::EndedEarly,
@@ -498,9 +501,9 @@ impl Coordinator {
         self.ranks.iter().map(translated).collect()
     }
 
-    /// What puts all together. Of ranks that are lost there will be no report, so their time does not count.
+    /// What puts all together. Of ranks that are lost or failed there will be no report, so their time does not count.
     fn merger(&self) -> Merger {
-        let counts: Vec<bool> = self.ranks.iter().map(|rank| rank.lost.is_none()).collect();
+        let counts: Vec<bool> = self.ranks.iter().map(|rank| rank.lost.is_none() && !rank.silent).collect();
         Merger::new(&self.settings.workload, self.settings.seed, self.passed_by_all(), &counts)
     }
 
@@ -542,3 +545,6 @@ impl Coordinator {
         report
     }
 }
+
+#[cfg(test)]
+mod tests;

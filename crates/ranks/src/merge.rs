@@ -6,7 +6,7 @@
 
 use crate::message::Passed;
 use fstone_model::Histogram;
-use fstone_model::load::{ErrorReport, LoadReport, PhaseReport, SeriesPoint, Span};
+use fstone_model::load::{ErrorReport, LoadReport, PhaseReport, SeriesPoint, Span, covered_ns};
 use fstone_model::ranks::{
     NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, RanksReport, SKEW_SHARE, Stonewall,
 };
@@ -41,6 +41,8 @@ pub(crate) struct Merger {
     /// When the first rank began each of the workload's phases.
     first_begins: Vec<u64>,
     stretches: Vec<Stretch>,
+    /// When each rank closed each measured phase, from the phase's first begin.
+    closings: Vec<Vec<Span>>,
     load: LoadReport,
     merged: u32,
     /// Points before any were merged, by their place, and their length.
@@ -78,7 +80,7 @@ impl Merger {
             let running_ns = last_ns.saturating_sub(first_ns);
             Stretch { first_ns, running_ns, elapsed_ns: running_ns }
         };
-        let stretches = measured.iter().map(stretch).collect();
+        let stretches: Vec<Stretch> = measured.iter().map(stretch).collect();
         Self {
             name: workload.name.clone(),
             phases: workload.phases.clone(),
@@ -87,6 +89,7 @@ impl Merger {
             of_operation,
             passed,
             first_begins,
+            closings: vec![Vec::new(); stretches.len()],
             stretches,
             load: LoadReport::default(),
             merged: 0,
@@ -192,14 +195,14 @@ impl Merger {
             let (Some(spans), Some(before)) = (one.at_work, before.get(phase)) else { continue };
             // Since the phase's first begin; where that is on the axis is known when all are there.
             let place = |ns: u64| ns.saturating_sub(*before) + late.get(phase).copied().unwrap_or(0);
-            let spans = spans.map(|span| Span { begin_ns: place(span.begin_ns), end_ns: place(span.end_ns) });
-            sum.at_work = Some(match sum.at_work {
-                None => spans,
-                Some(others) => [0, 1].map(|which| Span {
-                    begin_ns: others[which].begin_ns.min(spans[which].begin_ns),
-                    end_ns: others[which].end_ns.max(spans[which].end_ns),
-                }),
-            });
+            let [work, closing] = spans.map(|span| Span { begin_ns: place(span.begin_ns), end_ns: place(span.end_ns) });
+            // All groups of a phase have the same.
+            if let Some(closings) = self.closings.get_mut(phase).filter(|all| all.last() != Some(&closing)) {
+                closings.push(closing);
+            }
+            let others = sum.at_work.map_or(work, |[others, _]| others);
+            let work = Span { begin_ns: others.begin_ns.min(work.begin_ns), end_ns: others.end_ns.max(work.end_ns) };
+            sum.at_work = Some([work, Span::default()]);
         }
         load.group_fsyncs.resize_with(report.group_fsyncs.len().max(load.group_fsyncs.len()), Default::default);
         for (sum, one) in load.group_fsyncs.iter_mut().zip(&report.group_fsyncs) {
@@ -311,11 +314,17 @@ impl Merger {
             .collect();
         for (operation, phase) in self.load.operations.iter_mut().zip(&self.of_operation) {
             let begin_ns = begins.get(*phase).copied().unwrap_or(0);
-            if let Some(spans) = &mut operation.at_work {
-                for span in spans {
-                    span.begin_ns += begin_ns;
-                    span.end_ns += begin_ns;
-                }
+            let Some([work, closing]) = &mut operation.at_work else { continue };
+            // Ranks close at different times. What counts is for how long some of them did and the group was not at work any more: so long
+            // the closing of all is, until the last rank's end.
+            let closings = self.closings.get(*phase).map_or(&[][..], Vec::as_slice);
+            let end_ns = closings.iter().map(|span| span.end_ns).max().unwrap_or(work.end_ns);
+            let all = closings.iter().chain([&*work]).copied().collect();
+            let length_ns = covered_ns(all).saturating_sub(work.end_ns - work.begin_ns);
+            *closing = Span { begin_ns: end_ns.saturating_sub(length_ns), end_ns };
+            for span in [work, closing] {
+                span.begin_ns += begin_ns;
+                span.end_ns += begin_ns;
             }
         }
         let load = &mut self.load;

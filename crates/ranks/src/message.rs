@@ -16,8 +16,8 @@ pub(crate) enum Message {
     State(State),
     /// To rank 0: the rank has ended a phase.
     Passed(Passed),
-    /// To rank 0: the rank's load has ended, and why where that was an error.
-    Done { failed: Option<String>, early: bool },
+    /// To rank 0: the rank's load has ended, why where that was an error, and whether there is a report of it.
+    Done { failed: Option<String>, early: bool, reports: bool },
     /// To rank 0: the report that it asked for.
     Report(Option<Box<LoadReport>>),
     /// To rank 0: the rank was told by a signal to end.

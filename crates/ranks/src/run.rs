@@ -302,7 +302,8 @@ impl Node {
     fn finish<T: Transport>(&mut self, transport: &mut T, failed: Option<String>) {
         if !std::mem::replace(&mut self.done, true) {
             let early = self.member.as_ref().is_none_or(|member| member.parted());
-            self.say(transport, 0, Message::Done { failed, early });
+            let reports = self.report.is_some();
+            self.say(transport, 0, Message::Done { failed, early, reports });
         }
     }
 

@@ -85,9 +85,18 @@ fn meetings(out: &mut String, report: &RanksReport) {
         );
     }
     let uncertainty = report.phases.iter().map(|phase| phase.uncertainty_ns).max().unwrap_or(0);
-    let drifts = report.per_rank.iter().filter_map(|rank| rank.clock?.drift_ppm).map(f64::abs);
-    let drift = drifts.fold(0.0, f64::max);
-    let _ = writeln!(out, "  clocks compared within {}; largest drift {drift:.1} ppm", time(uncertainty));
+    let drifts = report.per_rank.iter().filter_map(|rank| {
+        let clock = rank.clock?;
+        Some((clock.drift_ppm?.abs(), clock.drift_uncertainty_ppm))
+    });
+    let drift = drifts.max_by(|one, other| one.0.total_cmp(&other.0));
+    // Clocks are compared a second time after the last phase, where there still is somebody to compare them with.
+    let drift = match drift {
+        Some((drift, Some(within))) => format!("largest drift {drift:.1} ± {within:.1} ppm"),
+        Some((drift, None)) => format!("largest drift {drift:.1} ppm"),
+        None => "drift unknown".to_owned(),
+    };
+    let _ = writeln!(out, "  clocks compared within {}; {drift}", time(uncertainty));
 }
 
 /// Slowest, median and fastest rank, and nodes.
@@ -130,11 +139,12 @@ fn spread(out: &mut String, report: &RanksReport) {
 pub fn ranks_csv(report: &RanksReport) -> String {
     let mut out = String::from(
         "rank,host,process,outcome,phase,begin_ns,end_ns,operations,read_bytes,written_bytes,stonewall_operations,clock_offset_ns,\
-         clock_uncertainty_ns,clock_drift_ppm,words\n",
+         clock_uncertainty_ns,clock_drift_ppm,clock_drift_uncertainty_ppm,words\n",
     );
     for rank in &report.per_rank {
         let clock = rank.clock.unwrap_or_default();
-        let drift = clock.drift_ppm.map_or_else(String::new, |drift| format!("{drift:.3}"));
+        let ppm = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
+        let drift = format!("{},{}", ppm(clock.drift_ppm), ppm(clock.drift_uncertainty_ppm));
         let (outcome, words) = (rank.outcome.word(), rank.outcome.words().unwrap_or_default());
         let mut row = |phase: &str, figures: &str| {
             let _ = writeln!(

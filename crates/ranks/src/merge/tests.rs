@@ -132,6 +132,27 @@ fn a_phase_lasts_from_the_first_begin_to_the_last_end() {
 }
 
 #[test]
+fn a_phase_closes_as_long_as_ranks_did_when_its_groups_were_done() {
+    // The first rank is done after 300 ms and closes for 5 ms, the second after 350 ms: the first one's closing is within the second's work.
+    let merge = |ranks: [u64; 2]| {
+        let of = |ms: u64| {
+            let mut report = report(&[ms], &[vec![1]]);
+            for operation in &mut report.operations {
+                let work = Span { begin_ns: 0, end_ns: ms * MS };
+                operation.at_work = Some([work, Span { begin_ns: ms * MS, end_ns: (ms + 5) * MS }]);
+            }
+            (passed(&[(0, ms)]), report)
+        };
+        merged(&workload(1), &ranks.map(of)).load.operations[0].at_work.expect("it was")
+    };
+    let work = Span { begin_ns: 0, end_ns: 350 * MS };
+    assert_eq!(merge([300, 350]), [work, Span { begin_ns: 350 * MS, end_ns: 355 * MS }]);
+    // Whichever comes first.
+    assert_eq!(merge([350, 300]), merge([300, 350]));
+    assert_eq!(merge([350, 350])[1], Span { begin_ns: 350 * MS, end_ns: 355 * MS });
+}
+
+#[test]
 fn a_skew_of_one_percent_is_not_marked_and_more_is() {
     let skewed = |late_ms: u64| {
         let ranks = [0, late_ms].map(|late| (passed(&[(late, 1000 - late)]), report(&[1000 - late], &[vec![1]])));

@@ -1,0 +1,86 @@
+#![cfg(test)]
+
+use super::*;
+use crate::facts::Facts;
+use fstone_model::Workload;
+use fstone_model::workload::{
+    Action, Actions, Amount, DataPattern, ErrorPolicy, Fileset, FinalSync, IoSettings, Operation, Phase,
+    SizeDistribution, Stop, ThreadGroup, Weighted,
+};
+
+const MS: u64 = 1_000_000;
+
+fn settings() -> Settings {
+    let action = Action::new("stat", Operation::Stat, Some(0));
+    let group = ThreadGroup::new("stat", 1, Actions::Mix(vec![Weighted { weight: 1, action }]));
+    let workload = Workload {
+        name: "made up".into(),
+        filesets: vec![Fileset::new("files", Amount::Files(1), SizeDistribution::Fixed(1))],
+        phases: vec![Phase::new("stat", vec![group], Stop::default())],
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::Stop,
+        final_sync: FinalSync::None,
+        callout: None,
+        series_interval: Duration::from_millis(100),
+    };
+    let patient = Duration::from_secs(60);
+    Settings {
+        subject: "load".into(),
+        seed: 1,
+        silence: patient,
+        stillness: patient,
+        facts: Facts::default(),
+        workload,
+        cancel: std::sync::Arc::default(),
+    }
+}
+
+/// Answers pings at once, until rank 0 asks for nothing more; which reports it asks for.
+fn answer_pings(coordinator: &mut Coordinator, now_ns: &mut u64) -> Vec<u32> {
+    let mut asked = Vec::new();
+    loop {
+        let outgoing: Vec<(u32, Message)> = coordinator.outgoing().collect();
+        if outgoing.is_empty() {
+            return asked;
+        }
+        for (to, message) in outgoing {
+            match message {
+                Message::Ping { round } => {
+                    *now_ns += 1000;
+                    coordinator.handle(to, Message::Pong { round, clock_ns: *now_ns }, *now_ns);
+                }
+                Message::Collect => asked.push(to),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_without_a_report_has_no_time_in_the_figures() {
+    let mut now_ns = 1000 * MS;
+    let mut coordinator = Coordinator::new(settings(), 2, now_ns);
+    for rank in 0..2 {
+        coordinator.handle(rank, Message::Hello(Hello { subject: "load".into(), ..Hello::default() }), now_ns);
+    }
+    answer_pings(&mut coordinator, &mut now_ns);
+    // The second rank is in its phase for ten times as long, and then its load fails.
+    let begin_ns = now_ns;
+    for (rank, length_ms) in [(0, 100), (1, 1000)] {
+        let passed = Passed { begin_ns, end_ns: begin_ns + length_ms * MS, ..Passed::default() };
+        coordinator.handle(rank, Message::Passed(passed), begin_ns + 1000 * MS);
+    }
+    now_ns = begin_ns + 1100 * MS;
+    let failed = Message::Done { failed: Some("no such thing".into()), early: false, reports: false };
+    coordinator.handle(1, failed, now_ns);
+    coordinator.handle(0, Message::Done { failed: None, early: true, reports: true }, now_ns);
+    for rank in answer_pings(&mut coordinator, &mut now_ns) {
+        let report = LoadReport { running_ns: 100 * MS, elapsed_ns: 100 * MS, ..LoadReport::default() };
+        coordinator.handle(rank, Message::Report((rank == 0).then(|| Box::new(report))), now_ns);
+    }
+    let report = coordinator.concluded().expect("all have said what they had to");
+    assert_eq!((report.merged, report.load.elapsed_ns), (1, 100 * MS));
+    assert_eq!(report.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
+    assert!(report.per_rank[1].clock.is_some_and(|clock| clock.drift_ppm.is_some()));
+}
