@@ -25,6 +25,15 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
+    /// The better of two that were measured of one device.
+    pub(crate) fn higher(self, other: Self) -> Self {
+        let is_better = match self.better {
+            Better::Higher | Better::Neither => self.value >= other.value,
+            Better::Lower => self.value <= other.value,
+        };
+        if is_better { self } else { other }
+    }
+
     /// Whether all of these are better than the device can be.
     pub(crate) fn is_beaten(&self, mut values: impl Iterator<Item = f64>) -> bool {
         let beyond = |value: f64| match self.better {

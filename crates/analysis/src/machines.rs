@@ -39,27 +39,56 @@ impl Machine<'_> {
     }
 }
 
+/// Memory that differs by less than this share is the same machine's: kernels reserve differently.
+const MEMORY_SLACK: f64 = 0.05;
+
+/// Whether two amounts of memory may be one machine's.
+pub(crate) fn is_memory_of_one(a: &Inventory, b: &Inventory) -> bool {
+    (a.memory_bytes as f64 - b.memory_bytes as f64).abs() <= MEMORY_SLACK * a.memory_bytes as f64
+}
+
+/// Whether two blocks of machines of one name were made under the same conditions, by what figures depend on: names are given by people,
+/// and a node may come back with another kernel or another disk.
+fn is_same(a: &Inventory, b: &Inventory) -> bool {
+    let of = |inventory: &Inventory| {
+        let device = inventory.device.as_ref();
+        let device = device.map(|device| (device.model.clone(), device.size_bytes, device.backing_filesystem.clone()));
+        let Inventory { kernel, cpu_model, cpus, virtualization, .. } = inventory.clone();
+        (kernel, cpu_model, cpus, virtualization, device)
+    };
+    of(a) == of(b) && is_memory_of_one(a, b)
+}
+
 /// The machine of a block.
 pub(crate) fn inventory_of(run: &Run, block: u32) -> &Inventory {
     run.origin(block).map_or(&run.inventory, |origin| &origin.inventory)
 }
 
-/// The machines that made a run's trials, in the order of their first blocks; one where the run's own made all of them.
+/// The machines that made a run's trials, in the order of their first blocks; one where the run's own made all of them. Another one
+/// of the same name is "n1 #2".
 #[must_use]
 pub fn machines(dataset: &Dataset) -> Vec<Machine<'_>> {
     let run = &dataset.run;
     let mut blocks: Vec<u32> = dataset.trials.iter().map(|trial| trial.id.repetition).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    let mut machines: Vec<Machine<'_>> = Vec::new();
+    let mut machines: Vec<(String, Machine<'_>)> = Vec::new();
     for block in blocks {
         let name = line(run.origin(block).map_or(&run.inventory.host, |origin| &origin.machine));
-        match machines.iter_mut().find(|machine| machine.name == name) {
-            Some(machine) => machine.blocks.push(block),
-            None => machines.push(Machine { name, blocks: vec![block], inventory: inventory_of(run, block) }),
+        let inventory = inventory_of(run, block);
+        let same =
+            |(of_name, machine): &&mut (String, Machine<'_>)| *of_name == name && is_same(machine.inventory, inventory);
+        if let Some((_, machine)) = machines.iter_mut().find(same) {
+            machine.blocks.push(block);
+            continue;
         }
+        let shown = match machines.iter().filter(|(of_name, _)| *of_name == name).count() {
+            0 => name.clone(),
+            others => format!("{name} #{}", others + 1),
+        };
+        machines.push((name, Machine { name: shown, blocks: vec![block], inventory }));
     }
-    machines
+    machines.into_iter().map(|(_, machine)| machine).collect()
 }
 
 /// The number of each block's machine, for those who compare figures of one machine only.

@@ -1,8 +1,8 @@
 //! Whether figures are a device's, and the machine the run's alone: what was read from memory, and what other programs took.
 
 use crate::{
-    ceiling::{BOUNDED, Bounded, is_on_device},
-    machines::inventory_of,
+    ceiling::{BOUNDED, Bounded, Ceiling, is_on_device},
+    machines::{Machine, inventory_of, machines},
     notes::Warning,
     number::{Scale, grouped},
     table::{Entry, Row, TrialValue, entry},
@@ -68,23 +68,17 @@ pub fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
 fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: &Bounded) -> Option<Warning> {
     let run = &dataset.run;
     let cell_of = |row: &Row<'_>| dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
+    let machines = machines(dataset);
     let better = |row: &Row<'_>| {
         let values = entry(row, step, bounded.metric.name).values;
-        let on = |block: &Option<u32>| block.map_or(&run.inventory, |block| inventory_of(run, block));
-        // Of each machine the figures that it made, beside its own device.
-        let mut blocks: Vec<Option<u32>> = run.blocks.iter().map(|origin| Some(origin.block)).collect();
-        blocks.push(None);
-        let beaten = |block: &Option<u32>| {
-            let made = |value: &&TrialValue| {
-                let of = row.trials[value.trial].id.repetition;
-                run.origin(of).map(|origin| origin.block) == *block
-            };
-            let values: Vec<f64> = values.iter().filter(made).map(|value| value.value).collect();
-            bounded
-                .ceiling(on(block))
-                .is_some_and(|ceiling| !values.is_empty() && ceiling.is_beaten(values.into_iter()))
+        // All figures that a machine made, beside its own device: the best that was measured of that before any of its blocks.
+        let beaten = |machine: &Machine<'_>| {
+            let made = |value: &&TrialValue| machine.blocks.contains(&row.trials[value.trial].id.repetition);
+            let ceilings = machine.blocks.iter().filter_map(|block| bounded.ceiling(inventory_of(run, *block)));
+            let ceiling = ceilings.reduce(Ceiling::higher);
+            ceiling.is_some_and(|ceiling| ceiling.is_beaten(values.iter().filter(made).map(|value| value.value)))
         };
-        cell_of(row).is_some_and(is_on_device) && blocks.iter().any(beaten)
+        cell_of(row).is_some_and(is_on_device) && machines.iter().any(beaten)
     };
     let found: Vec<usize> = rows.iter().enumerate().filter(|(_, row)| better(row)).map(|(index, _)| index).collect();
     let told = if run.blocks.is_empty() {

@@ -88,9 +88,6 @@ pub struct Change {
     pub other: String,
 }
 
-/// Memory that differs by less than this share is the same machine's: kernels reserve differently.
-const MEMORY_SLACK: f64 = 0.05;
-
 /// A device that reads this much slower or faster than before the other run is worth a word.
 const RAW_READ_SLACK: f64 = 0.2;
 
@@ -328,8 +325,7 @@ fn machines(a: &Inventory, b: &Inventory) -> (String, String) {
         let under = inventory.virtualization.as_deref().map(|name| format!(", {name}")).unwrap_or_default();
         format!("{}: {} × {}, {memory}{under}", inventory.host, inventory.cpus, inventory.cpu_model)
     };
-    let close = (a.memory_bytes as f64 - b.memory_bytes as f64).abs() <= MEMORY_SLACK * a.memory_bytes as f64;
-    if close {
+    if crate::machines::is_memory_of_one(a, b) {
         (told(&Inventory { memory_bytes: 0, ..a.clone() }), told(&Inventory { memory_bytes: 0, ..b.clone() }))
     } else {
         (told(a), told(b))

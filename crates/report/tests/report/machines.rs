@@ -126,3 +126,50 @@ fn every_report_says_which_machine_made_which_blocks() {
     other.run.blocks.clear();
     assert!(machines_differ(&dataset, &other));
 }
+
+/// A name is given by people: what figures depend on says whether it is the same machine.
+#[test]
+fn another_machine_of_the_same_name_is_another_one() {
+    let mut dataset = dealt(6, 3);
+    for origin in &mut dataset.run.blocks {
+        origin.machine = "localhost".into();
+        origin.inventory.kernel = if origin.block < 4 { "Linux 6.1.0" } else { "Linux 6.2.0" }.into();
+        origin.inventory.memory_bytes = (8 << 30) + u64::from(origin.block);
+    }
+    let machines = fstone_analysis::machines(&dataset);
+    let told: Vec<(&str, &[u32])> =
+        machines.iter().map(|machine| (machine.name.as_str(), machine.blocks.as_slice())).collect();
+    assert_eq!(told, [("localhost", &[0, 1, 2, 3][..]), ("localhost #2", &[4, 5])]);
+}
+
+/// One block that was quick is no sign; all that a machine made is.
+#[test]
+fn faster_than_the_device_is_said_of_machines_and_not_of_blocks() {
+    let warned = |of_block: &dyn Fn(u32) -> f64| {
+        let mut plan = fixture::plan("small-file", "Small files", 4, &[("reads", "load", "read throughput")]);
+        fixture::cross(&mut plan, &[Fs("ext4", "ext4", "", ""), Fs("xfs", "xfs", "", "")], &[]);
+        let mut dataset = fixture::dataset(plan);
+        let nature = |_: &fstone_model::Cell| Some(Nature { figures: vec![(1e8, 0.0)] });
+        fixture::complete(&mut dataset, 4, &mut Random::new(1), &nature, &|_, _, _| None);
+        for trial in &mut dataset.trials {
+            let value = of_block(trial.id.repetition);
+            trial.steps.iter_mut().flat_map(|step| &mut step.figures).for_each(|figure| figure.value = value);
+        }
+        for block in 0..4 {
+            let host = if block < 2 { "n1" } else { "n2" }.to_owned();
+            // Measured before each block, never the same.
+            let raw_read_bytes_per_second = Some(1e8 * (1.0 + f64::from(block) / 10.0));
+            let inventory =
+                Inventory { host: host.clone(), raw_read_bytes_per_second, ..dataset.run.inventory.clone() };
+            dataset.run.blocks.push(BlockOrigin { block, machine: host, inventory });
+        }
+        Analysis::of(&dataset).warnings.iter().any(|warning| warning.text.contains("faster than the device"))
+    };
+    assert!(!warned(&|_| 9e7));
+    assert!(!warned(&|block| if block == 3 { 9e8 } else { 9e7 }), "one block");
+    assert!(
+        !warned(&|block| if block < 2 { 1.2e8 } else { 9e7 }),
+        "within what the device did before the machine's other block"
+    );
+    assert!(warned(&|block| if block < 2 { 9e8 } else { 9e7 }), "all that one machine made");
+}
