@@ -262,8 +262,52 @@ impl Histogram {
     pub fn merge(&mut self, other: &Self) {
         if self.count == 0 {
             self.clone_from(other);
-        } else {
-            *self = Self::merged([&*self, other]);
+            return;
+        }
+        if other.count == 0 {
+            return;
+        }
+        self.count = self.count.saturating_add(other.count);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.add_buckets(&other.buckets);
+    }
+
+    /// Both are in order. Of two that are alike, as those of ranks of one load are, the other one's buckets are there already: only counts
+    /// change then, and nothing is moved.
+    fn add_buckets(&mut self, others: &[(u32, u64)]) {
+        let mut at = 0;
+        for (position, (bucket, count)) in others.iter().enumerate() {
+            while self.buckets.get(at).is_some_and(|(own, _)| own < bucket) {
+                at += 1;
+            }
+            match self.buckets.get_mut(at) {
+                Some((own, held)) if own == bucket => *held = held.saturating_add(*count),
+                _ => return self.weave(at, &others[position..]),
+            }
+        }
+    }
+
+    /// Puts in these, of which the first is no bucket of its own yet, from this place on.
+    fn weave(&mut self, from: usize, others: &[(u32, u64)]) {
+        let tail = self.buckets.split_off(from);
+        self.buckets.reserve(tail.len() + others.len());
+        let (mut own, mut others) = (tail.into_iter().peekable(), others.iter().copied().peekable());
+        loop {
+            let next = match (own.peek(), others.peek()) {
+                (Some((one, _)), Some((other, _))) if one == other => own
+                    .next()
+                    .zip(others.next())
+                    .map(|((bucket, held), (_, count))| (bucket, held.saturating_add(count))),
+                (Some((one, _)), Some((other, _))) if one < other => own.next(),
+                (Some(_), None) => own.next(),
+                _ => others.next(),
+            };
+            match next {
+                Some(next) => self.buckets.push(next),
+                None => return,
+            }
         }
     }
 }
