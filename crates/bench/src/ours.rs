@@ -44,6 +44,7 @@ pub(crate) fn workload(fileset: Fileset, action: Action, threads: u32, open: Ope
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
         callout: None,
+        launch: None,
         series_interval: Duration::from_secs(1),
     }
 }

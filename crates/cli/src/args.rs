@@ -451,6 +451,10 @@ pub(crate) struct LoadArguments {
     #[cfg(feature = "mpi")]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10 min")]
     pub(crate) rank_stillness: Duration,
+    /// SPEC is what a step of a study hands to its ranks
+    #[cfg(feature = "mpi")]
+    #[arg(long, hide = true)]
+    pub(crate) of_step: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,16 @@ const LAUNCHERS: [(&str, &str, &str); 3] = [
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "srun"),
 ];
 
+/// Why this program carries out no load of several ranks, and what helps; `None` where it does.
+pub(crate) const NO_RANKS: Option<(&str, &str)> = if cfg!(feature = "mpi") {
+    None
+} else {
+    Some((
+        "this fstone was built without MPI, and cannot carry out a load of several ranks",
+        "build one with MPI: `make mpi`, or `cargo build --release --package fstone --features mpi`",
+    ))
+};
+
 /// A process that was started as one of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Launched {

@@ -454,6 +454,7 @@ fn workload() -> BoxedStrategy<Workload> {
             on_error,
             final_sync,
             callout,
+            launch: None,
             series_interval,
         })
         .boxed()

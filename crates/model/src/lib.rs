@@ -21,6 +21,7 @@ pub mod mkfs;
 pub mod note;
 pub mod outcome;
 pub mod own;
+mod ranked;
 pub mod ranks;
 pub mod result;
 pub mod step;

@@ -2,6 +2,7 @@
 
 use crate::Histogram;
 use crate::check::checked;
+use crate::ranked::Ranked;
 use serde::{Deserialize, Serialize};
 
 /// One run of a workload on a directory. Everything but `setup_ns` and `audit.null` is about the measured phases.
@@ -58,6 +59,9 @@ pub struct LoadReport {
     pub clock: ClockReport,
     /// What a reader has to know before believing the figures.
     pub warnings: Vec<String>,
+    /// Of a load of several ranks: how they met, and what each had in it.
+    #[serde(default)]
+    pub ranks: Option<Box<Ranked>>,
 }
 
 checked!(LoadReport);
@@ -244,6 +248,7 @@ impl LoadReport {
     /// Takes out what no page shows: the latencies of threads, and of system calls other than those that make data durable.
     pub fn shorten(&mut self) {
         self.per_thread.clear();
+        self.ranks = None;
         self.calls.retain(CallReport::makes_durable);
     }
 

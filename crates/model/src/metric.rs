@@ -149,6 +149,11 @@ pub mod catalog {
         WRITE_LATENCY_P50 = "write latency p50", Nanoseconds, Lower, LOAD, "median latency of write operations";
         WRITE_LATENCY_P99 = "write latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of write operations";
         ENGINE_COST = "engine cost per operation", Nanoseconds, Lower, LOAD, "the load engine's own cost per operation, measured by the same workload on the null I/O engine";
+        START_SKEW = "start skew", Nanoseconds, Lower, LOAD, "of a load of several ranks: from the first rank's begin of a phase to the last one's, the largest of its measured phases";
+        STOP_SKEW = "stop skew", Nanoseconds, Lower, LOAD, "the same of the ranks' ends";
+        SLOWEST_RANK = "slowest rank", PerSecond, Higher, LOAD, "operations per second of the slowest of several ranks, in its own time";
+        MEDIAN_RANK = "median rank", PerSecond, Higher, LOAD, "the same of the median rank";
+        FASTEST_RANK = "fastest rank", PerSecond, Higher, LOAD, "the same of the fastest rank";
         FSCK_FILES_USED = "files used", Count, Neither, FSCK, "inodes in use, as the filesystem's own check counts them";
         FSCK_FILES_TOTAL = "files total", Count, Neither, FSCK, "inodes there are, as the filesystem's own check counts them";
         FSCK_NON_CONTIGUOUS = "non-contiguous", Percent, Lower, FSCK, "share of files that are not contiguous, as the filesystem's own check counts them";

@@ -1,10 +1,11 @@
 //! What one load of many ranks gives back: the merged report, and what each rank and each node had in it.
 
-use crate::LoadReport;
+pub use crate::ranked::{
+    ClockComparison, NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, SKEW_SHARE, Stonewall,
+};
+use crate::{LoadReport, Workload};
 use serde::{Deserialize, Serialize};
-
-/// Skew beyond this share of a phase's length is marked: the ranks were not at work together for that much of it.
-pub const SKEW_SHARE: f64 = 0.01;
+use std::{path::PathBuf, time::Duration};
 
 /// One load of many ranks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,177 +41,65 @@ pub struct RanksReport {
     pub per_node: Vec<NodeReport>,
 }
 
-/// A phase, as the ranks met in it. Times are of rank 0's clock.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct PhaseMeeting {
-    /// Its name.
-    pub name: String,
-    /// Whether its operations are in the figures.
-    pub measured: bool,
-    /// Ranks that ended it.
-    pub ranks: u32,
-    /// From the first rank's begin to the last one's end, without the final sync.
-    pub length_ns: u64,
-    /// From the first rank's begin to the last one's.
-    pub start_skew_ns: u64,
-    /// From the first rank's end to the last one's.
-    pub stop_skew_ns: u64,
-    /// How far off a begin or an end of a rank may be for want of knowing its clock: the largest of all ranks.
-    pub uncertainty_ns: u64,
-    /// Whether one of the skews is more than 1 % of the length.
-    pub skewed: bool,
-    /// Where the phase wore out after its time: what was done when its time was over.
-    pub stonewall: Option<Stonewall>,
-}
-
-/// What the ranks had done at the end of a phase's time, before those that had done less went on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stonewall {
-    /// Operations of all ranks.
-    pub operations: u64,
-    /// Of the rank that had done least.
-    pub fewest: u64,
-    /// Of the rank that had done most.
-    pub most: u64,
-    /// From the first rank's begin to the end of the last rank's time.
-    pub length_ns: u64,
-}
-
-/// What became of a rank.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum RankOutcome {
-    /// Its load came to its own end.
-    #[default]
-    Completed,
-    /// It was told to end before, because of another or by a signal. What it did until then is in the figures.
-    EndedEarly,
-    /// Its load could not be run, or ended with an error of its own.
-    Failed {
-        /// Its own words.
-        words: String,
-    },
-    /// Its process ended, or gave no sign of life any more.
-    Died {
-        /// What was last known of it.
-        words: String,
-    },
-    /// Its process lives, and its load makes no progress.
-    Hung {
-        /// What it was at.
-        words: String,
-    },
-}
-
-impl RankOutcome {
-    /// The word for tables.
+impl RanksReport {
+    /// The merged report with all of this in it, as one report of a load.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::EndedEarly => "ended early",
-            Self::Failed { .. } => "failed",
-            Self::Died { .. } => "died",
-            Self::Hung { .. } => "hung",
-        }
-    }
-
-    /// Why, where there is something to say.
-    #[must_use]
-    pub fn words(&self) -> Option<&str> {
-        match self {
-            Self::Completed | Self::EndedEarly => None,
-            Self::Failed { words } | Self::Died { words } | Self::Hung { words } => Some(words),
-        }
+    pub fn into_load(self) -> LoadReport {
+        let Self { ranks, nodes, completed, merged, ended_early, phases, .. } = self;
+        let Self { slowest, median, fastest, per_rank, per_node, .. } = self;
+        let of_ranks = Ranked {
+            ranks,
+            nodes,
+            completed,
+            merged,
+            ended_early,
+            phases,
+            slowest,
+            median,
+            fastest,
+            per_rank,
+            per_node,
+        };
+        LoadReport { ranks: Some(Box::new(of_ranks)), ..self.load }
     }
 }
 
-/// A rank's clock against rank 0's, by round trips.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClockComparison {
-    /// What the rank's clock showed more than rank 0's, before the first phase.
-    pub offset_ns: i64,
-    /// Half of the fastest round trip: the offset is within this.
-    pub uncertainty_ns: u64,
-    /// How much the offset grew until after the last phase, in millionths of the time between; `None` where it was not compared again.
-    pub drift_ppm: Option<f64>,
-    /// The drift is within so many millionths of that.
-    #[serde(default)]
-    pub drift_uncertainty_ppm: Option<f64>,
-}
-
-/// One rank.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct RankReport {
-    /// Its number.
-    pub rank: u32,
-    /// The node it ran on.
-    pub host: String,
-    /// Its process there.
-    pub process: u32,
-    /// Its seed.
+/// A load that a study hands to the ranks that its launcher starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankTask {
+    /// What to do; its launch says as how many ranks.
+    pub workload: Workload,
+    /// Where: rank r works in the one at r modulo their number.
+    pub directories: Vec<PathBuf>,
+    /// The seed from which the ranks derive theirs.
     pub seed: u64,
-    /// What became of it.
-    #[serde(flatten)]
-    pub outcome: RankOutcome,
-    /// Its clock; `None` for rank 0 and those that could not be asked.
-    pub clock: Option<ClockComparison>,
-    /// Operations of measured phases.
-    pub operations: u64,
-    /// Errors of them.
-    pub errors: u64,
-    /// Bytes read in them.
-    pub read_bytes: u64,
-    /// Bytes written in them.
-    pub written_bytes: u64,
-    /// Its own measured time, with its final sync.
-    pub elapsed_ns: u64,
-    /// Operations per second of that time.
-    pub per_second: f64,
-    /// Half of its operations took no longer; `None` where it reported none.
-    pub p50_ns: Option<f64>,
-    /// 99 % of its operations took no longer; `None` where fewer than 100 were reported.
-    pub p99_ns: Option<f64>,
-    /// Its longest operation.
-    pub max_ns: u64,
-    /// What it did phase by phase.
-    pub phases: Vec<RankPhase>,
-    /// Its warnings that are not everybody's.
-    pub warnings: Vec<String>,
+    /// Whether the engine's own cost is to be measured.
+    pub measure_null: bool,
+    /// Where rank 0 leaves the report.
+    pub results: PathBuf,
+    /// A pipe with a name, on which rank 0 says how it goes, line by line; nobody may read it.
+    pub news: PathBuf,
 }
 
-/// What a rank did in a phase.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct RankPhase {
-    /// The phase's name.
-    pub name: String,
-    /// When it began, since the first rank did.
-    pub begin_ns: u64,
-    /// When it ended, since the first rank began.
-    pub end_ns: u64,
-    /// Operations it completed.
-    pub operations: u64,
-    /// Bytes it read.
-    pub read_bytes: u64,
-    /// Bytes it wrote.
-    pub written_bytes: u64,
-    /// Operations it had begun when the phase's time was over, where the phase wears out.
-    pub stonewall_operations: Option<u64>,
-}
-
-/// The ranks of one node together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct NodeReport {
-    /// Its name.
-    pub host: String,
-    /// Ranks on it.
-    pub ranks: u32,
-    /// Their operations.
-    pub operations: u64,
-    /// Bytes they read.
-    pub read_bytes: u64,
-    /// Bytes they wrote.
-    pub written_bytes: u64,
-    /// Sum of their operations per second, each of its own time.
-    pub per_second: f64,
+/// What rank 0 says on the way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RankNews {
+    /// A measured interval begins.
+    Begin,
+    /// It ends.
+    End,
+    /// How far its own load is.
+    Progress {
+        /// The phase.
+        phase: String,
+        /// Time in it.
+        elapsed: Duration,
+        /// How long it is to take, when it is limited by time.
+        expected: Option<Duration>,
+        /// Operations completed in it.
+        operations: u64,
+        /// Bytes read and written in it.
+        bytes: u64,
+    },
 }

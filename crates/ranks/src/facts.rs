@@ -1,6 +1,8 @@
 //! What a process knows about itself and its machine, and can find out about another one on it.
 
 use crate::message::Hello;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 
@@ -38,8 +40,21 @@ pub(crate) fn clock_ns() -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
+/// Whether /proc has the numbers that processes have here: in a namespace that came after it, they are those of others.
+fn has_own_numbers() -> bool {
+    let shown = fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse::<u32>().ok());
+    shown == Some(std::process::id())
+}
+
 /// What the kernel says of a process of this machine: "is gone", "is stopped (T)".
 pub(crate) fn of_process(process: u32) -> String {
+    let number = i32::try_from(process).ok().and_then(Pid::from_raw);
+    if number.is_none_or(|number| test_kill_process(number) == Err(Errno::SRCH)) {
+        return "is gone".into();
+    }
+    if !has_own_numbers() {
+        return "is there".into();
+    }
     let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return "is gone".into() };
     let state = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').next()).unwrap_or("?");
     match state {

@@ -178,6 +178,7 @@ fn workload(fileset: Fileset, phases: Vec<Phase>) -> Workload {
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
         callout: None,
+        launch: None,
         series_interval: Duration::from_millis(50),
     }
 }

@@ -19,7 +19,7 @@ use std::{num::NonZero, thread};
 
 /// Postcard names no fields: an excerpt means what the types below meant when it was written. It begins with this number, which has to be
 /// raised when one of them changes, so that earlier excerpts are left alone. A test knows the bytes.
-const LAYOUT: u8 = 2;
+const LAYOUT: u8 = 3;
 
 /// Fewer trials than this are decoded sooner than a thread is started for them.
 const TRIALS_PER_THREAD: usize = 32;
@@ -226,6 +226,6 @@ mod tests {
     #[test]
     fn the_layout_has_a_number_of_its_own() {
         let digest: String = Sha256::digest(encode(&trial())).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((LAYOUT, digest.as_str()), (2, "be532827b1d2a07fda58a43708eefb4848d4e67f062b4ff05e68b475dbbcb63f"));
+        assert_eq!((LAYOUT, digest.as_str()), (3, "3ad387f5cab685338c40e1aa49020ff7d06aaefeb259465845591611c3269370"));
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     documents, executors,
     exit::Exit,
     judge::RunJudge,
-    paths,
+    launcher, paths,
     progress::{Expected, RunProgress},
     recorder::StoreRecorder,
     terminal::{self, Failure, OrExit},
@@ -19,7 +19,7 @@ use fstone_lab::{
     place::{presence::Presence, work_directory::WorkDirectory},
     run::carry_out::{LabOptions, RunEnd, carry_out, carry_out_blocks, carry_out_within_budget},
 };
-use fstone_model::{Dataset, Inventory, Plan, Trial, text};
+use fstone_model::{Dataset, Inventory, Plan, Trial, study::StepAction, text};
 use fstone_store::Store;
 use std::{
     path::PathBuf,
@@ -40,6 +40,7 @@ pub(super) fn lab_options(
     plan: &Plan,
     presence: Option<Arc<Presence>>,
 ) -> Result<LabOptions, Failure> {
+    refuse_ranks(plan)?;
     let options = laboratory(context, executors::guests(context, arguments, plan)?)?;
     Ok(LabOptions {
         allow_destroy: arguments.allow_destroy.clone(),
@@ -48,6 +49,21 @@ pub(super) fn lab_options(
         keep_going: arguments.keep_going,
         ..options
     })
+}
+
+/// A plan of another machine, or of another build, may have loads of several ranks.
+fn refuse_ranks(plan: &Plan) -> Result<(), Failure> {
+    let launched = plan
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.steps)
+        .find(|step| matches!(&step.action, StepAction::Load(load) if load.launch.is_some()));
+    match (launcher::NO_RANKS, launched) {
+        (Some((why, cure)), Some(step)) => {
+            Err(Failure::new(Exit::CannotHere, format!("step {:?}: {why}; {cure}", text::line(&step.name))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the lab is told when nobody says otherwise, with these guests.

@@ -22,11 +22,17 @@ use fstone_model::{
     workload::{Directories, Fileset, IoEngineKind},
 };
 use std::path::Path;
+#[cfg(feature = "mpi")]
+use {super::ranks::Told, fstone_model::ranks::RankTask};
 
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
     #[cfg(not(feature = "mpi"))]
     if let Some(launched) = launcher::launched() {
         return Err(refusal(&launched));
+    }
+    #[cfg(feature = "mpi")]
+    if arguments.of_step {
+        return ranks_of_step(arguments);
     }
     let workload = read(&arguments.spec)?;
     let name = workload.name.clone();
@@ -81,13 +87,38 @@ fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
     }
     super::ranks::run(super::ranks::Load {
         workload,
-        directory: arguments.directory.clone().unwrap_or_else(|| ".".into()),
+        directories: vec![arguments.directory.clone().unwrap_or_else(|| ".".into())],
         seed: arguments.seed.unwrap_or_else(fresh_seed),
         ownership: if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked },
-        json: arguments.json,
+        told: if arguments.json { Told::Json } else { Told::Summary },
         results: arguments.results.clone(),
         silence: arguments.rank_silence,
         stillness: arguments.rank_stillness,
+        measure_null: true,
+        expected: None,
+    })
+}
+
+/// This process is one of those that carry out a step of a study.
+#[cfg(feature = "mpi")]
+fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
+    let task = std::fs::read(&arguments.spec).map_err(anyhow::Error::from);
+    let task: RankTask = task
+        .and_then(|json| Ok(serde_json::from_slice(&json)?))
+        .with_context(|| format!("cannot read {}", arguments.spec.display()))
+        .or_exit(Exit::BadInput)?;
+    let expected = task.workload.launch.as_ref().map(|launch| launch.ranks);
+    super::ranks::run(super::ranks::Load {
+        workload: task.workload,
+        directories: task.directories,
+        seed: task.seed,
+        ownership: Ownership::Own,
+        told: Told::News(task.news),
+        results: Some(task.results),
+        silence: arguments.rank_silence,
+        stillness: arguments.rank_stillness,
+        measure_null: task.measure_null,
+        expected,
     })
 }
 

@@ -8,12 +8,17 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
-use fstone_model::{LoadReport, Workload, ranks::RanksReport};
+use fstone_model::{
+    LoadReport, Workload,
+    ranks::{RankNews, RanksReport},
+};
 use fstone_mpi::World;
 use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings};
+use rustix::fs::{Mode, OFlags};
 use std::{
-    fs,
+    fs::{self, File},
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    io::Write as _,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -22,14 +27,29 @@ use std::{
 /// What all ranks have from the command line.
 pub(crate) struct Load {
     pub(crate) workload: Workload,
-    pub(crate) directory: PathBuf,
+    /// Where to work: rank r in the one at r modulo their number.
+    pub(crate) directories: Vec<PathBuf>,
     pub(crate) seed: u64,
     pub(crate) ownership: Ownership,
-    pub(crate) json: bool,
+    pub(crate) told: Told,
     /// Where files about all ranks go.
     pub(crate) results: Option<PathBuf>,
     pub(crate) silence: Duration,
     pub(crate) stillness: Duration,
+    /// Whether rank 0 measures the engine's own cost.
+    pub(crate) measure_null: bool,
+    /// How many ranks somebody asked a launcher for.
+    pub(crate) expected: Option<u32>,
+}
+
+/// How rank 0 tells what came of it, beside its files.
+pub(crate) enum Told {
+    /// As a page of text.
+    Summary,
+    /// As JSON.
+    Json,
+    /// To somebody at the other end of this pipe, on the way.
+    News(PathBuf),
 }
 
 /// Runs this process's rank.
@@ -40,6 +60,15 @@ pub(crate) fn run(load: Load) -> CommandResult {
     let cancel = super::cancel_on_signals()?;
     let world = World::start().context("MPI cannot be started").or_exit(Exit::LabFailed)?;
     let rank = fstone_ranks::Transport::rank(&world);
+    let ranks = fstone_ranks::Transport::size(&world);
+    if let Some(expected) = load.expected.filter(|expected| *expected != ranks) {
+        let words = format!(
+            "{expected} ranks were asked for, and the launcher started this one among {ranks}: is it that of another MPI? This fstone is \
+             linked with {}",
+            fstone_mpi::library()
+        );
+        return Err(Failure::new(Exit::CannotHere, words));
+    }
     let settings = Settings {
         subject: subject(&load),
         seed: load.seed,
@@ -49,13 +78,23 @@ pub(crate) fn run(load: Load) -> CommandResult {
         workload: load.workload.clone(),
         cancel,
     };
-    let mut results = Results { directory: load.results, json: load.json, exit: Exit::Success, told: false };
+    let (live, json) = (rank == 0 && matches!(load.told, Told::Summary), matches!(load.told, Told::Json));
+    let silent = matches!(load.told, Told::News(_));
+    let news = match &load.told {
+        Told::News(path) if rank == 0 => News::to(path),
+        _ => None,
+    };
+    let mut results = Results { directory: load.results, json, silent, exit: Exit::Success, told: false };
     if rank == 0 {
         results.prepare()?;
     }
-    let (workload, directory, ownership) = (load.workload, load.directory, load.ownership);
-    let live = rank == 0 && !load.json;
-    let body = move |member: &Arc<Member>| carry_out(&workload, &directory, ownership, live, member);
+    let (workload, ownership) = (load.workload, load.ownership);
+    let measure_null = rank == 0 && load.measure_null;
+    let directory = load.directories.get(rank as usize % load.directories.len().max(1)).cloned().unwrap_or_default();
+    let body = move |member: &Arc<Member>| {
+        let observer = Ranked { live: LiveLoad::new(live), news, member };
+        carry_out(&workload, &directory, ownership, measure_null, &observer)
+    };
     let Ended { .. } = fstone_ranks::run(world, settings, body, &mut results);
     // Its reason is told; a launcher adds its own words to every rank that ends otherwise.
     Ok(if rank == 0 { results.exit } else { Exit::Success })
@@ -64,7 +103,7 @@ pub(crate) fn run(load: Load) -> CommandResult {
 /// What has to be the same everywhere.
 fn subject(load: &Load) -> String {
     let mut hasher = DefaultHasher::new();
-    format!("{:?} {:?} {:?}", load.workload, load.directory, load.ownership).hash(&mut hasher);
+    format!("{:?} {:?} {:?}", load.workload, load.directories, load.ownership).hash(&mut hasher);
     format!("{} {:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
 }
 
@@ -72,13 +111,12 @@ fn carry_out(
     workload: &Workload,
     directory: &Path,
     ownership: Ownership,
-    live: bool,
-    member: &Arc<Member>,
+    measure_null: bool,
+    observer: &Ranked<'_>,
 ) -> Result<LoadReport, String> {
-    let observer = Ranked { live: LiveLoad::new(live), member };
     let cancel = AtomicBool::new(false);
-    let measure_null = member.rank() == 0;
-    let options = RunOptions { seed: member.seed(), cancel: &cancel, observer: &observer, measure_null, ownership };
+    let seed = observer.member.seed();
+    let options = RunOptions { seed, cancel: &cancel, observer, measure_null, ownership };
     let ran = fstone_engine::run(workload, directory, &options);
     observer.live.finish();
     let mut report = ran.map_err(|error: LoadError| format!("failed to run the load: {error}"))?;
@@ -90,7 +128,27 @@ fn carry_out(
 /// What the engine tells, for the eyes of people and for the signs of life.
 struct Ranked<'a> {
     live: LiveLoad,
+    news: Option<News>,
     member: &'a Arc<Member>,
+}
+
+/// A pipe on which somebody may listen.
+struct News(File);
+
+impl News {
+    /// `None` where nobody reads it, as on another node.
+    fn to(path: &Path) -> Option<Self> {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::open(path, flags, Mode::empty()).ok().map(|pipe| Self(pipe.into()))
+    }
+
+    /// Each is one write, and short enough to stay one.
+    fn tell(&self, news: &RankNews) {
+        if let Ok(json) = serde_json::to_string(news) {
+            // Who does not read goes without.
+            let _ = (&self.0).write_all(format!("{json}\n").as_bytes());
+        }
+    }
 }
 
 impl Observer for Ranked<'_> {
@@ -98,9 +156,25 @@ impl Observer for Ranked<'_> {
         Some(&**self.member)
     }
 
+    fn measured_begin(&self) {
+        if let Some(news) = &self.news {
+            news.tell(&RankNews::Begin);
+        }
+    }
+
+    fn measured_end(&self) {
+        if let Some(news) = &self.news {
+            news.tell(&RankNews::End);
+        }
+    }
+
     fn progress(&self, progress: &Progress) {
         self.member.progress(progress);
         self.live.progress(progress);
+        if let Some(news) = &self.news {
+            let Progress { elapsed, expected, operations, bytes, .. } = *progress;
+            news.tell(&RankNews::Progress { phase: progress.phase.clone(), elapsed, expected, operations, bytes });
+        }
     }
 }
 
@@ -108,6 +182,8 @@ impl Observer for Ranked<'_> {
 struct Results {
     directory: Option<PathBuf>,
     json: bool,
+    /// Whether the files are all there is to say.
+    silent: bool,
     exit: Exit,
     /// Whether it was said that files cannot be written.
     told: bool,
@@ -152,7 +228,7 @@ impl Conclusion for Results {
                 Ok(text) => terminal::print_document(&(text + "\n")),
                 Err(error) => terminal::tell(&format!("cannot print the result: {error}\n")),
             }
-        } else {
+        } else if !self.silent {
             terminal::print(&fstone_report::ranks_summary(&report));
         }
         let well = fstone_report::ranks_all_well(&report);

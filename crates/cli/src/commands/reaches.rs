@@ -33,7 +33,12 @@ fn reaches(plan: &Plan) -> Vec<String> {
         found.extend(cell.steps.iter().filter_map(|step| match &step.action {
             StepAction::Command { argv, .. } => Some(format!("runs {}", argv.join(" "))),
             StepAction::CopyIn { source, .. } => Some(format!("reads {source}")),
-            StepAction::Load(load) => load.callout.as_ref().map(|callout| format!("runs {callout}")),
+            // A load with a launcher may have a callout as well.
+            StepAction::Load(load) => {
+                let launcher = load.launch.as_ref().map(|launch| launch.words().join(" "));
+                let programs: Vec<String> = load.callout.clone().into_iter().chain(launcher).collect();
+                (!programs.is_empty()).then(|| format!("runs {}", programs.join(" and ")))
+            }
             // All others by name: one that is new has to be thought about.
             StepAction::Mkfs
             | StepAction::Mount

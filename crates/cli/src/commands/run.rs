@@ -9,7 +9,7 @@ use crate::{
     args::{ExecutorChoice, Missing, RunArguments},
     executors::{self, Chosen},
     exit::Exit,
-    paths,
+    launcher, paths,
     progress::Expected,
     recorder::StoreRecorder,
     sources,
@@ -225,6 +225,8 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         fresh_seed: Some(drawn_seed),
         only: arguments.only.clone(),
         variables: arguments.set.clone(),
+        // What it would do can be looked at everywhere.
+        no_ranks: launcher::NO_RANKS.filter(|_| !arguments.dry_run),
     };
     let (plan, warnings) = study.compile(&overrides).or_exit(Exit::BadInput)?;
     // What a built-in study does it does on purpose.

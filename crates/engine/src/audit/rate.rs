@@ -147,6 +147,7 @@ mod tests {
             on_error: ErrorPolicy::Stop,
             final_sync: FinalSync::Syncfs,
             callout: None,
+            launch: None,
             series_interval: Duration::from_millis(100),
         };
         let report = |invocations: &u64| OperationReport { invocations: *invocations, ..Default::default() };

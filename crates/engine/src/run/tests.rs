@@ -38,6 +38,7 @@ fn workload(files: u64, groups: Vec<ThreadGroup>, stop: Stop, io: IoSettings) ->
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
         callout: None,
+        launch: None,
         series_interval: Duration::from_millis(10),
     }
 }

@@ -77,6 +77,7 @@ pub(crate) fn workload(fileset: Fileset, group: ThreadGroup, stop: Stop) -> Work
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::Syncfs,
         callout: None,
+        launch: None,
         series_interval: Duration::from_millis(100),
     }
 }

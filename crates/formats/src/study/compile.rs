@@ -83,6 +83,13 @@ fn plan(
     let no_steps = Vec::new();
     let step_surfaces = surface.step.as_ref().map_or(&no_steps, |field| &field.value);
     let steps = step::steps(step_surfaces, files, report);
+    let loads = || step_surfaces.iter().filter_map(|step| step.value.load.as_ref());
+    if let (Some((why, cure)), Some(place)) =
+        (overrides.no_ranks, loads().find_map(|load| load::place_of_launch(&load.value)))
+    {
+        let label = "a load of several ranks is asked for here";
+        report.push(Diagnostic::error(place, why).label(label).help(cure));
+    }
     let shows_nothing = step_surfaces.iter().all(|step| step.value.show.is_none());
     let unasked = surface.step.as_ref().filter(|_| shows_nothing).map(|field| {
         let actions = steps.templates.iter().map(|template| (template.name.as_str(), &template.action));

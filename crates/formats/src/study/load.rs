@@ -10,7 +10,7 @@ use crate::{
 };
 use fstone_model::{
     Workload,
-    workload::{Amount, Fileset, SizeDistribution},
+    workload::{Amount, Fileset, Launch, SizeDistribution},
 };
 use std::{
     collections::HashMap,
@@ -145,6 +145,7 @@ pub(super) struct Number {
 pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
     let own = surface.numbers.0.iter().map(|(target, field)| (target.clone(), field.value, field.span)).collect();
     let Base { workload: base, keeps_total } = base(surface, files, report)?;
+    let base = launched(surface, base, report);
     let total_bytes = match base.filesets.as_slice() {
         [Fileset { amount: Amount::Files(files), size: SizeDistribution::Fixed(bytes), .. }] if keeps_total => {
             Some(files * bytes)
@@ -167,6 +168,31 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
         }
     }
     Some(load)
+}
+
+/// Where the study says that the load has several ranks: by which launcher, or else how many.
+pub(super) fn place_of_launch(surface: &LoadSurface) -> Option<Span> {
+    let ranks = || surface.numbers.0.iter().find(|(target, _)| *target == Target::whole(Parameter::Ranks));
+    surface.launch.as_ref().map(|launch| launch.span).or_else(|| ranks().map(|(_, field)| field.span))
+}
+
+/// The load with its launcher, where the study gives it one, or ranks.
+fn launched(surface: &LoadSurface, base: Arc<Workload>, report: &mut Report) -> Arc<Workload> {
+    let Some(place) = place_of_launch(surface) else { return base };
+    let command = surface.launch.as_ref().map_or_else(|| vec![Launch::USUAL.to_owned()], |field| field.value.0.clone());
+    if command.is_empty() {
+        report.push(
+            Diagnostic::error(place, "no launcher is named").label("expected \"mpirun\", \"srun\" or a command line"),
+        );
+    }
+    if let Some(why) = base.unfit_for_ranks() {
+        report.push(
+            Diagnostic::error(place, format!("the load cannot be one of several ranks: it {why}"))
+                .label("several ranks are asked for here"),
+        );
+    }
+    let ranks = 1;
+    Arc::new(Workload { launch: Some(Launch { command, ranks }), ..Workload::clone(&base) })
 }
 
 fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Base> {

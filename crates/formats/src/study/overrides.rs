@@ -29,6 +29,8 @@ pub struct Overrides {
     pub only: Vec<(String, String)>,
     /// Other values of the study's variables: (name, value). The last one of a name counts.
     pub variables: Vec<(String, String)>,
+    /// Why no load of several ranks can be carried out here, and what helps: a study that has one is refused.
+    pub no_ranks: Option<(&'static str, &'static str)>,
 }
 
 impl Overrides {

@@ -303,11 +303,16 @@ table! {
     }
 }
 
+/// The key of a load's launcher.
+const LAUNCH: &str = "launch";
+
 /// A load in one of the formats there are, and numbers of it that are set here whatever the file says.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadSurface {
     /// The load: its format, and what is written there. `None` when there is none that can be read.
     pub(crate) load: Option<LoadField>,
+    /// The launcher of its ranks.
+    pub(crate) launch: Option<Field<Words>>,
     /// The numbers.
     pub(crate) numbers: Numbers,
 }
@@ -338,7 +343,14 @@ impl Keys for LoadSurface {
                 Reader::Words { .. } => Words::schema,
             },
         };
-        loads::ALL.iter().map(key).chain(Numbers::keys()).collect()
+        let launch = Key {
+            name: LAUNCH,
+            doc: "Has the load carried out by several ranks, which this starts: \"mpirun\", \"srun\", or a command line in which \
+                  `{ranks}` is their number. \"mpirun\" where only `ranks` is given.",
+            required: false,
+            schema: Words::schema,
+        };
+        loads::ALL.iter().map(key).chain([launch]).chain(Numbers::keys()).collect()
     }
 
     fn takes(value: &Node<'_>) -> bool {
@@ -362,7 +374,11 @@ impl Decode for LoadSurface {
         };
         // All are read, so that everything that is wrong is reported.
         let loads: Vec<LoadField> = loads::ALL.iter().filter_map(read).collect();
-        Some(Self { load: loads.into_iter().next(), numbers: Numbers::decode(table, &Self::one_of(), report) })
+        Some(Self {
+            load: loads.into_iter().next(),
+            launch: field(table, LAUNCH, report),
+            numbers: Numbers::decode(table, &Self::one_of(), report),
+        })
     }
 
     fn schema() -> Value {

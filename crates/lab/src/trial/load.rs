@@ -6,6 +6,7 @@ use fstone_model::{
     load::ErrorReport,
     load_metric,
     metric::{Figure, catalog},
+    ranks::{PhaseMeeting, RanksReport},
 };
 use std::{path::Path, sync::atomic::AtomicBool};
 
@@ -152,6 +153,26 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
         new
     });
     figures
+}
+
+/// How ranks met, and how far they are apart, as figures.
+#[must_use]
+pub(super) fn ranks_figures(ranks: &RanksReport) -> Vec<Figure> {
+    let largest = |skew: fn(&PhaseMeeting) -> u64| {
+        ranks.phases.iter().filter(|phase| phase.measured && phase.ranks == ranks.ranks).map(skew).max()
+    };
+    let rate =
+        |number: Option<u32>| ranks.per_rank.iter().find(|rank| Some(rank.rank) == number).map(|rank| rank.per_second);
+    [
+        (&catalog::START_SKEW, largest(|phase| phase.start_skew_ns).map(|ns| ns as f64)),
+        (&catalog::STOP_SKEW, largest(|phase| phase.stop_skew_ns).map(|ns| ns as f64)),
+        (&catalog::SLOWEST_RANK, rate(ranks.slowest)),
+        (&catalog::MEDIAN_RANK, rate(ranks.median)),
+        (&catalog::FASTEST_RANK, rate(ranks.fastest)),
+    ]
+    .into_iter()
+    .filter_map(|(metric, value)| value.map(|value| metric.figure(value)))
+    .collect()
 }
 
 #[cfg(test)]

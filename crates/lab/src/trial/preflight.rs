@@ -60,6 +60,9 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             _ => None,
         })
     };
+    if let Some(obstacle) = obstacle_of_ranks(cell, machine) {
+        return Some(obstacle);
+    }
     let in_guest = cell.kernel != KernelSpec::Host;
     if let Some(own) = &cell.filesystem.own {
         return obstacle_of_own(cell, own, machine).or_else(|| missing_program(cell));
@@ -110,6 +113,33 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             })
         })
         .or_else(|| missing_program(cell))
+}
+
+/// What speaks against loads of several ranks.
+fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
+    let launched = cell.steps.iter().find_map(|step| match &step.action {
+        StepAction::Load(load) => load.launch.as_ref().map(|launch| (step, launch)),
+        _ => None,
+    });
+    let (step, launch) = launched?;
+    let program = launch.program();
+    if cell.kernel != KernelSpec::Host {
+        let words = "the ranks of a load are processes of this machine, and none is started in a guest";
+        return Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("--executor host"));
+    }
+    if launch.is_of_slurm() && !matches!(cell.device, DeviceSpec::Directory { .. }) {
+        let words = format!(
+            "{program} starts ranks on the nodes of a cluster, where nothing is mounted that this trial mounts for itself"
+        );
+        let cure = "measure a directory that all nodes see (--device directory:/path), or launch = \"mpirun\"";
+        return Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure(cure));
+    }
+    if program.contains('/') || machine.runner.find(program).is_some() {
+        return None;
+    }
+    let package = if launch.is_of_slurm() { "slurm-client" } else { "openmpi-bin" };
+    let words = format!("{program} is not installed, which starts the ranks");
+    Some(Obstacle::skipped(&step.name, words).with_cure(format!("apt-get install {package}")))
 }
 
 /// What speaks against a filesystem of the study's own. What its scripts need is seen when they run.

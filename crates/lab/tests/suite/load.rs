@@ -54,6 +54,7 @@ pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::Syncfs,
         callout: None,
+        launch: None,
         series_interval: Duration::from_millis(100),
     }
 }

@@ -10,6 +10,7 @@ mod actions;
 mod fileset;
 mod group;
 mod io;
+mod launch;
 pub mod operation;
 mod program;
 mod queue;
@@ -25,6 +26,7 @@ pub use group::{Arrivals, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, Threa
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, OpenPolicy, OpenSync,
 };
+pub use launch::{Launch, MAXIMUM_RANKS, RANKS};
 pub use operation::Operation;
 pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};
 pub use transfer::{Distribution, Extent, Pattern, Transfer};
@@ -54,6 +56,9 @@ pub struct Workload {
     pub final_sync: FinalSync,
     /// A shell command to run after filesets are built and synced, before the first measured phase (FFSB callout).
     pub callout: Option<String>,
+    /// By which launcher it is carried out, as a load of how many ranks; `None` for a load of this process alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
     /// Length of one point of the throughput and latency series.
     pub series_interval: Duration,
 }

@@ -98,6 +98,7 @@ mod tests {
             on_error: ErrorPolicy::Stop,
             final_sync: FinalSync::None,
             callout: None,
+            launch: None,
             series_interval: Duration::from_secs(1),
         }
     }

@@ -22,6 +22,7 @@ fn settings() -> Settings {
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
         callout: None,
+        launch: None,
         series_interval: Duration::from_millis(100),
     };
     let patient = Duration::from_secs(60);

@@ -27,6 +27,7 @@ fn workload(phases: usize) -> Workload {
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::Syncfs,
         callout: None,
+        launch: None,
         series_interval: Duration::from_millis(100),
     }
 }

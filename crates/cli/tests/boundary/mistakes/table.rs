@@ -106,7 +106,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("run kernel-tree --set build", 2, "invalid value 'build' for '--set <NAME=VALUE>': write NAME=VALUE, like build=none"),
     ("run kernel-tree --set =none --dry-run", 2, "invalid value '=none' for '--set <NAME=VALUE>': write NAME=VALUE, like build=none"),
     ("run kernel-tree --set bild=none --dry-run", 2, "kernel-tree.toml: --set bild: the study has no variable of this name"),
-    ("run small-file --set build=none --dry-run", 2, "small-file.toml: --set build: the study has no variable of this name\n |\n = note: it has no variables; of its loads, threads, files, directories, file-size, total-size, block-size, duration, operations, queue-depth can be set, where a load has it"),
+    ("run small-file --set build=none --dry-run", 2, "small-file.toml: --set build: the study has no variable of this name\n |\n = note: it has no variables; of its loads, threads, files, directories, file-size, total-size, block-size, duration, operations, queue-depth, ranks can be set, where a load has it"),
     ("run kernel-tree --set theads=4 --dry-run", 2, "did you mean `threads`?"),
     ("run ./one.toml --resume --quick", 2, "there is no unfinished run of one"),
     ("run ./one.toml --resume --seed 3", 2, "the argument '--resume' cannot be used with '--seed <N>'"),

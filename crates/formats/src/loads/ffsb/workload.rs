@@ -83,6 +83,7 @@ impl Profile {
                 Placement::AsWritten => FinalSync::Everything,
             },
             callout: self.callout.clone(),
+            launch: None,
             series_interval: Duration::from_secs(1),
         }
     }

@@ -41,6 +41,7 @@ pub(super) fn workload(commands: &[At<Command>], name: &str, options: Options, r
         on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::Syncfs,
         callout: None,
+        launch: None,
         series_interval: Duration::from_secs(1),
     };
     let mut runs = 0;

@@ -144,6 +144,7 @@ pub(super) fn workload(
         on_error: if jobs.iter().any(|job| job.continues) { ErrorPolicy::Continue } else { ErrorPolicy::Stop },
         final_sync: FinalSync::None,
         callout: None,
+        launch: None,
         series_interval: jobs.iter().filter_map(|job| job.log_interval).min().unwrap_or(Duration::from_millis(500)),
     };
     (workload, parts)

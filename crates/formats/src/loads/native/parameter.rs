@@ -3,8 +3,8 @@
 use fstone_model::{
     Workload, units,
     workload::{
-        Action, Actions, Amount, Directories, Extent, Fileset, MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern,
-        Phase, SizeDistribution, Step, ThreadGroup, Transfer,
+        Action, Actions, Amount, Directories, Extent, Fileset, MAXIMUM_FILES, MAXIMUM_RANKS, MAXIMUM_THREADS,
+        Operation, Pattern, Phase, SizeDistribution, Step, ThreadGroup, Transfer,
     },
 };
 use std::{fmt, time::Duration};
@@ -30,6 +30,8 @@ pub enum Parameter {
     Operations,
     /// Requests in flight per thread.
     QueueDepth,
+    /// Processes that carry the load out together, started by a launcher of MPI.
+    Ranks,
 }
 
 /// How a parameter is written.
@@ -45,7 +47,7 @@ pub enum Quantity {
 
 impl Parameter {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Threads,
         Self::Files,
         Self::Directories,
@@ -55,6 +57,7 @@ impl Parameter {
         Self::Duration,
         Self::Operations,
         Self::QueueDepth,
+        Self::Ranks,
     ];
 
     /// Its name in study files.
@@ -70,6 +73,7 @@ impl Parameter {
             Self::Duration => "duration",
             Self::Operations => "operations",
             Self::QueueDepth => "queue-depth",
+            Self::Ranks => "ranks",
         }
     }
 
@@ -86,6 +90,7 @@ impl Parameter {
             Self::Duration => "How long the load runs.",
             Self::Operations => "How many operations the load does.",
             Self::QueueDepth => "Requests in flight per thread.",
+            Self::Ranks => "Processes that carry out the load together, which `launch` starts.",
         }
     }
 
@@ -93,7 +98,9 @@ impl Parameter {
     #[must_use]
     pub const fn quantity(self) -> Quantity {
         match self {
-            Self::Threads | Self::Files | Self::Directories | Self::Operations | Self::QueueDepth => Quantity::Count,
+            Self::Threads | Self::Files | Self::Directories | Self::Operations | Self::QueueDepth | Self::Ranks => {
+                Quantity::Count
+            }
             Self::FileSize | Self::TotalSize | Self::BlockSize => Quantity::Size,
             Self::Duration => Quantity::Time,
         }
@@ -114,6 +121,7 @@ impl Parameter {
             Self::BlockSize => format!("{} blocks", units::format_bytes(value)),
             Self::Duration => units::format_duration(Duration::from_nanos(value)),
             Self::QueueDepth => format!("queue depth {value}"),
+            Self::Ranks => counted("rank"),
         }
     }
 }
@@ -138,6 +146,7 @@ impl Parameter {
             Self::Duration => "the load is not limited by time",
             Self::Operations => "the load is not limited by a number of operations",
             Self::QueueDepth => "none of the load's threads can have several requests in flight",
+            Self::Ranks => "no launcher starts the load; give it one: launch = \"mpirun\"",
         }
     }
 
@@ -184,6 +193,7 @@ pub enum ApplyError {
 ///   limit that is there and do not add one, because that would change what the load's result means.
 /// - `files`, `directories`, `file-size`, `total-size`: of the only fileset. `total-size` is shared out evenly over a
 ///   number of files, and otherwise is the amount.
+/// - `ranks`: of a load that a launcher starts.
 /// - `queue-depth`: of the groups whose engine can have several requests in flight, when they have as many.
 /// - `block-size`: of every read and write of the measured phases; operations that moved
 ///   one block still do, and offsets that were multiples of the block still are.
@@ -224,6 +234,10 @@ pub(super) fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -
             }
         }
         Parameter::QueueDepth => set_queue_depth(workload, small()?)?,
+        Parameter::Ranks => match &mut workload.launch {
+            Some(launch) => launch.ranks = small()?,
+            None => return Err(ApplyError::Absent(parameter)),
+        },
     }
     Ok(())
 }
@@ -282,6 +296,8 @@ pub(super) fn apply_to(
                 found = true;
             }
         }
+        // Of the whole load.
+        Parameter::Ranks => {}
     }
     if found { Ok(()) } else { Err(ApplyError::Absent(parameter)) }
 }
@@ -308,6 +324,7 @@ fn in_bounds(parameter: Parameter, value: u64) -> Result<(), ApplyError> {
     let limit = match parameter {
         Parameter::Threads => MAXIMUM_THREADS,
         Parameter::QueueDepth => u64::from(u32::MAX),
+        Parameter::Ranks => u64::from(MAXIMUM_RANKS),
         Parameter::Files | Parameter::Directories => MAXIMUM_FILES,
         _ => u64::MAX,
     };
@@ -358,7 +375,7 @@ fn set_of_fileset(fileset: &mut Fileset, parameter: Parameter, value: u64) -> Re
 
 /// A value that every load takes that has the parameter at all: 2^20 divides evenly over few files.
 pub(super) const fn any_value(parameter: Parameter) -> u64 {
-    if matches!(parameter, Parameter::Threads) { 1 } else { 1 << 20 }
+    if matches!(parameter, Parameter::Threads | Parameter::Ranks) { 1 } else { 1 << 20 }
 }
 
 fn set_total(fileset: &mut Fileset, total: u64) -> Result<(), ApplyError> {

@@ -78,6 +78,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
         on_error: word(surface.on_error.as_ref(), ErrorPolicy::Stop),
         final_sync: word(surface.final_sync.as_ref(), FinalSync::Syncfs),
         callout: surface.callout.as_ref().map(|field| field.value.0.clone()),
+        launch: None,
         series_interval,
     };
     used_depths(&workload, surface, phase_surfaces, report);

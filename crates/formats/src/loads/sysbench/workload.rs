@@ -40,6 +40,7 @@ impl Fileio {
             on_error: ErrorPolicy::Stop,
             final_sync: FinalSync::None,
             callout: None,
+            launch: None,
             series_interval: self.report_interval.unwrap_or(Duration::from_secs(1)),
         }
     }

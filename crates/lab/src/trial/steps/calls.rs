@@ -80,7 +80,9 @@ impl Call<'_> {
                 let time = workload.time_limit().map(|time| format!(", {}", format_duration(time))).unwrap_or_default();
                 let threads = workload.threads();
                 let plural = if threads == 1 { "" } else { "s" };
-                format!("load {}: {threads} thread{plural}{time}", workload.name)
+                let launch =
+                    workload.launch.as_ref().map(|launch| format!(", in each rank of {}", typed(&launch.words())));
+                format!("load {}: {threads} thread{plural}{time}{}", workload.name, launch.unwrap_or_default())
             }
             Self::CountExtents(_) => "count the extents of every file (FIEMAP)".to_owned(),
             Self::CutPower(states) => {

@@ -23,6 +23,9 @@ impl Session {
         progress: OnProgress<'_>,
         report: &mut StepReport,
     ) -> Result<(), Halt> {
+        if let Some(launch) = &workload.launch {
+            return self.ranked_load(step, workload, launch, progress, report);
+        }
         let directory = self.place.clone();
         let machine = self.machine.clone();
         let device = self.device.as_ref().map(|device| device.path().to_owned());

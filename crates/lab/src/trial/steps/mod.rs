@@ -4,6 +4,7 @@ mod calls;
 mod judge;
 mod load;
 mod own;
+mod ranks;
 mod sequence;
 mod state;
 
