@@ -16,6 +16,7 @@ mod metadata;
 mod names;
 mod new_file;
 mod queued;
+mod replace;
 mod sync;
 mod transfer;
 
@@ -51,6 +52,7 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attemp
         Operation::Unlink => names::unlink(worker, index),
         Operation::Rename => names::rename(worker, index),
         Operation::Move { to } => names::relocate(worker, index, *to as usize),
+        Operation::Replace { block_bytes, fsync } => replace::replace(worker, index, *block_bytes, *fsync),
         Operation::Link => names::link(worker, index),
         Operation::Symlink => names::symlink(worker, index),
         Operation::Mkdir => directories::mkdir(worker, index),

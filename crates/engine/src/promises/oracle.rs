@@ -23,6 +23,8 @@ pub enum Property {
     Name,
     /// A name that was removed before everything was synced does not come back.
     Removal,
+    /// By a name that was only given to other files by rename there is one of them, whole where all of them were synced.
+    Replacement,
 }
 
 impl Property {
@@ -34,6 +36,7 @@ impl Property {
             Self::Length => "length",
             Self::Name => "name",
             Self::Removal => "removal",
+            Self::Replacement => "replacement",
         }
     }
 }
@@ -52,7 +55,7 @@ pub struct Broken {
 /// What became of the promises.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Promises looked at: one for each file's data, length and name, and one for each removed name.
+    /// Promises looked at: one for each file's data, length and name, and one for each removed or replaced name.
     pub checked: u64,
     /// How many were broken.
     pub broken: u64,
@@ -118,6 +121,17 @@ struct Known {
     cut: Option<u64>,
     /// Whether it may be gone, or cut later.
     excused: bool,
+    /// Whether it may be cut later, or was remade.
+    uncertain: bool,
+}
+
+/// A name that was durable, and was given to other files by rename.
+#[derive(Debug, Default)]
+struct Replaced {
+    /// The files that may have it.
+    files: BTreeSet<FileId>,
+    /// When it was given away last.
+    ended: u64,
 }
 
 /// What is promised at some moment.
@@ -128,6 +142,7 @@ struct Promises {
     /// Names that went, and when.
     gone: HashMap<Arc<str>, u64>,
     promised_gone: HashSet<Arc<str>>,
+    replaced: HashMap<Arc<str>, Replaced>,
 }
 
 impl Witness {
@@ -162,10 +177,12 @@ impl Promises {
             }
             Change::Unnamed { path } => {
                 self.unname(path);
+                self.replaced.remove(path);
                 self.gone.insert(Arc::clone(path), event.ended);
             }
             Change::Renamed { from, to } => {
                 let Some(file) = self.owner.remove(from) else { return };
+                self.replace(from, to, file, event.ended);
                 self.unname(to);
                 self.gone.insert(Arc::clone(from), event.ended);
                 self.gone.remove(to);
@@ -200,6 +217,8 @@ impl Promises {
             }
             Change::Remade { below } => self.forget(below),
             Change::SyncedAll => {
+                // The last of them has the name durably: it is asked for as any other.
+                self.replaced.retain(|_, replaced| replaced.ended >= event.begun);
                 for known in self.files.values_mut() {
                     known.sync(event.begun, true);
                 }
@@ -214,11 +233,26 @@ impl Promises {
         for known in self.files.values_mut() {
             let mut names =
                 known.names.iter().map(|(_, name)| name).chain(&known.promised_names).chain(&known.later_names);
-            known.excused |= names.any(|name| is_below(name, below));
+            if names.any(|name| is_below(name, below)) {
+                (known.excused, known.uncertain) = (true, true);
+            }
         }
+        self.replaced.retain(|path, _| !is_below(path, below));
         self.owner.retain(|path, _| !is_below(path, below));
         self.gone.retain(|path, _| !is_below(path, below));
         self.promised_gone.retain(|path| !is_below(path, below));
+    }
+
+    /// A file gets the name of another. Where that had it durably, one of both has it after a power cut.
+    fn replace(&mut self, from: &Arc<str>, to: &Arc<str>, file: FileId, ended: u64) {
+        self.replaced.remove(from);
+        let old = self.owner.get(to).copied().filter(|old| {
+            self.files.get(old).is_some_and(|known| known.promised_names.contains(to)) || self.replaced.contains_key(to)
+        });
+        let Some(old) = old else { return };
+        let replaced = self.replaced.entry(Arc::clone(to)).or_default();
+        replaced.files.extend([old, file]);
+        replaced.ended = ended;
     }
 
     /// A name was removed from the file that has it; without any, the file may be gone.
@@ -239,12 +273,17 @@ impl Promises {
                 self.files.entry(*file).or_default().later_names.insert(Arc::clone(path));
             }
             Change::Unnamed { path } => {
+                self.replaced.remove(path);
                 if let Some(known) = self.owner.get(path).and_then(|file| self.files.get_mut(file)) {
                     known.excused = true;
                 }
             }
             Change::Renamed { from, to } => {
                 self.promised_gone.remove(to);
+                match self.owner.get(from).copied() {
+                    Some(file) => self.replace(from, to, file, event.ended),
+                    None => drop(self.replaced.remove(to)),
+                }
                 if let Some(known) = self.owner.get(to).and_then(|file| self.files.get_mut(file)) {
                     known.excused = true;
                 }
@@ -253,7 +292,10 @@ impl Promises {
                     self.files.entry(file).or_default().later_names.insert(Arc::clone(to));
                 }
             }
-            Change::Cut { file } => self.files.entry(*file).or_default().excused = true,
+            Change::Cut { file } => {
+                let known = self.files.entry(*file).or_default();
+                (known.excused, known.uncertain) = (true, true);
+            }
             Change::Remade { below } => self.forget(below),
             Change::Wrote { file, offset, bytes, stamp, generation, .. } => {
                 if let Some(known) = self.files.get_mut(file) {
@@ -269,6 +311,9 @@ impl Promises {
         for known in self.files.values().filter(|known| known.synced && !known.excused && known.cut.is_none()) {
             known.look(&mut kept);
         }
+        for (path, replaced) in &self.replaced {
+            kept.note(self.wrong_replacement(path, replaced));
+        }
         for path in &self.promised_gone {
             let there = Path::new(&**path).symlink_metadata().is_ok();
             kept.note(there.then(|| Broken {
@@ -278,6 +323,26 @@ impl Promises {
             }));
         }
         kept
+    }
+
+    /// What is wrong with a name that was given from one file to another.
+    fn wrong_replacement(&self, path: &Arc<str>, replaced: &Replaced) -> Option<Broken> {
+        let path = Path::new(&**path);
+        let broken = |words: &str| {
+            Some(Broken { property: Property::Replacement, path: path.to_owned(), words: words.to_owned() })
+        };
+        if !path.is_file() {
+            return broken("it was only replaced, and neither the old file nor the new one is there");
+        }
+        let known: Vec<Option<&Known>> = replaced.files.iter().map(|file| self.files.get(file)).collect();
+        // What was not synced may be there in any state.
+        let told =
+            |known: &Option<&Known>| known.is_some_and(|known| known.synced && !known.uncertain && known.cut.is_none());
+        if !known.iter().all(told) {
+            return None;
+        }
+        let whole = known.into_iter().flatten().any(|known| matches!(known.at(path), (None, None)));
+        if whole { None } else { broken("it is neither the old file nor the new one, and both were synced") }
     }
 }
 
@@ -565,5 +630,60 @@ mod tests {
         told.open("a", 6);
         assert!(told.promises().promised_gone.is_empty());
         let _ = file;
+    }
+
+    /// By the name of a file that is replaced there is the old one or the new one, whatever moment the power goes at.
+    #[test]
+    fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+        let told = Told(Witness::new());
+        let open = |name: &str, inode| told.0.opened(told.0.tick(), &path(name), inode).0;
+        let stamped = |generation| {
+            let mut block = vec![0; 512];
+            stamp::write(&mut block, 1, 0, generation);
+            block
+        };
+        let old = open("a", 5);
+        told.write(old, 0, 1);
+        told.change(Change::SyncedAll);
+        let new = open("a.r", 6);
+        told.write(new, 0, 2);
+        told.change(Change::Synced { file: new, names: true });
+        let before = told.0.moment();
+        told.change(Change::Renamed { from: path("a.r"), to: path("a") });
+        let after = told.0.moment();
+        let broken = |moment, a: Option<&[u8]>, beside: Option<&[u8]>| -> Vec<Property> {
+            for (name, data) in [("a", a), ("a.r", beside)] {
+                let path = place.path().join(name);
+                drop(std::fs::remove_file(&path));
+                if let Some(data) = data {
+                    std::fs::write(path, data).expect("ours");
+                }
+            }
+            told.0.look(moment).first.into_iter().map(|broken| broken.property).collect()
+        };
+        let (first, second) = (stamped(1), stamped(2));
+        for moment in [before, after] {
+            assert!(broken(moment, Some(&first), Some(&second)).is_empty());
+            assert!(broken(moment, Some(&second), None).is_empty());
+            assert_eq!(broken(moment, None, Some(&second)), [Property::Replacement]);
+            assert_eq!(broken(moment, Some(&[]), Some(&second)), [Property::Replacement]);
+            assert_eq!(broken(moment, Some(&[0; 512]), Some(&second)), [Property::Replacement]);
+        }
+        // Once everything is synced it is an ordinary file, and the old one is no answer.
+        told.change(Change::SyncedAll);
+        assert!(told.promises().replaced.is_empty());
+        assert!(broken(told.0.moment(), Some(&second), None).is_empty());
+        assert_eq!(broken(told.0.moment(), Some(&first), None), [Property::Data]);
+        // One that was not synced may have anything in it, but the name is there.
+        let unsynced = open("a.r", 7);
+        told.write(unsynced, 0, 3);
+        told.change(Change::Renamed { from: path("a.r"), to: path("a") });
+        let moment = told.0.moment();
+        assert!(broken(moment, Some(&[]), None).is_empty());
+        assert_eq!(broken(moment, None, None), [Property::Replacement]);
+        told.change(Change::Unnamed { path: path("a") });
+        assert!(broken(told.0.moment(), None, None).is_empty() && broken(moment, None, None).is_empty());
     }
 }

@@ -287,3 +287,25 @@ fn fsyncs_of_the_file_just_worked_on_follow_its_operation() {
     let report = flawless(&workload(fileset(5, 64 << 10), threads, operations(300)), directory.path());
     assert_eq!(report.group_fsyncs[0].periodic, 30);
 }
+
+/// Whoever opens a file by its name finds it whole, and as large as it was.
+#[test]
+fn replaced_files_are_whole_whenever_they_are_read() {
+    for open in [OpenPolicy::PerOperation, OpenPolicy::KeepOpen] {
+        for fsync in [false, true] {
+            let directory = in_memory();
+            let replace = mix(&[(1, action(Operation::Replace { block_bytes: 4096, fsync }))]);
+            let mut load = workload(fileset(5, 10_000), ThreadGroup { open, ..group(2, replace) }, operations(2000));
+            load.data.stamped = true;
+            let read = mix(&[(1, action(Operation::Read(whole())))]);
+            load.phases[0].groups.push(ThreadGroup { name: "read".into(), open, ..group(2, read) });
+            let (report, found) = try_run_verified(&load, directory.path(), 7).expect("it runs");
+            assert!(report.errors.is_empty(), "{:?}", report.errors);
+            assert!(found.is_clean(), "{found:?}");
+            let replaced = report.operations.iter().find(|one| one.name == "replace").expect("it was asked for");
+            // Stamped files are rounded up to whole units.
+            assert_eq!(replaced.written_bytes, replaced.invocations * 10_240, "{open:?} {fsync}");
+            assert_eq!(files_below(directory.path()).len(), 5, "{open:?} {fsync}");
+        }
+    }
+}

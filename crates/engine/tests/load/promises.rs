@@ -117,3 +117,36 @@ fn an_older_generation_is_missed() {
     let kept = witness.look(witness.moment());
     assert!(kept.first.iter().any(|broken| broken.words.contains("was synced")), "{kept:?}");
 }
+
+/// As editors save files: the moment before the last sync is asked for, when nothing but the fsyncs made anything durable.
+#[test]
+fn of_replaced_files_the_old_or_the_new_one_is_there() {
+    let place = on_disk();
+    let mut workload = workload(
+        fileset(0, 4096),
+        group(1, mix(&[(1, action(Operation::Create { block_bytes: 4096, fsync: true }))])),
+        operations(8),
+    );
+    workload.data.stamped = true;
+    let mut saves = workload.phases[0].clone();
+    saves.name = "saves".into();
+    saves.groups[0].threads = 2;
+    saves.groups[0].actions = mix(&[(1, action(Operation::Replace { block_bytes: 4096, fsync: true }))]);
+    saves.stop = operations(200);
+    workload.phases[0].measured = false;
+    workload.phases.push(saves);
+    let witness = witnessed(&workload, place.path());
+    let files = files(place.path());
+    assert_eq!(files.len(), 8, "nothing is left beside them: {files:?}");
+    // Behind it there is the sync alone.
+    let moment = witness.moment() - 2;
+    let kept = witness.look(moment);
+    assert!(kept.broken == 0 && kept.checked >= 8 * 3, "{kept:?}");
+    fs::remove_file(&files[0]).expect("it is ours");
+    fs::write(&files[1], []).expect("it is ours");
+    let kept = witness.look(moment);
+    for file in &files[..2] {
+        let found = kept.first.iter().any(|broken| broken.property == Property::Replacement && broken.path == *file);
+        assert!(found, "{}: {kept:?}", file.display());
+    }
+}

@@ -76,6 +76,13 @@ pub enum Operation {
         /// The fileset, by its index.
         to: u32,
     },
+    /// Replace a file as editors do: write a new one beside it, and rename it over the old one.
+    Replace {
+        /// How much per system call.
+        block_bytes: u64,
+        /// fsync of the new one before the rename.
+        fsync: bool,
+    },
     /// Make a hard link and keep it.
     Link,
     /// Make a symbolic link and keep it.
@@ -274,6 +281,13 @@ impl Operation {
             Self::Unlink => Nature { names: Names::Removed, alone: true, ..on_file("unlink") },
             Self::Rename => Nature { names: Names::Changed, alone: true, ..on_file("rename") },
             Self::Move { to } => Nature { names: Names::Changed, to: Some(*to), alone: true, ..on_file("move") },
+            Self::Replace { block_bytes, .. } => Nature {
+                largest_block: *block_bytes,
+                names: Names::Changed,
+                data: Data::Written,
+                alone: true,
+                ..on_file("replace")
+            },
             Self::Link => Nature { attributes: true, ..on_file("link") },
             Self::Symlink => Nature { attributes: true, ..on_file("symlink") },
             Self::Mkdir => Nature { attributes: true, ..on_fileset("mkdir") },
@@ -334,7 +348,8 @@ impl Operation {
             Self::Fallocate { punch: true, .. } => Self::Unlink,
             Self::Unlink => Self::Rename,
             Self::Rename => Self::Move { to: 0 },
-            Self::Move { .. } => Self::Link,
+            Self::Move { .. } => Self::Replace { block_bytes: transfer.block_bytes, fsync: true },
+            Self::Replace { .. } => Self::Link,
             Self::Link => Self::Symlink,
             Self::Symlink => Self::Mkdir,
             Self::Mkdir => Self::Rmdir,

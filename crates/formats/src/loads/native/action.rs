@@ -76,6 +76,8 @@ table! {
         "rename" => rename: Nothing;
         /// Rename a file into another fileset, or to a new name in its own.
         "move" => move_: MoveSurface;
+        /// Replace a file as editors do: write a new one beside it, as large, and rename it over the old one.
+        "replace" => replace: ReplaceSurface;
         /// Make a hard link and keep it.
         "link" => link: Nothing;
         /// Make a symbolic link and keep it.
@@ -109,7 +111,7 @@ table! {
         "create", "read", "write", "append", "mmap-read", "mmap-write", "fill", "open-close", "open", "close",
         "fsync", "fdatasync",
         "fsync-directory", "syncfs",
-        "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "link", "symlink", "mkdir", "rmdir", "metadata",
+        "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "replace", "link", "symlink", "mkdir", "rmdir", "metadata",
         "readdir", "walk", "stat", "chmod", "utimens", "setxattr", "getxattr", "copy-file-range", "reflink",
     ]
 }
@@ -120,6 +122,16 @@ table! {
         /// Size of each write, or a table with a distribution; the file stays empty unless given.
         "block" => block: SizeSurface;
         /// Whether to fsync before the close. False unless given.
+        "fsync" => fsync: Flag;
+    }
+}
+
+table! {
+    /// The replacing of a file.
+    pub(crate) struct ReplaceSurface {
+        /// Size of each write, or a table with a distribution.
+        "block" => block: SizeSurface, required;
+        /// Whether to fsync the new file before it is renamed. False unless given.
         "fsync" => fsync: Flag;
     }
 }
@@ -350,6 +362,10 @@ fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) ->
         let (block_bytes, blocks) = value.block.as_ref().map_or((0, None), |field| blocks(field, report));
         return (Operation::Create { block_bytes, fsync: flag(value.fsync.as_ref(), false) }, blocks);
     }
+    if let Some(Field { value, .. }) = &surface.replace {
+        let (block_bytes, blocks) = value.block.as_ref().map_or((1, None), |field| blocks(field, report));
+        return (Operation::Replace { block_bytes, fsync: flag(value.fsync.as_ref(), false) }, blocks);
+    }
     if let Some(Field { value, .. }) = &surface.fill {
         let (block_bytes, blocks) = value.block.as_ref().map_or((1, None), |field| blocks(field, report));
         return (Operation::Fill { block_bytes, like: value.like.as_ref().map(handle) }, blocks);
@@ -424,6 +440,10 @@ fn printed(action: &Action, filesets: &[Fileset]) -> String {
     match operation {
         Operation::Create { block_bytes, fsync } => {
             let block = lines::unless(*block_bytes == 0, || transfer::print_block(*block_bytes, blocks));
+            lines::inline(&lines::wanted([("block", block), ("fsync", lines::flag(*fsync))]))
+        }
+        Operation::Replace { block_bytes, fsync } => {
+            let block = Some(transfer::print_block(*block_bytes, blocks));
             lines::inline(&lines::wanted([("block", block), ("fsync", lines::flag(*fsync))]))
         }
         Operation::Read(transfer)

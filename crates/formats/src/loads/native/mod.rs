@@ -64,6 +64,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("phase.group.program.post", steps::PostSurface::keys()),
         ("phase.group.mix", action::ActionSurface::keys()),
         ("phase.group.mix.create", action::CreateSurface::keys()),
+        ("phase.group.mix.replace", action::ReplaceSurface::keys()),
         ("phase.group.mix.read", transfer::TransferSurface::keys()),
         ("phase.group.mix.read.distribution", transfer::DistributionTable::keys()),
         ("phase.group.mix.fill", action::FillSurface::keys()),

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# What it costs a load to be watched for power cuts: the log of the guest's disk, the stamps in the data, and the list of what the
+# kernel acknowledged. Each load runs in turns without and with the step `power-cut`, in user-mode Linux, on an image in memory, where
+# nothing waits for a disk and the share is largest. Needs user-mode Linux and 4 GiB of memory; no root.
+# Usage: [FSTONE=target/release/fstone] [ROUNDS=10] bench/power-cuts.sh
+set -euo pipefail
+TMPDIR=${TMPDIR:-/dev/shm}
+# shellcheck source=bench/compare-common.sh
+. "$(dirname "$0")/compare-common.sh"
+rounds=${ROUNDS:-10}
+begin
+cd "$place"
+
+# One file of 512 MiB, written from its start to its end through the page cache, and synced.
+cat >write.workload <<'END'
+name = "sequential write"
+data = { stamped = true }
+[[fileset]]
+name = "file"
+files = 0
+size = "512 MiB"
+[[phase]]
+name = "write"
+stop = { operations = 1 }
+[[phase.group]]
+name = "writer"
+[[phase.group.sequence]]
+create = { block = "1 MiB" }
+END
+
+# Pages of a table, each durable before the next.
+cat >commit.workload <<'END'
+name = "write and fsync"
+data = { stamped = true }
+[[fileset]]
+name = "table"
+files = 1
+size = "16 MiB"
+[[phase]]
+name = "commit"
+stop = { operations = 5000 }
+[[phase.group]]
+name = "writer"
+open = "keep-open"
+fsync = { every = 1 }
+[[phase.group.mix]]
+write = { size = "4 KiB", block = "4 KiB", pattern = "random" }
+END
+
+#   study LOAD WATCHED
+study() {
+    cat <<END
+title = "$1"
+repeats = 1
+device = { loop = { size = "1 GiB" } }
+[factor.filesystem]
+"ext4" = { type = "ext4", mkfs = "-E lazy_itable_init=0,lazy_journal_init=0" }
+[[step]]
+name = "load"
+load = { workload = "$1.workload" }
+show = ["operations per second"]
+END
+    if [ "$2" = watched ]; then
+        printf '[[step]]\npower-cut = { states = 1, log = "2 GiB" }\nshow = ["promises checked"]\n'
+    fi
+}
+
+# The load's rate, MiB a second or operations a second.
+rate() {
+    rm -f store.db*
+    "$fstone" --store store.db --work-directory "$place/work" run "./$1-$2.toml" --executor uml >said 2>&1 ||
+        { cat said >&2; return 1; }
+    "$fstone" --store store.db report --format json | jq -r --arg metric "$3" --argjson per "$4" \
+        '.rows[0].trials[0].figures[] | select(.step == "load" and .metric == $metric) | .value / $per'
+}
+
+echo "| load | without | watched | watched / without (95 % interval) |"
+echo "|---|---|---|---|"
+for load in write commit; do
+    if [ $load = write ]; then metric=throughput per=1048576 what="sequential write, MiB/s"
+    else metric="operations per second" per=1 what="write of 4 KiB and fsync, per second"; fi
+    for kind in plain watched; do study $load $kind >$load-$kind.toml; done
+    for ((round = 0; round < rounds; round++)); do
+        # Who comes first alternates, so that drift favours neither.
+        if ((round % 2)); then
+            watched=$(rate $load watched "$metric" $per) plain=$(rate $load plain "$metric" $per)
+        else
+            plain=$(rate $load plain "$metric" $per) watched=$(rate $load watched "$metric" $per)
+        fi
+        echo "$plain $watched"
+    done >pairs
+    echo "| $what | $(paired <pairs) |"
+done
