@@ -38,4 +38,4 @@ pub use measure::clock::ProcessCounts;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
 pub use peers::{Parted, Peers, PhasePassed};
 pub use promises::{Broken, Kept, Property, Witness};
-pub use run::{Damage, Prepared, Verification, prepare, run, run_verified};
+pub use run::{Damage, Prepared, Removed, Verification, prepare, remove_directories, run, run_verified};

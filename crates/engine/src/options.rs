@@ -21,6 +21,8 @@ pub trait Observer: Sync {
     fn peers(&self) -> Option<&dyn Peers> {
         None
     }
+    /// The directories that hold the files of a fileset, given by its index, were made: so many, in so much time.
+    fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
     /// About once per point of the series, and while filesets are built.
     fn progress(&self, _progress: &Progress) {}
 }

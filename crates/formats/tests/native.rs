@@ -8,8 +8,8 @@ use fstone_formats::{
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
     Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
-    MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase, Region, Sharing,
-    SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+    MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase, Region, Runs,
+    Sharing, SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -67,9 +67,12 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
     ];
     let directories = prop_oneof![
         (0..=MAXIMUM_FILES, any::<bool>()).prop_map(|(count, root_too)| Directories::Flat { count, root_too }),
-        (1u32..=10, 1u32..=8).prop_map(|(width, depth)| Directories::Tree { width, depth })
+        (1u32..=10, 1u32..=8).prop_map(|(width, depth)| Directories::Tree { width, depth }),
+        (1u32..=10, 0u32..=7, 1..=MAXIMUM_FILES, any::<bool>())
+            .prop_map(|(width, depth, each, leaves_only)| Directories::Filled { width, depth, each, leaves_only })
     ];
-    let existing = prop_oneof![Just(Existing::Rebuild), Just(Existing::Reuse), Just(Existing::Require)];
+    let existing =
+        prop_oneof![Just(Existing::Rebuild), Just(Existing::Reuse), Just(Existing::Require), Just(Existing::Assume)];
     let ranks =
         prop_oneof![Just(Sharing::Private), Just(Sharing::Names), Just(Sharing::Shared), Just(Sharing::Regions)];
     let naming = prop_oneof![
@@ -77,7 +80,12 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
         ("[a-z'. \"]{1,8}", "[a-z]{1,4}").prop_map(|(file, directory)| Naming {
             file_prefix: format!("f{file}"),
             directory_prefix: directory,
-            exact: false
+            ..Naming::default()
+        }),
+        ("[a-z]{1,4}", "[a-z]{1,4}").prop_map(|(file, leaf)| Naming {
+            file_prefix: format!("f{file}.{{rank}}."),
+            leaf_prefix: Some(format!("l{leaf}.{{rank}}.")),
+            ..Naming::default()
         })
     ];
     (
@@ -141,7 +149,12 @@ fn transfer() -> BoxedStrategy<Transfer> {
         block().prop_map(|align_bytes| Pattern::FromRandom { align_bytes }),
         any::<bool>().prop_map(|shared| Pattern::Cursor { shared }),
         (distribution, block()).prop_map(|(distribution, align_bytes)| Pattern::Random { distribution, align_bytes }),
-        bytes().prop_map(|skip_bytes| Pattern::Skip { skip_bytes })
+        bytes().prop_map(|skip_bytes| Pattern::Skip { skip_bytes }),
+        (1u64.., 1u64.., bytes(), bytes(), any::<bool>(), any::<bool>()).prop_map(
+            |(run_bytes, total_bytes, begin_bytes, gap_bytes, interleaved, shuffled)| {
+                Pattern::Runs(Runs { begin_bytes, run_bytes, gap_bytes, total_bytes, interleaved, shuffled })
+            }
+        )
     ];
     let extent = prop_oneof![Just(Extent::Whole), (1u64..).prop_map(Extent::Bytes)];
     (extent, block(), pattern, any::<bool>())
@@ -162,6 +175,8 @@ fn operation() -> BoxedStrategy<Operation> {
         Operation::Symlink,
         Operation::Mkdir,
         Operation::Rmdir,
+        Operation::StatDirectory,
+        Operation::RenameDirectory,
         Operation::Metadata,
         Operation::Readdir,
         Operation::Walk,
@@ -192,6 +207,7 @@ fn action(filesets: u32) -> BoxedStrategy<Action> {
     let choice = prop_oneof![
         Just(FileChoice::Uniform),
         Just(FileChoice::RoundRobin),
+        Just(FileChoice::Shuffled),
         Just(FileChoice::Concatenated),
         Just(FileChoice::Partitioned)
     ];

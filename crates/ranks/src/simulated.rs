@@ -1,4 +1,5 @@
-//! Ranks without MPI: threads of one process, with channels between them. For tests, and for trying out what many ranks cost.
+//! Ranks without MPI: threads of one process, with channels between them. For tests, for trying
+//! out what many ranks cost, and for a load that is the only rank of its own.
 
 use crate::Transport;
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 use fstone_engine::{Observer, Ownership, Peers, Progress, RunOptions};
 use fstone_model::ranks::{RankOutcome, RanksReport};
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, ErrorPolicy, FileChoice, Fileset, FinalSync, IoSettings, Operation, Phase,
-    Sharing, SizeDistribution, Stop, ThreadGroup, Weighted,
+    Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset, FinalSync,
+    FinishUnit, IoSettings, Naming, Operation, Pattern, Phase, Runs, Sharing, SizeDistribution, Step, Stop,
+    ThreadGroup, Transfer, Weighted,
 };
 use fstone_model::{LoadReport, Workload};
 use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings, Transport, simulated};
@@ -270,6 +271,106 @@ fn a_quota_is_kept_by_a_phase_that_wears_out() {
     let wall = report.phases[0].stonewall.expect("there was one");
     assert_eq!((wall.operations, wall.fewest, wall.most), (20, 10, 10));
     assert_eq!(report.per_rank.iter().map(|rank| rank.operations).collect::<Vec<_>>(), [10, 10]);
+}
+
+/// Names with the number of the rank in them, in directories that rank 0 makes; or in directories that have the number as well.
+#[test]
+fn ranks_have_their_names_in_common_directories() {
+    for tree in ["t.", "t.{rank}."] {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let naming = Naming {
+            file_prefix: "f.{rank}.".into(),
+            directory_prefix: tree.into(),
+            leaf_prefix: Some("d.{rank}.".into()),
+            exact: false,
+        };
+        let fileset = Fileset {
+            naming,
+            ranks: Sharing::Names,
+            leaf_directories: 14,
+            directories: Directories::Filled { width: 2, depth: 2, each: 2, leaves_only: false },
+            ..Fileset::new("files", Amount::Files(14), SizeDistribution::Fixed(0))
+        };
+        let once = Stop { once_through: true, ..Stop::default() };
+        let phase = |name: &str, operation, choice| Phase {
+            rank_shift: 1,
+            ..Phase::new(name, vec![group(name, operation, choice)], once)
+        };
+        let kept = vec![
+            phase("stat directories", Operation::StatDirectory, FileChoice::Shuffled),
+            phase("rename", Operation::RenameDirectory, FileChoice::Uniform),
+            phase("stat", Operation::Stat, FileChoice::Shuffled),
+        ];
+        let (told, _) = run_on(3, &workload(fileset.clone(), kept), place.path(), PATIENT, Trouble::Nothing);
+        let report = told.report.expect("rank 0 was told");
+        assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
+        for rank in &report.per_rank {
+            assert_eq!(rank.phases.iter().map(|phase| phase.operations).collect::<Vec<_>>(), [14; 3], "{rank:?}");
+        }
+        let own = if tree == "t." { "t.0/t.2/t.6" } else { "t.2.0/t.2.2/t.2.6" };
+        for name in ["f.2.13", "d.2.13.r"] {
+            assert!(place.path().join(own).join(name).exists(), "{own}/{name}");
+        }
+        // What is taken to be there is there: nothing looked at it before.
+        let assumed = Fileset { existing: Existing::Assume, ..fileset };
+        let removed = vec![phase("remove", Operation::Unlink, FileChoice::RoundRobin)];
+        let (told, _) = run_on(3, &workload(assumed, removed), place.path(), PATIENT, Trouble::Nothing);
+        let report = told.report.expect("rank 0 was told");
+        assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
+        assert!(!place.path().join(own).join("f.2.13").exists());
+    }
+}
+
+/// Each rank writes every third piece of one file, and reads those of the next rank.
+#[test]
+fn a_shared_file_is_written_in_pieces_that_take_turns() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    for (deadline, shuffled) in [(None, false), (None, true), (Some(Duration::from_millis(100)), false)] {
+        let runs = Runs { run_bytes: 1000, total_bytes: 1000 << 20, interleaved: true, shuffled, ..Runs::default() };
+        let runs = if deadline.is_none() { Runs { total_bytes: 5000, ..runs } } else { runs };
+        let transfer = |pattern| Transfer { extent: Extent::Bytes(500), block_bytes: 500, pattern, fsync: false };
+        let program = |operation: Operation| {
+            let by = |operation| Action { handle: Some(0), ..Action::new("a", operation, Some(0)) };
+            let close = Action { name: "close".into(), ..by(Operation::Close) };
+            let times = runs.total_bytes / 500;
+            let finish = Step::Finish { count: 1, unit: FinishUnit::Operations, of: Some("close".into()) };
+            Actions::Program(vec![
+                Step::Perform { action: by(Operation::Open), times: 1 },
+                Step::Perform { action: by(operation), times },
+                Step::Perform { action: close, times: 1 },
+                finish,
+            ])
+        };
+        let phase = |name: &str, operation| {
+            let stop = Stop { time: deadline, wear_out: deadline.is_some(), ..Stop::default() };
+            Phase::new(name, vec![ThreadGroup::new(name, 1, program(operation))], stop)
+        };
+        let write = phase("write", Operation::Write(transfer(Pattern::Runs(runs))));
+        let read = phase("read", Operation::Read(transfer(Pattern::Runs(runs))));
+        let read = Phase { rank_shift: 1, stop: Stop::default(), ..read };
+        let fileset = Fileset {
+            naming: Naming { file_prefix: "shared".into(), exact: true, ..Naming::default() },
+            ranks: Sharing::Shared,
+            ..Fileset::new("files", Amount::Files(1), SizeDistribution::Fixed(0))
+        };
+        let load = workload(fileset, vec![write, read]);
+        let (told, _) = run_on(3, &load, place.path(), PATIENT, Trouble::Nothing);
+        let report = told.report.expect("rank 0 was told");
+        assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
+        assert_eq!(report.completed, 3, "{:?}", report.per_rank);
+        let written = report.per_rank[0].phases[0].written_bytes;
+        assert!(written > 0 && (deadline.is_some() || written == 5000));
+        for rank in &report.per_rank {
+            let [wrote, read] = &*rank.phases else { panic!("{rank:?}") };
+            assert_eq!((wrote.written_bytes, read.read_bytes), (written, written), "{deadline:?} {shuffled}");
+        }
+        let bytes = std::fs::read(place.path().join("shared")).expect("written");
+        if deadline.is_none() {
+            assert_eq!(bytes.len(), 15_000);
+            // Data is random: a piece that nobody wrote would be nothing but zeros.
+            assert!(bytes.chunks(500).all(|piece| piece.iter().any(|byte| *byte != 0)));
+        }
+    }
 }
 
 #[test]

@@ -160,7 +160,9 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
                 _ if action.operation.nature().target == Target::Fileset => Some(1.0),
                 FileChoice::Uniform => Some(missed_uniformly(count as f64, report.invocations as f64)),
                 FileChoice::Same if matches!(group.actions, Actions::Sequence(_)) => Some(1.0),
-                FileChoice::RoundRobin => Some(1.0 - (report.invocations as f64 / count as f64).min(1.0)),
+                FileChoice::RoundRobin | FileChoice::Shuffled => {
+                    Some(1.0 - (report.invocations as f64 / count as f64).min(1.0))
+                }
                 FileChoice::Concatenated
                     if action.operation.nature().transfer.is_some_and(|transfer| {
                         matches!(transfer.pattern, Pattern::Random { distribution: Distribution::Uniform, .. })

@@ -10,14 +10,14 @@ use crate::worker::{Incomplete, Worker};
 use std::sync::atomic::Ordering;
 
 impl<E: Io> Worker<'_, E> {
-    /// One operation after the other; gives the end of the last.
-    pub(super) fn drive_alone<const READS: bool>(&mut self, point: &mut Point) -> u64 {
+    /// One operation after the other, from where `kept` says, which is where the next loop goes on; gives the end of the last.
+    pub(super) fn drive_alone<const READS: bool>(&mut self, point: &mut Point, kept: &mut Choice) -> u64 {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let mut now = clock.now().max(start);
         let mut begun = now;
-        let (mut choice, mut patience) = (Choice::of(self.group), Patience::default());
+        let (mut choice, mut patience) = (std::mem::take(kept), Patience::default());
         let mut claimed = false;
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
@@ -114,6 +114,7 @@ impl<E: Io> Worker<'_, E> {
                 now = self.rest(end, think, deadline);
             }
         }
+        *kept = choice;
         last_end
     }
 }

@@ -30,11 +30,11 @@ impl<E: Io> Worker<'_, E> {
     #[cold]
     pub(super) fn ran_out(&self, index: usize) {
         let action = &self.group.actions[index];
-        let leaves = matches!(action.operation, Operation::Mkdir | Operation::Rmdir);
+        let leaves = action.operation.is_of_leaves();
         if action.choice == FileChoice::Rotation || action.numbers.is_some() || leaves {
             let what = match action.operation {
                 Operation::Create { .. } | Operation::Mkdir => "free name",
-                Operation::Rmdir => "directory",
+                _ if leaves => "directory",
                 _ => "file",
             };
             let (group, name) = (&self.group.spec.name, &action.name);

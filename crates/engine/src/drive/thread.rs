@@ -1,6 +1,7 @@
 //! A thread from its first operation to its last, through the loop that its work asks for.
 
 use super::account::{MAX_POINT, Point};
+use super::choice::Choice;
 use crate::io::Io;
 use crate::ops;
 use crate::plan::{PeriodicFsyncs, Selector};
@@ -32,13 +33,14 @@ impl<E: Io> Worker<'_, E> {
         if !self.group.spec.start_delay.is_zero() {
             self.sleep_until(self.group_start().min(self.deadline()), clock.now());
         }
-        let mut last_end = self.through(&mut point);
+        let mut choice = Choice::of(self.group);
+        let mut last_end = self.through(&mut point, &mut choice);
         if let Some(wear) = &self.load.phase.wear
             && !self.told_to_stop()
             && self.past(clock.now())
             && wear.wait()
         {
-            last_end = self.through(&mut point);
+            last_end = self.through(&mut point, &mut choice);
         }
         let worked_until = clock.now();
         if self.load.phase.limits.first_done && !self.past(clock.now()) {
@@ -58,10 +60,10 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Through one of the loops.
-    fn through(&mut self, point: &mut Point) -> u64 {
+    fn through(&mut self, point: &mut Point, choice: &mut Choice) -> u64 {
         match (self.queues(), self.is_plain_reads()) {
-            (false, false) => self.drive_alone::<false>(point),
-            (false, true) => self.drive_alone::<true>(point),
+            (false, false) => self.drive_alone::<false>(point, choice),
+            (false, true) => self.drive_alone::<true>(point, choice),
             (true, _) => self.drive_queue(point),
         }
     }

@@ -10,7 +10,7 @@ use crate::options::{Ownership, Progress, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, FileType, Mode, OFlags, SeekFrom, Stat, mkdirat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Stat, mkdirat, unlinkat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -46,6 +46,8 @@ pub(crate) struct Site<'a> {
     pub(crate) metadata: bool,
     /// Whether the load changes anything about the fileset.
     pub(crate) changes: bool,
+    /// Whether its directories are everybody's, and another rank has made them.
+    pub(crate) directories_made: bool,
 }
 
 /// What a stamp calls a file.
@@ -92,7 +94,8 @@ struct Builder<'a> {
 /// files of anybody's, so all its filesets are looked at before the first is built.
 pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
     let builder = Builder::new(files, site);
-    if !site.real || !builder.by_name() || files.spec.existing == Existing::Require {
+    let there = matches!(files.spec.existing, Existing::Require | Existing::Assume);
+    if !site.real || !builder.by_name() || there {
         return Ok(());
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -116,6 +119,14 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
         let what = format!("has fileset {:?} in {:?}, out of the load's directory", builder.name, files.spec.directory);
         return Err(LoadError::Unsupported { what });
     }
+    if files.spec.existing == Existing::Assume {
+        visit(files, site)?;
+        if site.changes {
+            builder.claim_once(files)?;
+            builder.stays_below(files, true)?;
+        }
+        return builder.pretend(files);
+    }
     files.directory = Some(builder.open_directory(&files.spec.directory)?);
     let mut metadata = None;
     if site.metadata {
@@ -131,7 +142,7 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
     let existing = files.spec.existing;
     // Files that are only read may be anybody's.
     if existing != Existing::Require || site.changes {
-        builder.claim(builder.held(files), files)?;
+        builder.claim_once(files)?;
     }
     match existing {
         Existing::Require if site.changes => {
@@ -148,8 +159,22 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
         {
             Ok(())
         }
-        Existing::Reuse | Existing::Rebuild => builder.rebuild(files),
+        Existing::Reuse | Existing::Rebuild | Existing::Assume => builder.rebuild(files),
     }
+}
+
+/// Removes the directories that hold a fileset's files, which are empty. What is not empty is an error, and stays.
+pub(crate) fn remove_directories(files: &mut Files, site: Site<'_>) -> Result<u64, LoadError> {
+    visit(files, site)?;
+    let builder = Builder::new(files, site);
+    let mut removed = 0;
+    let directories: Vec<String> = files.layout.all_directories().collect();
+    for directory in directories.iter().rev() {
+        unlinkat(files.directory(), directory, AtFlags::REMOVEDIR)
+            .map_err(|errno| builder.failure(("rmdir", builder.root.join(directory), errno)))?;
+        removed += 1;
+    }
+    Ok(removed)
 }
 
 /// Opens the directory of a fileset that another rank made. Nothing is claimed, made or looked at in it.
@@ -187,6 +212,11 @@ impl<'a> Builder<'a> {
             Refusal::InTheWay(names) => self.in_the_way(held.path, names),
             Refusal::Failed(failure) => self.failure(failure),
         })
+    }
+
+    /// The same for the fileset's own directory, unless it is everybody's and rank 0 has made sure.
+    fn claim_once(&self, files: &Files) -> Result<(), LoadError> {
+        if self.site.directories_made { Ok(()) } else { self.claim(self.held(files), files) }
     }
 
     fn in_the_way(&self, path: &Path, names: Vec<String>) -> LoadError {
@@ -348,17 +378,13 @@ impl<'a> Builder<'a> {
             self.remove_named(files, &planned)?;
             planned
         } else {
-            self.held(files).remove_ours(&files.layout).map_err(|failure| self.failure(failure))?;
+            if !self.site.directories_made {
+                self.held(files).remove_ours(&files.layout).map_err(|failure| self.failure(failure))?;
+            }
             Vec::new()
         };
-        for directory in files.layout.all_directories() {
-            match mkdirat(files.directory(), &directory, Mode::from_raw_mode(0o777)) {
-                Err(errno) if !(self.by_name() && errno == Errno::EXIST) => {
-                    return Err(self.failure(("mkdir", self.root.join(directory), errno)));
-                }
-                _ => {}
-            }
-            self.breathe()?;
+        if !self.site.directories_made {
+            self.make_directories(files)?;
         }
         self.leaves(files, |path| {
             mkdirat(files.directory(), path.as_c(), Mode::from_raw_mode(0o777))
@@ -402,6 +428,25 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The directories that hold files.
+    fn make_directories(&self, files: &Files) -> Result<(), LoadError> {
+        let started = Instant::now();
+        let mut made = 0;
+        for directory in files.layout.all_directories() {
+            if self.site.options.cancel.load(Ordering::Relaxed) {
+                return Err(LoadError::Interrupted);
+            }
+            match mkdirat(files.directory(), &directory, Mode::from_raw_mode(0o777)) {
+                Err(errno) if !(self.by_name() && errno == Errno::EXIST) => {
+                    return Err(self.failure(("mkdir", self.root.join(directory), errno)));
+                }
+                _ => made += 1,
+            }
+        }
+        self.site.options.observer.directories_made(self.site.index as usize, made, started.elapsed());
+        Ok(())
+    }
+
     /// The leaf directories that exist at the start, each made by `make`.
     fn leaves(&self, files: &Files, make: impl Fn(&PathBuffer) -> Result<(), LoadError>) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
@@ -410,7 +455,7 @@ impl<'a> Builder<'a> {
                 return Err(LoadError::Interrupted);
             }
             let leaf = files.leaves.begin_create().ok_or_else(|| too_many(&self.name))?;
-            files.layout.leaf(&mut path, leaf);
+            files.layout.leaf(&mut path, leaf, false);
             make(&path)?;
             files.leaves.finish_create(leaf, 0);
         }

@@ -8,9 +8,12 @@ use fstone_model::workload::{Directories, Fileset};
 pub(crate) struct Layout {
     file_prefix: Prefix,
     directory_prefix: Vec<u8>,
+    leaf_prefix: Option<Vec<u8>>,
     directories: Directories,
     /// Directories that hold files.
     holders: u64,
+    /// Whether there are empty directories beside the files.
+    has_leaves: bool,
 }
 
 impl Layout {
@@ -18,12 +21,18 @@ impl Layout {
         let holders = match spec.directories {
             Directories::Flat { count, root_too } => (count + u64::from(root_too)).max(1),
             Directories::Tree { width, depth } => u64::from(width.max(1)).saturating_pow(depth).max(1),
+            Directories::Filled { width, depth, leaves_only, .. } => {
+                let (all, above) = Directories::of_tree(width, depth);
+                if leaves_only { all - above } else { all }
+            }
         };
         Self {
             file_prefix: Prefix::new(&spec.naming.file_prefix, spec.naming.exact),
             directory_prefix: spec.naming.directory_prefix.clone().into_bytes(),
+            leaf_prefix: spec.naming.leaf_prefix.clone().map(String::into_bytes),
             directories: spec.directories,
             holders,
+            has_leaves: spec.leaf_directories > 0,
         }
     }
 
@@ -38,15 +47,19 @@ impl Layout {
             Directories::Flat { count, .. } => count,
             Directories::Tree { depth: 0, .. } => 0,
             Directories::Tree { width, .. } => u64::from(width.max(1)),
+            Directories::Filled { .. } => 1,
         }
     }
 
     /// The directory that holds a file. Scattered by a fixed function of the file's number, so that a fileset built
-    /// earlier, with another seed, is laid out the same.
+    /// earlier, with another seed, is laid out the same; or one directory is filled after the other.
     #[inline]
     pub(crate) fn holder_of(&self, file: u32) -> u64 {
         if self.holders == 1 {
             return 0;
+        }
+        if let Directories::Filled { each, .. } = self.directories {
+            return (u64::from(file) / each.max(1)).min(self.holders - 1);
         }
         ((u128::from(crate::random::scatter(u64::from(file))) * u128::from(self.holders)) >> 64) as u64
     }
@@ -60,6 +73,10 @@ impl Layout {
                     path.text(&self.directory_prefix).number(holder).text(b"/");
                 }
             }
+            Directories::Filled { width, depth, leaves_only, .. } => {
+                let above = if leaves_only { Directories::of_tree(width, depth).1 } else { 0 };
+                self.push_of_tree(path, above + holder, u64::from(width.max(1)));
+            }
             Directories::Tree { width, depth } => {
                 let width = u64::from(width.max(1));
                 let mut divisor = width.saturating_pow(depth.saturating_sub(1));
@@ -69,6 +86,27 @@ impl Layout {
                 }
             }
         }
+    }
+
+    /// The path of a directory of a filled tree: those above it first.
+    fn push_of_tree(&self, path: &mut PathBuffer, number: u64, width: u64) {
+        let mut push = |number: u64| {
+            path.text(&self.directory_prefix).number(number).text(b"/");
+        };
+        if width == 1 {
+            return (0..=number).for_each(push);
+        }
+        // With two or more in each, 64 levels are all there are numbers for.
+        let mut above = [0; 64];
+        let mut levels = 0;
+        let mut directory = number;
+        while directory > 0 && levels < above.len() {
+            above[levels] = directory;
+            levels += 1;
+            directory = (directory - 1) / width;
+        }
+        push(0);
+        above[..levels].iter().rev().for_each(|number| push(*number));
     }
 
     /// The path of a file.
@@ -102,11 +140,17 @@ impl Layout {
     }
 
     /// The path of a leaf directory, in one of the directories that hold files. Where those have directories beside the files, its
-    /// number is above theirs.
-    pub(crate) fn leaf(&self, path: &mut PathBuffer, leaf: u32) {
+    /// number is above theirs, unless leaf directories have a prefix of their own.
+    pub(crate) fn leaf(&self, path: &mut PathBuffer, leaf: u32, renamed: bool) {
         path.clear();
         self.push_holder(path, self.holder_of(leaf));
-        path.text(&self.directory_prefix).number(self.top_directories() + u64::from(leaf));
+        match &self.leaf_prefix {
+            Some(prefix) => path.text(prefix).number(u64::from(leaf)),
+            None => path.text(&self.directory_prefix).number(self.top_directories() + u64::from(leaf)),
+        };
+        if renamed {
+            path.text(b".r");
+        }
     }
 
     /// The path of a holder to be opened: "." for the fileset's own directory.
@@ -121,6 +165,14 @@ impl Layout {
         let name = |number: u64| format!("{}{number}", String::from_utf8_lossy(&self.directory_prefix));
         match self.directories {
             Directories::Flat { count, .. } => Box::new((0..count).map(name)),
+            Directories::Filled { width, depth, .. } => {
+                let mut path = PathBuffer::default();
+                Box::new((0..Directories::of_tree(width, depth).0).map(move |number| {
+                    path.clear();
+                    self.push_of_tree(&mut path, number, u64::from(width.max(1)));
+                    path.shown().trim_end_matches('/').to_owned()
+                }))
+            }
             Directories::Tree { width, depth } => {
                 let width = u64::from(width.max(1));
                 Box::new((1..=depth).flat_map(move |level| {
@@ -138,15 +190,25 @@ impl Layout {
     pub(crate) fn claim(&self) -> String {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let exactly = if self.file_prefix.is_exact() { "exactly " } else { "" };
-        format!("files {exactly}{:?} directories {:?}", text(self.file_prefix.text()), text(&self.directory_prefix))
+        let leaves = self.leaf_prefix.as_deref().map_or_else(String::new, |prefix| format!(" and {:?}", text(prefix)));
+        let (files, directories) = (text(self.file_prefix.text()), text(&self.directory_prefix));
+        format!("files {exactly}{files:?} directories {directories:?}{leaves}")
     }
 
     /// Whether a directory entry's name is one that this fileset gives: a prefix and a number as fstone writes it, and
     /// behind that ".r" for a renamed file, or ".l" or ".s" and a number for a link.
     pub(crate) fn is_ours(&self, name: &[u8], directory: bool) -> bool {
-        let prefix = if directory { &*self.directory_prefix } else { self.file_prefix.text() };
-        let exact = !directory && self.file_prefix.is_exact();
-        name.strip_prefix(prefix).is_some_and(|rest| if exact { is_tail(rest) } else { is_number(rest, !directory) })
+        if directory {
+            // A leaf directory may have been renamed.
+            let number = |rest: &[u8]| is_number(rest.strip_suffix(b".r").unwrap_or(rest), false);
+            let of = |prefix: &[u8]| name.strip_prefix(prefix);
+            let leaves = self.leaf_prefix.as_deref().unwrap_or(&self.directory_prefix);
+            return of(&self.directory_prefix).is_some_and(|rest| is_number(rest, false))
+                || (self.has_leaves && of(leaves).is_some_and(number));
+        }
+        let exact = self.file_prefix.is_exact();
+        let rest = name.strip_prefix(self.file_prefix.text());
+        rest.is_some_and(|rest| if exact { is_tail(rest) } else { is_number(rest, true) })
     }
 
     /// The number of the file with this name, or with this second name; `None` for links and what is not ours.
@@ -220,6 +282,38 @@ mod tests {
             let (directory, name) = path.rsplit_once('/').expect("in a directory");
             assert!(leaves.contains(directory), "{path}");
             assert_eq!(name, format!("file{file}"));
+        }
+    }
+
+    #[test]
+    fn a_filled_tree_has_its_files_in_the_order_of_its_directories() {
+        let mut spec = fileset(14);
+        spec.naming.directory_prefix = "t.".into();
+        spec.naming.leaf_prefix = Some("d.".into());
+        spec.leaf_directories = 14;
+        for (leaves_only, first, last) in
+            [(false, "t.0/file0", "t.0/t.2/t.6/file13"), (true, "t.0/t.1/t.3/file0", "t.0/t.2/t.6/file13")]
+        {
+            spec.directories = Directories::Filled { width: 2, depth: 2, each: 2, leaves_only };
+            let layout = Layout::new(&spec);
+            let all: Vec<String> = layout.all_directories().collect();
+            assert_eq!(all, ["t.0", "t.0/t.1", "t.0/t.2", "t.0/t.1/t.3", "t.0/t.1/t.4", "t.0/t.2/t.5", "t.0/t.2/t.6"]);
+            assert_eq!((path(&layout, 0), path(&layout, 13)), (first.into(), last.into()));
+            for file in 0..14 {
+                let path = path(&layout, file);
+                let (directory, _) = path.rsplit_once('/').expect("in a directory");
+                let place = all.iter().position(|known| known == directory).expect("one of them");
+                assert_eq!(place, if leaves_only { (3 + file as usize / 2).min(6) } else { file as usize / 2 });
+            }
+            let mut leaf = PathBuffer::default();
+            layout.leaf(&mut leaf, 3, true);
+            assert!(leaf.shown().ends_with("/d.3.r"), "{}", leaf.shown());
+            for name in ["t.0", "d.3", "d.3.r"] {
+                assert!(layout.is_ours(name.as_bytes(), true), "{name}");
+            }
+            for name in ["t.0.r", "d.", "d.3.l0", "d.03"] {
+                assert!(!layout.is_ours(name.as_bytes(), true), "{name}");
+            }
         }
     }
 

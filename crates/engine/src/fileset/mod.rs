@@ -51,6 +51,8 @@ pub(crate) struct Files {
     pub(crate) next_name: AtomicU64,
     pub(crate) next_leaf: AtomicU64,
     pub(crate) next_leaf_name: AtomicU64,
+    /// Bytes of runs that were written, in their order.
+    pub(crate) gone_through: AtomicU64,
 }
 
 /// Numbers of things that exist, and the next that does not.
@@ -94,6 +96,7 @@ impl Files {
             next_name: AtomicU64::new(0),
             next_leaf: AtomicU64::new(0),
             next_leaf_name: AtomicU64::new(0),
+            gone_through: AtomicU64::new(0),
             layout,
         }
     }

@@ -64,8 +64,8 @@ impl Numbers<'_> {
     }
 }
 
-fn counters(files: &Files) -> [&AtomicU64; 5] {
-    [&files.links, &files.next_file, &files.next_name, &files.next_leaf, &files.next_leaf_name]
+fn counters(files: &Files) -> [&AtomicU64; 6] {
+    [&files.links, &files.next_file, &files.next_name, &files.next_leaf, &files.next_leaf_name, &files.gone_through]
 }
 
 impl Files {
@@ -88,7 +88,7 @@ impl Files {
     pub(crate) fn restore(&mut self, snapshot: &[u8]) -> Option<()> {
         let mut numbers = Numbers(snapshot.chunks_exact(8));
         let (table, leaves) = (numbers.table()?, numbers.table()?);
-        let mut counts = [0; 5];
+        let mut counts = [0; 6];
         for count in &mut counts {
             *count = numbers.next()?;
         }

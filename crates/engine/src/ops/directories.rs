@@ -1,10 +1,12 @@
-//! Directories beside the fileset's own: made, and removed again. Of a fileset with leaf directories, these: as with files by
+//! Directories beside the fileset's own: made, looked at, renamed, and removed again. Of a fileset with leaf directories, these: as with files by
 //! rotation, a thread that finds none is done.
 
 use crate::fileset::{Files, Hold, Numbered};
 use crate::io::Io;
 use crate::measure::Call;
+use crate::pattern::permute;
 use crate::worker::{Attempt, Incomplete, Worker};
+use fstone_model::workload::FileChoice;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,7 +38,7 @@ pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
 pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
     if files.spec.leaf_directories > 0 {
-        return remove_leaf(worker, files);
+        return remove_leaf(worker, files, index);
     }
     let taken = {
         let mut made = locked(&files.made_directories);
@@ -58,7 +60,7 @@ fn make_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
     let from = files.next_leaf_name.fetch_add(1, Ordering::Relaxed);
     let Some((leaf, passed)) = files.leaves.begin_create_from(from) else { return Err(Incomplete::Exhausted) };
     files.next_leaf_name.fetch_add(passed, Ordering::Relaxed);
-    files.layout.leaf(&mut worker.path, leaf);
+    files.layout.leaf(&mut worker.path, leaf, false);
     let made = worker.call(Call::Mkdir, |worker| worker.io.mkdir(files.directory(), worker.path.as_c()));
     match made {
         Ok(_) => files.leaves.finish_create(leaf, 0),
@@ -67,15 +69,55 @@ fn make_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
     made.map(drop)
 }
 
-/// Removes the next that is there.
-fn remove_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
-    let from = files.next_leaf.fetch_add(1, Ordering::Relaxed);
+/// The next that is there, held alone: the next in a random order, where the action says so.
+fn take_leaf<E: Io>(worker: &Worker<'_, E>, files: &Files, index: usize) -> Attempt<u32> {
+    let turn = files.next_leaf.fetch_add(1, Ordering::Relaxed);
+    let live = files.leaves.live().max(1);
+    let from = match worker.group.actions[index].choice {
+        FileChoice::Shuffled => permute(turn % live, live, worker.load.shuffle_seed()),
+        _ => turn,
+    };
     let Some((leaf, passed)) = files.leaves.take_from(from, Hold::Alone) else {
         // Those that others are making or removing are not there.
         return Err(if files.leaves.live() == 0 { Incomplete::Exhausted } else { Incomplete::Missed });
     };
-    files.next_leaf.fetch_add(passed, Ordering::Relaxed);
-    files.layout.leaf(&mut worker.path, leaf);
+    if worker.group.actions[index].choice != FileChoice::Shuffled {
+        files.next_leaf.fetch_add(passed, Ordering::Relaxed);
+    }
+    Ok(leaf)
+}
+
+/// stat of the next that is there.
+pub(super) fn stat<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
+    let files = fileset(worker, index);
+    let leaf = take_leaf(worker, files, index)?;
+    files.layout.leaf(&mut worker.path, leaf, files.leaves.renamed(leaf));
+    let known = worker.call(Call::Stat, |worker| worker.io.stat(files.directory(), worker.path.as_c()));
+    files.leaves.release(leaf, Hold::Alone);
+    known.map(drop)
+}
+
+/// Gives the next that is there its other name.
+pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
+    let files = fileset(worker, index);
+    let leaf = take_leaf(worker, files, index)?;
+    let renamed = files.leaves.renamed(leaf);
+    files.layout.leaf(&mut worker.path, leaf, renamed);
+    files.layout.leaf(&mut worker.other_path, leaf, !renamed);
+    let given = worker.call(Call::Rename, |worker| {
+        worker.io.rename(files.directory(), worker.path.as_c(), files.directory(), worker.other_path.as_c())
+    });
+    if given.is_ok() {
+        files.leaves.rename(leaf);
+    }
+    files.leaves.release(leaf, Hold::Alone);
+    given.map(drop)
+}
+
+/// Removes the next that is there.
+fn remove_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files, index: usize) -> Attempt<()> {
+    let leaf = take_leaf(worker, files, index)?;
+    files.layout.leaf(&mut worker.path, leaf, files.leaves.renamed(leaf));
     let removed = worker.call(Call::Rmdir, |worker| worker.io.rmdir(files.directory(), worker.path.as_c()));
     match removed {
         Ok(_) => files.leaves.remove(leaf),

@@ -7,8 +7,9 @@ use crate::fileset::Hold;
 use crate::fileset::build::stamp_name;
 use crate::io::Io;
 use crate::measure::Call;
+use crate::pattern::permute;
 use crate::worker::{Attempt, Incomplete, Picked, Worker};
-use fstone_model::workload::{Extent, FileChoice, Pattern, Transfer};
+use fstone_model::workload::{Extent, FileChoice, Pattern, Runs, Transfer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -80,7 +81,7 @@ pub(super) fn fill<E: Io>(
 /// Whether a transfer by a handle goes by its cursor, or to wherever the file ends.
 pub(super) fn goes_on(transfer: &Transfer) -> bool {
     match transfer.pattern {
-        Pattern::Cursor { .. } => true,
+        Pattern::Cursor { .. } | Pattern::Runs(_) => true,
         Pattern::FromStart => transfer.extent == Extent::Whole,
         Pattern::FromRandom { .. } | Pattern::Random { .. } | Pattern::Skip { .. } => false,
     }
@@ -88,6 +89,9 @@ pub(super) fn goes_on(transfer: &Transfer) -> bool {
 
 /// Reads from the cursor on, and anew from the start where the file ends; or all of the file.
 pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize, transfer: &Transfer) -> Attempt<()> {
+    if let Pattern::Runs(runs) = &transfer.pattern {
+        return read_run(worker, index, handle, transfer, runs);
+    }
     let (picked, _) = worker.opened_in(index, handle)?;
     let size = worker.files(picked.fileset).table.size(picked.file);
     let begin = match transfer.pattern {
@@ -141,6 +145,9 @@ pub(super) fn write<E: Io>(
     handle: usize,
     transfer: &Transfer,
 ) -> Attempt<()> {
+    if let Pattern::Runs(runs) = &transfer.pattern {
+        return write_run(worker, index, handle, transfer, runs);
+    }
     let (picked, _) = worker.opened_in(index, handle)?;
     if !matches!(transfer.pattern, Pattern::Cursor { .. }) {
         worker.handles.move_to(handle, 0);
@@ -167,6 +174,71 @@ fn write_on<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize, leng
     worker.files(picked.fileset).table.raise_size(picked.file, offset + length);
     worker.handles.move_to(handle, offset + length);
     Ok(())
+}
+
+/// Where a block of runs is that begins at this byte of them, and how much of it is in one piece.
+fn place_of<E: Io>(worker: &Worker<'_, E>, transfer: &Transfer, runs: &Runs, byte: u64) -> (u64, u64) {
+    let block = transfer.block_bytes.max(1);
+    let byte = if runs.shuffled {
+        let blocks = (runs.total_bytes / block).max(1);
+        // Writes and reads come in the same order, whatever their phases.
+        permute(byte / block % blocks, blocks, worker.load.seed) * block + byte % block
+    } else {
+        byte
+    };
+    runs.place(byte % runs.total_bytes.max(1))
+}
+
+/// Writes the next block of runs.
+fn write_run<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    handle: usize,
+    transfer: &Transfer,
+    runs: &Runs,
+) -> Attempt<()> {
+    let (picked, fd) = worker.opened_in(index, handle)?;
+    let mut byte = worker.handles.last(handle).map_or(0, |held| held.cursor);
+    let mut left = transfer.block_bytes;
+    while left > 0 {
+        let (offset, length) = place_of(worker, transfer, runs, byte);
+        let length = length.min(left);
+        let destination = Destination { file: stamp_name(picked.fileset as u32, picked.file), offset };
+        write_all(worker, &picked, fd, length as usize, destination)?;
+        worker.files(picked.fileset).table.raise_size(picked.file, offset + length);
+        (byte, left) = (byte + length, left - length);
+    }
+    worker.files(picked.fileset).gone_through.fetch_max(byte, Ordering::Relaxed);
+    worker.handles.move_to(handle, byte);
+    if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }
+}
+
+/// Reads the next block of runs; of those that the load wrote as many as it did.
+fn read_run<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    handle: usize,
+    transfer: &Transfer,
+    runs: &Runs,
+) -> Attempt<()> {
+    let (picked, _) = worker.opened_in(index, handle)?;
+    let mut byte = worker.handles.last(handle).map_or(0, |held| held.cursor);
+    let written = worker.files(picked.fileset).gone_through.load(Ordering::Relaxed);
+    if written > 0 && byte >= written {
+        return Err(Incomplete::Exhausted);
+    }
+    let mut left = transfer.block_bytes;
+    while left > 0 {
+        let (offset, length) = place_of(worker, transfer, runs, byte);
+        let length = length.min(left);
+        let got = read_some(worker, index, handle, offset, length as usize)? as u64;
+        if got == 0 {
+            return Err(Incomplete::fault(Call::Read, Errno::NODATA));
+        }
+        (byte, left) = (byte + got, left - got);
+    }
+    worker.handles.move_to(handle, byte);
+    if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }
 }
 
 /// Writes at the end. Threads that have the same file open get a place in it each.

@@ -57,6 +57,8 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attemp
         Operation::Symlink => names::symlink(worker, index),
         Operation::Mkdir => directories::mkdir(worker, index),
         Operation::Rmdir => directories::rmdir(worker, index),
+        Operation::StatDirectory => directories::stat(worker, index),
+        Operation::RenameDirectory => directories::rename(worker, index),
         Operation::Metadata => metadata::metadata(worker, index),
         Operation::Readdir => list::readdir(worker, index),
         Operation::Walk => list::walk(worker, index),

@@ -92,7 +92,7 @@ pub(crate) fn positions(transfer: &Transfer, size: u64) -> u64 {
             let block = block_bytes(transfer, size);
             if distribution == Distribution::Permutation { size.div_ceil(align) } else { (size - block) / align + 1 }
         }
-        Pattern::FromStart | Pattern::FromRandom { .. } | Pattern::Skip { .. } => 1,
+        Pattern::FromStart | Pattern::FromRandom { .. } | Pattern::Skip { .. } | Pattern::Runs(_) => 1,
     }
 }
 

@@ -147,12 +147,14 @@ impl PlannedAction {
     pub(super) fn walks(&self) -> bool {
         let nature = self.operation.nature();
         let uses_up = nature.target == Target::NewFile || nature.names == Names::Removed;
+        // How many directories are looked at is counted.
         uses_up
-            || match self.choice {
-                FileChoice::RoundRobin | FileChoice::Partitioned => true,
-                FileChoice::Concatenated => nature.transfer.is_some(),
-                FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation => false,
-            }
+            || !self.operation.is_of_leaves()
+                && match self.choice {
+                    FileChoice::RoundRobin | FileChoice::Shuffled | FileChoice::Partitioned => true,
+                    FileChoice::Concatenated => nature.transfer.is_some(),
+                    FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation => false,
+                }
     }
 }
 

@@ -10,7 +10,7 @@ use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, Directories, Distribution, Existing, Extent, FileChoice, Fileset, IoEngineKind,
-    MAXIMUM_FILES, MAXIMUM_THREADS, Pattern, Region, SizeDistribution, ThreadGroup,
+    MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, RANK, Region, Sharing, SizeDistribution, ThreadGroup,
 };
 use rustix::thread::CpuSet;
 
@@ -43,7 +43,21 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
                 fileset.name
             ));
         }
-        for prefix in [&fileset.naming.file_prefix, &fileset.naming.directory_prefix] {
+        if fileset.existing == Existing::Assume && !matches!(fileset.amount, Amount::Files(_)) {
+            return refuse(format!(
+                "assumes that fileset {:?} is there, of which nobody knows how many files it has: give their number",
+                fileset.name
+            ));
+        }
+        let numbered = fileset.naming.prefixes().any(|prefix| prefix.contains(RANK));
+        if numbered && !(fileset.ranks == Sharing::Names && fileset.naming.names_ranks()) {
+            return refuse(format!(
+                "has {RANK} in names of fileset {:?}: that is for ranks = \"names\", needs to be in the prefix of the files, and no \
+                 digit may follow it",
+                fileset.name
+            ));
+        }
+        for prefix in fileset.naming.prefixes() {
             if prefix.contains(['/', '\0']) {
                 return refuse(format!("names files with the prefix {prefix:?}, which no file name can have"));
             }
@@ -221,6 +235,12 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     if action.operation.nature().to.is_some_and(|to| to as usize >= workload.filesets.len()) {
         return refuse(format!("moves files in {name:?} to a fileset that it does not have"));
     }
+    let mut of_action = workload.filesets.iter().enumerate().filter(|(index, _)| action.works_on(*index));
+    if matches!(action.operation, Operation::StatDirectory | Operation::RenameDirectory)
+        && of_action.any(|(_, fileset)| fileset.leaf_directories == 0)
+    {
+        return refuse(format!("has {name:?} on a fileset without leaf directories"));
+    }
     if action.fileset.is_none() && matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned) {
         return refuse(format!("divides files for {name:?}, which needs a fileset of its own"));
     }
@@ -233,6 +253,16 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     };
     if transfer.block_bytes == 0 {
         return refuse(format!("has blocks of 0 bytes in {name:?}"));
+    }
+    if let Pattern::Runs(runs) = transfer.pattern {
+        let whole = !runs.shuffled || runs.total_bytes.is_multiple_of(transfer.block_bytes);
+        let one = transfer.extent == Extent::Bytes(transfer.block_bytes);
+        if action.handle.is_none() || runs.run_bytes == 0 || runs.total_bytes == 0 || !whole || !one {
+            return refuse(format!(
+                "goes through runs in {name:?}, which needs a handle, runs that are not empty, one block per operation, and for a \
+                 random order whole blocks"
+            ));
+        }
     }
     if let Pattern::Random { distribution, .. } = transfer.pattern {
         match distribution {
@@ -307,7 +337,7 @@ fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
             let place = match transfer.pattern {
                 Pattern::FromRandom { align_bytes } | Pattern::Random { align_bytes, .. } => whole(align_bytes),
                 Pattern::Skip { skip_bytes } => whole(skip_bytes),
-                Pattern::FromStart | Pattern::Cursor { .. } => true,
+                Pattern::FromStart | Pattern::Cursor { .. } | Pattern::Runs(_) => true,
             };
             extent && place && (whole(transfer.block_bytes) || action.blocks.is_some())
         }

@@ -143,7 +143,10 @@ impl GroupPlan {
             match selector {
                 Selector::Sequence(length) => thread_quota = Some(length as u64),
                 _ => {
-                    let all = filesets.iter().map(|index| files[*index].table.live()).sum();
+                    let leaves = spec.actions.all().iter().all(|action| action.operation.is_of_leaves());
+                    let there =
+                        |index: &usize| if leaves { files[*index].leaves.live() } else { files[*index].table.live() };
+                    let all = filesets.iter().map(there).sum();
                     stop.operations = Some(stop.operations.map_or(all, |operations| operations.min(all)));
                 }
             }

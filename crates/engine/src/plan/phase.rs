@@ -118,7 +118,7 @@ impl PhasePlan {
 /// Whether a choice goes by the files that there are when the phase begins.
 fn needs_roster(choice: FileChoice) -> bool {
     match choice {
-        FileChoice::RoundRobin | FileChoice::Concatenated | FileChoice::Partitioned => true,
+        FileChoice::RoundRobin | FileChoice::Shuffled | FileChoice::Concatenated | FileChoice::Partitioned => true,
         FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation => false,
     }
 }

@@ -75,6 +75,36 @@ fn ended<'a>(
     Ok((running, null_ns))
 }
 
+/// Directories that were removed, and how long that took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// How many.
+    pub directories: u64,
+    /// Time it took.
+    pub elapsed: Duration,
+}
+
+/// Removes the directories of one of a workload's filesets, given by its index, which a load has emptied. Of directories that all ranks have in common rank 0 does it. A
+/// directory that is not empty is an error, and stays.
+///
+/// # Errors
+/// When a directory cannot be removed.
+pub fn remove_directories(
+    workload: &Workload,
+    directory: &Path,
+    options: &RunOptions<'_>,
+    fileset: usize,
+) -> Result<Removed, LoadError> {
+    checked(workload, options)?;
+    let mut running = Running::new(workload, directory, options)?;
+    let first = options.observer.peers().is_none_or(|peers| peers.rank() == 0);
+    let started = Instant::now();
+    let own =
+        workload.filesets.get(fileset).is_some_and(|spec| !(spec.has_common_directories() || spec.ranks.is_common()));
+    let directories = if first || own { running.remove_directories(fileset)? } else { 0 };
+    Ok(Removed { directories, elapsed: started.elapsed() })
+}
+
 /// Builds the filesets of a workload and makes them durable.
 ///
 /// # Errors

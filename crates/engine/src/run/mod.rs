@@ -19,5 +19,5 @@ mod running;
 mod tests;
 mod verify;
 
-pub use load::{Prepared, prepare, run, run_verified};
+pub use load::{Prepared, Removed, prepare, remove_directories, run, run_verified};
 pub use verify::{Damage, Verification};

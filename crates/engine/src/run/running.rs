@@ -85,6 +85,7 @@ impl<'a> Running<'a> {
     ) -> Result<Self, LoadError> {
         let workload = match options.observer.peers() {
             Some(peers) => Cow::Owned(written.of_rank(peers.rank(), peers.size())),
+            None if written.names_ranks() => Cow::Owned(written.alone()),
             None => Cow::Borrowed(written),
         };
         if workload.io.engine != IoEngineKind::Null {
@@ -178,6 +179,13 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
+    /// Removes the directories of a fileset, which are empty; gives how many.
+    pub(super) fn remove_directories(&mut self, index: usize) -> Result<u64, LoadError> {
+        let spec = self.files[index].spec.clone();
+        let mut files = Files::new(&spec, build::sizes(&spec, false)?, 0);
+        build::remove_directories(&mut files, self.site(index))
+    }
+
     /// What building a fileset needs to know.
     pub(super) fn site(&self, index: usize) -> Site<'_> {
         let workload = &self.workload;
@@ -189,6 +197,7 @@ impl<'a> Running<'a> {
             real: self.real(),
             metadata: uses(workload, index, &|operation| *operation == Operation::Metadata),
             changes: uses(workload, index, &|operation| operation.nature().changes()),
+            directories_made: false,
         }
     }
 

@@ -53,7 +53,7 @@ impl Blocks {
                 (offset, whole.min(size.saturating_sub(offset)), 0)
             }
             Pattern::Skip { skip_bytes } => (0, extent, skip_bytes),
-            Pattern::FromStart | Pattern::Random { .. } => (0, extent, 0),
+            Pattern::FromStart | Pattern::Random { .. } | Pattern::Runs(_) => (0, extent, 0),
         };
         Self::Run { offset, left, block, skip }
     }
@@ -67,7 +67,7 @@ impl Blocks {
                 worker.random.below((size - drawn) / align + 1) * align
             }
             Pattern::Cursor { shared } => worker.walk_on(index, shared, drawn, size),
-            Pattern::FromStart | Pattern::Skip { .. } | Pattern::Random { .. } => 0,
+            Pattern::FromStart | Pattern::Skip { .. } | Pattern::Random { .. } | Pattern::Runs(_) => 0,
         };
         Self::Run { offset, left: drawn, block: Some(drawn), skip: 0 }
     }

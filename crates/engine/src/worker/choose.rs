@@ -7,7 +7,7 @@ use super::thread::Worker;
 use crate::fileset::{Draw, Hold};
 use crate::io::Io;
 use crate::measure::Call;
-use crate::pattern::{distribution_of, positions};
+use crate::pattern::{distribution_of, permute, positions};
 use crate::plan::{PlannedAction, cursor_of};
 use fstone_model::workload::FileChoice;
 use rustix::io::Errno;
@@ -56,7 +56,7 @@ impl<E: Io> Worker<'_, E> {
             FileChoice::Uniform => self.draw(fileset, hold),
             FileChoice::Rotation => self.in_rotation(fileset, hold),
             FileChoice::Same => self.same(action, hold),
-            FileChoice::RoundRobin => self.in_turn(index, action, fileset, hold),
+            FileChoice::RoundRobin | FileChoice::Shuffled => self.in_turn(index, action, fileset, hold),
             FileChoice::Concatenated | FileChoice::Partitioned => self.in_space(index, action, fileset, hold),
         }
     }
@@ -186,7 +186,10 @@ impl<E: Io> Worker<'_, E> {
             if self.group.until_walked && round > 0 && !self.walks_further(action, fileset, round, roster.get(0)) {
                 return Err(Incomplete::Exhausted);
             }
-            let file = roster.get(place);
+            let file = roster.get(match action.choice {
+                FileChoice::Shuffled => permute(place, roster.len(), self.load.shuffle_seed()),
+                _ => place,
+            });
             match self.take(fileset, file, hold, Some(round)) {
                 // It was removed since the phase began: the next one, as long as any is left.
                 Err(Incomplete::Missed) if self.files(fileset).table.live() == 0 => return Err(self.no_file(fileset)),

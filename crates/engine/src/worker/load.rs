@@ -7,9 +7,13 @@ use crate::fileset::Files;
 use crate::measure::{Clock, Collector};
 use crate::plan::PhasePlan;
 use crate::promises::Witness;
+use crate::random::derive;
 use fstone_model::workload::ErrorPolicy;
 use rustix::fs::OFlags;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Which stream of the run's seed the order of shuffled files comes from.
+const SHUFFLE_STREAM: u64 = 0x7368_7566_666c;
 
 /// What all threads of a phase share.
 pub(crate) struct Load<'a> {
@@ -48,6 +52,11 @@ impl Load<'_> {
     /// What every name is opened with.
     pub(crate) const fn links(&self) -> OFlags {
         if self.follows_links { OFlags::empty() } else { OFlags::NOFOLLOW }
+    }
+
+    /// The seed of the order in which files come that are taken in a random order, the same for all threads of a phase.
+    pub(crate) fn shuffle_seed(&self) -> u64 {
+        derive(self.seed, &[SHUFFLE_STREAM, self.phase_number])
     }
 
     /// Ends the load after an error.

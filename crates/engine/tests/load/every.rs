@@ -55,6 +55,9 @@ fn load_of(operation: &Operation, io: IoSettings, surroundings: Surroundings) ->
     let mut beside = ThreadGroup { name: "beside".into(), stop: operations(60), ..group(2, churn) };
     let mut load = workload(fileset(100, 8192), threads, Stop::default());
     load.filesets.push(Fileset { name: "elsewhere".into(), directory: "elsewhere".into(), ..fileset(1, 0) });
+    if matches!(operation, Operation::StatDirectory | Operation::RenameDirectory) {
+        load.filesets[0].leaf_directories = 5;
+    }
     load.io = io;
     load.final_sync = FinalSync::None;
     load.on_error = ErrorPolicy::Continue;

@@ -251,7 +251,7 @@ fn a_load_that_owns_names_looks_at_all_before_it_removes_one() {
     load.filesets[0].amount = Amount::Files(1);
     let mut other = load.filesets[0].clone();
     other.name = "others".into();
-    other.naming = Naming { file_prefix: "other".into(), directory_prefix: "others".into(), exact: false };
+    other.naming = Naming { file_prefix: "other".into(), directory_prefix: "others".into(), ..Naming::default() };
     load.filesets.push(other);
     refused(&load);
 }

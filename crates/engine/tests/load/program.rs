@@ -158,7 +158,7 @@ fn leaf_directories_come_and_go_in_rotation() {
 fn empty_directories(place: &std::path::Path, directories: Directories) -> usize {
     let holders = match directories {
         Directories::Flat { count, .. } => (0..count).map(|one| format!("dir{one}")).collect::<Vec<_>>(),
-        Directories::Tree { .. } => vec![String::new()],
+        Directories::Tree { .. } | Directories::Filled { .. } => vec![String::new()],
     };
     let mut found = 0;
     let mut ahead = vec![(place.to_owned(), 0)];
@@ -170,7 +170,7 @@ fn empty_directories(place: &std::path::Path, directories: Directories) -> usize
             }
             let holds = match directories {
                 Directories::Flat { .. } => depth == 0 && holders.contains(&name),
-                Directories::Tree { depth: levels, .. } => depth < levels,
+                Directories::Tree { depth: levels, .. } | Directories::Filled { depth: levels, .. } => depth < levels,
             };
             found += usize::from(!holds);
             ahead.push((entry.path(), depth + 1));

@@ -209,7 +209,8 @@ fn more_than_the_engine_can_hold_is_refused() {
     let mut same = good.clone();
     same.filesets.push(Fileset { name: "new".into(), ..fileset(1, 4096) });
     refused(&same, "filesets files and new that use the same names; give one a directory");
-    same.filesets[1].naming = Naming { file_prefix: "image".into(), directory_prefix: "folder".into(), exact: false };
+    same.filesets[1].naming =
+        Naming { file_prefix: "image".into(), directory_prefix: "folder".into(), ..Naming::default() };
     flawless(&same, directory.path());
 }
 

@@ -42,6 +42,8 @@ pub enum FileChoice {
     Uniform,
     /// One after the other, by a cursor that the group's threads share.
     RoundRobin,
+    /// The same, in an order drawn at random.
+    Shuffled,
     /// The fileset is one concatenated space; the transfer's pattern says where in it (sysbench).
     Concatenated,
     /// The files are dealt out: thread t of n has files t, t+n, t+2n, …

@@ -40,6 +40,18 @@ impl Actions {
     }
 }
 
+impl Actions {
+    /// The same, to be changed.
+    pub fn all_mut(&mut self) -> Vec<&mut Action> {
+        match self {
+            Self::Mix(mix) => mix.iter_mut().map(|weighted| &mut weighted.action).collect(),
+            Self::Sequence(actions) => actions.iter_mut().collect(),
+            Self::Ratio { first, second, .. } => vec![first, second],
+            Self::Program(steps) => Step::actions_mut(steps),
+        }
+    }
+}
+
 /// An action and its weight in a mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Weighted {

@@ -86,10 +86,15 @@ impl Fileset {
             }
             (false, false) => meet(&one.file_prefix, &another.file_prefix),
         };
-        let mixed =
-            meet(&one.file_prefix, &another.directory_prefix) || meet(&one.directory_prefix, &another.file_prefix);
+        let directories_of = |naming: &'_ Naming| -> Vec<String> {
+            std::iter::once(naming.directory_prefix.clone()).chain(naming.leaf_prefix.clone()).collect()
+        };
+        let (ours, theirs) = (directories_of(one), directories_of(another));
+        let mixed = theirs.iter().any(|prefix| meet(&one.file_prefix, prefix))
+            || ours.iter().any(|prefix| meet(prefix, &another.file_prefix));
         // A fileset without directories of its own makes none by that name.
-        let directories = meet(&one.directory_prefix, &another.directory_prefix) && !(one.exact || another.exact);
+        let directories =
+            ours.iter().any(|ours| theirs.iter().any(|theirs| meet(ours, theirs))) && !(one.exact || another.exact);
         self.directory == other.directory && (files_meet || mixed || directories)
     }
 
@@ -97,9 +102,8 @@ impl Fileset {
     #[must_use]
     pub fn stays_below(&self) -> bool {
         let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
-        let names = [&self.naming.file_prefix, &self.naming.directory_prefix];
         (self.directory.is_empty() || self.directory.split('/').all(plain))
-            && !names.iter().any(|name| name.contains('/'))
+            && !self.naming.prefixes().any(|name| name.contains('/'))
     }
 
     /// Where [`Operation::Metadata`] works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
@@ -144,6 +148,33 @@ pub enum Directories {
         /// Levels below the fileset's directory.
         depth: u32,
     },
+    /// A tree whose directories are filled one after the other (mdtest): one directory at the top, `depth` levels below it, each directory
+    /// with `width` subdirectories. They are numbered level by level, and called by these numbers; the first has the files (and leaf
+    /// directories) 0 to `each` - 1, the next `each` are in the second, and so on. The last directory has what is left.
+    Filled {
+        /// Subdirectories per directory.
+        width: u32,
+        /// Levels below the directory at the top.
+        depth: u32,
+        /// Files of each directory.
+        each: u64,
+        /// Whether only those of the last level have files.
+        leaves_only: bool,
+    },
+}
+
+impl Directories {
+    /// Directories of a filled tree, and how many of them are above its last level. Both end at `u64::MAX`.
+    #[must_use]
+    pub fn of_tree(width: u32, depth: u32) -> (u64, u64) {
+        let mut above = 0_u64;
+        let mut level = 1_u64;
+        for _ in 0..depth {
+            above = above.saturating_add(level);
+            level = level.saturating_mul(u64::from(width.max(1)));
+        }
+        (above.saturating_add(level), above)
+    }
 }
 
 /// How file sizes are drawn. Sizes are bytes.
@@ -222,11 +253,38 @@ pub struct Naming {
     /// Whether the prefix is the whole name of the fileset's one file (fio's `filename`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
+    /// Leaf directories are called this and a number from 0; like other directories, with numbers above theirs, where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaf_prefix: Option<String>,
+}
+
+/// What stands in a name for the rank's number, in a load of many ranks; 0 in any other.
+pub const RANK: &str = "{rank}";
+
+impl Naming {
+    /// What its names begin with.
+    pub fn prefixes(&self) -> impl Iterator<Item = &str> {
+        [&self.file_prefix, &self.directory_prefix].into_iter().chain(&self.leaf_prefix).map(String::as_str)
+    }
+
+    /// The same, to be changed.
+    pub fn prefixes_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        [&mut self.file_prefix, &mut self.directory_prefix].into_iter().chain(&mut self.leaf_prefix)
+    }
+
+    /// Whether some prefix says where the number of the rank stands, and none has a digit behind that: so names of two ranks differ.
+    #[must_use]
+    pub fn names_ranks(&self) -> bool {
+        self.file_prefix.contains(RANK)
+            && self.prefixes().all(|prefix| {
+                prefix.split(RANK).skip(1).all(|rest| rest.starts_with(|first: char| !first.is_ascii_digit()))
+            })
+    }
 }
 
 impl Default for Naming {
     fn default() -> Self {
-        Self { file_prefix: "file".into(), directory_prefix: "dir".into(), exact: false }
+        Self { file_prefix: "file".into(), directory_prefix: "dir".into(), exact: false, leaf_prefix: None }
     }
 }
 
@@ -240,6 +298,9 @@ pub enum Existing {
     Reuse,
     /// They have to be there and large enough; anything else is an error (sysbench `run`).
     Require,
+    /// They are taken to be there, and are not looked at beforehand, which would have them in caches (mdtest `-T`). What is not there is an
+    /// error of the operation that misses it.
+    Assume,
 }
 
 /// Whose the files of a fileset are, in a load of many ranks.
@@ -249,7 +310,8 @@ pub enum Sharing {
     /// Each rank has a fileset of its own, in a directory of its own (`rank0`, `rank1`, …).
     #[default]
     Private,
-    /// Each rank has a fileset of its own, all in the same directory: names begin with `rank0-`, `rank1-`, ….
+    /// Each rank has a fileset of its own, all in the same directory: names begin with `rank0-`, `rank1-`, …, or have the rank's number where
+    /// [`RANK`] is in them. Directories whose names have no number of a rank are in common then.
     Names,
     /// There is one fileset for all ranks, each of which works on all of it. Rank 0 makes it.
     Shared,

@@ -20,7 +20,8 @@ mod transfer;
 pub use action::{Action, FileChoice, TransactionRule};
 pub use actions::{Actions, Weighted};
 pub use fileset::{
-    Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, Sharing, SizeDistribution,
+    Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, RANK, Sharing,
+    SizeDistribution,
 };
 pub use group::{Arrivals, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
 pub use io::{
@@ -29,7 +30,7 @@ pub use io::{
 pub use launch::{Launch, MAXIMUM_RANKS, RANKS};
 pub use operation::Operation;
 pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};
-pub use transfer::{Distribution, Extent, Pattern, Transfer};
+pub use transfer::{Distribution, Extent, Pattern, Runs, Transfer};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

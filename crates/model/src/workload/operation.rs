@@ -91,6 +91,10 @@ pub enum Operation {
     Mkdir,
     /// Remove a directory that `Mkdir` made.
     Rmdir,
+    /// stat of a leaf directory.
+    StatDirectory,
+    /// Give a leaf directory its other name, in the same directory.
+    RenameDirectory,
     /// FFSB's metaop: two mkdir, then one rmdir and one rename, all of random directories under
     /// [`Fileset::metadata_directory`](super::Fileset::metadata_directory). It counts once.
     Metadata,
@@ -292,6 +296,8 @@ impl Operation {
             Self::Symlink => Nature { attributes: true, ..on_file("symlink") },
             Self::Mkdir => Nature { attributes: true, ..on_fileset("mkdir") },
             Self::Rmdir => Nature { attributes: true, ..on_fileset("rmdir") },
+            Self::StatDirectory => on_fileset("stat-directory"),
+            Self::RenameDirectory => Nature { attributes: true, ..on_fileset("rename-directory") },
             Self::Metadata => Nature { attributes: true, ..on_fileset("metadata") },
             Self::Readdir => on_fileset("readdir"),
             Self::Walk => on_fileset("walk"),
@@ -305,6 +311,12 @@ impl Operation {
             Self::CopyFileRange => Nature { names: Names::Added, data: Data::Copied, ..on_file("copy-file-range") },
             Self::Reflink => Nature { names: Names::Added, data: Data::Copied, ..on_file("reflink") },
         }
+    }
+
+    /// Whether it works on the leaf directories of a fileset that has some.
+    #[must_use]
+    pub fn is_of_leaves(&self) -> bool {
+        matches!(self, Self::Mkdir | Self::Rmdir | Self::StatDirectory | Self::RenameDirectory)
     }
 
     /// The data it moves within a file, to be changed.
@@ -353,7 +365,9 @@ impl Operation {
             Self::Link => Self::Symlink,
             Self::Symlink => Self::Mkdir,
             Self::Mkdir => Self::Rmdir,
-            Self::Rmdir => Self::Metadata,
+            Self::Rmdir => Self::StatDirectory,
+            Self::StatDirectory => Self::RenameDirectory,
+            Self::RenameDirectory => Self::Metadata,
             Self::Metadata => Self::Readdir,
             Self::Readdir => Self::Walk,
             Self::Walk => Self::Stat,

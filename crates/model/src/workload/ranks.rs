@@ -1,6 +1,6 @@
 //! A workload as one of many ranks has it: whose files are whose.
 
-use super::{Action, Fileset, Region, Sharing, ThreadGroup, Workload};
+use super::{Action, Directories, Fileset, Pattern, RANK, Region, Sharing, ThreadGroup, Transfer, Workload};
 
 impl Fileset {
     /// The fileset that this rank makes and works on.
@@ -12,13 +12,31 @@ impl Fileset {
                 let top = format!("rank{rank}");
                 own.directory = if self.directory.is_empty() { top } else { format!("{top}/{}", self.directory) };
             }
+            Sharing::Names if own.naming.names_ranks() => {}
             Sharing::Names => {
                 own.naming.file_prefix = format!("rank{rank}-{}", self.naming.file_prefix);
                 own.naming.directory_prefix = format!("rank{rank}-{}", self.naming.directory_prefix);
             }
             Sharing::Shared | Sharing::Regions => {}
         }
-        own
+        own.numbered(rank)
+    }
+
+    /// The same with the number in place of [`RANK`].
+    fn numbered(mut self, rank: u32) -> Self {
+        let number = rank.to_string();
+        self.naming.prefixes_mut().for_each(|prefix| *prefix = prefix.replace(RANK, &number));
+        self
+    }
+
+    /// Whether all ranks have their own files in directories that are everybody's, which rank 0 makes.
+    #[must_use]
+    pub fn has_common_directories(&self) -> bool {
+        let none = matches!(self.directories, Directories::Flat { count: 0, .. });
+        self.ranks == Sharing::Names
+            && self.naming.names_ranks()
+            && !self.naming.directory_prefix.contains(RANK)
+            && !none
     }
 }
 
@@ -28,11 +46,34 @@ impl Workload {
     pub fn of_rank(&self, rank: u32, ranks: u32) -> Self {
         let mut own = self.clone();
         own.filesets = self.filesets.iter().map(|fileset| fileset.of_rank(rank)).collect();
-        for group in own.phases.iter_mut().flat_map(|phase| &mut phase.groups) {
-            if self.works_on_regions(group) {
-                group.region = of_rank(group.region, rank, ranks, group.threads);
+        for phase in &mut own.phases {
+            // Files that all have in common are nobody's: there it is the parts that are another's.
+            let whose = (rank + phase.rank_shift % ranks.max(1)) % ranks.max(1);
+            for group in &mut phase.groups {
+                if self.works_on_regions(group) {
+                    group.region = of_rank(group.region, rank, ranks, group.threads);
+                }
+                for operation in group.actions.all_mut().into_iter().map(|action| &mut action.operation) {
+                    if let Some(Transfer { pattern: Pattern::Runs(runs), .. }) = operation.transfer_mut() {
+                        *runs = runs.of_rank(whose, ranks);
+                    }
+                }
             }
         }
+        own
+    }
+
+    /// Whether names of files have places for the number of a rank.
+    #[must_use]
+    pub fn names_ranks(&self) -> bool {
+        self.filesets.iter().any(|fileset| fileset.naming.prefixes().any(|prefix| prefix.contains(RANK)))
+    }
+
+    /// What a load does that is not one of several: as rank 0 does it, where names have the rank's number in them.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        let mut own = self.clone();
+        own.filesets = self.filesets.iter().map(|fileset| fileset.clone().numbered(0)).collect();
         own
     }
 

@@ -53,6 +53,73 @@ pub enum Pattern {
         /// Bytes passed over between blocks.
         skip_bytes: u64,
     },
+    /// By a handle: block after block through runs of equal length, beyond the file's end where it is written, and again from the first
+    /// when all were moved (IOR's segments).
+    Runs(Runs),
+}
+
+/// Runs of a file that are gone through as if they were one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runs {
+    /// Where the first begins.
+    pub begin_bytes: u64,
+    /// Length of each.
+    pub run_bytes: u64,
+    /// From the end of one to the begin of the next.
+    pub gap_bytes: u64,
+    /// Length of all together, without gaps.
+    pub total_bytes: u64,
+    /// In a load of many ranks: the first runs of all ranks follow each other, then all second ones, and so on. `begin_bytes` and `gap_bytes`
+    /// come from that.
+    pub interleaved: bool,
+    /// Whether the blocks come in an order drawn at random, each once.
+    pub shuffled: bool,
+}
+
+impl Runs {
+    /// Those of one of several ranks.
+    #[must_use]
+    pub fn of_rank(self, rank: u32, ranks: u32) -> Self {
+        if !self.interleaved {
+            return self;
+        }
+        let others = u64::from(ranks.saturating_sub(1));
+        Self {
+            begin_bytes: self.begin_bytes.saturating_add(self.run_bytes.saturating_mul(u64::from(rank))),
+            gap_bytes: self.gap_bytes.saturating_add(self.run_bytes.saturating_mul(others)),
+            interleaved: false,
+            ..self
+        }
+    }
+
+    /// Where in the file the byte of this number is, and how many follow it in its run.
+    #[must_use]
+    pub fn place(&self, byte: u64) -> (u64, u64) {
+        let run = self.run_bytes.max(1);
+        let (number, within) = (byte / run, byte % run);
+        let begin = number.saturating_mul(run.saturating_add(self.gap_bytes)).saturating_add(self.begin_bytes);
+        (begin.saturating_add(within), run - within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The runs of all ranks are the file, and no two have a byte in common.
+    #[test]
+    fn interleaved_runs_are_disjoint_and_all_of_the_file() {
+        for (ranks, segments, run) in [(1, 1, 5), (3, 4, 7), (8, 2, 1)] {
+            let runs = Runs { run_bytes: run, total_bytes: run * segments, interleaved: true, ..Runs::default() };
+            let mut bytes: Vec<u64> = (0..ranks)
+                .flat_map(|rank| (0..runs.total_bytes).map(move |byte| runs.of_rank(rank, ranks).place(byte).0))
+                .collect();
+            bytes.sort_unstable();
+            assert_eq!(bytes, (0..u64::from(ranks) * segments * run).collect::<Vec<_>>());
+        }
+        let second = Runs { run_bytes: 10, interleaved: true, ..Runs::default() }.of_rank(1, 3);
+        assert_eq!((second.place(0), second.place(9), second.place(13)), ((10, 10), (19, 1), (43, 7)));
+    }
 }
 
 /// How random offsets are drawn.

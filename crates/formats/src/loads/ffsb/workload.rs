@@ -102,7 +102,7 @@ impl Filesystem {
             amount: self.amount,
             directories: Directories::Flat { count: self.directories, root_too: true },
             size: self.sizes.clone(),
-            naming: Naming { file_prefix: "datafile".into(), directory_prefix: "datadir".into(), exact: false },
+            naming: Naming { file_prefix: "datafile".into(), directory_prefix: "datadir".into(), ..Naming::default() },
             leaf_directories: 0,
             preallocated: 1.0,
             build_block_bytes: self.create_block_bytes,
@@ -120,7 +120,7 @@ impl Filesystem {
             directory: format!("{base}fill"),
             amount: Amount::Files(FILES_TO_AGE),
             directories: Directories::Flat { count: 0, root_too: true },
-            naming: Naming { file_prefix: "fillfile".into(), directory_prefix: "filldir".into(), exact: false },
+            naming: Naming { file_prefix: "fillfile".into(), directory_prefix: "filldir".into(), ..Naming::default() },
             build_block_bytes: ageing.block_bytes,
             existing: Existing::Rebuild,
             ..self.fileset(index, base)

@@ -180,10 +180,15 @@ impl Filesets {
         fileset.directory = directory;
         fileset.naming = match job.engine {
             Engine::DirectoryCreate => {
-                Naming { file_prefix: format!("{prefix}file"), directory_prefix: prefix, exact: false }
+                Naming { file_prefix: format!("{prefix}file"), directory_prefix: prefix, ..Naming::default() }
             }
             // Names of directories that are never made, and cannot be another fileset's.
-            _ => Naming { directory_prefix: format!("{prefix}.fstone-directory"), file_prefix: prefix, exact },
+            _ => Naming {
+                directory_prefix: format!("{prefix}.fstone-directory"),
+                file_prefix: prefix,
+                exact,
+                leaf_prefix: None,
+            },
         };
         fileset.existing = if made { Existing::Rebuild } else { Existing::Reuse };
         fileset.preallocated = if made { 0.0 } else { 1.0 };

@@ -28,7 +28,7 @@ table! {
         "weight" => weight: Small;
         /// On which fileset; "*" draws one for each operation. The only one unless given, or "*" when there are several.
         "fileset" => fileset: Text;
-        /// Which file: "uniform" (the default), "round-robin", "concatenated", "partitioned", the "same" as the action before, or the next in "rotation".
+        /// Which file: "uniform" (the default), "round-robin", "shuffled" (each once, in an order drawn at random), "concatenated", "partitioned", the "same" as the action before, or the next in "rotation".
         "choice" => choice: Listed<FileChoice>;
         /// In a program: the handle that it works by. `open` and `create` leave a file open in it, `close` closes it; others work on what is open there.
         "handle" => handle: HandleNumber;
@@ -86,6 +86,10 @@ table! {
         "mkdir" => mkdir: Nothing;
         /// Remove a directory: the next leaf directory that is there, or one that `mkdir` made.
         "rmdir" => rmdir: Nothing;
+        /// stat a leaf directory: the next that is there.
+        "stat-directory" => stat_directory: Nothing;
+        /// Rename a leaf directory within its directory: the next that is there.
+        "rename-directory" => rename_directory: Nothing;
         /// FFSB's metaop: two mkdir, one rmdir and one rename.
         "metadata" => metadata: Nothing;
         /// List one directory.
@@ -111,7 +115,8 @@ table! {
         "create", "read", "write", "append", "mmap-read", "mmap-write", "fill", "open-close", "open", "close",
         "fsync", "fdatasync",
         "fsync-directory", "syncfs",
-        "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "replace", "link", "symlink", "mkdir", "rmdir", "metadata",
+        "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "replace", "link", "symlink", "mkdir", "rmdir",
+        "stat-directory", "rename-directory", "metadata",
         "readdir", "walk", "stat", "chmod", "utimens", "setxattr", "getxattr", "copy-file-range", "reflink",
     ]
 }
@@ -276,7 +281,7 @@ fn fileset_named(field: &Field<Text>, filesets: &[&str], report: &mut Report) ->
 type PlainOperation = (Operation, fn(&ActionSurface) -> &Option<Field<Nothing>>);
 
 /// The operations that have nothing to choose.
-const PLAIN_OPERATIONS: [PlainOperation; 22] = [
+const PLAIN_OPERATIONS: [PlainOperation; 24] = [
     (Operation::OpenClose, |surface| &surface.open_close),
     (Operation::Open, |surface| &surface.open),
     (Operation::Close, |surface| &surface.close),
@@ -290,6 +295,8 @@ const PLAIN_OPERATIONS: [PlainOperation; 22] = [
     (Operation::Symlink, |surface| &surface.symlink),
     (Operation::Mkdir, |surface| &surface.mkdir),
     (Operation::Rmdir, |surface| &surface.rmdir),
+    (Operation::StatDirectory, |surface| &surface.stat_directory),
+    (Operation::RenameDirectory, |surface| &surface.rename_directory),
     (Operation::Metadata, |surface| &surface.metadata),
     (Operation::Readdir, |surface| &surface.readdir),
     (Operation::Walk, |surface| &surface.walk),
@@ -478,6 +485,8 @@ fn printed(action: &Action, filesets: &[Fileset]) -> String {
         | Operation::Symlink
         | Operation::Mkdir
         | Operation::Rmdir
+        | Operation::StatDirectory
+        | Operation::RenameDirectory
         | Operation::Metadata
         | Operation::Readdir
         | Operation::Walk

@@ -100,6 +100,7 @@ fn fileset(fileset: &Fileset) -> KeyValues {
                 quoted(&fileset.naming.directory_prefix)
             }),
         ),
+        ("leaf-prefix", fileset.naming.leaf_prefix.as_deref().map(quoted)),
         ("preallocated", unless(fileset.preallocated == 1.0, || share(fileset.preallocated))),
         (
             "build-block",
@@ -116,6 +117,10 @@ fn directories(directories: Directories) -> Option<String> {
         Directories::Flat { count: 0, root_too: false } => None,
         Directories::Flat { count, root_too: false } => Some(count.to_string()),
         Directories::Flat { count, root_too: true } => Some(format!("{{ count = {count}, parent-too = true }}")),
+        Directories::Filled { width, depth, each, leaves_only } => {
+            let leaves = if leaves_only { ", leaves-only = true" } else { "" };
+            Some(format!("{{ tree = {{ width = {width}, depth = {depth}, each = {each}{leaves} }} }}"))
+        }
         Directories::Tree { width, depth } => Some(format!("{{ tree = {{ width = {width}, depth = {depth} }} }}")),
     }
 }

@@ -225,6 +225,7 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
             file_prefix: text(surface.file_name.as_ref().or(surface.file_prefix.as_ref()), &naming.file_prefix),
             directory_prefix: text(surface.directory_prefix.as_ref(), &naming.directory_prefix),
             exact: surface.file_name.is_some(),
+            leaf_prefix: surface.leaf_prefix.as_ref().map(|field| text(Some(field), "")),
         },
         preallocated: or(surface.preallocated.as_ref(), 1.0, |Share(share)| share),
         build_block_bytes: surface.build_block.as_ref().map_or(DEFAULT_BUILD_BLOCK_BYTES, |field| block(field, report)),
@@ -250,11 +251,31 @@ fn directories(field: Option<&Field<DirectoriesSurface>>, report: &mut Report) -
         );
     }
     let Some(Field { span, value: tree, .. }) = &table.tree else { return none };
-    let (width, depth) = (small(tree.width.as_ref()), small(tree.depth.as_ref()));
+    let depth = tree.depth.as_ref().map_or(0, |Field { value: Count(depth), .. }| u32::try_from(*depth).unwrap_or(0));
+    let width = small(tree.width.as_ref());
+    if let Some(field) = tree.depth.as_ref().filter(|field| field.value.0 == 0 && tree.each.is_none()) {
+        report.push(
+            Diagnostic::error(field.span, "a tree without levels").label("expected 1 or more, or `each` beside it"),
+        );
+    }
     if u64::from(width).checked_pow(depth).is_none_or(|leaves| leaves > MAXIMUM_FILES) {
         report.push(
             Diagnostic::error(*span, "too many directories")
                 .label(format!("expected at most {MAXIMUM_FILES}, which are `width` to the power of `depth`")),
+        );
+    }
+    if let Some(Field { value: Count(each), .. }) = tree.each {
+        if Directories::of_tree(width, depth).0 > MAXIMUM_FILES {
+            report.push(
+                Diagnostic::error(*span, "too many directories")
+                    .label(format!("expected at most {MAXIMUM_FILES} on all levels together")),
+            );
+        }
+        return Directories::Filled { width, depth, each, leaves_only: flag(tree.leaves_only.as_ref(), false) };
+    }
+    if let Some(field) = &tree.leaves_only {
+        report.push(
+            Diagnostic::error(field.key, "`leaves-only` without `each`").label("files are in the leaves already"),
         );
     }
     Directories::Tree { width, depth }

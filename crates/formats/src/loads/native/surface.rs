@@ -75,15 +75,17 @@ table! {
         "file-name" => file_name: Text;
         /// Directories are called this and a number. "dir" unless given.
         "directory-prefix" => directory_prefix: Text;
+        /// Leaf directories are called this and a number. Like other directories, with numbers above theirs, unless given.
+        "leaf-prefix" => leaf_prefix: Text;
         /// Share of the files and leaf directories that exist at the start; the rest are names to be created. All unless given.
         "preallocated" => preallocated: Share;
         /// Size of the writes that make the files. 64 KiB unless given.
         "build-block" => build_block: Size;
-        /// What to do with files that are there already: "rebuild" (the default), "reuse" those that fit, or "require" them.
+        /// What to do with files that are there already: "rebuild" (the default), "reuse" those that fit, "require" them, or "assume" that they are there without looking.
         "existing" => existing: Listed<Existing>;
         /// Whether data is written to the files as they are made; they are sparse otherwise. True unless given.
         "fill" => fill: Flag;
-        /// Whose the files are in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory, "shared" by all, or shared with "regions" that are each rank's own.
+        /// Whose the files are in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory (the rank's number stands where a prefix has `{rank}`, or in front), "shared" by all, or shared with "regions" that are each rank's own.
         "ranks" => ranks: Listed<Sharing>;
     }
     one of ["files", "bytes", "utilization"]
@@ -105,7 +107,7 @@ table! {
         "count" => count: Count<0, MAXIMUM_FILES>;
         /// Whether files are in the parent of those side by side as well. False unless given.
         "parent-too" => parent_too: Flag;
-        /// A tree; files are in its leaves.
+        /// A tree; files are in its leaves, or fill its directories one after the other.
         "tree" => tree: TreeSurface;
     }
     one of ["count", "tree"]
@@ -116,8 +118,12 @@ table! {
     pub(crate) struct TreeSurface {
         /// Subdirectories of each.
         "width" => width: Small, required;
-        /// Levels.
-        "depth" => depth: Small, required;
+        /// Levels. With `each` there may be none but the top.
+        "depth" => depth: Count<0, 1000>, required;
+        /// Files of each directory: those of one after those of another, level by level from a single directory at the top. Unless given, files are scattered over the leaves, and there is no single directory at the top.
+        "each" => each: Count<1, MAXIMUM_FILES>;
+        /// With `each`: whether only the directories of the last level have files. False unless given.
+        "leaves-only" => leaves_only: Flag;
     }
 }
 
@@ -337,7 +343,7 @@ macro_rules! words {
 words! {
     ErrorPolicy { "stop" => Stop, "continue" => Continue }
     FinalSync { "none" => None, "syncfs" => Syncfs, "everything" => Everything }
-    Existing { "rebuild" => Rebuild, "reuse" => Reuse, "require" => Require }
+    Existing { "rebuild" => Rebuild, "reuse" => Reuse, "require" => Require, "assume" => Assume }
     Sharing { "private" => Private, "names" => Names, "shared" => Shared, "regions" => Regions }
     Arrivals { "even" => Even, "poisson" => Poisson }
     CpuPolicy { "shared" => Shared, "split" => Split }
@@ -345,14 +351,14 @@ words! {
     OpenSync { "none" => None, "sync" => Sync, "dsync" => Dsync }
     IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "null" => Null }
     FileChoice {
-        "uniform" => Uniform, "round-robin" => RoundRobin, "concatenated" => Concatenated,
+        "uniform" => Uniform, "round-robin" => RoundRobin, "shuffled" => Shuffled, "concatenated" => Concatenated,
         "partitioned" => Partitioned, "same" => Same, "rotation" => Rotation,
     }
     PaceUnit { "rounds" => Rounds, "operations" => Operations, "transfers" => Transfers, "mebibytes" => Mebibytes }
     TransactionRule { "one" => One, "whole-blocks" => BlocksFloor, "begun-blocks" => BlocksCeil }
     PatternWord {
         "from-start" => FromStart, "from-random" => FromRandom, "cursor" => Cursor,
-        "shared-cursor" => SharedCursor, "random" => Random, "skip" => Skip,
+        "shared-cursor" => SharedCursor, "random" => Random, "skip" => Skip, "runs" => Runs,
     }
     DistributionWord { "uniform" => Uniform, "permutation" => Permutation }
     RegionWord { "whole" => Whole, "split" => Split }

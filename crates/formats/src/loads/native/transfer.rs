@@ -9,7 +9,7 @@ use crate::{
     decode::{Decode, Flag, Listed, Node, Real, Size, Word, listed, table, wrong_type},
     diagnostic::{Diagnostic, Report, Span},
 };
-use fstone_model::workload::{Distribution, Extent, Pattern, SizeDistribution, Transfer};
+use fstone_model::workload::{Distribution, Extent, Pattern, Runs, SizeDistribution, Transfer};
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
@@ -20,7 +20,7 @@ table! {
         "size" => size: ExtentSurface;
         /// How much per system call: a size, or a table with a distribution, by which each is drawn.
         "block" => block: SizeSurface, required;
-        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip".
+        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip"; by a handle, through "runs" of equal length.
         "pattern" => pattern: Listed<PatternWord>;
         /// Random offsets are multiples of this; of the block, or the smallest block, unless given.
         "align" => align: Size;
@@ -28,6 +28,18 @@ table! {
         "distribution" => distribution: DistributionSurface;
         /// How much is skipped after each block.
         "skip" => skip: Size;
+        /// Of runs: the length of each.
+        "run" => run: Size;
+        /// Of runs: the length of all together, without what is between them.
+        "total" => total: Size;
+        /// Of runs: where the first begins. At the file's start unless given.
+        "begin" => begin: Size;
+        /// Of runs: from the end of one to the begin of the next. Nothing unless given.
+        "gap" => gap: Size;
+        /// Of runs, in a load of many ranks: whether the first ones of all ranks follow each other, then all second ones, and so on. False unless given.
+        "interleaved" => interleaved: Flag;
+        /// Of runs: whether the blocks come in an order drawn at random, each once. False unless given.
+        "shuffled" => shuffled: Flag;
         /// Whether to fsync the file after the transfer. False unless given.
         "fsync" => fsync: Flag;
         /// Of mmap-write: whether to msync what was written. False unless given.
@@ -75,6 +87,7 @@ pub(crate) enum PatternWord {
     SharedCursor,
     Random,
     Skip,
+    Runs,
 }
 
 /// How random offsets are drawn.
@@ -153,6 +166,20 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
     only_for(surface.align.as_ref().map(|field| field.key), "align", &[PatternWord::FromRandom, PatternWord::Random]);
     only_for(surface.distribution.as_ref().map(|field| field.key), "distribution", &[PatternWord::Random]);
     only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip]);
+    let of_runs =
+        [&surface.run, &surface.total, &surface.begin, &surface.gap].map(|field| field.as_ref().map(|field| field.key));
+    let flags = [&surface.interleaved, &surface.shuffled].map(|field| field.as_ref().map(|field| field.key));
+    for (key, name) in of_runs.into_iter().chain(flags).zip(["run", "total", "begin", "gap", "interleaved", "shuffled"])
+    {
+        only_for(key, name, &[PatternWord::Runs]);
+    }
+    if let Some(place) =
+        place.filter(|_| word == PatternWord::Runs && (surface.run.is_none() || surface.total.is_none()))
+    {
+        report.push(
+            Diagnostic::error(place, "how long are the runs?").help("for example: run = \"1 MiB\", total = \"16 MiB\""),
+        );
+    }
     if let Some(place) = place.filter(|_| word == PatternWord::Skip && surface.skip.is_none()) {
         report.push(Diagnostic::error(place, "how much is skipped?").help("for example: skip = \"64 KiB\""));
     }
@@ -169,6 +196,14 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
         PatternWord::SharedCursor => Pattern::Cursor { shared: true },
         PatternWord::Random => Pattern::Random { distribution: distribution(surface), align_bytes },
         PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
+        PatternWord::Runs => Pattern::Runs(Runs {
+            begin_bytes: bytes(surface.begin.as_ref()),
+            run_bytes: bytes(surface.run.as_ref()),
+            gap_bytes: bytes(surface.gap.as_ref()),
+            total_bytes: bytes(surface.total.as_ref()),
+            interleaved: flag(surface.interleaved.as_ref(), false),
+            shuffled: flag(surface.shuffled.as_ref(), false),
+        }),
     };
     let extent = surface.size.as_ref().map_or(Extent::Whole, |field| match field.value {
         ExtentSurface::Whole => Extent::Whole,
@@ -222,12 +257,15 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
             (Some("\"random\""), Some(align_bytes), distribution, None)
         }
         Pattern::Skip { skip_bytes } => (Some("\"skip\""), None, None, Some(skip_bytes)),
+        Pattern::Runs(_) => (Some("\"runs\""), None, None, None),
     };
     let extent = match transfer.extent {
         Extent::Whole => format!("\"{WHOLE}\""),
         Extent::Bytes(bytes) if blocks.is_some() && bytes == transfer.block_bytes => format!("\"{BLOCK}\""),
         Extent::Bytes(bytes) => lines::size(bytes),
     };
+    let runs = if let Pattern::Runs(runs) = transfer.pattern { Some(runs) } else { None };
+    let of_runs = |of: fn(Runs) -> u64| runs.map(of).filter(|bytes| *bytes > 0).map(lines::size);
     lines::wanted([
         ("size", Some(extent)),
         ("block", Some(print_block(transfer.block_bytes, blocks))),
@@ -235,6 +273,12 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
         ("align", align.filter(|align| *align != smallest).map(lines::size)),
         ("distribution", distribution),
         ("skip", skip.map(lines::size)),
+        ("run", of_runs(|runs| runs.run_bytes)),
+        ("total", of_runs(|runs| runs.total_bytes)),
+        ("begin", of_runs(|runs| runs.begin_bytes)),
+        ("gap", of_runs(|runs| runs.gap_bytes)),
+        ("interleaved", lines::flag(runs.is_some_and(|runs| runs.interleaved))),
+        ("shuffled", lines::flag(runs.is_some_and(|runs| runs.shuffled))),
         ("fsync", lines::flag(transfer.fsync)),
     ])
 }
