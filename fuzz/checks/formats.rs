@@ -6,7 +6,9 @@ use fstone_formats::{
     ffsb::{self, Options, Placement},
     filebench,
     fio::{self, When},
-    native,
+    ior,
+    letters::CommandLine,
+    mdtest, native,
     study::{self, Overrides},
     sysbench::{self, Command},
 };
@@ -122,6 +124,43 @@ pub(crate) fn sysbench(text: &str) {
             assert_eq!(workload.filesets.is_empty(), fileio.command == Command::Cleanup);
             assert!(!sysbench::header(&fileio).is_empty());
             assert!(!sysbench::print(&fileio, &LoadReport::default()).is_empty());
+        }
+        Err(wrong) => refused(text, &wrong),
+    }
+}
+
+/// A command line of mdtest is refused, or is a load that can be one of many ranks, and is converted into a workload file that means the same.
+pub(crate) fn mdtest(text: &str) {
+    let line = CommandLine::of_text(&Source::new("line.mdtest", text), "mdtest");
+    match mdtest::parse(&line, &mut |_| Ok(text.to_owned())) {
+        // Beyond, it is printing that takes the time.
+        Ok(mdtest) if mdtest.iterations > 3 => {}
+        Ok(mdtest) => {
+            let plan = mdtest.plan();
+            assert_eq!(plan.workload.unfit_for_ranks(), None);
+            assert!(plan.workload.phases.len() >= plan.stages.len());
+            let converted = native::print(&plan.workload);
+            match native::parse(&Source::new("converted", converted.as_str())) {
+                Ok(again) => assert_eq!(again, plan.workload, "{converted}"),
+                Err(wrong) => panic!("{converted}\n{wrong}"),
+            }
+        }
+        Err(wrong) => refused(text, &wrong),
+    }
+}
+
+/// The same of IOR.
+pub(crate) fn ior(text: &str) {
+    match ior::parse(&CommandLine::of_text(&Source::new("line.ior", text), "ior")) {
+        Ok(ior) if ior.repetitions > 3 => {}
+        Ok(ior) => {
+            let plan = ior.plan();
+            assert_eq!(plan.workload.unfit_for_ranks(), None);
+            let converted = native::print(&plan.workload);
+            match native::parse(&Source::new("converted", converted.as_str())) {
+                Ok(again) => assert_eq!(again, plan.workload, "{converted}"),
+                Err(wrong) => panic!("{converted}\n{wrong}"),
+            }
         }
         Err(wrong) => refused(text, &wrong),
     }

@@ -133,7 +133,11 @@ pub(crate) enum Command {
     Filebench(FilebenchArguments),
     /// Take a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
     Sysbench(SysbenchArguments),
-    /// Print a load of another format (FFSB, fio, filebench) as the equivalent workload file
+    /// Take an IOR command line unchanged, also under mpirun or srun: `fstone ior -b 1g -t 1m -o FILE`
+    Ior(IorArguments),
+    /// Take an mdtest command line unchanged, also under mpirun or srun: `fstone mdtest -n 1000 -F -d DIR`
+    Mdtest(MdtestArguments),
+    /// Print a load of another format (FFSB, fio, filebench, mdtest, IOR) as the equivalent workload file
     Convert(ConvertArguments),
     /// Kernels for guests: fetch or name one, list them; nothing is installed
     Kernel(KernelArguments),
@@ -513,6 +517,22 @@ pub(crate) struct FioArguments {
 #[command(disable_help_flag = true)]
 pub(crate) struct SysbenchArguments {
     /// sysbench's own words: fileio --file-test-mode=rndrw … run
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub(crate) struct IorArguments {
+    /// IOR's own words: -b 1g -t 1m -F -o FILE …; -h lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub(crate) struct MdtestArguments {
+    /// mdtest's own words: -n 1000 -u -F -d DIR …; -h lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 }

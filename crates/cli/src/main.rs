@@ -73,6 +73,8 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Filebench(arguments) => commands::filebench::filebench(context, &arguments),
         Command::Fio(arguments) => commands::fio::fio(context, &arguments),
         Command::Sysbench(arguments) => commands::sysbench::sysbench(context, &arguments),
+        Command::Ior(arguments) => commands::ior::ior(context, &arguments),
+        Command::Mdtest(arguments) => commands::mdtest::mdtest(context, &arguments),
         Command::Convert(arguments) => commands::convert::convert(context, &arguments),
         Command::Kernel(arguments) => commands::kernel::kernel(context, &arguments.action),
         Command::Device(arguments) => commands::device::device(context, &arguments),

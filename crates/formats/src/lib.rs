@@ -4,7 +4,7 @@
 //!   column, the offending text and what was expected.
 //! - [`study`]: the study file (TOML) → [`fstone_model::Plan`].
 //! - [`loads`]: every format that loads are written in → [`fstone_model::Workload`]: [`ffsb`] profiles, [`sysbench`]
-//!   fileio options, [`fio`] job files, [`filebench`] personalities, and the workload file, [`native`], which is also printed.
+//!   fileio, [`mdtest`] and [`ior`] options, [`fio`] job files, [`filebench`] personalities, and the workload file, [`native`], which is also printed.
 //!
 //! This crate must not do I/O, run anything or ask the machine what it can do: files that a file names are handed in
 //! by the caller's loader, and whether a filesystem can be made here is the lab's to say.
@@ -16,4 +16,4 @@ pub mod study;
 
 pub use decode::KeyReference;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Source, Span};
-pub use loads::{ffsb, filebench, fio, native, sysbench};
+pub use loads::{ffsb, filebench, fio, ior, letters, mdtest, native, sysbench};

@@ -93,6 +93,12 @@ fn command_lines() {
 }
 
 #[test]
+fn options_of_letters() {
+    run("mdtest", checks::mdtest);
+    run("ior", checks::ior);
+}
+
+#[test]
 fn studies() {
     run("study", checks::study);
 }

@@ -13,7 +13,7 @@ use anyhow::{Context as _, anyhow};
 use fstone_engine::{LoadError, Ownership, RunOptions, Verification};
 use fstone_formats::{
     Source,
-    loads::{self, Document, Reader},
+    loads::{self, Document},
     native,
 };
 use fstone_lab::place::custody;
@@ -28,7 +28,7 @@ use {super::ranks::Told, fstone_model::ranks::RankTask};
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
     #[cfg(not(feature = "mpi"))]
     if let Some(launched) = launcher::launched() {
-        return Err(refusal(&launched));
+        return Err(super::ranks::refusal(&launched));
     }
     #[cfg(feature = "mpi")]
     if arguments.of_step {
@@ -122,21 +122,6 @@ fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
     })
 }
 
-/// Many loads that know nothing of each other are not the one load that was meant: they would remove each other's files.
-#[cfg(not(feature = "mpi"))]
-fn refusal(launched: &launcher::Launched) -> Failure {
-    let launcher::Launched { rank, ranks, by } = launched;
-    let told = if *rank == 0 {
-        format!(
-            "{by} started {ranks} processes, and this fstone was built without MPI: they would be {ranks} unrelated loads. Nothing \
-             was touched. Build one with MPI: `make mpi`, or `cargo build --release --package fstone --features mpi`"
-        )
-    } else {
-        format!("this is process {rank} of {ranks}, and this fstone was built without MPI")
-    };
-    Failure::new(Exit::CannotHere, told)
-}
-
 /// A fileset's own directory is held open, and names in it are of one part. Where files are in directories below it, a load
 /// also removes, renames and makes names of several parts, and the kernel has no call that follows no link in these:
 /// root does not work where others could put one in place of a directory.
@@ -183,8 +168,7 @@ fn read(path: &Path) -> Result<Workload, Failure> {
     let text = read_bounded(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
     let format = loads::by_extension(source.name()).unwrap_or(&native::Native);
-    let Reader::File { read, .. } = format.reader() else { unreachable!("only files have extensions") };
-    let load = read(&mut Document { source: &source, seconds: None, loader: &mut beside(path) });
+    let load = format.read_file(&mut Document { source: &source, seconds: None, loader: &mut beside(path) });
     let load = load.or_exit(Exit::BadInput)?;
     if let Some(warnings) = &load.warnings {
         terminal::tell(&format!("{warnings}\n"));

@@ -20,11 +20,12 @@ pub(crate) mod filebench;
 pub(crate) mod fio;
 pub(crate) mod generated;
 pub(crate) mod history;
+pub(crate) mod ior;
 pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod mdtest;
 mod merge;
-#[cfg(feature = "mpi")]
 mod ranks;
 pub(crate) mod reaches;
 pub(crate) mod report;

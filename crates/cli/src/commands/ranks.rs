@@ -1,7 +1,9 @@
-//! A load of many ranks, which a launcher of MPI started: each runs this, and rank 0 tells what came of it.
+//! A load of many ranks, which a launcher of MPI started: each runs this, and rank 0 tells what came of it. A drop-in for a program that is
+//! itself of many ranks runs here, too, when it is one rank by itself.
 
 use crate::{
     exit::Exit,
+    launcher::{self, Launched},
     paths,
     progress::LiveLoad,
     terminal::{self, CommandResult, Failure, OrExit},
@@ -12,8 +14,7 @@ use fstone_model::{
     LoadReport, Workload,
     ranks::{RankNews, RanksReport},
 };
-use fstone_mpi::World;
-use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings};
+use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings, Transport, simulated};
 use rustix::fs::{Mode, OFlags};
 use std::{
     fs::{self, File},
@@ -39,10 +40,13 @@ pub(crate) struct Load {
     /// Whether rank 0 measures the engine's own cost.
     pub(crate) measure_null: bool,
     /// How many ranks somebody asked a launcher for.
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI there is one"))]
     pub(crate) expected: Option<u32>,
 }
 
 /// How rank 0 tells what came of it, beside its files.
+#[derive(Clone)]
+#[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI only drop-ins that are one rank come here"))]
 pub(crate) enum Told {
     /// As a page of text.
     Summary,
@@ -50,17 +54,60 @@ pub(crate) enum Told {
     Json,
     /// To somebody at the other end of this pipe, on the way.
     News(PathBuf),
+    /// As a command has it.
+    Course(Arc<dyn Course>),
 }
 
-/// Runs this process's rank.
+/// What a command does besides, on every rank, and what rank 0 prints.
+pub(crate) trait Course: Send + Sync {
+    /// The directories that hold a fileset's files were made by this rank.
+    fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
+    /// This rank's load has ended, by itself or not; other ranks may still be at work.
+    ///
+    /// # Errors
+    /// What this rank could not do, in words for people.
+    fn ended(&self, _load: &Ran<'_>) -> Result<(), String> {
+        Ok(())
+    }
+    /// What rank 0 prints, and whether that is a document for programs.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error>;
+    /// Whether rank 0 shows live figures.
+    fn live(&self) -> bool;
+    /// More files for the directory of results: a name and what is in it.
+    fn beside(&self, _report: &RanksReport) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// A load that a rank has run.
+pub(crate) struct Ran<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) directory: &'a Path,
+    pub(crate) options: RunOptions<'a>,
+    pub(crate) member: &'a Arc<Member>,
+}
+
+/// Runs this process's rank, as one of those that a launcher started, or as the only one of a drop-in.
 pub(crate) fn run(load: Load) -> CommandResult {
+    match launcher::launched() {
+        None if matches!(load.told, Told::Course(_)) => {
+            let alone = simulated::world(1).pop().context("one rank").or_exit(Exit::LabFailed)?;
+            run_on(load, alone)
+        }
+        launched => launched_rank(load, launched.as_ref()),
+    }
+}
+
+#[cfg(feature = "mpi")]
+fn launched_rank(load: Load, _: Option<&Launched>) -> CommandResult {
     if let Some(why) = load.workload.unfit_for_ranks() {
         return Err(Failure::new(Exit::BadInput, format!("as a load of many ranks, the workload {why}")));
     }
-    let cancel = super::cancel_on_signals()?;
-    let world = World::start().context("MPI cannot be started").or_exit(Exit::LabFailed)?;
-    let rank = fstone_ranks::Transport::rank(&world);
-    let ranks = fstone_ranks::Transport::size(&world);
+    let world = fstone_mpi::World::start().context("MPI cannot be started").or_exit(Exit::LabFailed)?;
+    let ranks = world.size();
     if let Some(expected) = load.expected.filter(|expected| *expected != ranks) {
         let words = format!(
             "{expected} ranks were asked for, and the launcher started this one among {ranks}: is it that of another MPI? This fstone is \
@@ -69,6 +116,41 @@ pub(crate) fn run(load: Load) -> CommandResult {
         );
         return Err(Failure::new(Exit::CannotHere, words));
     }
+    run_on(load, world)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn launched_rank(_: Load, launched: Option<&Launched>) -> CommandResult {
+    match launched {
+        Some(launched) => Err(refusal(launched)),
+        None => Err(Failure::new(Exit::CannotHere, "this fstone was built without MPI".to_owned())),
+    }
+}
+
+/// Many loads that know nothing of each other are not the one load that was meant: they would remove each other's files.
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn refusal(launched: &Launched) -> Failure {
+    let Launched { rank, ranks, by } = launched;
+    let told = if *rank == 0 {
+        format!(
+            "{by} started {ranks} processes, and this fstone was built without MPI: they would be {ranks} unrelated loads. Nothing \
+             was touched. Build one with MPI: `make mpi`, or `cargo build --release --package fstone --features mpi`"
+        )
+    } else {
+        format!("this is process {rank} of {ranks}, and this fstone was built without MPI")
+    };
+    Failure::new(Exit::CannotHere, told)
+}
+
+/// A command line that is wrong is so for all ranks, and rank 0 says it. It is given time to: the launcher ends it with this one.
+pub(crate) fn told_by_first() -> Exit {
+    std::thread::sleep(Duration::from_secs(1));
+    Exit::BadInput
+}
+
+fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
+    let cancel = super::cancel_on_signals()?;
+    let rank = transport.rank();
     let settings = Settings {
         subject: subject(&load),
         seed: load.seed,
@@ -78,24 +160,29 @@ pub(crate) fn run(load: Load) -> CommandResult {
         workload: load.workload.clone(),
         cancel,
     };
-    let (live, json) = (rank == 0 && matches!(load.told, Told::Summary), matches!(load.told, Told::Json));
-    let silent = matches!(load.told, Told::News(_));
+    let live = rank == 0
+        && match &load.told {
+            Told::Summary => true,
+            Told::Json | Told::News(_) => false,
+            Told::Course(course) => course.live(),
+        };
     let news = match &load.told {
         Told::News(path) if rank == 0 => News::to(path),
         _ => None,
     };
-    let mut results = Results { directory: load.results, json, silent, exit: Exit::Success, told: false };
+    let mut results = Results { directory: load.results, shown: load.told.clone(), exit: Exit::Success, told: false };
     if rank == 0 {
         results.prepare()?;
     }
     let (workload, ownership) = (load.workload, load.ownership);
     let measure_null = rank == 0 && load.measure_null;
     let directory = load.directories.get(rank as usize % load.directories.len().max(1)).cloned().unwrap_or_default();
+    let course = if let Told::Course(course) = load.told { Some(course) } else { None };
     let body = move |member: &Arc<Member>| {
-        let observer = Ranked { live: LiveLoad::new(live), news, member };
+        let observer = Ranked { live: LiveLoad::new(live), news, member, course: course.as_deref() };
         carry_out(&workload, &directory, ownership, measure_null, &observer)
     };
-    let Ended { .. } = fstone_ranks::run(world, settings, body, &mut results);
+    let Ended { .. } = fstone_ranks::run(transport, settings, body, &mut results);
     // Its reason is told; a launcher adds its own words to every rank that ends otherwise.
     Ok(if rank == 0 { results.exit } else { Exit::Success })
 }
@@ -120,6 +207,11 @@ fn carry_out(
     let ran = fstone_engine::run(workload, directory, &options);
     observer.live.finish();
     let mut report = ran.map_err(|error: LoadError| format!("failed to run the load: {error}"))?;
+    if let Some(course) = observer.course
+        && let Err(words) = course.ended(&Ran { workload, directory, options, member: observer.member })
+    {
+        report.warnings.push(words);
+    }
     // Of threads the ranks tell together.
     report.per_thread.clear();
     Ok(report)
@@ -130,6 +222,7 @@ struct Ranked<'a> {
     live: LiveLoad,
     news: Option<News>,
     member: &'a Arc<Member>,
+    course: Option<&'a dyn Course>,
 }
 
 /// A pipe on which somebody may listen.
@@ -168,6 +261,12 @@ impl Observer for Ranked<'_> {
         }
     }
 
+    fn directories_made(&self, fileset: usize, count: u64, elapsed: Duration) {
+        if let Some(course) = self.course {
+            course.directories_made(fileset, count, elapsed);
+        }
+    }
+
     fn progress(&self, progress: &Progress) {
         self.member.progress(progress);
         self.live.progress(progress);
@@ -181,9 +280,7 @@ impl Observer for Ranked<'_> {
 /// What rank 0 does with what it knows.
 struct Results {
     directory: Option<PathBuf>,
-    json: bool,
-    /// Whether the files are all there is to say.
-    silent: bool,
+    shown: Told,
     exit: Exit,
     /// Whether it was said that files cannot be written.
     told: bool,
@@ -200,11 +297,11 @@ impl Results {
     }
 
     /// Each file is whole at any moment, the old one or the new one.
-    fn write(&mut self, report: &RanksReport) {
+    fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
         let json = serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
         let files = [("ranks.json", json), ("ranks.csv", Ok(fstone_report::ranks_csv(report)))];
-        for (name, text) in files {
+        for (name, text) in files.into_iter().chain(more.into_iter().map(|(name, text)| (name, Ok(text)))) {
             let (path, made) = (directory.join(name), directory.join(format!("{name}.new")));
             let written = text.and_then(|text| fs::write(&made, text)).and_then(|()| fs::rename(&made, &path));
             if let (Err(error), false) = (written, self.told) {
@@ -218,18 +315,23 @@ impl Results {
 
 impl Conclusion for Results {
     fn keep(&mut self, report: &RanksReport) {
-        self.write(report);
+        self.write(report, Vec::new());
     }
 
     fn conclude(&mut self, report: RanksReport, signalled: bool) -> u8 {
-        self.write(&report);
-        if self.json {
-            match serde_json::to_string_pretty(&report) {
-                Ok(text) => terminal::print_document(&(text + "\n")),
-                Err(error) => terminal::tell(&format!("cannot print the result: {error}\n")),
-            }
-        } else if !self.silent {
-            terminal::print(&fstone_report::ranks_summary(&report));
+        let more = if let Told::Course(course) = &self.shown { course.beside(&report) } else { Vec::new() };
+        self.write(&report, more);
+        let shown = match &self.shown {
+            Told::Summary => Ok((fstone_report::ranks_summary(&report), false)),
+            Told::Json => serde_json::to_string_pretty(&report).map(|text| (text + "\n", true)),
+            // The files are all there is to say.
+            Told::News(_) => Ok((String::new(), false)),
+            Told::Course(course) => course.shown(&report),
+        };
+        match shown {
+            Ok((text, true)) => terminal::print_document(&text),
+            Ok((text, false)) => terminal::print(&text),
+            Err(error) => terminal::tell(&format!("cannot print the result: {error}\n")),
         }
         let well = fstone_report::ranks_all_well(&report);
         let exit = match well {

@@ -1,7 +1,9 @@
-//! The drop-ins for FFSB, sysbench fileio and fio: what their documentation says of them, done with the binary.
+//! The drop-ins for FFSB, sysbench fileio, fio, filebench and mdtest: what their documentation says of them, done with the binary.
 
 mod filebench;
 mod fio;
+mod ior;
+mod mdtest;
 
 use crate::support::{Bench, is_root, tool};
 use std::{fs, path::Path, process::Command};

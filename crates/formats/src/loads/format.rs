@@ -18,17 +18,25 @@ pub trait LoadFormat: Sync {
     /// How it is read.
     fn reader(&self) -> Reader;
 
+    /// Reads a file: a document of this format, or the words of a command line.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    fn read_file(&self, document: &mut Document<'_, '_>) -> Result<Load, Diagnostics> {
+        match self.reader() {
+            Reader::File { read, .. } => read(document),
+            Reader::Words { read, .. } => {
+                read(&document.source.text().split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            }
+        }
+    }
+
     /// The workload file that means the same, with comments where the original may be misunderstood; and warnings.
     ///
     /// # Errors
     /// Everything that is wrong with the document.
     fn convert(&self, document: &mut Document<'_, '_>) -> Result<(String, Option<Diagnostics>), Diagnostics> {
-        let load = match self.reader() {
-            Reader::File { read, .. } => read(document)?,
-            Reader::Words { read } => {
-                read(&document.source.text().split_whitespace().map(str::to_owned).collect::<Vec<_>>())?
-            }
-        };
+        let load = self.read_file(document)?;
         Ok((native::print(&load.workload), load.warnings))
     }
 }
@@ -51,6 +59,8 @@ pub enum Reader {
     },
     /// From the words of a command line.
     Words {
+        /// Extensions of files with such a command line, without the dot.
+        extensions: &'static [&'static str],
         /// Reads them.
         read: WordsReader,
     },

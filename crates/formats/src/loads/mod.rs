@@ -8,22 +8,31 @@ pub mod ffsb;
 pub mod filebench;
 pub mod fio;
 mod format;
+pub mod ior;
+pub mod letters;
+pub mod mdtest;
 pub mod native;
 pub mod sysbench;
 
 pub use format::{Document, FileReader, Load, LoadFormat, Loader, Reader, WordsReader};
 
 /// Every format, in the order that documentation lists them.
-pub const ALL: &[&dyn LoadFormat] =
-    &[&ffsb::Ffsb, &sysbench::Sysbench, &fio::Fio, &filebench::Filebench, &native::Native];
+pub const ALL: &[&dyn LoadFormat] = &[
+    &ffsb::Ffsb,
+    &sysbench::Sysbench,
+    &fio::Fio,
+    &filebench::Filebench,
+    &mdtest::MdtestFormat,
+    &ior::IorFormat,
+    &native::Native,
+];
 
 /// The format of a file by its name's extension, if one of them has it.
 #[must_use]
 pub fn by_extension(file_name: &str) -> Option<&'static dyn LoadFormat> {
     let (_, extension) = file_name.rsplit_once('.')?;
     ALL.iter().copied().find(|format| match format.reader() {
-        Reader::File { extensions, .. } => extensions.contains(&extension),
-        Reader::Words { .. } => false,
+        Reader::File { extensions, .. } | Reader::Words { extensions, .. } => extensions.contains(&extension),
     })
 }
 
@@ -36,11 +45,9 @@ mod tests {
         let mut keys: Vec<&str> = ALL.iter().map(|format| format.key()).collect();
         let mut extensions: Vec<&str> = ALL
             .iter()
-            .filter_map(|format| match format.reader() {
-                Reader::File { extensions, .. } => Some(extensions),
-                Reader::Words { .. } => None,
+            .flat_map(|format| match format.reader() {
+                Reader::File { extensions, .. } | Reader::Words { extensions, .. } => extensions,
             })
-            .flatten()
             .copied()
             .collect();
         for names in [&mut keys, &mut extensions] {

@@ -369,7 +369,7 @@ impl Decode for LoadSurface {
             let key = format.key();
             match format.reader() {
                 Reader::File { read, .. } => field(table, key, report).map(|path| LoadField::File { key, read, path }),
-                Reader::Words { read } => field(table, key, report).map(|words| LoadField::Words { read, words }),
+                Reader::Words { read, .. } => field(table, key, report).map(|words| LoadField::Words { read, words }),
             }
         };
         // All are read, so that everything that is wrong is reported.

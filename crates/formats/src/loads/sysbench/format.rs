@@ -18,6 +18,7 @@ impl LoadFormat for Sysbench {
 
     fn reader(&self) -> Reader {
         Reader::Words {
+            extensions: &[],
             read: |words| {
                 let (fileio, workload) = if words.iter().any(|word| word == "prepare" || word == "run") {
                     let fileio = parse(words)?;

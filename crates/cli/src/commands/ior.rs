@@ -1,0 +1,111 @@
+//! `fstone ior …`: IOR's command lines, unchanged, with or without a launcher of MPI.
+
+use super::{Context, fresh_seed, now_unix_ns, ranks};
+use crate::{
+    args::IorArguments,
+    exit::Exit,
+    launcher,
+    terminal::{self, CommandResult, OrExit},
+};
+use anyhow::Context as _;
+use fstone_analysis::when;
+use fstone_engine::{Ownership, Peers as _};
+use fstone_formats::{
+    ior::{self, Ior, Place, Plan, Results},
+    letters::CommandLine,
+};
+use fstone_model::ranks::RanksReport;
+use std::{fs, path::PathBuf, sync::Arc};
+
+pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult {
+    if ior::asks_for_help(&arguments.words) {
+        terminal::print(&ior::help());
+        return Ok(Exit::Success);
+    }
+    let first = launcher::launched().is_none_or(|launched| launched.rank == 0);
+    #[cfg(not(feature = "mpi"))]
+    if let Some(launched) = launcher::launched() {
+        return Err(ranks::refusal(&launched));
+    }
+    let line = CommandLine::of_arguments(&arguments.words);
+    let ior = match ior::parse(&line) {
+        Err(_) if !first => return Ok(ranks::told_by_first()),
+        parsed => parsed.or_exit(Exit::BadInput)?,
+    };
+    if let Some(warnings) = ior.warnings.as_ref().filter(|_| first) {
+        terminal::tell(&format!("{warnings}\n"));
+    }
+    let plan = ior.plan();
+    let directory = PathBuf::from(ior.directory());
+    let path = directory.canonicalize().with_context(|| format!("there is no directory {}", directory.display()));
+    let path = path.or_exit(Exit::BadInput)?;
+    let words: Vec<String> = arguments.words.iter().map(|word| format!("'{word}'")).collect();
+    let place = Place {
+        command_line: format!("fstone ior {}", words.join(" ")),
+        path: path.join(ior.name()).display().to_string(),
+        times: [when::iso(now_unix_ns()), String::new()],
+    };
+    ranks::run(ranks::Load {
+        workload: plan.workload.clone(),
+        directories: vec![directory],
+        seed: ior.seed.unwrap_or_else(fresh_seed),
+        // The very files that it names, and what is in them already is in the way.
+        ownership: Ownership::ByName,
+        results: ior.results.as_ref().map(PathBuf::from),
+        silence: ior.silence,
+        stillness: ior.stillness,
+        measure_null: false,
+        expected: None,
+        told: ranks::Told::Course(Arc::new(Course { place, plan, ior })),
+    })
+}
+
+/// The files that this rank removes, and the tables.
+struct Course {
+    ior: Ior,
+    plan: Plan,
+    place: Place,
+}
+
+impl Course {
+    fn with_results<T>(&self, report: &RanksReport, show: impl FnOnce(&Results<'_>) -> T) -> T {
+        let mut place = self.place.clone();
+        place.times[1] = when::iso(now_unix_ns());
+        show(&Results { ior: &self.ior, plan: &self.plan, report, place: &place })
+    }
+}
+
+impl ranks::Course for Course {
+    fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
+        // All are done with the files. What was only read is somebody else's.
+        if load.member.meet().is_err() || self.ior.keep || !self.ior.write {
+            return Ok(());
+        }
+        let rank = load.member.rank();
+        if rank > 0 && !self.ior.file_per_process {
+            return Ok(());
+        }
+        for repetition in 0..self.ior.repetitions {
+            let path = load.directory.join(self.ior.file_of(repetition, rank));
+            fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn live(&self) -> bool {
+        !self.ior.json
+    }
+
+    fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error> {
+        let text = self.with_results(report, |results| match self.ior.json {
+            true => serde_json::to_string_pretty(&ior::json(results)).map(|text| text + "\n"),
+            false => Ok(ior::print(results)),
+        })?;
+        Ok((text, self.ior.json))
+    }
+
+    fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {
+        let json = self.with_results(report, |results| serde_json::to_string_pretty(&ior::json(results)));
+        json.map(|text| ("ior.json", text + "\n")).into_iter().collect()
+    }
+}

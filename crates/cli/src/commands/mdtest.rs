@@ -1,0 +1,224 @@
+//! `fstone mdtest …`: mdtest's command lines, unchanged, with or without a launcher of MPI.
+
+use super::{Context, fresh_seed, now_unix_ns, ranks};
+use crate::{
+    args::MdtestArguments,
+    exit::Exit,
+    launcher,
+    studies::read_bounded,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::{Context as _, anyhow};
+use fstone_analysis::when;
+use fstone_engine::{Ownership, Peers as _};
+use fstone_formats::{
+    letters::CommandLine,
+    mdtest::{self, Mdtest, Place, Plan, Results, Trees},
+};
+use fstone_model::ranks::RanksReport;
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> CommandResult {
+    if mdtest::asks_for_help(&arguments.words) {
+        terminal::print(&mdtest::help());
+        return Ok(Exit::Success);
+    }
+    let first = launcher::launched().is_none_or(|launched| launched.rank == 0);
+    #[cfg(not(feature = "mpi"))]
+    if let Some(launched) = launcher::launched() {
+        return Err(ranks::refusal(&launched));
+    }
+    let line = CommandLine::of_arguments(&arguments.words);
+    let mut created = |path: &str| read_bounded(Path::new(path)).map_err(|error| error.to_string());
+    let mdtest = match mdtest::parse(&line, &mut created) {
+        Err(_) if !first => return Ok(ranks::told_by_first()),
+        parsed => parsed.or_exit(Exit::BadInput)?,
+    };
+    if let Some(warnings) = mdtest.warnings.as_ref().filter(|_| first) {
+        terminal::tell(&format!("{warnings}\n"));
+    }
+    let plan = mdtest.plan();
+    let directory = PathBuf::from(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY));
+    let made = make(&directory, &mdtest)?;
+    let place = place(&directory, arguments)?;
+    let load = ranks::Load {
+        workload: plan.workload.clone(),
+        directories: vec![directory.clone()],
+        seed: mdtest.seed.unwrap_or_else(fresh_seed),
+        // The directories below `test-dir.0-0` are made by it: they were not there.
+        ownership: Ownership::AsWritten,
+        results: mdtest.results.as_ref().map(PathBuf::from),
+        silence: mdtest.silence,
+        stillness: mdtest.stillness,
+        measure_null: false,
+        expected: None,
+        told: ranks::Told::Course(Arc::new(Course { place, plan, made, trees: Mutex::default(), mdtest })),
+    };
+    ranks::run(load)
+}
+
+/// Makes the directory of `-d` where it is not there; whether this process did. What an earlier run left, or somebody else has, is not worked in.
+fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
+    if !mdtest.phases.create && !directory.join(Mdtest::test_directory(0)).is_dir() {
+        return Err(anyhow!(
+            "{} has nothing that a run with -C left: there is no directory {} in it",
+            directory.display(),
+            Mdtest::test_directory(0)
+        ))
+        .or_exit(Exit::BadInput);
+    }
+    let made = match fs::create_dir(directory) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) => {
+            return Err(anyhow::Error::new(error).context(format!("cannot make the directory {}", directory.display())))
+                .or_exit(Exit::BadInput);
+        }
+    };
+    if !mdtest.phases.create {
+        return Ok(made);
+    }
+    for iteration in 0..mdtest.iterations {
+        let path = directory.join(Mdtest::test_directory(iteration));
+        if path.symlink_metadata().is_ok() {
+            return Err(anyhow!(
+                "{} is there already. It may be what a run with -C left, which -r with the same -n, -z, -b, -I, -u and -L removes; \
+                 or give another directory with -d. Nothing was touched",
+                path.display()
+            ))
+            .or_exit(Exit::BadInput);
+        }
+    }
+    Ok(made)
+}
+
+fn place(directory: &Path, arguments: &MdtestArguments) -> Result<Place, Failure> {
+    let path = directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()));
+    let path = path.or_exit(Exit::BadInput)?;
+    let known = rustix::fs::statvfs(&path).with_context(|| format!("cannot ask about {}", path.display()));
+    let known = known.or_exit(Exit::LabFailed)?;
+    let words: Vec<String> = arguments.words.iter().map(|word| format!("'{word}'")).collect();
+    Ok(Place {
+        command_line: format!("fstone mdtest {}", words.join(" ")),
+        path: path.display().to_string(),
+        bytes: known.f_blocks.saturating_mul(known.f_frsize),
+        free_bytes: known.f_bfree.saturating_mul(known.f_frsize),
+        inodes: known.f_files,
+        free_inodes: known.f_ffree,
+        times: [now(), String::new()],
+    })
+}
+
+fn now() -> String {
+    when::iso(now_unix_ns())
+}
+
+/// The trees that this rank makes and removes, and the table.
+struct Course {
+    mdtest: Mdtest,
+    plan: Plan,
+    place: Place,
+    /// Whether this rank made the directory of `-d`.
+    made: bool,
+    trees: Mutex<Trees>,
+}
+
+impl Course {
+    fn trees(&self) -> MutexGuard<'_, Trees> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_results<T>(&self, report: &RanksReport, show: impl FnOnce(&Results<'_>) -> T) -> T {
+        let trees = self.trees();
+        let mut place = self.place.clone();
+        place.times[1] = now();
+        show(&Results { mdtest: &self.mdtest, plan: &self.plan, report, trees: &trees, place: &place })
+    }
+
+    /// Removes the trees of every iteration; by this rank.
+    fn remove(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
+        for iteration in 0..load.workload.filesets.len() {
+            let removed = fstone_engine::remove_directories(load.workload, load.directory, &load.options, iteration);
+            let removed = removed.map_err(|error| format!("cannot remove the tree: {error}"))?;
+            self.trees().removed.push((removed.directories, removed.elapsed));
+        }
+        Ok(())
+    }
+
+    /// All ranks' trees in place of this one's: the longest time, and as many directories as there are.
+    fn compare(&self, load: &ranks::Ran<'_>) {
+        let Trees { made, removed } = self.trees().clone();
+        let nanoseconds = |elapsed: Duration| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let of = |times: &[(u64, Duration)]| -> Vec<u64> {
+            // A rank that has none says so, that all say as much.
+            let at = |index: usize| times.get(index).map_or(0, |(_, elapsed)| nanoseconds(*elapsed));
+            (0..load.workload.filesets.len()).map(at).collect()
+        };
+        let Ok(longest) = load.member.most(&[of(&made), of(&removed)].concat()) else { return };
+        let ranks = if self.mdtest.unique { u64::from(load.member.size()) } else { 1 };
+        let merged = |times: &[(u64, Duration)], longest: &[u64]| {
+            times.iter().zip(longest).map(|((count, _), ns)| (count * ranks, Duration::from_nanos(*ns))).collect()
+        };
+        let (of_made, of_removed) = longest.split_at(load.workload.filesets.len());
+        *self.trees() = Trees { made: merged(&made, of_made), removed: merged(&removed, of_removed) };
+    }
+}
+
+impl ranks::Course for Course {
+    fn directories_made(&self, _: usize, count: u64, elapsed: Duration) {
+        self.trees().made.push((count, elapsed));
+    }
+
+    fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
+        // All are done with what is in the trees.
+        if load.member.meet().is_err() {
+            return Ok(());
+        }
+        let removed = if self.mdtest.phases.remove { self.remove(load) } else { Ok(()) };
+        self.compare(load);
+        if !self.mdtest.phases.remove {
+            return Ok(());
+        }
+        // Only what is empty is removed; what is not was told of.
+        if load.member.rank() == 0 {
+            for iteration in 0..self.mdtest.iterations {
+                let _ = fs::remove_dir(load.directory.join(Mdtest::test_directory(iteration)));
+            }
+        }
+        let _ = load.member.meet();
+        if self.made {
+            let _ = fs::remove_dir(load.directory);
+        }
+        removed
+    }
+
+    fn live(&self) -> bool {
+        !self.mdtest.json
+    }
+
+    fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error> {
+        let mut text = self.with_results(report, |results| match self.mdtest.json {
+            true => serde_json::to_string_pretty(&mdtest::json(results)).map(|text| text + "\n"),
+            false => Ok(mdtest::print(results)),
+        })?;
+        if let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) {
+            let created = self.with_results(report, |results| results.created().map(|count| format!("{count}\n")));
+            let written = created.map_or(Ok(()), |text| fs::write(path, text));
+            if let Err(error) = written {
+                text.push_str(&format!("cannot write {path} of -x: {error}\n"));
+            }
+        }
+        Ok((text, self.mdtest.json))
+    }
+
+    fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {
+        let json = self.with_results(report, |results| serde_json::to_string_pretty(&mdtest::json(results)));
+        json.map(|text| ("mdtest.json", text + "\n")).into_iter().collect()
+    }
+}

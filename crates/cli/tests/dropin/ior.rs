@@ -1,0 +1,83 @@
+//! `fstone ior`: what docs/formats/ior.md says, done with the binary as one task. scripts/try-mpi has the same with several.
+
+use crate::support::{Bench, tool};
+use std::{fs, process::Command};
+
+fn run(bench: &Bench, words: &str) -> serde_json::Value {
+    let words: Vec<&str> = ["ior", "--json"].into_iter().chain(words.split_whitespace()).collect();
+    serde_json::from_str(&bench.succeed(&words)).expect("JSON")
+}
+
+/// Bytes of each operation, of all repetitions.
+fn bytes(json: &serde_json::Value) -> Vec<(String, u64)> {
+    let of = |operation: &serde_json::Value| {
+        let repetitions = operation["repetitions"].as_array().expect("some");
+        let bytes = repetitions.iter().map(|one| one["bytes"].as_u64().expect("a count")).sum();
+        (operation["operation"].as_str().expect("a name").to_owned(), bytes)
+    };
+    json["operations"].as_array().expect("some").iter().map(of).collect()
+}
+
+#[test]
+fn what_is_written_is_read_and_removed() {
+    let bench = Bench::new();
+    for words in ["-F", "", "-F -z", "-z -C", "-F -e -Y", "-F -i 2"] {
+        let times = if words.ends_with('2') { 2 } else { 1 };
+        let json = run(&bench, &format!("-b 64k -t 4k -s 3 -o f {words}"));
+        let wanted =
+            [("write", 196_608 * times), ("read", 196_608 * times)].map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(bytes(&json), wanted, "{words}");
+        let left: Vec<_> =
+            fs::read_dir(bench.path("")).expect("there").flatten().map(|entry| entry.file_name()).collect();
+        assert!(!left.iter().any(|name| name.to_string_lossy().starts_with('f')), "{words}: {left:?}");
+    }
+    let table = bench.succeed(&["ior", "-b", "64k", "-t", "4k"]);
+    assert!(table.contains("access    bw(MiB/s)") && table.contains("Summary of all tests:"), "{table}");
+}
+
+#[test]
+fn what_is_kept_is_read_later_and_not_overwritten() {
+    let bench = Bench::new();
+    run(&bench, "-b 64k -t 4k -w -k -o f");
+    let written = fs::read(bench.path("f")).expect("kept");
+    assert!(written.len() == 65_536 && written.chunks(4096).all(|piece| piece.iter().any(|byte| *byte != 0)));
+    assert_eq!(bytes(&run(&bench, "-b 64k -t 4k -r -z -o f")), [("read".into(), 65_536)]);
+    let (code, out, err) = bench.run(&["ior", "-b", "64k", "-t", "4k", "-o", "f"]);
+    assert!(code == 4 && out.contains("not empty"), "{out}{err}");
+    assert_eq!(fs::read(bench.path("f")).expect("still there"), written);
+    // What is not as long as it is to be is an error of the read.
+    let (code, out, _) = bench.run(&["ior", "-b", "128k", "-t", "4k", "-r", "-o", "f"]);
+    assert!(code == 4 && out.contains("× read"), "{out}");
+}
+
+#[test]
+fn a_stonewall_ends_writing_and_as_much_is_read() {
+    let bench = Bench::new();
+    let json = run(&bench, "-F -b 4k -t 4k -s 200000000 -D 1 -O stoneWallingWearOut=1 -e -o f");
+    let bytes = bytes(&json);
+    assert!(bytes[0].1 > 0 && bytes[0].1 == bytes[1].1, "{bytes:?}");
+    assert!(!bench.path("f.0.0").exists());
+}
+
+#[test]
+fn the_calls_are_iors() {
+    if !tool("strace") {
+        eprintln!("skipped: needs strace");
+        return;
+    }
+    let bench = Bench::new();
+    let fstone = bench.command(&["ior", "-F", "-b", "3333", "-t", "1111", "-e", "-o", "f"]);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "calls", "-e", "trace=openat,pwrite64,pread64,fsync"]);
+    strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path(""));
+    let ended = strace.output().expect("strace starts");
+    assert!(ended.status.success(), "{ended:?}");
+    let calls = fs::read_to_string(bench.path("calls")).expect("written");
+    let ours: Vec<&str> = calls
+        .lines()
+        .filter(|line| line.contains("f.0.0") || line.contains(", 1111, ") || line.contains("fsync("))
+        .filter_map(|line| line.split_whitespace().nth(1)?.split('(').next())
+        .collect();
+    let wanted = "openat pwrite64 pwrite64 pwrite64 fsync openat pread64 pread64 pread64";
+    assert_eq!(ours.join(" "), wanted, "{calls}");
+}

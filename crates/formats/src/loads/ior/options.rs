@@ -1,0 +1,106 @@
+//! Every option of IOR, in one table: reading, suggestions and `--help` use it.
+
+use crate::loads::letters::{Kind, Opt, Treatment};
+
+const BYTES: Kind = Kind::Size(i64::MAX as u64);
+
+const fn refused(option: Opt, why: &'static str) -> Opt {
+    option.treated(Treatment::Refused(why))
+}
+
+const fn ignored(option: Opt, why: &'static str) -> Opt {
+    option.treated(Treatment::Ignored(why))
+}
+
+const fn own(name: &'static str, kind: Kind, about: &'static str) -> Opt {
+    Opt::word(name, kind, about).treated(Treatment::Own)
+}
+
+const CHECK: &str = "what is read is not compared; `fstone load --verify` does, of stamped data";
+const ORDER: &str = "tasks are shifted by a number: -C, and -Q with how many";
+
+/// The options.
+pub(super) const OPTIONS: &[Opt] = &[
+    Opt::letter('a', "api", Kind::Text, "the interface: POSIX [POSIX]"),
+    Opt::letter('b', "block", BYTES, "bytes that a task moves in one piece of the file [1m]"),
+    Opt::letter('t', "transfer", Kind::Size(1 << 30), "bytes of each read or write [256k]"),
+    Opt::letter(
+        's',
+        "segments",
+        Kind::Number(1 << 40),
+        "pieces of each task; in a shared file those of all tasks take turns [1]",
+    ),
+    Opt::letter('F', "file-per-process", Kind::Flag, "each task has a file of its own; all share one otherwise"),
+    Opt::letter('o', "file", Kind::Text, "the file [testFile]; of a task's own FILE.TASK.0"),
+    Opt::letter('w', "write", Kind::Flag, "write"),
+    Opt::letter('r', "read", Kind::Flag, "read; without -w and -r, both"),
+    Opt::letter('C', "shift", Kind::Flag, "task r reads what task r + 1 wrote"),
+    Opt::letter(
+        'Q',
+        "shift-by",
+        Kind::Number(u32::MAX as u64),
+        "with -C: what task r + N wrote; the number of tasks of a node reaches another one [1]",
+    ),
+    Opt::letter('z', "random", Kind::Flag, "transfers in random order, each once"),
+    Opt::letter('e', "fsync", Kind::Flag, "fsync after writing, within the time"),
+    Opt::letter('Y', "fsync-per-write", Kind::Flag, "fsync after every write"),
+    Opt::letter('k', "keep", Kind::Flag, "keep the files"),
+    Opt::letter('i', "repetitions", Kind::Number(1000), "how often all of this is done [1]"),
+    Opt::letter('D', "deadline", Kind::Number(366 * 24 * 3600), "seconds after which writing, and reading, stops"),
+    Opt::letter(
+        'O',
+        "directives",
+        Kind::Text,
+        "stoneWallingWearOut=1: after -D all tasks go on to what the fastest has moved; summaryFormat=JSON",
+    ),
+    Opt::word("posix.odirect", Kind::Flag, "O_DIRECT"),
+    Opt::letter('h', "help", Kind::Flag, "this").or_word(),
+    own(
+        "results",
+        Kind::Text,
+        "a directory for ior.json, ranks.json and ranks.csv; the latter two are written anew after each phase",
+    ),
+    own("json", Kind::Flag, "print the summary as JSON in place of the table"),
+    own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers"),
+    own("rank-silence", Kind::Time, "a task without a sign of life for so long is taken for dead [60 s]"),
+    own("rank-stillness", Kind::Time, "a task that completes nothing for so long is taken for hung [10 min]"),
+    ignored(
+        Opt::letter('g', "barriers", Kind::Flag, ""),
+        "open, transfers and close are told apart without: their latencies are printed",
+    ),
+    ignored(Opt::letter('v', "verbose", Kind::Flag, ""), "all there is to say is printed, and --results has the rest"),
+    ignored(Opt::letter('x', "single-attempt", Kind::Flag, ""), "what a call leaves undone is asked for again"),
+    ignored(Opt::letter('A', "reference", Kind::Any, ""), "results have the command line"),
+    ignored(Opt::letter('G', "signature", Kind::Any, ""), "data is random, and another for every write"),
+    ignored(Opt::letter('l', "dataPacketType", Kind::Any, "").or_word(), "data is random, and another for every write"),
+    ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "an error ends the load, and its files are kept"),
+    ignored(
+        Opt::word("warningAsErrors", Kind::Flag, ""),
+        "an error of an operation is told and gives exit status 4 in any case",
+    ),
+    refused(Opt::letter('c', "collective", Kind::Flag, "").or_word(), "there is no collective I/O in POSIX"),
+    refused(Opt::letter('d', "delay", Kind::Any, ""), "sleep between two runs"),
+    refused(
+        Opt::letter('E', "existing", Kind::Flag, ""),
+        "what is written is made anew; a file that is there is not touched",
+    ),
+    refused(Opt::letter('f', "script", Kind::Any, ""), "each test of a script is a command line"),
+    refused(Opt::letter('j', "outlier", Kind::Any, ""), "--results DIR has every task's times"),
+    refused(Opt::letter('m', "multi-file", Kind::Flag, ""), "each repetition has files of its own in any case"),
+    refused(Opt::letter('M', "memory", Kind::Any, ""), "memory is taken by another program, or by a cgroup's limit"),
+    refused(Opt::letter('N', "tasks", Kind::Any, ""), "a load has as many tasks as the launcher starts"),
+    refused(Opt::letter('R', "check-read", Kind::Flag, ""), CHECK),
+    refused(Opt::letter('W', "check-write", Kind::Flag, ""), CHECK),
+    refused(Opt::letter('T', "max-time", Kind::Any, ""), "end the launcher with timeout(1)"),
+    refused(Opt::letter('u', "unique-directory", Kind::Flag, ""), "all files are in the directory of -o"),
+    refused(Opt::letter('X', "reorder-seed", Kind::Any, ""), ORDER),
+    refused(Opt::letter('Z', "reorder-random", Kind::Flag, ""), ORDER),
+    refused(Opt::letter('y', "dual-mount", Kind::Flag, ""), "files are reached by one path"),
+    refused(
+        Opt::word("randomPrefill", Kind::Any, ""),
+        "write the file with another run and -k, and read it with -r -z",
+    ),
+    refused(Opt::word("random-offset-seed", Kind::Any, ""), "--seed is the seed of all random numbers"),
+    refused(Opt::word("dryRun", Kind::Flag, ""), "`fstone convert` shows what would be done"),
+    refused(Opt::word("gpuDirect", Kind::Flag, ""), "there is no I/O to the memory of a GPU here"),
+];

@@ -1,0 +1,118 @@
+//! What came of a run, line by line of IOR's table.
+
+use super::{
+    command::Ior,
+    workload::{Access, CLOSE, FSYNC, OPEN, Plan, Stage},
+};
+use fstone_model::{
+    load::OperationReport,
+    ranks::{PhaseMeeting, RanksReport},
+};
+use std::time::Duration;
+
+/// The place that was worked in, for the lines above the table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Place {
+    /// The command line.
+    pub command_line: String,
+    /// The file of `-o`, with the directory that it is in.
+    pub path: String,
+    /// When the run began and ended, as text.
+    pub times: [String; 2],
+}
+
+/// What a phase came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Line<'r> {
+    pub(super) access: Access,
+    /// From 0.
+    pub(super) repetition: u64,
+    /// Bytes of all tasks.
+    pub(super) bytes: u64,
+    /// Transfers of all tasks.
+    pub(super) transfers: u64,
+    /// From the first task's begin to the last one's end, with its fsync.
+    pub(super) seconds: f64,
+    /// Longest of all tasks: open, fsync, close.
+    pub(super) longest: [f64; 3],
+    pub(super) meeting: &'r PhaseMeeting,
+    /// The transfers.
+    pub(super) moves: Option<&'r OperationReport>,
+}
+
+impl Line<'_> {
+    /// MiB per second.
+    pub(super) fn bandwidth(&self) -> f64 {
+        self.per_second(self.bytes as f64 / f64::from(1 << 20))
+    }
+
+    pub(super) fn transfers_per_second(&self) -> f64 {
+        self.per_second(self.transfers as f64)
+    }
+
+    fn per_second(&self, count: f64) -> f64 {
+        if self.seconds > 0.0 { count / self.seconds } else { 0.0 }
+    }
+
+    /// The time without open, fsync and close.
+    pub(super) fn moving_seconds(&self) -> f64 {
+        (self.seconds - self.longest.iter().sum::<f64>()).max(0.0)
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Results<'r> {
+    /// What was asked for.
+    pub ior: &'r Ior,
+    /// The load.
+    pub plan: &'r Plan,
+    /// What all tasks did.
+    pub report: &'r RanksReport,
+    /// Where.
+    pub place: &'r Place,
+}
+
+impl<'r> Results<'r> {
+    /// Those that some task ended, in their order.
+    pub(super) fn lines(&self) -> Vec<Line<'r>> {
+        self.plan.stages.iter().filter_map(|stage| self.line(stage)).collect()
+    }
+
+    fn line(&self, stage: &Stage) -> Option<Line<'r>> {
+        let meeting = self.meeting(&stage.phase)?;
+        let sync = stage.sync.as_ref().and_then(|name| self.meeting(name));
+        let of_tasks = self.report.per_rank.iter().flat_map(|rank| &rank.phases);
+        let bytes = of_tasks
+            .filter(|phase| phase.name == stage.phase)
+            .map(|phase| phase.read_bytes + phase.written_bytes)
+            .sum();
+        let longest = |phase: &str, name: &str| {
+            self.operation(phase, name).map_or(0.0, |operation| seconds(operation.latency.max_ns()))
+        };
+        let synced = stage.sync.as_deref().unwrap_or(&stage.phase);
+        let moves = self.operation(&stage.phase, stage.access.name());
+        Some(Line {
+            access: stage.access,
+            repetition: stage.repetition,
+            bytes,
+            transfers: moves.map_or(0, |moves| moves.invocations),
+            seconds: seconds(meeting.length_ns) + sync.map_or(0.0, |sync| seconds(sync.length_ns)),
+            longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
+            meeting,
+            moves,
+        })
+    }
+
+    fn meeting(&self, phase: &str) -> Option<&'r PhaseMeeting> {
+        self.report.phases.iter().find(|meeting| meeting.name == phase)
+    }
+
+    fn operation(&self, phase: &str, name: &str) -> Option<&'r OperationReport> {
+        self.report.load.operations.iter().find(|operation| operation.group == phase && operation.name == name)
+    }
+}
+
+pub(super) fn seconds(ns: u64) -> f64 {
+    Duration::from_nanos(ns).as_secs_f64()
+}

@@ -1,0 +1,118 @@
+use super::*;
+use crate::{
+    Source,
+    loads::{letters::CommandLine, native},
+};
+use fstone_model::workload::{Actions, Existing, Operation, Pattern, Runs, Step, Workload};
+use std::time::Duration;
+
+fn read(line: &str) -> Result<Ior, String> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    parse(&CommandLine::of_arguments(&words)).map_err(|wrong| wrong.to_string())
+}
+
+fn load(line: &str) -> Workload {
+    read(line).expect(line).plan().workload
+}
+
+/// The operations of a phase, each with how often it is performed.
+fn steps(workload: &Workload, phase: usize) -> Vec<(&'static str, u64)> {
+    let Actions::Program(steps) = &workload.phases[phase].groups[0].actions else { panic!("a program") };
+    let of = |step: &Step| match step {
+        Step::Perform { action, times } => Some((action.operation.nature().word, *times)),
+        _ => None,
+    };
+    steps.iter().filter_map(of).collect()
+}
+
+#[test]
+fn calls_are_iors() {
+    let own = load("-F -b 1m -t 256k -s 3 -e");
+    assert_eq!(steps(&own, 0), [("create", 1), ("write", 12), ("fsync", 1), ("close", 1)]);
+    assert_eq!(steps(&own, 1), [("open", 1), ("read", 12), ("close", 1)]);
+    let shared = load("-b 8k -t 4k");
+    assert_eq!(steps(&shared, 0), [("open", 1), ("write", 2), ("close", 1)]);
+    let walled = load("-F -e -D 3 -w -O stoneWallingWearOut=1");
+    assert_eq!(steps(&walled, 1), [("open", 1), ("fsync", 1), ("close", 1)]);
+    assert!(walled.phases[0].stop.wear_out && walled.phases[0].stop.time == Some(Duration::from_secs(3)));
+    assert_eq!(load("-r -F").filesets[0].existing, Existing::Assume);
+    assert_eq!(load("-C -Q 3").phases[1].rank_shift, 3);
+    assert_eq!((load("-w").phases.len(), load("-i 3").phases.len()), (1, 6));
+}
+
+#[test]
+fn pieces_of_a_shared_file_take_turns() {
+    let shared = load("-b 47008 -t 47008 -s 10 -C");
+    let runs = |workload: &Workload, phase: usize| -> Runs {
+        let actions = workload.phases[phase].groups[0].actions.all();
+        let transfer = actions.iter().find_map(|action| match &action.operation {
+            Operation::Read(transfer) | Operation::Write(transfer) => Some(*transfer),
+            _ => None,
+        });
+        match transfer.expect("a transfer").pattern {
+            Pattern::Runs(runs) => runs,
+            other => panic!("{other:?}"),
+        }
+    };
+    let of_third = shared.of_rank(2, 4);
+    assert_eq!((runs(&of_third, 0).begin_bytes, runs(&of_third, 0).gap_bytes), (2 * 47008, 3 * 47008));
+    assert_eq!(runs(&of_third, 1).begin_bytes, 3 * 47008, "it reads what the next one wrote");
+    assert_eq!(runs(&shared.of_rank(3, 4), 1).begin_bytes, 0);
+    let own = load("-F -b 1m -s 2 -t 1m").of_rank(2, 4);
+    assert_eq!((runs(&own, 0).begin_bytes, runs(&own, 0).gap_bytes), (0, 0));
+    assert_eq!(own.filesets[0].naming.file_prefix, "testFile.2.");
+    let ior = read("-F -o /mnt/x/f").expect("right");
+    assert_eq!((ior.directory(), ior.file_of(0, 7)), ("/mnt/x", "f.7.0".to_owned()));
+    assert_eq!(read("-i 2").expect("right").file_of(1, 7), "testFile.repetition2");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    for (line, told) in [
+        ("-b 1m -t 3k", "no multiple of transfers"),
+        ("-t 0", "nothing would be moved"),
+        ("-a MPIIO", "no interface MPIIO"),
+        ("-Z", "-Z is not supported"),
+        ("-R", "-R is not supported"),
+        ("-O saveRankPerformanceDetailsCSV=x", "the directive saveRankPerformanceDetailsCSV is not supported"),
+        ("-O stoneWallingWearOut=1", "needs a deadline"),
+        ("-z -D 3", "transfers in random order that a deadline ends"),
+        ("-o /mnt/", "is no file"),
+        ("-o a@b", "is no file"),
+        ("-s 1000000000000 -b 1t", "more than a file can have"),
+        ("-q", "unknown option -q"),
+    ] {
+        let wrong = read(line).expect_err(line);
+        assert!(wrong.contains(told), "{line}: {wrong}");
+    }
+    let warned = read("-g -v -x").expect("only warnings").warnings.expect("some").to_string();
+    for told in ["-g has no effect", "-v has no effect", "-x has no effect"] {
+        assert!(warned.contains(told), "{warned}");
+    }
+}
+
+#[test]
+fn every_load_is_a_workload_file() {
+    for line in [
+        "",
+        "-F -b 1m -t 4k -s 3 -e -z -C -i 2 -Y",
+        "-b 47008 -t 47008 -s 9 -D 3 -O stoneWallingWearOut=1 -e",
+        "-r -o x/f",
+    ] {
+        let workload = load(line);
+        let printed = native::print(&workload);
+        let again =
+            native::parse(&Source::new("converted", printed.as_str())).unwrap_or_else(|wrong| panic!("{wrong}"));
+        assert_eq!(again, workload, "{printed}");
+        assert_eq!(workload.unfit_for_ranks(), None, "{line}");
+    }
+}
+
+#[test]
+fn help_has_every_option() {
+    let help = help();
+    for option in options::OPTIONS {
+        assert!(help.contains(&option.written()), "{}", option.written());
+    }
+    assert!(help.lines().all(|line| line.chars().count() <= 150), "{help}");
+}

@@ -1,0 +1,141 @@
+//! Every option of mdtest, in one table: reading, suggestions and `--help` use it.
+
+use crate::loads::letters::{Kind, Opt, Treatment};
+use fstone_model::workload::MAXIMUM_FILES;
+
+const MANY: Kind = Kind::Number(MAXIMUM_FILES);
+const FILE_BYTES: Kind = Kind::Size(i64::MAX as u64);
+
+const fn refused(option: Opt, why: &'static str) -> Opt {
+    option.treated(Treatment::Refused(why))
+}
+
+const fn ignored(option: Opt, why: &'static str) -> Opt {
+    option.treated(Treatment::Ignored(why))
+}
+
+const fn own(name: &'static str, kind: Kind, about: &'static str) -> Opt {
+    Opt::word(name, kind, about).treated(Treatment::Own)
+}
+
+const GPU: &str = "there is no I/O to the memory of a GPU here";
+const RANKS: &str = "--results DIR has every rank's figures, as JSON and CSV";
+
+/// The options.
+pub(super) const OPTIONS: &[Opt] = &[
+    Opt::letter('n', "items", MANY, "files and directories that every task makes, stats, reads and removes"),
+    Opt::letter('I', "items-per-directory", MANY, "files and directories per directory of the tree, in place of -n"),
+    Opt::letter('z', "depth", Kind::Number(1000), "levels of directories below the tree's top [0]"),
+    Opt::letter('b', "branching", Kind::Number(MAXIMUM_FILES), "subdirectories of each directory of the tree [1]"),
+    Opt::letter('L', "leaves-only", Kind::Flag, "files and directories only on the last level of the tree"),
+    Opt::letter('u', "unique", Kind::Flag, "every task has a tree of its own; all share one otherwise"),
+    Opt::letter('d', "directory", Kind::Text, "where; made if it is not there, and then removed again [./out]"),
+    Opt::letter('F', "files", Kind::Flag, "files only, no directories"),
+    Opt::letter('D', "directories", Kind::Flag, "directories only, no files"),
+    Opt::letter('C', "create", Kind::Flag, "only create; what was created stays"),
+    Opt::letter('T', "stat", Kind::Flag, "only stat what is there from before"),
+    Opt::letter('E', "read", Kind::Flag, "only read it"),
+    Opt::letter('U', "rename", Kind::Flag, "only rename the directories of it"),
+    Opt::letter('r', "remove", Kind::Flag, "only remove it; without -C, -T, -E, -U and -r, all of them in turn"),
+    Opt::letter('w', "write-bytes", FILE_BYTES, "bytes written to every file as it is made [0]"),
+    Opt::letter('e', "read-bytes", FILE_BYTES, "bytes read from every file; without, it is opened and closed [0]"),
+    Opt::letter('y', "sync-file", Kind::Flag, "fsync every file after its bytes are written"),
+    Opt::letter('Y', "sync", Kind::Flag, "make everything durable after each phase (syncfs), within its time"),
+    Opt::letter(
+        'N',
+        "shift",
+        Kind::Number(u32::MAX as u64),
+        "task r stats the files of task r + N, reads those of r + 2 N, removes those of r + 3 N [0]",
+    ),
+    Opt::letter('R', "random", Kind::Flag, "stat and read in random order, each once"),
+    Opt::word("random-seed", Kind::Number(u64::MAX >> 16), "the same, in the order of this seed"),
+    Opt::letter('i', "iterations", Kind::Number(1000), "how often all of this is done [1]"),
+    Opt::letter(
+        'W',
+        "stonewall",
+        Kind::Number(366 * 24 * 3600),
+        "seconds of creating; then every task goes on to what the fastest has created, with any -b",
+    ),
+    Opt::letter(
+        'x',
+        "status-file",
+        Kind::Text,
+        "with -C, writes how many items each task has created here; without, reads it in place of -n",
+    ),
+    Opt::letter('a', "api", Kind::Text, "the interface: POSIX [POSIX]"),
+    Opt::word("posix.odirect", Kind::Flag, "O_DIRECT"),
+    Opt::letter('P', "rate-and-time", Kind::Flag, "print rates, and the seconds of each phase"),
+    Opt::letter('Z', "time", Kind::Flag, "print the seconds of each phase in place of rates"),
+    Opt::letter('h', "help", Kind::Flag, "this").or_word(),
+    own(
+        "results",
+        Kind::Text,
+        "a directory for mdtest.json, ranks.json and ranks.csv; the latter two are written anew after each phase",
+    ),
+    own("json", Kind::Flag, "print the summary as JSON in place of the table"),
+    own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers"),
+    own("rank-silence", Kind::Time, "a task without a sign of life for so long is taken for dead [60 s]"),
+    own("rank-stillness", Kind::Time, "a task that completes nothing for so long is taken for hung [10 min]"),
+    ignored(Opt::letter('v', "verbose", Kind::Flag, ""), "all there is to say is printed, and --results has the rest"),
+    ignored(Opt::letter('V', "verbosity", Kind::Any, ""), "all there is to say is printed, and --results has the rest"),
+    ignored(Opt::letter('t', "time-unique", Kind::Flag, ""), "no time is spent on entering a task's own directory"),
+    ignored(Opt::letter('G', "data-offset", Kind::Any, ""), "data is random, and another for every write"),
+    ignored(Opt::word("dataPacketType", Kind::Any, ""), "data is random, and another for every write"),
+    ignored(
+        Opt::word("warningAsErrors", Kind::Flag, ""),
+        "an error of an operation is told and gives exit status 4 in any case",
+    ),
+    refused(
+        Opt::letter('B', "no-barriers", Kind::Flag, ""),
+        "phases of all tasks begin together: their rates mean nothing otherwise",
+    ),
+    refused(
+        Opt::letter('c', "collective", Kind::Flag, ""),
+        "every task creates its own files; run one task to have one create all",
+    ),
+    refused(
+        Opt::letter('S', "shared-file", Kind::Flag, ""),
+        "one file that all tasks open has no owner to remove it; `fstone ior` shares files",
+    ),
+    refused(Opt::letter('k', "mknod", Kind::Flag, ""), "files are made with open(O_CREAT)"),
+    refused(
+        Opt::letter('f', "first", Kind::Any, ""),
+        "a load has as many tasks as the launcher starts: run it for each number",
+    ),
+    refused(
+        Opt::letter('l', "last", Kind::Any, ""),
+        "a load has as many tasks as the launcher starts: run it for each number",
+    ),
+    refused(
+        Opt::letter('s', "stride", Kind::Any, ""),
+        "a load has as many tasks as the launcher starts: run it for each number",
+    ),
+    refused(Opt::letter('p', "delay", Kind::Any, ""), "sleep before the command"),
+    refused(
+        Opt::letter('g', "global-layout", Kind::Flag, ""),
+        "layouts of Lustre are set with its own tools, lfs setdirstripe, on the directory of -d",
+    ),
+    refused(
+        Opt::letter('X', "verify-read", Kind::Flag, "").or_word(),
+        "what is read is not compared; `fstone load --verify` does, of stamped data",
+    ),
+    refused(
+        Opt::word("verify-write", Kind::Flag, ""),
+        "what is read is not compared; `fstone load --verify` does, of stamped data",
+    ),
+    refused(Opt::word("print-all-procs", Kind::Flag, ""), RANKS),
+    refused(Opt::word("showRankStatistics", Kind::Flag, ""), RANKS),
+    refused(Opt::word("saveRankPerformanceDetails", Kind::Any, ""), RANKS),
+    refused(Opt::word("savePerOpDataCSV", Kind::Any, ""), "latencies are kept as histograms, which --results has"),
+    refused(
+        Opt::word("run-cmd-before-phase", Kind::Any, ""),
+        "run the phases one by one, with -C, -T, -E and -r, and the command in between",
+    ),
+    refused(
+        Opt::word("run-cmd-after-phase", Kind::Any, ""),
+        "run the phases one by one, with -C, -T, -E and -r, and the command in between",
+    ),
+    refused(Opt::word("allocateBufferOnGPU", Kind::Any, ""), GPU),
+    refused(Opt::word("GPUid", Kind::Any, ""), GPU),
+    refused(Opt::word("gpuDirect", Kind::Flag, ""), GPU),
+];

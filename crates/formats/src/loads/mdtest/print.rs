@@ -1,0 +1,231 @@
+//! The table as mdtest prints it, what it lacks below, and all of it as JSON.
+
+use super::results::{Figure, Results, Row};
+use fstone_model::{load::OperationReport, text, units};
+use serde_json::{Value, json};
+use std::{fmt::Write as _, time::Duration};
+
+/// Warnings and errors that are printed; the JSON has all.
+const TOLD: usize = 20;
+
+/// Largest, smallest and mean value, and the standard deviation of a sample; 0 of a single value.
+fn spread(values: &[f64]) -> [f64; 4] {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = if values.len() > 1 { (squares / (values.len() - 1) as f64).sqrt() } else { 0.0 };
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    [largest, smallest, mean, deviation]
+}
+
+/// The table, with the lines around it.
+#[must_use]
+pub fn print(results: &Results<'_>) -> String {
+    let mut out = String::new();
+    let (mdtest, report, place) = (results.mdtest, results.report, results.place);
+    let _ = writeln!(out, "-- started at {} --\n", place.times[0]);
+    let _ = writeln!(
+        out,
+        "mdtest (fstone {}) was launched with {} total task(s) on {} node(s)",
+        env!("CARGO_PKG_VERSION"),
+        report.ranks,
+        report.nodes
+    );
+    let _ = writeln!(out, "Command line used: {}", text::line(&place.command_line));
+    let first = report.per_rank.first().map(|rank| rank.host.as_str());
+    let here = |host: &str| if Some(host) == first { '1' } else { '0' };
+    let _ = writeln!(out, "Nodemap: {}", report.per_rank.iter().map(|rank| here(&rank.host)).collect::<String>());
+    let _ = writeln!(out, "{:<20}: {}", "Path", text::line(&place.path));
+    let used = |all: u64, free: u64| if all == 0 { 0.0 } else { 100.0 * (1.0 - free as f64 / all as f64) };
+    let gib = place.bytes as f64 / f64::from(1 << 30);
+    let (size, unit) = if gib > 1024.0 { (gib / 1024.0, "TiB") } else { (gib, "GiB") };
+    let _ = writeln!(
+        out,
+        "{:<20}: {size:.1} {unit}   Used FS: {:.1}%   Inodes: {:.1} Mi   Used Inodes: {:.1}%",
+        "FS",
+        used(place.bytes, place.free_bytes),
+        place.inodes as f64 / f64::from(1 << 20),
+        used(place.inodes, place.free_inodes)
+    );
+    let what = match (mdtest.files, mdtest.directories) {
+        (true, true) => "files/directories",
+        (true, false) => "files",
+        _ => "directories",
+    };
+    let _ = writeln!(out, "{} tasks, {} {what}", report.ranks, u64::from(report.ranks) * mdtest.items);
+    let rows = results.rows();
+    if mdtest.print_rates {
+        table(&mut out, &format!("rate (in ops/sec): (of {} iterations)", mdtest.iterations), &rows, |figure| {
+            figure.rate()
+        });
+    }
+    if mdtest.print_times {
+        let head = format!("time (in seconds, of a whole phase): (of {} iterations)", mdtest.iterations);
+        table(&mut out, &head, &rows, |figure| figure.seconds);
+    }
+    beside(&mut out, results, &rows);
+    let _ = writeln!(out, "-- finished at {} --", place.times[1]);
+    out
+}
+
+fn table(out: &mut String, head: &str, rows: &[Row<'_>], value: impl Fn(&Figure<'_>) -> f64) {
+    let _ = writeln!(out, "\nSUMMARY {head}");
+    let _ = writeln!(out, "   Operation                     Max            Min           Mean        Std Dev");
+    let _ = writeln!(out, "   ---------                     ---            ---           ----        -------");
+    for row in rows {
+        let [largest, smallest, mean, deviation] = spread(&row.figures.iter().map(&value).collect::<Vec<_>>());
+        let _ = writeln!(out, "   {:<18}     {largest:14.3} {smallest:14.3} {mean:14.3} {deviation:14.3}", row.name);
+    }
+}
+
+fn time(ns: u64) -> String {
+    units::format_duration(Duration::from_nanos(ns))
+}
+
+fn of_phase<'r>(results: &Results<'r>, phase: &str) -> Option<&'r OperationReport> {
+    results.report.load.operations.iter().find(|operation| operation.group == phase)
+}
+
+fn percentile(operation: &OperationReport, percent: f64) -> Option<u64> {
+    operation
+        .latency
+        .has_percentile(percent)
+        .then(|| operation.latency.percentile_ns(percent))?
+        .map(|ns| ns.round() as u64)
+}
+
+/// What mdtest does not tell: latencies, how far the tasks were together, and what went wrong.
+fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
+    let report = results.report;
+    let figures: Vec<&Figure<'_>> = rows.iter().flat_map(|row| &row.figures).collect();
+    let met: Vec<_> = figures.iter().filter_map(|figure| Some((*figure, figure.meeting?))).collect();
+    let _ = writeln!(
+        out,
+        "\n   {:<34} {:>10} {:>10} {:>10} {:>10} {:>12} {:>12}",
+        "Phase", "items", "p50", "p99", "max", "start skew", "stop skew"
+    );
+    for (figure, meeting) in &met {
+        let operation = of_phase(results, &meeting.name);
+        let told = |percent| {
+            let ns = operation.and_then(|operation| percentile(operation, percent));
+            ns.map_or_else(|| "-".into(), time)
+        };
+        let longest = operation.map_or_else(|| "-".into(), |operation| time(operation.latency.max_ns()));
+        let _ = writeln!(
+            out,
+            "   {:<34} {:>10} {:>10} {:>10} {longest:>10} {:>12} {:>12}{}",
+            meeting.name,
+            figure.items,
+            told(50.0),
+            told(99.0),
+            time(meeting.start_skew_ns),
+            time(meeting.stop_skew_ns),
+            if meeting.skewed { " !" } else { "" }
+        );
+    }
+    if met.iter().any(|(_, meeting)| meeting.skewed) {
+        let _ = writeln!(
+            out,
+            "   ! the tasks were apart for more than 1 % of the phase: for that time not all were at work"
+        );
+    }
+    for (figure, wall) in figures.iter().filter_map(|figure| Some((figure, figure.stonewall()?))) {
+        let name = figure.meeting.map_or("", |meeting| &meeting.name);
+        let _ = writeln!(
+            out,
+            "   {name}: stonewall after {}, by then {} items, {} to {} a task; then each went on to {}",
+            time(wall.length_ns),
+            wall.operations,
+            wall.fewest,
+            wall.most,
+            wall.most
+        );
+    }
+    if results.mdtest.sync {
+        let syncs = figures.iter().filter_map(|figure| Some((figure.meeting?, figure.sync_seconds?)));
+        for (meeting, seconds) in syncs {
+            let _ = writeln!(out, "   {}: {seconds:.6} s of it is the sync", meeting.name);
+        }
+    }
+    if let Some(why) = &report.ended_early {
+        let _ = writeln!(out, "   ended early: {}", text::line(why));
+    }
+    for rank in report.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).take(TOLD) {
+        let (word, words) = (rank.outcome.word(), text::line(rank.outcome.words().unwrap_or_default()));
+        let _ = writeln!(out, "   task {} on {} {word}: {words}", rank.rank, text::line(&rank.host));
+    }
+    for error in report.load.errors.iter().take(TOLD) {
+        let (operation, call, path) = (text::line(&error.operation), &error.call, text::line(&error.path));
+        let _ = writeln!(out, "   {} × {operation}: {call} of {path}: {}", error.count, error.text);
+    }
+    for warning in report.load.warnings.iter().take(TOLD) {
+        let _ = writeln!(out, "   warning: {}", text::line(warning));
+    }
+}
+
+/// Everything for programs: rates in items per second, times in seconds, latencies and skews in nanoseconds.
+#[must_use]
+pub fn json(results: &Results<'_>) -> Value {
+    let (mdtest, report, place) = (results.mdtest, results.report, results.place);
+    let rows: Vec<Value> = results.rows().iter().map(|row| row_json(results, row)).collect();
+    json!({
+        "program": "mdtest",
+        "version": format!("fstone {}", env!("CARGO_PKG_VERSION")),
+        "command_line": place.command_line,
+        "path": place.path,
+        "started": place.times[0],
+        "finished": place.times[1],
+        "tasks": report.ranks,
+        "nodes": report.nodes,
+        "items_per_task": mdtest.items,
+        "items_per_directory": mdtest.each,
+        "iterations": mdtest.iterations,
+        "seed": report.seed,
+        "completed_tasks": report.completed,
+        "ended_early": report.ended_early,
+        "operations": rows,
+        "errors": report.load.errors,
+        "warnings": report.load.warnings,
+    })
+}
+
+fn row_json(results: &Results<'_>, row: &Row<'_>) -> Value {
+    let of = |values: Vec<f64>| {
+        let [max, min, mean, standard_deviation] = spread(&values);
+        json!({ "max": max, "min": min, "mean": mean, "standard_deviation": standard_deviation })
+    };
+    let iterations: Vec<Value> = row.figures.iter().map(|figure| figure_json(results, figure)).collect();
+    json!({
+        "operation": row.name,
+        "rate_per_second": of(row.figures.iter().map(Figure::rate).collect()),
+        "seconds": of(row.figures.iter().map(|figure| figure.seconds).collect()),
+        "iterations": iterations,
+    })
+}
+
+fn figure_json(results: &Results<'_>, figure: &Figure<'_>) -> Value {
+    let mut value = json!({
+        "iteration": figure.iteration,
+        "items": figure.items,
+        "seconds": figure.seconds,
+        "rate_per_second": figure.rate(),
+    });
+    if let Some(meeting) = figure.meeting {
+        value["tasks"] = json!(meeting.ranks);
+        value["start_skew_ns"] = json!(meeting.start_skew_ns);
+        value["stop_skew_ns"] = json!(meeting.stop_skew_ns);
+        value["skewed"] = json!(meeting.skewed);
+        if let Some(operation) = of_phase(results, &meeting.name) {
+            let [p50, p99] = [50.0, 99.0].map(|percent| percentile(operation, percent));
+            value["latency_ns"] = json!({ "p50": p50, "p99": p99, "max": operation.latency.max_ns() });
+            value["errors"] = json!(operation.errors);
+        }
+    }
+    if let Some(seconds) = figure.sync_seconds {
+        value["sync_seconds"] = json!(seconds);
+    }
+    if let Some(wall) = figure.stonewall() {
+        value["stonewall"] = json!(wall);
+    }
+    value
+}

@@ -1,0 +1,146 @@
+//! What came of a run, row by row of mdtest's table.
+
+use super::{
+    command::Mdtest,
+    workload::{Plan, Stage, Test},
+};
+use fstone_model::ranks::{PhaseMeeting, RanksReport, Stonewall};
+use std::{collections::BTreeMap, time::Duration};
+
+/// What was done to trees, by iteration: directories of all tasks together, and how long that took.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trees {
+    /// Made.
+    pub made: Vec<(u64, Duration)>,
+    /// Removed.
+    pub removed: Vec<(u64, Duration)>,
+}
+
+/// The place that was worked in, for the lines above the table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Place {
+    /// The command line.
+    pub command_line: String,
+    /// The directory of `-d`.
+    pub path: String,
+    /// Size of its filesystem, bytes.
+    pub bytes: u64,
+    /// Free of that.
+    pub free_bytes: u64,
+    /// Inodes.
+    pub inodes: u64,
+    /// Free inodes.
+    pub free_inodes: u64,
+    /// When the run began and ended, as text.
+    pub times: [String; 2],
+}
+
+/// What a phase came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Figure<'r> {
+    /// Of which iteration.
+    pub(super) iteration: u64,
+    /// Items that were done, of all tasks.
+    pub(super) items: u64,
+    /// From the first task's begin to the last one's end, its sync included.
+    pub(super) seconds: f64,
+    /// How the tasks met; none for trees.
+    pub(super) meeting: Option<&'r PhaseMeeting>,
+    /// Part of the time that was the sync, seconds.
+    pub(super) sync_seconds: Option<f64>,
+}
+
+impl Figure<'_> {
+    /// Items per second.
+    pub(super) fn rate(&self) -> f64 {
+        if self.seconds > 0.0 { self.items as f64 / self.seconds } else { 0.0 }
+    }
+
+    pub(super) fn stonewall(&self) -> Option<Stonewall> {
+        self.meeting.and_then(|meeting| meeting.stonewall)
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row<'r> {
+    pub(super) name: &'static str,
+    /// By iteration.
+    pub(super) figures: Vec<Figure<'r>>,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Results<'r> {
+    /// What was asked for.
+    pub mdtest: &'r Mdtest,
+    /// The load.
+    pub plan: &'r Plan,
+    /// What all tasks did.
+    pub report: &'r RanksReport,
+    /// What was done to trees.
+    pub trees: &'r Trees,
+    /// Where.
+    pub place: &'r Place,
+}
+
+impl<'r> Results<'r> {
+    /// The rows, as mdtest orders them.
+    pub(super) fn rows(&self) -> Vec<Row<'r>> {
+        let mut tests: BTreeMap<Test, Vec<Figure<'r>>> = BTreeMap::new();
+        for stage in &self.plan.stages {
+            tests.entry(stage.test).or_default().extend(self.figure(stage));
+        }
+        let rows = tests.into_iter().map(|(test, figures)| Row { name: test.name(), figures });
+        let trees = [("Tree creation", &self.trees.made), ("Tree removal", &self.trees.removed)];
+        let trees = trees.into_iter().filter(|(_, times)| !times.is_empty()).map(|(name, times)| Row {
+            name,
+            figures: (0..)
+                .zip(times)
+                .map(|(iteration, (items, elapsed))| Figure {
+                    iteration,
+                    items: *items,
+                    seconds: elapsed.as_secs_f64(),
+                    meeting: None,
+                    sync_seconds: None,
+                })
+                .collect(),
+        });
+        rows.chain(trees).filter(|row| !row.figures.is_empty()).collect()
+    }
+
+    /// What a stage came to; nothing where no task ended it.
+    fn figure(&self, stage: &Stage) -> Option<Figure<'r>> {
+        let meeting = self.meeting(&stage.phase)?;
+        let sync_seconds = stage.sync.as_ref().and_then(|name| self.meeting(name)).map(|sync| seconds(sync.length_ns));
+        Some(Figure {
+            iteration: stage.iteration,
+            items: self.items(stage),
+            seconds: seconds(meeting.length_ns) + sync_seconds.unwrap_or(0.0),
+            meeting: Some(meeting),
+            sync_seconds,
+        })
+    }
+
+    fn meeting(&self, phase: &str) -> Option<&'r PhaseMeeting> {
+        self.report.phases.iter().find(|meeting| meeting.name == phase)
+    }
+
+    /// Of all tasks that ended the phase.
+    fn items(&self, stage: &Stage) -> u64 {
+        let phases = self.report.per_rank.iter().flat_map(|rank| &rank.phases);
+        phases.filter(|phase| phase.name == stage.phase).map(|phase| phase.operations).sum()
+    }
+
+    /// How many items each task has created, which is what `-x` keeps: the fewest, so that none is looked for that is not there.
+    #[must_use]
+    pub fn created(&self) -> Option<u64> {
+        let stage = self.plan.stages.iter().rev().find(|stage| stage.test == Test::FileCreation)?;
+        let phases = self.report.per_rank.iter().flat_map(|rank| &rank.phases);
+        phases.filter(|phase| phase.name == stage.phase).map(|phase| phase.operations).min()
+    }
+}
+
+pub(super) fn seconds(ns: u64) -> f64 {
+    Duration::from_nanos(ns).as_secs_f64()
+}

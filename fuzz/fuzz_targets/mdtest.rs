@@ -1,0 +1,9 @@
+//! Any text as a mdtest command line.
+
+#![no_main]
+
+#[expect(dead_code, reason = "each target has one of them")]
+#[path = "../checks/formats.rs"]
+mod formats;
+
+libfuzzer_sys::fuzz_target!(|text: &str| formats::mdtest(text));
