@@ -2,9 +2,11 @@
 //! completions are generated from it.
 
 mod results;
+mod tasks;
 mod words;
 
 pub(crate) use results::*;
+pub(crate) use tasks::{IorArguments, MdtestArguments};
 
 mod durability;
 
@@ -517,22 +519,6 @@ pub(crate) struct FioArguments {
 #[command(disable_help_flag = true)]
 pub(crate) struct SysbenchArguments {
     /// sysbench's own words: fileio --file-test-mode=rndrw … run
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
-    pub(crate) words: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(disable_help_flag = true, disable_version_flag = true)]
-pub(crate) struct IorArguments {
-    /// IOR's own words: -b 1g -t 1m -F -o FILE …; -h lists them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
-    pub(crate) words: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(disable_help_flag = true, disable_version_flag = true)]
-pub(crate) struct MdtestArguments {
-    /// mdtest's own words: -n 1000 -u -F -d DIR …; -h lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 }

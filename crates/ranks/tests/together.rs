@@ -305,7 +305,12 @@ fn ranks_have_their_names_in_common_directories() {
         let report = told.report.expect("rank 0 was told");
         assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
         for rank in &report.per_rank {
-            assert_eq!(rank.phases.iter().map(|phase| phase.operations).collect::<Vec<_>>(), [14; 3], "{rank:?}");
+            assert_eq!(
+                rank.phases.iter().map(|phase| phase.operations).collect::<Vec<_>>(),
+                [14; 3],
+                "{tree} {:?}",
+                report.per_rank.iter().map(|rank| &rank.outcome).collect::<Vec<_>>()
+            );
         }
         let own = if tree == "t." { "t.0/t.2/t.6" } else { "t.2.0/t.2.2/t.2.6" };
         for name in ["f.2.13", "d.2.13.r"] {

@@ -30,8 +30,7 @@ pub(super) fn build(files: &mut Files, site: Site<'_>, peers: &dyn Peers) -> Res
                 build::build(files, site)?;
             }
             peers.meet()?;
-            let directories_made = files.spec.has_common_directories();
-            if first { Ok(()) } else { build::build(files, Site { directories_made, ..site }) }
+            if first { Ok(()) } else { build::build(files, site) }
         }
         Sharing::Shared | Sharing::Regions => {
             let made = if first {

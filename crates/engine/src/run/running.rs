@@ -197,7 +197,8 @@ impl<'a> Running<'a> {
             real: self.real(),
             metadata: uses(workload, index, &|operation| *operation == Operation::Metadata),
             changes: uses(workload, index, &|operation| operation.nature().changes()),
-            directories_made: false,
+            directories_made: self.options.observer.peers().is_some_and(|peers| peers.rank() > 0)
+                && self.written.filesets[index].has_common_directories(),
         }
     }
 

@@ -73,7 +73,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ignored(Opt::letter('A', "reference", Kind::Any, ""), "results have the command line"),
     ignored(Opt::letter('G', "signature", Kind::Any, ""), "data is random, and another for every write"),
     ignored(Opt::letter('l', "dataPacketType", Kind::Any, "").or_word(), "data is random, and another for every write"),
-    ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "an error ends the load, and its files are kept"),
+    ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "with -k files are kept after an error, too"),
     ignored(
         Opt::word("warningAsErrors", Kind::Flag, ""),
         "an error of an operation is told and gives exit status 4 in any case",

@@ -96,7 +96,10 @@ impl Ior {
     fn fileset(&self, repetition: u64) -> Fileset {
         let (name, tail) = (self.name(), self.tail(repetition));
         let (naming, ranks) = if self.file_per_process {
-            (Naming { file_prefix: format!("{name}.{{rank}}.{tail}"), ..Naming::default() }, Sharing::Names)
+            let file_prefix = format!("{name}.{{rank}}.{tail}");
+            // There are no directories; those of repetitions are not to be taken for the same.
+            let directory_prefix = format!("{name}.directory{}.", repetition + 1);
+            (Naming { file_prefix, directory_prefix, ..Naming::default() }, Sharing::Names)
         } else {
             let file_prefix = format!("{name}{}", tail.trim_end_matches('.'));
             (Naming { file_prefix, exact: true, ..Naming::default() }, Sharing::Shared)
@@ -137,7 +140,8 @@ impl Ior {
             steps.push(perform((FSYNC, Operation::Fsync), 1));
         }
         steps.extend([perform((CLOSE, Operation::Close), 1), finish()]);
-        let stop = Stop { time: self.deadline, wear_out: self.wear_out, ..Stop::default() };
+        let operations = self.deadline.is_none().then(|| performed(&steps));
+        let stop = Stop { time: self.deadline, operations, wear_out: self.wear_out, ..Stop::default() };
         let mut phase = Phase::new(name, vec![ThreadGroup::new(name, 1, Actions::Program(steps))], stop);
         if access == Access::Read {
             phase.rank_shift = self.shift;
@@ -160,7 +164,9 @@ impl Ior {
     fn sync(&self, name: &str, repetition: u64) -> Phase {
         let steps = [(OPEN, Operation::Open), (FSYNC, Operation::Fsync), (CLOSE, Operation::Close)];
         let steps = steps.into_iter().map(|(name, operation)| step(name, operation, repetition, 1)).chain([finish()]);
-        Phase::new(name, vec![ThreadGroup::new(name, 1, Actions::Program(steps.collect()))], Stop::default())
+        let steps: Vec<Step> = steps.collect();
+        let stop = Stop { operations: Some(performed(&steps)), ..Stop::default() };
+        Phase::new(name, vec![ThreadGroup::new(name, 1, Actions::Program(steps))], stop)
     }
 }
 
@@ -168,6 +174,11 @@ fn step(name: &str, operation: Operation, repetition: u64, times: u64) -> Step {
     let fileset = Some(u32::try_from(repetition).unwrap_or(u32::MAX));
     let action = Action { handle: Some(HANDLE), ..Action::new(name, operation, fileset) };
     Step::Perform { action, times }
+}
+
+/// How many operations there are in steps that are gone through once.
+fn performed(steps: &[Step]) -> u64 {
+    steps.iter().map(|step| if let Step::Perform { times, .. } = step { *times } else { 0 }).sum()
 }
 
 /// The thread is done once it has closed its file.
