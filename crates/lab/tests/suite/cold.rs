@@ -43,12 +43,26 @@ fn neither_a_remount_nor_dropping_caches_leaves_the_image_in_the_hosts_cache() {
             cached("after drop-caches"),
         ]
     };
-    let cells = vec![cell("ext4", "", "", steps()), cell("ext2", "", "", steps())];
-    let mut memory = Memory::default();
-    let end = carry_out(&plan(cells, 1), &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false));
-    assert_eq!(end.expect("carried out"), RunEnd::Completed);
+    let carried_out = || {
+        let cells = vec![cell("ext4", "", "", steps()), cell("ext2", "", "", steps())];
+        let mut memory = Memory::default();
+        let end = carry_out(&plan(cells, 1), &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false));
+        assert_eq!(end.expect("carried out"), RunEnd::Completed);
+        for trial in &memory.trials {
+            assert!(trial.outcome.is_completed(), "{trial:#?}");
+        }
+        memory
+    };
+    // Another test may drop the machine's caches between the write and the look at them.
+    let is_cached = |memory: &Memory| memory.trials.iter().all(|trial| printed(trial, "after write") >= 32 << 20);
+    let mut memory = carried_out();
+    for _ in 0..4 {
+        if is_cached(&memory) {
+            break;
+        }
+        memory = carried_out();
+    }
     for trial in &memory.trials {
-        assert!(trial.outcome.is_completed(), "{trial:#?}");
         let after = |what: &str| printed(trial, &format!("after {what}"));
         assert!(after("write") >= 32 << 20, "the image is cached at first: {}", after("write"));
         for cold in ["remount", "drop-caches"] {
