@@ -16,9 +16,9 @@ use std::{
     fs::{self, File, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::atomic::AtomicBool,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 const TOOLS: &[&str] = &["mkfs.ext4", "e2fsck", "dumpe2fs", "mkfs.btrfs", "btrfs", "blkid"];
@@ -89,6 +89,25 @@ fn holds_something(directory: &Path) -> bool {
         .any(|entry| fs::read_to_string(entry.path().join("loop/backing_file")).is_ok_and(|file| file.contains(name)))
 }
 
+fn start_victim(directory: &Path) -> Child {
+    Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "killed::victim", "--nocapture"])
+        .env(VICTIM, directory)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts")
+}
+
+/// How long the victim takes here and now when nobody kills it: a busy machine takes many times that of an idle one.
+fn length_of_a_run() -> Duration {
+    let directory = scratch_directory();
+    let since = Instant::now();
+    let status = start_victim(directory.path()).wait().expect("reaped");
+    assert!(status.success(), "the run failed by itself: {status}");
+    since.elapsed()
+}
+
 #[test]
 fn a_killed_run_is_cleaned_up_and_resumed() {
     if !may_use_devices(TOOLS) {
@@ -98,23 +117,20 @@ fn a_killed_run_is_cleaned_up_and_resumed() {
     let planned = victims_plan();
     let wanted = planned.cells.len() * planned.repeats.min as usize;
     let machine = Machine::host();
-    let (mut killed, mut cleaned, mut held) = (0, 0, 0);
+    let whole = length_of_a_run();
+    let (mut started, mut killed, mut cleaned, mut held) = (0_u32, 0, 0, 0);
     while killed < kills {
         let directory = scratch_directory();
         let work_directory = options(directory.path()).work_directory;
         let results = directory.path().join("results");
         loop {
             let before = recorded(&results);
-            let mut victim = Command::new(std::env::current_exe().expect("this test"))
-                .args(["--exact", "killed::victim", "--nocapture"])
-                .env(VICTIM, directory.path())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .expect("starts");
+            let mut victim = start_victim(directory.path());
             // Moments spread over the whole of a run, by a low-discrepancy sequence, so that each kill is at another.
-            let moment = (killed as f64 * 0.618_033_988_749_895).fract();
-            std::thread::sleep(Duration::from_secs_f64(0.02 + moment * 0.8));
+            let moment = (f64::from(started) * 0.618_033_988_749_895).fract();
+            started += 1;
+            std::thread::sleep(whole.mul_f64(moment));
+            held += usize::from(holds_something(directory.path()));
             let ended = victim.try_wait().expect("waits");
             if ended.is_none() {
                 victim.kill().expect("killed");
@@ -126,8 +142,7 @@ fn a_killed_run_is_cleaned_up_and_resumed() {
             let after = recorded(&results);
             assert_eq!(after[..before.len()], before[..], "a finished trial is lost");
             // The kernel takes back all but settings: nothing of that waits for a clean.
-            held += usize::from(holds_something(directory.path()));
-            let since = std::time::Instant::now();
+            let since = Instant::now();
             while holds_something(directory.path()) {
                 assert!(since.elapsed() < Duration::from_secs(60), "a loop device or an image is left");
                 std::thread::sleep(Duration::from_millis(20));
