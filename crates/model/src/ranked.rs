@@ -1,6 +1,7 @@
 //! How the ranks of a load met, and what each of them had in it.
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Skew beyond this share of a phase's length is marked: the ranks were not at work together for that much of it.
 pub const SKEW_SHARE: f64 = 0.01;
@@ -55,6 +56,14 @@ pub struct PhaseMeeting {
     pub skewed: bool,
     /// Where the phase wore out after its time: what was done when its time was over.
     pub stonewall: Option<Stonewall>,
+}
+
+impl PhaseMeeting {
+    /// Its length in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        Duration::from_nanos(self.length_ns).as_secs_f64()
+    }
 }
 
 /// What the ranks had done at the end of a phase's time, before those that had done less went on.

@@ -42,6 +42,17 @@ pub struct RanksReport {
 }
 
 impl RanksReport {
+    /// How the ranks met in the phase of this name; `None` where none ended it.
+    #[must_use]
+    pub fn meeting(&self, phase: &str) -> Option<&PhaseMeeting> {
+        self.phases.iter().find(|meeting| meeting.name == phase)
+    }
+
+    /// What each rank that ended the phase of this name did in it.
+    pub fn of_phase(&self, phase: &str) -> impl Iterator<Item = &RankPhase> {
+        self.per_rank.iter().flat_map(|rank| &rank.phases).filter(move |of_rank| of_rank.name == phase)
+    }
+
     /// The merged report with all of this in it, as one report of a load.
     #[must_use]
     pub fn into_load(self) -> LoadReport {

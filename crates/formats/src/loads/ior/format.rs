@@ -3,10 +3,9 @@
 use super::{options::OPTIONS, parse::parse};
 use crate::{
     Diagnostics,
-    diagnostic::{Diagnostic, Report},
     loads::{
         Document, Load, LoadFormat, Reader,
-        letters::{CommandLine, Given},
+        letters::{self, CommandLine, Given},
     },
 };
 
@@ -32,25 +31,11 @@ impl LoadFormat for IorFormat {
 }
 
 fn read(line: &CommandLine) -> Result<Load, Diagnostics> {
-    let mut report = Report::new(line.source.clone());
-    // What is wrong is told by `parse`.
-    let given = Given::read(line, OPTIONS, &mut Report::new(line.source.clone()));
-    for given in &given {
-        let (message, note) = match given.option.name {
-            "file" if given.text.contains('/') => (
-                "the directory of -o has no effect",
-                "where a load works is said by the study, or by `fstone load --directory`",
-            ),
-            "results" | "json" | "rank-silence" | "rank-stillness" | "seed" => {
-                ("this has no effect", "it is an option of the command `fstone ior`")
-            }
-            _ => continue,
-        };
-        report.push(Diagnostic::warning(given.span, message).note(note));
-    }
-    let ior = parse(line)?;
-    if let Some(warnings) = ior.warnings.clone() {
-        report.append(warnings);
-    }
-    Ok(Load { workload: ior.plan().workload, warnings: report.into_diagnostics(), keeps_total: false })
+    let elsewhere = |given: &Given| {
+        (given.option.name == "file" && given.text.contains('/')).then_some("the directory of -o has no effect")
+    };
+    letters::load(line, "ior", OPTIONS, elsewhere, |line| {
+        let ior = parse(line)?;
+        Ok((ior.plan().workload, ior.warnings))
+    })
 }

@@ -3,12 +3,6 @@
 use super::options;
 use crate::loads::letters;
 
-/// Whether a command line asks for help, whatever else it says.
-#[must_use]
-pub fn asks_for_help(arguments: &[String]) -> bool {
-    arguments.iter().any(|word| word == "-h" || word == "--help")
-}
-
 /// Usage and options.
 #[must_use]
 pub fn help() -> String {

@@ -1,22 +1,9 @@
 //! Every option of IOR, in one table: reading, suggestions and `--help` use it.
 
-use crate::loads::letters::{Kind, Opt, Treatment};
+use crate::loads::letters::{self, Kind, Opt, ignored, own, refused};
 
 const BYTES: Kind = Kind::Size(i64::MAX as u64);
 
-const fn refused(option: Opt, why: &'static str) -> Opt {
-    option.treated(Treatment::Refused(why))
-}
-
-const fn ignored(option: Opt, why: &'static str) -> Opt {
-    option.treated(Treatment::Ignored(why))
-}
-
-const fn own(name: &'static str, kind: Kind, about: &'static str) -> Opt {
-    Opt::word(name, kind, about).treated(Treatment::Own)
-}
-
-const CHECK: &str = "what is read is not compared; `fstone load --verify` does, of stamped data";
 const ORDER: &str = "tasks are shifted by a number: -C, and -Q with how many";
 
 /// The options.
@@ -60,24 +47,21 @@ pub(super) const OPTIONS: &[Opt] = &[
         Kind::Text,
         "a directory for ior.json, ranks.json and ranks.csv; the latter two are written anew after each phase",
     ),
-    own("json", Kind::Flag, "print the summary as JSON in place of the table"),
-    own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers"),
-    own("rank-silence", Kind::Time, "a task without a sign of life for so long is taken for dead [60 s]"),
-    own("rank-stillness", Kind::Time, "a task that completes nothing for so long is taken for hung [10 min]"),
+    letters::JSON,
+    letters::SEED,
+    letters::SILENCE,
+    letters::STILLNESS,
     ignored(
         Opt::letter('g', "barriers", Kind::Flag, ""),
         "open, transfers and close are told apart without: their latencies are printed",
     ),
-    ignored(Opt::letter('v', "verbose", Kind::Flag, ""), "all there is to say is printed, and --results has the rest"),
+    ignored(Opt::letter('v', "verbose", Kind::Flag, ""), letters::VERBOSE),
     ignored(Opt::letter('x', "single-attempt", Kind::Flag, ""), "what a call leaves undone is asked for again"),
     ignored(Opt::letter('A', "reference", Kind::Any, ""), "results have the command line"),
-    ignored(Opt::letter('G', "signature", Kind::Any, ""), "data is random, and another for every write"),
-    ignored(Opt::letter('l', "dataPacketType", Kind::Any, "").or_word(), "data is random, and another for every write"),
+    ignored(Opt::letter('G', "signature", Kind::Any, ""), letters::RANDOM_DATA),
+    ignored(Opt::letter('l', "dataPacketType", Kind::Any, "").or_word(), letters::RANDOM_DATA),
     ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "with -k files are kept after an error, too"),
-    ignored(
-        Opt::word("warningAsErrors", Kind::Flag, ""),
-        "an error of an operation is told and gives exit status 4 in any case",
-    ),
+    ignored(Opt::word("warningAsErrors", Kind::Flag, ""), letters::ERRORS_TOLD),
     refused(Opt::letter('c', "collective", Kind::Flag, "").or_word(), "there is no collective I/O in POSIX"),
     refused(Opt::letter('d', "delay", Kind::Any, ""), "sleep between two runs"),
     refused(
@@ -88,9 +72,9 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused(Opt::letter('j', "outlier", Kind::Any, ""), "--results DIR has every task's times"),
     refused(Opt::letter('m', "multi-file", Kind::Flag, ""), "each repetition has files of its own in any case"),
     refused(Opt::letter('M', "memory", Kind::Any, ""), "memory is taken by another program, or by a cgroup's limit"),
-    refused(Opt::letter('N', "tasks", Kind::Any, ""), "a load has as many tasks as the launcher starts"),
-    refused(Opt::letter('R', "check-read", Kind::Flag, ""), CHECK),
-    refused(Opt::letter('W', "check-write", Kind::Flag, ""), CHECK),
+    refused(Opt::letter('N', "tasks", Kind::Any, ""), letters::LAUNCHER),
+    refused(Opt::letter('R', "check-read", Kind::Flag, ""), letters::NOT_COMPARED),
+    refused(Opt::letter('W', "check-write", Kind::Flag, ""), letters::NOT_COMPARED),
     refused(Opt::letter('T', "max-time", Kind::Any, ""), "end the launcher with timeout(1)"),
     refused(Opt::letter('u', "unique-directory", Kind::Flag, ""), "all files are in the directory of -o"),
     refused(Opt::letter('X', "reorder-seed", Kind::Any, ""), ORDER),
@@ -102,5 +86,5 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
     refused(Opt::word("random-offset-seed", Kind::Any, ""), "--seed is the seed of all random numbers"),
     refused(Opt::word("dryRun", Kind::Flag, ""), "`fstone convert` shows what would be done"),
-    refused(Opt::word("gpuDirect", Kind::Flag, ""), "there is no I/O to the memory of a GPU here"),
+    refused(Opt::word("gpuDirect", Kind::Flag, ""), letters::NO_GPU),
 ];

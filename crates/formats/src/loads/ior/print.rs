@@ -1,25 +1,13 @@
 //! The tables as IOR prints them, what it lacks below, and all of it as JSON.
 
 use super::{
-    results::{Line, Results, seconds},
+    results::{Line, Results},
     workload::Access,
 };
-use fstone_model::{load::OperationReport, text, units};
+use crate::loads::letters::{self, Deviation, Spread, time};
+use fstone_model::{text, units};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, time::Duration};
-
-/// Warnings and errors that are printed; the JSON has all.
-const TOLD: usize = 20;
-
-/// Largest, smallest and mean value, and their standard deviation as IOR has it, of all and not of a sample.
-fn spread(values: &[f64]) -> [f64; 4] {
-    let count = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let largest = values.iter().copied().fold(0.0, f64::max);
-    let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
-    [largest, smallest, mean, (squares / count).sqrt()]
-}
 
 /// The tables, with the lines around them.
 #[must_use]
@@ -83,8 +71,9 @@ fn table(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     }
 }
 
-fn of<'r>(lines: &[Line<'r>], access: Access, value: impl Fn(&Line<'r>) -> f64) -> Vec<f64> {
-    lines.iter().filter(|line| line.access == access).map(value).collect()
+fn of<'r>(lines: &[Line<'r>], access: Access, value: impl Fn(&Line<'r>) -> f64) -> Spread {
+    let values: Vec<f64> = lines.iter().filter(|line| line.access == access).map(value).collect();
+    Spread::of(&values, Deviation::OfAll)
 }
 
 fn accesses<'l>(lines: &'l [Line<'_>]) -> impl Iterator<Item = Access> + use<'l> {
@@ -99,15 +88,16 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
          #Tasks reps fPP reord segcnt   blksiz    xsize aggs(MiB)   API"
     );
     for access in accesses(lines) {
-        let [most, least, mean, deviation] = spread(&of(lines, access, Line::bandwidth));
-        let [most_transfers, least_transfers, transfers, of_transfers] =
-            spread(&of(lines, access, Line::transfers_per_second));
-        let [_, _, time, _] = spread(&of(lines, access, |line| line.seconds));
+        let spreads = [of(lines, access, Line::bandwidth), of(lines, access, Line::transfers_per_second)];
+        let [moved_per_second, transfers_per_second] = spreads.map(|spread| {
+            let Spread { largest, smallest, mean, deviation } = spread;
+            format!("{largest:>10.2} {smallest:>10.2} {mean:>10.2} {deviation:>10.2}")
+        });
+        let seconds = of(lines, access, |line| line.seconds).mean;
         let moved: u64 = lines.iter().filter(|line| line.access == access).map(|line| line.bytes).max().unwrap_or(0);
         let _ = writeln!(
             out,
-            "{:<9} {most:>10.2} {least:>10.2} {mean:>10.2} {deviation:>10.2} {most_transfers:>10.2} {least_transfers:>10.2} \
-             {transfers:>10.2} {of_transfers:>10.2} {time:>10.5} {ranks:>6} {:>4} {:>3} {:>5} {:>6} {:>8} {:>8} {:>9.1} POSIX",
+            "{:<9} {moved_per_second} {transfers_per_second} {seconds:>10.5} {ranks:>6} {:>4} {:>3} {:>5} {:>6} {:>8} {:>8} {:>9.1} POSIX",
             access.name(),
             ior.repetitions,
             u8::from(ior.file_per_process),
@@ -120,72 +110,32 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     }
 }
 
-fn time(ns: u64) -> String {
-    units::format_duration(Duration::from_nanos(ns))
-}
-
-fn percentile(operation: &OperationReport, percent: f64) -> Option<u64> {
-    let ns = operation.latency.has_percentile(percent).then(|| operation.latency.percentile_ns(percent))?;
-    ns.map(|ns| ns.round() as u64)
-}
-
 /// What IOR does not tell: latencies, how far the tasks were together, and what went wrong.
 fn beside(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
-    let report = results.report;
     let _ = writeln!(
         out,
         "\n   {:<26} {:>10} {:>10} {:>10} {:>10} {:>10} {:>12} {:>12}",
         "Phase", "transfers", "p50", "p99", "max", "fsync", "start skew", "stop skew"
     );
     for line in lines {
-        let told = |percent| line.moves.and_then(|moves| percentile(moves, percent)).map_or_else(|| "-".into(), time);
-        let longest = line.moves.map_or_else(|| "-".into(), |moves| time(moves.latency.max_ns()));
+        let [p50, p99, longest] = letters::latencies(line.moves);
         let fsync = Duration::from_secs_f64(line.longest[1]);
         let _ = writeln!(
             out,
-            "   {:<26} {:>10} {:>10} {:>10} {longest:>10} {:>10} {:>12} {:>12}{}",
+            "   {:<26} {:>10} {p50:>10} {p99:>10} {longest:>10} {:>10} {:>12} {:>12}{}",
             line.meeting.name,
             line.transfers,
-            told(50.0),
-            told(99.0),
             if fsync.is_zero() { "-".into() } else { units::format_duration(fsync) },
             time(line.meeting.start_skew_ns),
             time(line.meeting.stop_skew_ns),
-            if line.meeting.skewed { " !" } else { "" }
+            letters::mark(line.meeting)
         );
     }
-    if lines.iter().any(|line| line.meeting.skewed) {
-        let _ = writeln!(
-            out,
-            "   ! the tasks were apart for more than 1 % of the phase: for that time not all were at work"
-        );
-    }
+    letters::explain_mark(out, lines.iter().map(|line| line.meeting));
     for (line, wall) in lines.iter().filter_map(|line| Some((line, line.meeting.stonewall?))) {
-        let _ = writeln!(
-            out,
-            "   {}: stonewall after {}, by then {} operations, {} to {} a task; then each went on to {}",
-            line.meeting.name,
-            time(wall.length_ns),
-            wall.operations,
-            wall.fewest,
-            wall.most,
-            wall.most
-        );
+        letters::stonewall(out, &line.meeting.name, &wall, "operations");
     }
-    if let Some(why) = &report.ended_early {
-        let _ = writeln!(out, "   ended early: {}", text::line(why));
-    }
-    for rank in report.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).take(TOLD) {
-        let (word, words) = (rank.outcome.word(), text::line(rank.outcome.words().unwrap_or_default()));
-        let _ = writeln!(out, "   task {} on {} {word}: {words}", rank.rank, text::line(&rank.host));
-    }
-    for error in report.load.errors.iter().take(TOLD) {
-        let (operation, call, path) = (text::line(&error.operation), &error.call, text::line(&error.path));
-        let _ = writeln!(out, "   {} × {operation}: {call} of {path}: {}", error.count, error.text);
-    }
-    for warning in report.load.warnings.iter().take(TOLD) {
-        let _ = writeln!(out, "   warning: {}", text::line(warning));
-    }
+    letters::outcomes(out, results.report);
 }
 
 /// Everything for programs: MiB and transfers per second, times in seconds, latencies and skews in nanoseconds.
@@ -195,16 +145,12 @@ pub fn json(results: &Results<'_>) -> Value {
     let lines = results.lines();
     let operations: Vec<Value> = accesses(&lines)
         .map(|access| {
-            let all = |values: Vec<f64>| {
-                let [max, min, mean, standard_deviation] = spread(&values);
-                json!({ "max": max, "min": min, "mean": mean, "standard_deviation": standard_deviation })
-            };
             let repetitions: Vec<Value> = lines.iter().filter(|line| line.access == access).map(line_json).collect();
             json!({
                 "operation": access.name(),
-                "mib_per_second": all(of(&lines, access, Line::bandwidth)),
-                "transfers_per_second": all(of(&lines, access, Line::transfers_per_second)),
-                "seconds": all(of(&lines, access, |line| line.seconds)),
+                "mib_per_second": of(&lines, access, Line::bandwidth).json(),
+                "transfers_per_second": of(&lines, access, Line::transfers_per_second).json(),
+                "seconds": of(&lines, access, |line| line.seconds).json(),
                 "repetitions": repetitions,
             })
         })
@@ -243,14 +189,13 @@ fn line_json(line: &Line<'_>) -> Value {
         "longest_open_seconds": open,
         "longest_fsync_seconds": fsync,
         "longest_close_seconds": close,
-        "phase_seconds": seconds(line.meeting.length_ns),
+        "phase_seconds": line.meeting.seconds(),
         "start_skew_ns": line.meeting.start_skew_ns,
         "stop_skew_ns": line.meeting.stop_skew_ns,
         "skewed": line.meeting.skewed,
     });
     if let Some(moves) = line.moves {
-        let [p50, p99] = [50.0, 99.0].map(|percent| percentile(moves, percent));
-        value["latency_ns"] = json!({ "p50": p50, "p99": p99, "max": moves.latency.max_ns() });
+        value["latency_ns"] = letters::latencies_json(moves);
     }
     if let Some(wall) = line.meeting.stonewall {
         value["stonewall"] = json!(wall);

@@ -80,15 +80,12 @@ impl<'r> Results<'r> {
     }
 
     fn line(&self, stage: &Stage) -> Option<Line<'r>> {
-        let meeting = self.meeting(&stage.phase)?;
-        let sync = stage.sync.as_ref().and_then(|name| self.meeting(name));
-        let of_tasks = self.report.per_rank.iter().flat_map(|rank| &rank.phases);
-        let bytes = of_tasks
-            .filter(|phase| phase.name == stage.phase)
-            .map(|phase| phase.read_bytes + phase.written_bytes)
-            .sum();
+        let meeting = self.report.meeting(&stage.phase)?;
+        let sync = stage.sync.as_ref().and_then(|name| self.report.meeting(name));
+        let bytes = self.report.of_phase(&stage.phase).map(|phase| phase.read_bytes + phase.written_bytes).sum();
         let longest = |phase: &str, name: &str| {
-            self.operation(phase, name).map_or(0.0, |operation| seconds(operation.latency.max_ns()))
+            let longest = self.operation(phase, name).map_or(0, |operation| operation.latency.max_ns());
+            Duration::from_nanos(longest).as_secs_f64()
         };
         let synced = stage.sync.as_deref().unwrap_or(&stage.phase);
         let moves = self.operation(&stage.phase, stage.access.name());
@@ -97,22 +94,14 @@ impl<'r> Results<'r> {
             repetition: stage.repetition,
             bytes,
             transfers: moves.map_or(0, |moves| moves.invocations),
-            seconds: seconds(meeting.length_ns) + sync.map_or(0.0, |sync| seconds(sync.length_ns)),
+            seconds: meeting.seconds() + sync.map_or(0.0, PhaseMeeting::seconds),
             longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
             meeting,
             moves,
         })
     }
 
-    fn meeting(&self, phase: &str) -> Option<&'r PhaseMeeting> {
-        self.report.phases.iter().find(|meeting| meeting.name == phase)
-    }
-
     fn operation(&self, phase: &str, name: &str) -> Option<&'r OperationReport> {
         self.report.load.operations.iter().find(|operation| operation.group == phase && operation.name == name)
     }
-}
-
-pub(super) fn seconds(ns: u64) -> f64 {
-    Duration::from_nanos(ns).as_secs_f64()
 }

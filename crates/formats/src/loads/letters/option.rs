@@ -109,6 +109,12 @@ impl Opt {
     }
 }
 
+/// Whether a command line asks for help, whatever else it says.
+#[must_use]
+pub fn asks_for_help(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| word == "-h" || word == "--help")
+}
+
 /// The options of a table, for `--help`: what is supported, fstone's own, and what has no effect or is refused.
 #[must_use]
 pub fn help(options: &[Opt]) -> String {

@@ -3,10 +3,9 @@
 use super::{options::OPTIONS, parse::parse};
 use crate::{
     Diagnostics,
-    diagnostic::{Diagnostic, Report},
     loads::{
         Document, Load, LoadFormat, Reader,
-        letters::{CommandLine, Given},
+        letters::{self, CommandLine, Given},
     },
 };
 
@@ -32,25 +31,10 @@ impl LoadFormat for MdtestFormat {
 }
 
 fn read(line: &CommandLine) -> Result<Load, Diagnostics> {
-    let mut report = Report::new(line.source.clone());
-    // What is wrong is told by `parse`.
-    let given = Given::read(line, OPTIONS, &mut Report::new(line.source.clone()));
-    for given in &given {
-        let (message, note) = match given.option.name {
-            "directory" => {
-                ("-d has no effect", "where a load works is said by the study, or by `fstone load --directory`")
-            }
-            "results" | "json" | "rank-silence" | "rank-stillness" | "seed" => {
-                ("this has no effect", "it is an option of the command `fstone mdtest`")
-            }
-            _ => continue,
-        };
-        report.push(Diagnostic::warning(given.span, message).note(note));
-    }
-    let nowhere = |_: &str| Err("a load of a study or a file reads no other files".to_owned());
-    let mdtest = parse(line, &mut { nowhere })?;
-    if let Some(warnings) = mdtest.warnings.clone() {
-        report.append(warnings);
-    }
-    Ok(Load { workload: mdtest.plan().workload, warnings: report.into_diagnostics(), keeps_total: false })
+    let elsewhere = |given: &Given| (given.option.name == "directory").then_some("-d has no effect");
+    letters::load(line, "mdtest", OPTIONS, elsewhere, |line| {
+        let nowhere = |_: &str| Err("a load of a study or a file reads no other files".to_owned());
+        let mdtest = parse(line, &mut { nowhere })?;
+        Ok((mdtest.plan().workload, mdtest.warnings))
+    })
 }

@@ -19,7 +19,8 @@ mod workload;
 
 pub use command::{DIRECTORY, Mdtest, Phases};
 pub use format::MdtestFormat;
-pub use help::{asks_for_help, help};
+pub use super::letters::asks_for_help;
+pub use help::help;
 pub use parse::parse;
 pub use print::{json, print};
 pub use results::{Place, Results, Trees};

@@ -1,24 +1,11 @@
 //! Every option of mdtest, in one table: reading, suggestions and `--help` use it.
 
-use crate::loads::letters::{Kind, Opt, Treatment};
+use crate::loads::letters::{self, Kind, Opt, ignored, own, refused};
 use fstone_model::workload::MAXIMUM_FILES;
 
 const MANY: Kind = Kind::Number(MAXIMUM_FILES);
 const FILE_BYTES: Kind = Kind::Size(i64::MAX as u64);
 
-const fn refused(option: Opt, why: &'static str) -> Opt {
-    option.treated(Treatment::Refused(why))
-}
-
-const fn ignored(option: Opt, why: &'static str) -> Opt {
-    option.treated(Treatment::Ignored(why))
-}
-
-const fn own(name: &'static str, kind: Kind, about: &'static str) -> Opt {
-    Opt::word(name, kind, about).treated(Treatment::Own)
-}
-
-const GPU: &str = "there is no I/O to the memory of a GPU here";
 const RANKS: &str = "--results DIR has every rank's figures, as JSON and CSV";
 
 /// The options.
@@ -72,19 +59,16 @@ pub(super) const OPTIONS: &[Opt] = &[
         Kind::Text,
         "a directory for mdtest.json, ranks.json and ranks.csv; the latter two are written anew after each phase",
     ),
-    own("json", Kind::Flag, "print the summary as JSON in place of the table"),
-    own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers"),
-    own("rank-silence", Kind::Time, "a task without a sign of life for so long is taken for dead [60 s]"),
-    own("rank-stillness", Kind::Time, "a task that completes nothing for so long is taken for hung [10 min]"),
-    ignored(Opt::letter('v', "verbose", Kind::Flag, ""), "all there is to say is printed, and --results has the rest"),
-    ignored(Opt::letter('V', "verbosity", Kind::Any, ""), "all there is to say is printed, and --results has the rest"),
+    letters::JSON,
+    letters::SEED,
+    letters::SILENCE,
+    letters::STILLNESS,
+    ignored(Opt::letter('v', "verbose", Kind::Flag, ""), letters::VERBOSE),
+    ignored(Opt::letter('V', "verbosity", Kind::Any, ""), letters::VERBOSE),
     ignored(Opt::letter('t', "time-unique", Kind::Flag, ""), "no time is spent on entering a task's own directory"),
-    ignored(Opt::letter('G', "data-offset", Kind::Any, ""), "data is random, and another for every write"),
-    ignored(Opt::word("dataPacketType", Kind::Any, ""), "data is random, and another for every write"),
-    ignored(
-        Opt::word("warningAsErrors", Kind::Flag, ""),
-        "an error of an operation is told and gives exit status 4 in any case",
-    ),
+    ignored(Opt::letter('G', "data-offset", Kind::Any, ""), letters::RANDOM_DATA),
+    ignored(Opt::word("dataPacketType", Kind::Any, ""), letters::RANDOM_DATA),
+    ignored(Opt::word("warningAsErrors", Kind::Flag, ""), letters::ERRORS_TOLD),
     refused(
         Opt::letter('B', "no-barriers", Kind::Flag, ""),
         "phases of all tasks begin together: their rates mean nothing otherwise",
@@ -115,14 +99,8 @@ pub(super) const OPTIONS: &[Opt] = &[
         Opt::letter('g', "global-layout", Kind::Flag, ""),
         "layouts of Lustre are set with its own tools, lfs setdirstripe, on the directory of -d",
     ),
-    refused(
-        Opt::letter('X', "verify-read", Kind::Flag, "").or_word(),
-        "what is read is not compared; `fstone load --verify` does, of stamped data",
-    ),
-    refused(
-        Opt::word("verify-write", Kind::Flag, ""),
-        "what is read is not compared; `fstone load --verify` does, of stamped data",
-    ),
+    refused(Opt::letter('X', "verify-read", Kind::Flag, "").or_word(), letters::NOT_COMPARED),
+    refused(Opt::word("verify-write", Kind::Flag, ""), letters::NOT_COMPARED),
     refused(Opt::word("print-all-procs", Kind::Flag, ""), RANKS),
     refused(Opt::word("showRankStatistics", Kind::Flag, ""), RANKS),
     refused(Opt::word("saveRankPerformanceDetails", Kind::Any, ""), RANKS),
@@ -135,7 +113,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         Opt::word("run-cmd-after-phase", Kind::Any, ""),
         "run the phases one by one, with -C, -T, -E and -r, and the command in between",
     ),
-    refused(Opt::word("allocateBufferOnGPU", Kind::Any, ""), GPU),
-    refused(Opt::word("GPUid", Kind::Any, ""), GPU),
-    refused(Opt::word("gpuDirect", Kind::Flag, ""), GPU),
+    refused(Opt::word("allocateBufferOnGPU", Kind::Any, ""), letters::NO_GPU),
+    refused(Opt::word("GPUid", Kind::Any, ""), letters::NO_GPU),
+    refused(Opt::word("gpuDirect", Kind::Flag, ""), letters::NO_GPU),
 ];

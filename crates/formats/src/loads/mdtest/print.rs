@@ -1,22 +1,10 @@
 //! The table as mdtest prints it, what it lacks below, and all of it as JSON.
 
 use super::results::{Figure, Results, Row};
-use fstone_model::{load::OperationReport, text, units};
+use crate::loads::letters::{self, Deviation, Spread, time};
+use fstone_model::{load::OperationReport, text};
 use serde_json::{Value, json};
-use std::{fmt::Write as _, time::Duration};
-
-/// Warnings and errors that are printed; the JSON has all.
-const TOLD: usize = 20;
-
-/// Largest, smallest and mean value, and the standard deviation of a sample; 0 of a single value.
-fn spread(values: &[f64]) -> [f64; 4] {
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let deviation = if values.len() > 1 { (squares / (values.len() - 1) as f64).sqrt() } else { 0.0 };
-    let largest = values.iter().copied().fold(0.0, f64::max);
-    let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
-    [largest, smallest, mean, deviation]
-}
+use std::fmt::Write as _;
 
 /// The table, with the lines around it.
 #[must_use]
@@ -68,35 +56,26 @@ pub fn print(results: &Results<'_>) -> String {
     out
 }
 
-fn table(out: &mut String, head: &str, rows: &[Row<'_>], value: impl Fn(&Figure<'_>) -> f64) {
+fn spread<'r>(row: &Row<'r>, value: impl Fn(&Figure<'r>) -> f64) -> Spread {
+    Spread::of(&row.figures.iter().map(value).collect::<Vec<_>>(), Deviation::OfSample)
+}
+
+fn table<'r>(out: &mut String, head: &str, rows: &[Row<'r>], value: impl Fn(&Figure<'r>) -> f64) {
     let _ = writeln!(out, "\nSUMMARY {head}");
     let _ = writeln!(out, "   Operation                     Max            Min           Mean        Std Dev");
     let _ = writeln!(out, "   ---------                     ---            ---           ----        -------");
     for row in rows {
-        let [largest, smallest, mean, deviation] = spread(&row.figures.iter().map(&value).collect::<Vec<_>>());
+        let Spread { largest, smallest, mean, deviation } = spread(row, &value);
         let _ = writeln!(out, "   {:<18}     {largest:14.3} {smallest:14.3} {mean:14.3} {deviation:14.3}", row.name);
     }
-}
-
-fn time(ns: u64) -> String {
-    units::format_duration(Duration::from_nanos(ns))
 }
 
 fn of_phase<'r>(results: &Results<'r>, phase: &str) -> Option<&'r OperationReport> {
     results.report.load.operations.iter().find(|operation| operation.group == phase)
 }
 
-fn percentile(operation: &OperationReport, percent: f64) -> Option<u64> {
-    operation
-        .latency
-        .has_percentile(percent)
-        .then(|| operation.latency.percentile_ns(percent))?
-        .map(|ns| ns.round() as u64)
-}
-
 /// What mdtest does not tell: latencies, how far the tasks were together, and what went wrong.
 fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
-    let report = results.report;
     let figures: Vec<&Figure<'_>> = rows.iter().flat_map(|row| &row.figures).collect();
     let met: Vec<_> = figures.iter().filter_map(|figure| Some((*figure, figure.meeting?))).collect();
     let _ = writeln!(
@@ -106,40 +85,20 @@ fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
     );
     for (figure, meeting) in &met {
         let operation = of_phase(results, &meeting.name);
-        let told = |percent| {
-            let ns = operation.and_then(|operation| percentile(operation, percent));
-            ns.map_or_else(|| "-".into(), time)
-        };
-        let longest = operation.map_or_else(|| "-".into(), |operation| time(operation.latency.max_ns()));
+        let [p50, p99, longest] = letters::latencies(operation);
         let _ = writeln!(
             out,
-            "   {:<34} {:>10} {:>10} {:>10} {longest:>10} {:>12} {:>12}{}",
+            "   {:<34} {:>10} {p50:>10} {p99:>10} {longest:>10} {:>12} {:>12}{}",
             meeting.name,
             figure.items,
-            told(50.0),
-            told(99.0),
             time(meeting.start_skew_ns),
             time(meeting.stop_skew_ns),
-            if meeting.skewed { " !" } else { "" }
+            letters::mark(meeting)
         );
     }
-    if met.iter().any(|(_, meeting)| meeting.skewed) {
-        let _ = writeln!(
-            out,
-            "   ! the tasks were apart for more than 1 % of the phase: for that time not all were at work"
-        );
-    }
+    letters::explain_mark(out, met.iter().map(|(_, meeting)| *meeting));
     for (figure, wall) in figures.iter().filter_map(|figure| Some((figure, figure.stonewall()?))) {
-        let name = figure.meeting.map_or("", |meeting| &meeting.name);
-        let _ = writeln!(
-            out,
-            "   {name}: stonewall after {}, by then {} items, {} to {} a task; then each went on to {}",
-            time(wall.length_ns),
-            wall.operations,
-            wall.fewest,
-            wall.most,
-            wall.most
-        );
+        letters::stonewall(out, figure.meeting.map_or("", |meeting| &meeting.name), &wall, "items");
     }
     if results.mdtest.sync {
         let syncs = figures.iter().filter_map(|figure| Some((figure.meeting?, figure.sync_seconds?)));
@@ -147,20 +106,7 @@ fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
             let _ = writeln!(out, "   {}: {seconds:.6} s of it is the sync", meeting.name);
         }
     }
-    if let Some(why) = &report.ended_early {
-        let _ = writeln!(out, "   ended early: {}", text::line(why));
-    }
-    for rank in report.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).take(TOLD) {
-        let (word, words) = (rank.outcome.word(), text::line(rank.outcome.words().unwrap_or_default()));
-        let _ = writeln!(out, "   task {} on {} {word}: {words}", rank.rank, text::line(&rank.host));
-    }
-    for error in report.load.errors.iter().take(TOLD) {
-        let (operation, call, path) = (text::line(&error.operation), &error.call, text::line(&error.path));
-        let _ = writeln!(out, "   {} × {operation}: {call} of {path}: {}", error.count, error.text);
-    }
-    for warning in report.load.warnings.iter().take(TOLD) {
-        let _ = writeln!(out, "   warning: {}", text::line(warning));
-    }
+    letters::outcomes(out, results.report);
 }
 
 /// Everything for programs: rates in items per second, times in seconds, latencies and skews in nanoseconds.
@@ -190,15 +136,11 @@ pub fn json(results: &Results<'_>) -> Value {
 }
 
 fn row_json(results: &Results<'_>, row: &Row<'_>) -> Value {
-    let of = |values: Vec<f64>| {
-        let [max, min, mean, standard_deviation] = spread(&values);
-        json!({ "max": max, "min": min, "mean": mean, "standard_deviation": standard_deviation })
-    };
     let iterations: Vec<Value> = row.figures.iter().map(|figure| figure_json(results, figure)).collect();
     json!({
         "operation": row.name,
-        "rate_per_second": of(row.figures.iter().map(Figure::rate).collect()),
-        "seconds": of(row.figures.iter().map(|figure| figure.seconds).collect()),
+        "rate_per_second": spread(row, Figure::rate).json(),
+        "seconds": spread(row, |figure| figure.seconds).json(),
         "iterations": iterations,
     })
 }
@@ -216,8 +158,7 @@ fn figure_json(results: &Results<'_>, figure: &Figure<'_>) -> Value {
         value["stop_skew_ns"] = json!(meeting.stop_skew_ns);
         value["skewed"] = json!(meeting.skewed);
         if let Some(operation) = of_phase(results, &meeting.name) {
-            let [p50, p99] = [50.0, 99.0].map(|percent| percentile(operation, percent));
-            value["latency_ns"] = json!({ "p50": p50, "p99": p99, "max": operation.latency.max_ns() });
+            value["latency_ns"] = letters::latencies_json(operation);
             value["errors"] = json!(operation.errors);
         }
     }

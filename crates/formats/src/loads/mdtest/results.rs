@@ -111,36 +111,22 @@ impl<'r> Results<'r> {
 
     /// What a stage came to; nothing where no task ended it.
     fn figure(&self, stage: &Stage) -> Option<Figure<'r>> {
-        let meeting = self.meeting(&stage.phase)?;
-        let sync_seconds = stage.sync.as_ref().and_then(|name| self.meeting(name)).map(|sync| seconds(sync.length_ns));
+        let meeting = self.report.meeting(&stage.phase)?;
+        let sync = stage.sync.as_ref().and_then(|name| self.report.meeting(name));
+        let sync_seconds = sync.map(PhaseMeeting::seconds);
         Some(Figure {
             iteration: stage.iteration,
-            items: self.items(stage),
-            seconds: seconds(meeting.length_ns) + sync_seconds.unwrap_or(0.0),
+            items: self.report.of_phase(&stage.phase).map(|phase| phase.operations).sum(),
+            seconds: meeting.seconds() + sync_seconds.unwrap_or(0.0),
             meeting: Some(meeting),
             sync_seconds,
         })
-    }
-
-    fn meeting(&self, phase: &str) -> Option<&'r PhaseMeeting> {
-        self.report.phases.iter().find(|meeting| meeting.name == phase)
-    }
-
-    /// Of all tasks that ended the phase.
-    fn items(&self, stage: &Stage) -> u64 {
-        let phases = self.report.per_rank.iter().flat_map(|rank| &rank.phases);
-        phases.filter(|phase| phase.name == stage.phase).map(|phase| phase.operations).sum()
     }
 
     /// How many items each task has created, which is what `-x` keeps: the fewest, so that none is looked for that is not there.
     #[must_use]
     pub fn created(&self) -> Option<u64> {
         let stage = self.plan.stages.iter().rev().find(|stage| stage.test == Test::FileCreation)?;
-        let phases = self.report.per_rank.iter().flat_map(|rank| &rank.phases);
-        phases.filter(|phase| phase.name == stage.phase).map(|phase| phase.operations).min()
+        self.report.of_phase(&stage.phase).map(|phase| phase.operations).min()
     }
-}
-
-pub(super) fn seconds(ns: u64) -> f64 {
-    Duration::from_nanos(ns).as_secs_f64()
 }

@@ -1,0 +1,33 @@
+//! Options, and reasons for what becomes of them, that the tables of both programs have.
+
+use super::{Kind, Opt, Treatment};
+
+/// An option that is an error, for this reason.
+pub(in crate::loads) const fn refused(option: Opt, why: &'static str) -> Opt {
+    option.treated(Treatment::Refused(why))
+}
+
+/// An option that does nothing, for this reason.
+pub(in crate::loads) const fn ignored(option: Opt, why: &'static str) -> Opt {
+    option.treated(Treatment::Ignored(why))
+}
+
+/// An option of fstone's own.
+pub(in crate::loads) const fn own(name: &'static str, kind: Kind, about: &'static str) -> Opt {
+    Opt::word(name, kind, about).treated(Treatment::Own)
+}
+
+pub(in crate::loads) const JSON: Opt = own("json", Kind::Flag, "print the summary as JSON in place of the table");
+pub(in crate::loads) const SEED: Opt = own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers");
+pub(in crate::loads) const SILENCE: Opt =
+    own("rank-silence", Kind::Time, "a task without a sign of life for so long is taken for dead [60 s]");
+pub(in crate::loads) const STILLNESS: Opt =
+    own("rank-stillness", Kind::Time, "a task that completes nothing for so long is taken for hung [10 min]");
+
+pub(in crate::loads) const VERBOSE: &str = "all there is to say is printed, and --results has the rest";
+pub(in crate::loads) const RANDOM_DATA: &str = "data is random, and another for every write";
+pub(in crate::loads) const ERRORS_TOLD: &str = "an error of an operation is told and gives exit status 4 in any case";
+pub(in crate::loads) const NOT_COMPARED: &str =
+    "what is read is not compared; `fstone load --verify` does, of stamped data";
+pub(in crate::loads) const NO_GPU: &str = "there is no I/O to the memory of a GPU here";
+pub(in crate::loads) const LAUNCHER: &str = "a load has as many tasks as the launcher starts";

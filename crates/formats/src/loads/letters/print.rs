@@ -1,0 +1,136 @@
+//! What is printed of a load of many tasks whichever command line it was: spreads, latencies, and what went wrong.
+
+use fstone_model::{
+    load::OperationReport,
+    ranks::{PhaseMeeting, RanksReport, Stonewall},
+    text, units,
+};
+use serde_json::{Value, json};
+use std::{fmt::Write as _, time::Duration};
+
+/// Warnings and errors that are printed; the JSON has all.
+const TOLD: usize = 20;
+
+/// What the standard deviation of a spread is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::loads) enum Deviation {
+    /// Of a sample: over one less than there are values, as mdtest has it.
+    OfSample,
+    /// Of all there is, as IOR has it.
+    OfAll,
+}
+
+/// Largest, smallest and mean value, and their standard deviation, which of a single value is 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::loads) struct Spread {
+    pub(in crate::loads) largest: f64,
+    pub(in crate::loads) smallest: f64,
+    pub(in crate::loads) mean: f64,
+    pub(in crate::loads) deviation: f64,
+}
+
+impl Spread {
+    pub(in crate::loads) fn of(values: &[f64], deviation: Deviation) -> Self {
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let over = match deviation {
+            Deviation::OfSample => values.len().saturating_sub(1),
+            Deviation::OfAll => values.len(),
+        };
+        Self {
+            largest: values.iter().copied().fold(0.0, f64::max),
+            smallest: values.iter().copied().fold(f64::INFINITY, f64::min),
+            mean,
+            deviation: if over > 0 { (squares / over as f64).sqrt() } else { 0.0 },
+        }
+    }
+
+    pub(in crate::loads) fn json(&self) -> Value {
+        let Self { largest, smallest, mean, deviation } = self;
+        json!({ "max": largest, "min": smallest, "mean": mean, "standard_deviation": deviation })
+    }
+}
+
+/// A time for a table.
+pub(in crate::loads) fn time(ns: u64) -> String {
+    units::format_duration(Duration::from_nanos(ns))
+}
+
+fn percentile(operation: &OperationReport, percent: f64) -> Option<u64> {
+    let ns = operation.latency.has_percentile(percent).then(|| operation.latency.percentile_ns(percent))?;
+    ns.map(|ns| ns.round() as u64)
+}
+
+/// The median, the 99th percentile and the longest latency, for a table; dashes for what is not known.
+pub(in crate::loads) fn latencies(operation: Option<&OperationReport>) -> [String; 3] {
+    let told = |ns: Option<u64>| ns.map_or_else(|| "-".into(), time);
+    let percent = |percent| told(operation.and_then(|operation| percentile(operation, percent)));
+    [percent(50.0), percent(99.0), told(operation.map(|operation| operation.latency.max_ns()))]
+}
+
+/// The same as JSON, nanoseconds.
+pub(in crate::loads) fn latencies_json(operation: &OperationReport) -> Value {
+    let [p50, p99] = [50.0, 99.0].map(|percent| percentile(operation, percent));
+    json!({ "p50": p50, "p99": p99, "max": operation.latency.max_ns() })
+}
+
+/// What stands behind a phase whose tasks were apart.
+pub(in crate::loads) const fn mark(meeting: &PhaseMeeting) -> &'static str {
+    if meeting.skewed { " !" } else { "" }
+}
+
+/// What that mark means, where a phase has it.
+pub(in crate::loads) fn explain_mark<'m>(out: &mut String, mut meetings: impl Iterator<Item = &'m PhaseMeeting>) {
+    if meetings.any(|meeting| meeting.skewed) {
+        let _ = writeln!(
+            out,
+            "   ! the tasks were apart for more than 1 % of the phase: for that time not all were at work"
+        );
+    }
+}
+
+/// How a phase wore out. `done` is what its operations are called.
+pub(in crate::loads) fn stonewall(out: &mut String, phase: &str, wall: &Stonewall, done: &str) {
+    let Stonewall { operations, fewest, most, length_ns } = wall;
+    let length = time(*length_ns);
+    let _ = writeln!(
+        out,
+        "   {phase}: stonewall after {length}, by then {operations} {done}, {fewest} to {most} a task; then each went on to {most}"
+    );
+}
+
+/// Why the load ended early, tasks that did not come to their end, errors, and warnings.
+pub(in crate::loads) fn outcomes(out: &mut String, report: &RanksReport) {
+    if let Some(why) = &report.ended_early {
+        let _ = writeln!(out, "   ended early: {}", text::line(why));
+    }
+    for rank in report.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).take(TOLD) {
+        let (word, words) = (rank.outcome.word(), text::line(rank.outcome.words().unwrap_or_default()));
+        let _ = writeln!(out, "   task {} on {} {word}: {words}", rank.rank, text::line(&rank.host));
+    }
+    for error in report.load.errors.iter().take(TOLD) {
+        let (operation, call, path) = (text::line(&error.operation), &error.call, text::line(&error.path));
+        let _ = writeln!(out, "   {} × {operation}: {call} of {path}: {}", error.count, error.text);
+    }
+    for warning in report.load.warnings.iter().take(TOLD) {
+        let _ = writeln!(out, "   warning: {}", text::line(warning));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_deviation_that_its_program_prints() {
+        let of = |values: &[f64], deviation| {
+            let Spread { largest, smallest, mean, deviation } = Spread::of(values, deviation);
+            [largest, smallest, mean, deviation]
+        };
+        assert_eq!(of(&[1.0, 3.0], Deviation::OfAll), [3.0, 1.0, 2.0, 1.0]);
+        assert_eq!(of(&[1.0, 3.0], Deviation::OfSample), [3.0, 1.0, 2.0, 2.0_f64.sqrt()]);
+        for deviation in [Deviation::OfAll, Deviation::OfSample] {
+            assert_eq!(of(&[7.0], deviation), [7.0, 7.0, 7.0, 0.0]);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a command line said, and what is found about it.
+
+use super::{CommandLine, Given, Opt};
+use crate::{
+    Diagnostics,
+    diagnostic::{Diagnostic, Report},
+};
+use std::time::Duration;
+
+/// What was given, and what is found about it.
+#[derive(Debug)]
+pub struct Said<'a> {
+    pub(in crate::loads) given: &'a [Given],
+    pub(in crate::loads) report: &'a mut Report,
+}
+
+impl Said<'_> {
+    /// Reads a command line, and has `meaning` say what it means; beside that are warnings.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read<T>(
+        line: &CommandLine,
+        options: &'static [Opt],
+        meaning: impl FnOnce(&mut Said<'_>) -> T,
+    ) -> Result<(T, Option<Diagnostics>), Diagnostics> {
+        let mut report = Report::new(line.source.clone());
+        let given = Given::read(line, options, &mut report);
+        let meant = meaning(&mut Said { given: &given, report: &mut report });
+        report.finish(meant)
+    }
+
+    /// An option, by its name in the table. The last one counts.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Given> {
+        self.given.iter().rev().find(|given| given.option.name == name)
+    }
+
+    /// The number given for an option; of a time, nanoseconds.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.get(name).map(|given| given.number)
+    }
+
+    /// Whether a flag is on.
+    #[must_use]
+    pub fn flag(&self, name: &str) -> bool {
+        self.number(name).unwrap_or(0) > 0
+    }
+
+    /// What was written behind an option.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(|given| given.text.clone())
+    }
+
+    /// The time given for an option.
+    #[must_use]
+    pub fn time(&self, name: &str, default: Duration) -> Duration {
+        self.number(name).map_or(default, Duration::from_nanos)
+    }
+
+    /// Reports an error where one of these was given, else of the whole.
+    pub fn wrong(&mut self, names: &[&str], message: impl Into<String>, help: &str) {
+        let place = names.iter().find_map(|name| self.get(name)).map(|given| given.span);
+        let diagnostic = place.map_or_else(|| Diagnostic::whole(""), |place| Diagnostic::error(place, ""));
+        let diagnostic = Diagnostic { message: message.into(), ..diagnostic };
+        self.report.push(if help.is_empty() { diagnostic } else { diagnostic.help(help) });
+    }
+
+    /// Warns of an option that was given.
+    pub fn warn(&mut self, name: &str, message: &str, note: &str) {
+        let place = self.get(name).map(|given| given.span);
+        if let Some(place) = place {
+            self.report.push(Diagnostic::warning(place, message).note(note));
+        }
+    }
+
+    /// `-a`: files are reached by system calls.
+    pub fn check_interface(&mut self) {
+        if let Some(api) = self.text("api").filter(|api| !api.eq_ignore_ascii_case("posix")) {
+            let message = format!("there is no interface {api} here");
+            self.wrong(&["api"], message, "files are reached by system calls, as with -a POSIX");
+        }
+    }
+}
