@@ -34,6 +34,12 @@ pub fn lines(text: &str) -> String {
     text.replace("\r\n", "\n").chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
+/// A word as sh(1) takes it, whatever is in it.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +59,11 @@ mod tests {
         assert_eq!(line("\u{1b}[2Jboo\nmore"), "␛[2Jboo more");
         assert_eq!(lines("a\tb\r\n\u{9b}31m\rc\n"), "a\tb\n\u{fffd}31m␍c\n");
         assert_eq!(lines("größer 文件 🙂"), "größer 文件 🙂");
+    }
+
+    #[test]
+    fn a_shell_reads_a_quoted_word_as_it_was() {
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

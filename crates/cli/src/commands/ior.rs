@@ -1,47 +1,30 @@
 //! `fstone ior …`: IOR's command lines, unchanged, with or without a launcher of MPI.
 
-use super::{Context, fresh_seed, now_unix_ns, ranks};
+use super::{Context, fresh_seed, now_unix_ns, ranks, tasks};
 use crate::{
     args::IorArguments,
     exit::Exit,
-    launcher,
-    terminal::{self, CommandResult, OrExit},
+    terminal::{CommandResult, OrExit},
 };
 use anyhow::Context as _;
 use fstone_analysis::when;
 use fstone_engine::{Ownership, Peers as _};
-use fstone_formats::{
-    ior::{self, Ior, Place, Plan, Results},
-    letters::CommandLine,
-};
+use fstone_formats::ior::{self, Ior, Place, Plan, Results};
 use fstone_model::ranks::RanksReport;
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{fs, ops::ControlFlow, path::PathBuf, sync::Arc};
 
 pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult {
-    if ior::asks_for_help(&arguments.words) {
-        terminal::print(&ior::help());
-        return Ok(Exit::Success);
-    }
-    let first = launcher::launched().is_none_or(|launched| launched.rank == 0);
-    #[cfg(not(feature = "mpi"))]
-    if let Some(launched) = launcher::launched() {
-        return Err(ranks::refusal(&launched));
-    }
-    let line = CommandLine::of_arguments(&arguments.words);
-    let ior = match ior::parse(&line) {
-        Err(_) if !first => return Ok(ranks::told_by_first()),
-        parsed => parsed.or_exit(Exit::BadInput)?,
+    let begun = tasks::begin(&arguments.words, ior::help, ior::parse, |ior| ior.warnings.as_ref())?;
+    let ior = match begun {
+        ControlFlow::Break(exit) => return Ok(exit),
+        ControlFlow::Continue(ior) => ior,
     };
-    if let Some(warnings) = ior.warnings.as_ref().filter(|_| first) {
-        terminal::tell(&format!("{warnings}\n"));
-    }
     let plan = ior.plan();
     let directory = PathBuf::from(ior.directory());
     let path = directory.canonicalize().with_context(|| format!("there is no directory {}", directory.display()));
     let path = path.or_exit(Exit::BadInput)?;
-    let words: Vec<String> = arguments.words.iter().map(|word| format!("'{word}'")).collect();
     let place = Place {
-        command_line: format!("fstone ior {}", words.join(" ")),
+        command_line: tasks::typed("ior", &arguments.words),
         path: path.join(ior.name()).display().to_string(),
         times: [when::iso(now_unix_ns()), String::new()],
     };
@@ -98,14 +81,14 @@ impl ranks::Course for Course {
 
     fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error> {
         let text = self.with_results(report, |results| match self.ior.json {
-            true => serde_json::to_string_pretty(&ior::json(results)).map(|text| text + "\n"),
+            true => tasks::document(&ior::json(results)),
             false => Ok(ior::print(results)),
         })?;
         Ok((text, self.ior.json))
     }
 
     fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {
-        let json = self.with_results(report, |results| serde_json::to_string_pretty(&ior::json(results)));
-        json.map(|text| ("ior.json", text + "\n")).into_iter().collect()
+        let json = self.with_results(report, |results| tasks::document(&ior::json(results)));
+        json.map(|text| ("ior.json", text)).into_iter().collect()
     }
 }

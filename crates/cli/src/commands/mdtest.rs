@@ -1,12 +1,11 @@
 //! `fstone mdtest …`: mdtest's command lines, unchanged, with or without a launcher of MPI.
 
-use super::{Context, fresh_seed, now_unix_ns, ranks};
+use super::{Context, fresh_seed, now_unix_ns, ranks, tasks};
 use crate::{
     args::MdtestArguments,
     exit::Exit,
-    launcher,
     studies::read_bounded,
-    terminal::{self, CommandResult, Failure, OrExit},
+    terminal::{CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
 use fstone_analysis::when;
@@ -19,30 +18,20 @@ use fstone_model::ranks::RanksReport;
 use std::{
     fs,
     io::ErrorKind,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> CommandResult {
-    if mdtest::asks_for_help(&arguments.words) {
-        terminal::print(&mdtest::help());
-        return Ok(Exit::Success);
-    }
-    let first = launcher::launched().is_none_or(|launched| launched.rank == 0);
-    #[cfg(not(feature = "mpi"))]
-    if let Some(launched) = launcher::launched() {
-        return Err(ranks::refusal(&launched));
-    }
-    let line = CommandLine::of_arguments(&arguments.words);
     let mut created = |path: &str| read_bounded(Path::new(path)).map_err(|error| error.to_string());
-    let mdtest = match mdtest::parse(&line, &mut created) {
-        Err(_) if !first => return Ok(ranks::told_by_first()),
-        parsed => parsed.or_exit(Exit::BadInput)?,
+    let parse = |line: &CommandLine| mdtest::parse(line, &mut created);
+    let begun = tasks::begin(&arguments.words, mdtest::help, parse, |mdtest| mdtest.warnings.as_ref())?;
+    let mdtest = match begun {
+        ControlFlow::Break(exit) => return Ok(exit),
+        ControlFlow::Continue(mdtest) => mdtest,
     };
-    if let Some(warnings) = mdtest.warnings.as_ref().filter(|_| first) {
-        terminal::tell(&format!("{warnings}\n"));
-    }
     let plan = mdtest.plan();
     let directory = PathBuf::from(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY));
     let made = make(&directory, &mdtest)?;
@@ -103,9 +92,8 @@ fn place(directory: &Path, arguments: &MdtestArguments) -> Result<Place, Failure
     let path = path.or_exit(Exit::BadInput)?;
     let known = rustix::fs::statvfs(&path).with_context(|| format!("cannot ask about {}", path.display()));
     let known = known.or_exit(Exit::LabFailed)?;
-    let words: Vec<String> = arguments.words.iter().map(|word| format!("'{word}'")).collect();
     Ok(Place {
-        command_line: format!("fstone mdtest {}", words.join(" ")),
+        command_line: tasks::typed("mdtest", &arguments.words),
         path: path.display().to_string(),
         bytes: known.f_blocks.saturating_mul(known.f_frsize),
         free_bytes: known.f_bfree.saturating_mul(known.f_frsize),
@@ -204,7 +192,7 @@ impl ranks::Course for Course {
 
     fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error> {
         let mut text = self.with_results(report, |results| match self.mdtest.json {
-            true => serde_json::to_string_pretty(&mdtest::json(results)).map(|text| text + "\n"),
+            true => tasks::document(&mdtest::json(results)),
             false => Ok(mdtest::print(results)),
         })?;
         if let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) {
@@ -218,7 +206,7 @@ impl ranks::Course for Course {
     }
 
     fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {
-        let json = self.with_results(report, |results| serde_json::to_string_pretty(&mdtest::json(results)));
-        json.map(|text| ("mdtest.json", text + "\n")).into_iter().collect()
+        let json = self.with_results(report, |results| tasks::document(&mdtest::json(results)));
+        json.map(|text| ("mdtest.json", text)).into_iter().collect()
     }
 }

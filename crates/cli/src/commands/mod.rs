@@ -38,6 +38,7 @@ pub(crate) mod serve;
 mod slurm;
 pub(crate) mod stored;
 pub(crate) mod sysbench;
+mod tasks;
 mod unfinished;
 
 use crate::{

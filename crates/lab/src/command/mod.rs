@@ -71,13 +71,15 @@ impl CommandLine {
 pub fn typed(argv: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+,./:@%^{}".contains(c);
     argv.iter()
-        .map(|word| {
-            if !word.is_empty() && word.chars().all(plain) {
-                word.clone()
-            } else {
-                format!("'{}'", word.replace('\'', "'\\''"))
-            }
-        })
+        .map(
+            |word| {
+                if !word.is_empty() && word.chars().all(plain) {
+                    word.clone()
+                } else {
+                    fstone_model::text::quoted(word)
+                }
+            },
+        )
         .collect::<Vec<_>>()
         .join(" ")
 }

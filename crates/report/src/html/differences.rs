@@ -200,7 +200,7 @@ impl Difference {
 /// As a person would type it in a shell.
 pub(super) fn quoted(word: &str) -> String {
     let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,./:@+%^".contains(c));
-    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if plain { word.to_owned() } else { fstone_model::text::quoted(word) }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::{
     terminal::{Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_model::{Dataset, dataset::Run};
+use fstone_model::{Dataset, dataset::Run, text::quoted};
 use fstone_store::{Temporary, bundle};
 use serde_json::{Value, json};
 use std::{
@@ -174,9 +174,4 @@ fn script(program: &Path, digest: &str, home: &Path, study: &str) -> String {
          rmdir \"$work\" 2>/dev/null\n\
          exit $status\n"
     )
-}
-
-/// As sh(1) takes it.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

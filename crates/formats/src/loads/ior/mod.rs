@@ -18,7 +18,6 @@ mod workload;
 
 pub use command::{FILE, Ior};
 pub use format::IorFormat;
-pub use super::letters::asks_for_help;
 pub use help::help;
 pub use parse::parse;
 pub use print::{json, print};

@@ -19,7 +19,6 @@ mod workload;
 
 pub use command::{DIRECTORY, Mdtest, Phases};
 pub use format::MdtestFormat;
-pub use super::letters::asks_for_help;
 pub use help::help;
 pub use parse::parse;
 pub use print::{json, print};
