@@ -334,6 +334,17 @@ pub struct PowerCut {
     pub sector_bytes: u32,
 }
 
+impl PowerCut {
+    /// What disks write whole, in bytes, unless told otherwise.
+    pub const USUAL_SECTOR: u32 = 4096;
+
+    /// A number of bytes, if there are disks that write so many whole.
+    #[must_use]
+    pub fn whole_sector(bytes: u64) -> Option<u32> {
+        [512, Self::USUAL_SECTOR].into_iter().find(|sector| u64::from(*sector) == bytes)
+    }
+}
+
 const fn smallest_sector() -> u32 {
     512
 }

@@ -1,7 +1,7 @@
 //! `fstone durability`, as it is typed.
 
 use clap::{Args, builder::NonEmptyStringValueParser};
-use fstone_model::study::{DiskTruth, KernelSpec};
+use fstone_model::study::{DiskTruth, KernelSpec, PowerCut};
 
 #[derive(Debug, Args)]
 #[command(
@@ -41,7 +41,7 @@ pub(crate) struct DurabilityArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
     /// What the disk writes whole, 512 or 4096 bytes: writes are torn at multiples of this
-    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = parse_sector)]
+    #[arg(long, value_name = "BYTES", default_value_t = PowerCut::USUAL_SECTOR, value_parser = parse_sector)]
     pub(crate) sector: u32,
     /// A disk that breaks its promise: forgets-flushes, tears, reorders. To see that a loss is found
     #[arg(long, value_name = "DISK", default_value = "sound", value_parser = parse_disk)]
@@ -52,7 +52,7 @@ pub(crate) struct DurabilityArguments {
 }
 
 fn parse_sector(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|bytes| matches!(bytes, 512 | 4096)).ok_or_else(|| "512 or 4096".to_owned())
+    text.parse().ok().and_then(PowerCut::whole_sector).ok_or_else(|| "512 or 4096".to_owned())
 }
 
 fn parse_disk(text: &str) -> Result<DiskTruth, String> {

@@ -21,9 +21,6 @@ const RESERVED: [&str; 2] = [TRIAL_STEP, "guest"];
 /// Of power cuts, when a study does not say.
 const DEFAULT_STATES: u32 = 200;
 const DEFAULT_LOG_BYTES: u64 = 1 << 30;
-/// What disks write whole.
-const WHOLE_SECTORS: [u64; 2] = [512, 4096];
-const DEFAULT_SECTOR: u32 = 4096;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -305,21 +302,19 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
         let mode = value.mode.as_ref().map(|mode| mode.value.0).unwrap_or_default();
         Template::plain(StepAction::Fsck { mode })
     } else if let Some(Field { value, .. }) = &surface.power_cut {
-        let sector_bytes = match &value.sector {
-            Some(field) if !WHOLE_SECTORS.contains(&field.value.0) => {
-                report.push(
-                    Diagnostic::error(field.span, "disks write no sectors of this size").label("expected 512 or 4096"),
-                );
-                DEFAULT_SECTOR
+        let sector_bytes = value.sector.as_ref().and_then(|field| {
+            let sector = PowerCut::whole_sector(field.value.0);
+            if sector.is_none() {
+                let error = Diagnostic::error(field.span, "disks write no sectors of this size");
+                report.push(error.label("expected 512 or 4096"));
             }
-            Some(field) => field.value.0 as u32,
-            None => DEFAULT_SECTOR,
-        };
+            sector
+        });
         Template::plain(StepAction::PowerCut(PowerCut {
             states: value.states.as_ref().map_or(DEFAULT_STATES, |states| states.value.0 as u32),
             log_bytes: value.log.as_ref().map_or(DEFAULT_LOG_BYTES, |log| log.value.0),
             disk: value.disk.as_ref().map(|disk| disk.value.0).unwrap_or_default(),
-            sector_bytes,
+            sector_bytes: sector_bytes.unwrap_or(PowerCut::USUAL_SECTOR),
         }))
     } else {
         let Field { value, .. } = surface.copy_in.as_ref()?;

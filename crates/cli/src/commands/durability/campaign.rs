@@ -278,31 +278,45 @@ fn number_of(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_a_kill_left_of_a_file_is_gone_on_with() {
-        let directory = tempfile::tempdir().unwrap();
-        let filesystem = FilesystemSpec {
+    fn filesystem() -> FilesystemSpec {
+        FilesystemSpec {
             name: "x".into(),
             kind: "x".into(),
             mkfs: Vec::new(),
             mount: String::new(),
             tree: None,
             own: None,
-        };
-        let kernel = KernelSpec::Uml("6.1".into());
-        let setting = |seed| Setting {
-            filesystem: &filesystem,
-            kernel: &kernel,
+        }
+    }
+
+    fn setting<'a>(
+        filesystem: &'a FilesystemSpec,
+        kernel: &'a KernelSpec,
+        (seed, properties): (u64, bool),
+    ) -> Setting<'a> {
+        Setting {
+            filesystem,
+            kernel,
             states: 5,
             seed,
             disk: DiskTruth::Sound,
             device_bytes: 1 << 20,
             sector_bytes: 4096,
-            properties: false,
-        };
+            properties,
+        }
+    }
+
+    #[test]
+    fn what_a_kill_left_of_a_file_is_gone_on_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let (filesystem, kernel) = (filesystem(), KernelSpec::Uml("6.1".into()));
         let sequences: Vec<Sequence> =
             ["create n; sync", "unlink a; sync", "sync"].iter().map(|text| text.parse().unwrap()).collect();
-        let open = |seed, fresh| Campaign::open(directory.path(), &setting(seed), &sequences, fresh).ok().unwrap();
+        let try_open = |seed, fresh| {
+            let setting = setting(&filesystem, &kernel, (seed, false));
+            Campaign::open(directory.path(), &setting, &sequences, fresh)
+        };
+        let open = |seed, fresh| try_open(seed, fresh).ok().unwrap();
         let first = open(1, false);
         for _ in 0..2 {
             let next = first.next().unwrap();
@@ -311,7 +325,7 @@ mod tests {
         // Killed in the middle of the second line.
         let text = fs::read_to_string(first.path()).unwrap();
         fs::write(first.path(), &text[..text.len() - 10]).unwrap();
-        let at_once = Campaign::open(directory.path(), &setting(1), &sequences, true);
+        let at_once = try_open(1, true);
         assert!(at_once.is_err(), "one at a time, also with --fresh");
         drop(first);
         let again = open(1, false);
@@ -332,26 +346,10 @@ mod tests {
     #[test]
     fn logs_are_those_of_what_is_known() {
         let directory = tempfile::tempdir().unwrap();
-        let filesystem = FilesystemSpec {
-            name: "x".into(),
-            kind: "x".into(),
-            mkfs: Vec::new(),
-            mount: String::new(),
-            tree: None,
-            own: None,
-        };
+        let (filesystem, kernel) = (filesystem(), KernelSpec::Uml("6.1".into()));
         let sequence: Sequence = "unlink a; sync".parse().unwrap();
         let open = |properties, fresh| {
-            let setting = Setting {
-                filesystem: &filesystem,
-                kernel: &KernelSpec::Uml("6.1".into()),
-                states: 5,
-                seed: 1,
-                disk: DiskTruth::Sound,
-                device_bytes: 1 << 20,
-                sector_bytes: 4096,
-                properties,
-            };
+            let setting = setting(&filesystem, &kernel, (1, properties));
             Campaign::open(directory.path(), &setting, std::slice::from_ref(&sequence), fresh).ok().unwrap()
         };
         let sound = SequenceFound::default();
