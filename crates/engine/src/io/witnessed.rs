@@ -1,6 +1,6 @@
 //! Any engine, with a [`Witness`] that writes down what the kernel acknowledged.
 //!
-//! Everything costs a look at the file's inode number more, so only loads whose promises are to be checked run on it. Transfers
+//! Every descriptor costs a look at its file's inode number more, so only loads whose promises are to be checked run on it. Transfers
 //! through memory mappings pass it by: they are never taken for promised.
 
 use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, kernel};
@@ -20,6 +20,9 @@ pub(crate) struct Witnessed<E> {
     witness: Witness,
     /// Paths of the directories that names are relative to, by descriptor. These stay open as long as the load runs.
     directories: HashMap<i32, String>,
+    /// Which files this thread has worked on, by descriptor. Asking the kernel each time would be two system calls more for
+    /// every write that is synced, and a guest's system calls are slow.
+    files: HashMap<i32, (u32, FileId)>,
     /// The writes that are queued, by slot.
     queued: Vec<Option<Writing>>,
     /// Whether writes are durable when they return.
@@ -37,7 +40,7 @@ struct Writing {
 }
 
 impl<E: Io> Witnessed<E> {
-    fn writing(&self, fd: Fd, data: &[u8], offset: u64) -> Result<Writing> {
+    fn writing(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<Writing> {
         Ok(Writing { file: self.file(fd)?, offset, says: stamp::says(data, offset), begun: self.witness.tick() })
     }
 
@@ -50,8 +53,19 @@ impl<E: Io> Witnessed<E> {
         format!("{parent}/{}", path.to_string_lossy()).into()
     }
 
-    fn file(&self, fd: Fd) -> Result<FileId> {
-        Ok(self.witness.file(kernel::inode(fd)?))
+    /// The file that a descriptor is of. What other threads closed meanwhile has another generation when its number comes again.
+    fn file(&mut self, fd: Fd) -> Result<FileId> {
+        if let Some((generation, file)) = self.files.get(&fd.number)
+            && *generation == fd.generation
+        {
+            return Ok(*file);
+        }
+        let file = self.witness.file(kernel::inode(fd)?);
+        // One without a generation was opened and is closed by this thread, or nothing is known of its end.
+        if fd.generation != 0 {
+            self.files.insert(fd.number, (fd.generation, file));
+        }
+        Ok(file)
     }
 
     /// A write was acknowledged, so many bytes of it.
@@ -85,7 +99,7 @@ impl<E: Io> Io for Witnessed<E> {
         let queued = vec![None; setup.depth as usize];
         let synchronous = setup.synchronous;
         let inner = E::new(setup)?;
-        Ok(Self { inner, witness, directories: HashMap::new(), queued, synchronous })
+        Ok(Self { inner, witness, directories: HashMap::new(), files: HashMap::new(), queued, synchronous })
     }
 
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -136,8 +150,10 @@ impl<E: Io> Io for Witnessed<E> {
         let name = self.path(directory, path);
         let begun = self.witness.tick();
         let fd = self.inner.open(directory, path, flags)?;
+        self.files.remove(&fd.number);
         if !flags.contains(OFlags::DIRECTORY) {
             let (file, new) = self.witness.opened(begun, &name, kernel::inode(fd)?);
+            self.files.insert(fd.number, (fd.generation, file));
             if flags.contains(OFlags::TRUNC) && !new {
                 self.witness.changed(begun, Change::Cut { file });
             }
@@ -146,6 +162,7 @@ impl<E: Io> Io for Witnessed<E> {
     }
 
     fn close(&mut self, fd: Fd) -> Result<()> {
+        self.files.remove(&fd.number);
         self.inner.close(fd)
     }
 
@@ -243,5 +260,49 @@ impl<E: Io> Io for Witnessed<E> {
 
     fn list(&mut self, fd: Fd, buffer: &mut [MaybeUninit<u8>], each: impl FnMut(&CStr, Option<bool>)) -> Result<u64> {
         self.inner.list(fd, buffer, each)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Psync;
+    use super::*;
+    use std::os::fd::AsFd;
+
+    /// What one thread remembers of a descriptor that another closed is nothing about the file that has its number now.
+    #[test]
+    fn a_number_that_comes_again_is_another_file() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = std::fs::File::open(place.path()).unwrap();
+        let witness = Witness::new();
+        let engine = || {
+            let witness = Some(witness.clone());
+            let setup = Setup { depth: 1, block_bytes: 4096, threads: 2, synchronous: false, witness };
+            Witnessed::<Psync>::new(setup).unwrap()
+        };
+        let (mut first, mut second) = (engine(), engine());
+        let make = |engine: &mut Witnessed<Psync>, name: &CStr| {
+            engine.open(directory.as_fd(), name, OFlags::RDWR | OFlags::CREATE).unwrap()
+        };
+        let save = |engine: &mut Witnessed<Psync>, fd: Fd, stamp: u64| {
+            let mut block = [0; stamp::UNIT];
+            stamp::write(&mut block, stamp, 0, 1);
+            engine.write(fd, &block, 0).unwrap();
+            engine.fsync(fd).unwrap();
+        };
+        let one = make(&mut first, c"one").kept(7);
+        save(&mut first, one, 1);
+        second.close(one).unwrap();
+        let two = make(&mut second, c"two").kept(8);
+        if two.number != one.number {
+            // Another test of this process got the number in between.
+            first.files.insert(two.number, first.files[&one.number]);
+        }
+        save(&mut first, two, 2);
+        let kept = witness.look(witness.moment());
+        assert_eq!((kept.checked, kept.broken), (6, 0), "data, length and name of each: {:?}", kept.first);
+        std::fs::write(place.path().join("two"), [0; stamp::UNIT]).unwrap();
+        assert_eq!(witness.look(witness.moment()).broken, 1);
+        second.close(two).unwrap();
     }
 }

@@ -4,8 +4,8 @@
 //! anything. Sectors are 512 bytes there, whatever the device's own are.
 
 use fstone_sandbox::vhost::MARK_PREFIX;
-use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const SECTOR_BYTES: u64 = 512;
@@ -42,18 +42,40 @@ impl DeviceNumber {
 
     /// In a guest, sets a mark on the host's side of the disk, which remembers what it has counted until then.
     pub(super) fn mark(self) -> Option<u64> {
-        if !fstone_sandbox::agent::is_guest() {
-            return None;
-        }
-        // Every read of it asks the disk anew.
-        let name = fs::read_to_string(self.sysfs()?.join("serial")).ok()?;
-        name.trim_matches(|c: char| c.is_whitespace() || c == '\0').strip_prefix(MARK_PREFIX)?.parse().ok()
+        Marker::of(self)?.mark()
     }
 
     /// Its directory in sysfs; `None` when sysfs does not know it.
     #[must_use]
     pub fn sysfs(self) -> Option<PathBuf> {
         fs::canonicalize(format!("/sys/dev/block/{}:{}", self.major, self.minor)).ok()
+    }
+}
+
+/// Sets marks on the host's side of a guest's disk.
+#[derive(Debug)]
+pub(crate) struct Marker {
+    serial: File,
+}
+
+impl Marker {
+    /// Of this device; `None` outside of a guest, and for a device that has no name to ask for.
+    #[must_use]
+    pub(super) fn of(device: DeviceNumber) -> Option<Self> {
+        if !fstone_sandbox::agent::is_guest() {
+            return None;
+        }
+        let serial = File::open(device.sysfs()?.join("serial")).ok()?;
+        Some(Self { serial })
+    }
+
+    /// Sets a mark and gives its number. One system call: whoever sets many delays the load that they are about.
+    pub(crate) fn mark(&self) -> Option<u64> {
+        let mut name = [0; 64];
+        // Every read from the beginning asks the disk anew.
+        let length = self.serial.read_at(&mut name, 0).ok()?;
+        let name = std::str::from_utf8(&name[..length]).ok()?;
+        name.trim_matches(|c: char| c.is_whitespace() || c == '\0').strip_prefix(MARK_PREFIX)?.parse().ok()
     }
 }
 

@@ -13,6 +13,7 @@ mod process;
 mod threads;
 
 pub use cpu::CpuTimes;
+pub(crate) use device::Marker;
 pub use device::{DeviceCounters, DeviceNumber};
 pub use process::ProcessTimes;
 
@@ -42,9 +43,9 @@ pub(crate) fn marks(figures: &[Figure]) -> Vec<(u64, u64)> {
     of(MARK_BEGIN).zip(of(MARK_END)).collect()
 }
 
-/// In a guest, sets a mark on the host's side of this disk and gives its number.
-pub(crate) fn mark(device: &Path) -> Option<u64> {
-    DeviceNumber::of(device)?.mark()
+/// In a guest, what sets marks on the host's side of this disk.
+pub(crate) fn marker(device: &Path) -> Option<Marker> {
+    Marker::of(DeviceNumber::of(device)?)
 }
 
 /// Meters of one interval. Whatever happens while they pause is not in it.

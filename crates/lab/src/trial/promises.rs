@@ -1,9 +1,8 @@
 //! What an agent remembers of its loads: what they were promised, and where in the disk's log.
 
-use crate::meters;
+use crate::meters::Marker;
 use fstone_engine::Witness;
 use std::{
-    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -29,12 +28,12 @@ impl Promises {
         &self.witness
     }
 
-    pub(super) fn mark(&self, device: &Path) {
+    pub(super) fn mark(&self, marker: &Marker) {
         // One at a time, or two threads could put theirs down in the other order.
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order: whatever is promised at that moment was there before the mark.
         let moment = self.witness.moment();
-        if let Some(mark) = meters::mark(device) {
+        if let Some(mark) = marker.mark() {
             marks.push((mark, moment));
         }
     }
@@ -47,7 +46,7 @@ impl Promises {
     }
 
     /// Does something while the disk is told again and again how far the load is.
-    pub(super) fn marking<T>(&self, device: &Path, work: impl FnOnce() -> T) -> T {
+    pub(super) fn marking<T>(&self, marker: &Marker, work: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         let result = thread::scope(|scope| {
             scope.spawn(|| {
@@ -56,7 +55,7 @@ impl Promises {
                     thread::sleep(MARK_PERIOD);
                     let now = self.witness.moment();
                     if now != last {
-                        self.mark(device);
+                        self.mark(marker);
                         last = now;
                     }
                 }
@@ -65,7 +64,7 @@ impl Promises {
             done.store(true, Ordering::Release);
             result
         });
-        self.mark(device);
+        self.mark(marker);
         result
     }
 }

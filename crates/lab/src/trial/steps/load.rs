@@ -1,7 +1,7 @@
 //! A load as a step.
 
 use crate::{
-    meters::{Meters, Readings},
+    meters::{self, Meters, Readings},
     trial::{
         load::{LoadFailure, LoadRequest, error_words, load_figures},
         promises::Promises,
@@ -34,6 +34,7 @@ impl Session {
             std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), value)
         };
         let promises = self.promises.clone();
+        let marker = promises.as_ref().and(device.as_deref()).and_then(meters::marker);
         let started = Instant::now();
         let request = LoadRequest {
             workload,
@@ -44,8 +45,8 @@ impl Session {
             begin: &|| drop(slot(&running, Some(Meters::begin(device.as_deref())))),
             end: &|| {
                 // What the final sync promised is before the interval's end.
-                if let (Some(promises), Some(device)) = (&promises, &device) {
-                    promises.mark(device);
+                if let (Some(promises), Some(marker)) = (&promises, &marker) {
+                    promises.mark(marker);
                 }
                 if let Some(meters) = slot(&running, None) {
                     let mut readings = readings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,8 +56,8 @@ impl Session {
             progress,
             witness: promises.as_ref().map(Promises::witness),
         };
-        let result = match (&promises, &device) {
-            (Some(promises), Some(device)) => promises.marking(device, || machine.loader.load(&request)),
+        let result = match (&promises, &marker) {
+            (Some(promises), Some(marker)) => promises.marking(marker, || machine.loader.load(&request)),
             _ => machine.loader.load(&request),
         };
         report.figures.push(catalog::TIME.figure(started.elapsed().as_secs_f64()));

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     agent::protocol::{SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat, Told},
     filesystem::Verdict,
-    meters,
+    meters::{self, Marker},
     trial::{
         carried::Carried,
         record::{Halt, StepReport, failed, skipped},
@@ -46,7 +46,9 @@ impl Session {
                 let sequence: Sequence = text.parse().map_err(|error| failed(step, format!("{error}")))?;
                 let mut marks = Vec::new();
                 let mut missing = false;
-                let performed = Performed::perform(&self.place, &sequence, &mut || match meters::mark(&device) {
+                let marker = meters::marker(&device);
+                let set_mark = || marker.as_ref().and_then(Marker::mark);
+                let performed = Performed::perform(&self.place, &sequence, &mut || match set_mark() {
                     Some(mark) => marks.push(mark),
                     None => missing = true,
                 });
