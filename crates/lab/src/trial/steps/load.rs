@@ -9,7 +9,7 @@ use crate::{
         session::{OnProgress, Session},
     },
 };
-use fstone_model::{Step, Workload, metric::catalog, workload::ErrorPolicy};
+use fstone_model::{LoadReport, Step, Workload, metric::catalog, workload::ErrorPolicy};
 use std::{
     sync::{Mutex, PoisonError},
     time::Instant,
@@ -68,6 +68,17 @@ impl Session {
         };
         let readings = readings.into_inner().unwrap_or_else(PoisonError::into_inner);
         report.figures.extend(load_figures(&loaded, readings.as_ref()));
+        self.settle_load(step, workload, loaded, report)
+    }
+
+    /// Records what a load told of itself, and lets the step fail where its operations did and the workload does not allow for it.
+    pub(super) fn settle_load(
+        &mut self,
+        step: &Step,
+        workload: &Workload,
+        loaded: LoadReport,
+        report: &mut StepReport,
+    ) -> Result<(), Halt> {
         for warning in &loaded.warnings {
             self.warn(format!("{}: {warning}", step.name));
         }

@@ -8,7 +8,7 @@ use crate::{
     events::LoadProgress,
     meters::{Meters, Readings},
     trial::{
-        load::{error_words, load_figures, ranks_figures},
+        load::{load_figures, ranks_figures},
         record::{Halt, StepReport, failed},
         session::{OnProgress, Session},
     },
@@ -18,7 +18,7 @@ use fstone_model::{
     metric::catalog,
     outcome::Reason,
     ranks::{RankNews, RankOutcome, RankTask, RanksReport},
-    workload::{ErrorPolicy, Launch},
+    workload::Launch,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use std::{
@@ -111,24 +111,12 @@ impl Session {
             report.figures.extend(load_figures(&ranks.load, readings));
         }
         report.figures.extend(ranks_figures(&ranks));
-        for warning in
-            ranks.load.warnings.iter().map(|warning| format!("{}: {warning}", step.name)).chain(skew(step, &ranks))
-        {
-            self.warn(warning);
+        let skew = skew(step, &ranks);
+        let settled = self.settle_load(step, workload, ranks.into_load(), report);
+        if let Some(skew) = skew {
+            self.warn(skew);
         }
-        let errors: Vec<String> = ranks.load.errors.iter().map(error_words).collect();
-        report.load = Some(Box::new(ranks.into_load()));
-        if let Some(outcome) = told {
-            return Err(Halt::Outcome(outcome));
-        }
-        if errors.is_empty() {
-            return Ok(());
-        }
-        if workload.on_error == ErrorPolicy::Continue {
-            self.warn(format!("{}: operations failed: {}", step.name, errors.join("; ")));
-            return Ok(());
-        }
-        Err(failed(step, errors.join("; ")))
+        told.map_or(settled, |outcome| Err(Halt::Outcome(outcome)))
     }
 }
 
