@@ -39,9 +39,12 @@ fn main() {
             (begin.elapsed().as_secs_f64(), dataset.trials.len())
         };
         let (shown, trials) = timed(&|| store.shown(1));
+        let (tables, _) = timed(&|| store.without_series(1));
         let (figures, _) = timed(&|| store.figures(1));
         let (whole, _) = timed(&|| store.dataset(1));
-        println!("{trials} trials: shown in {shown:.3} s, figures in {figures:.3} s, whole in {whole:.3} s");
+        println!(
+            "{trials} trials: shown in {shown:.3} s, without series in {tables:.3} s, figures in {figures:.3} s, whole in {whole:.3} s"
+        );
     }
 }
 

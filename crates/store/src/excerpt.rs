@@ -2,14 +2,16 @@
 //!
 //! The tables have a row for every figure, so that SQL can speak of them, and load reports are kept whole. Of ten thousand trials
 //! that is more than a million rows and half a gigabyte of JSON, which take seconds to read. So steps, figures, commands, superblock and
-//! warnings of a trial are kept a second time, followed by what pages show of its loads ([`LoadReport::shorten`]), in the format of
-//! postcard (<https://postcard.jamesmunns.com/wire-format>): a report of ten thousand trials reads ten thousand values.
+//! warnings of a trial are kept a second time, followed by what pages show of its loads ([`LoadReport::shorten`]), over time last, in the
+//! format of postcard (<https://postcard.jamesmunns.com/wire-format>): a report of ten thousand trials reads ten thousand values.
 //!
 //! The tables are what counts. Triggers take the excerpt away when one of them is changed by hand, and a run of which a trial has no
 //! excerpt, or one that this program cannot read, is read from the tables.
 
 use crate::ReadError;
 use crate::query::{ByTrial, unsigned};
+use crate::steps::Loads;
+use fstone_model::load::SeriesPoint;
 use fstone_model::result::StepResult;
 use fstone_model::{LoadReport, Trial};
 use rusqlite::Connection;
@@ -19,7 +21,7 @@ use std::{num::NonZero, thread};
 
 /// Postcard names no fields: an excerpt means what the types below meant when it was written. It begins with this number, which has to be
 /// raised when one of them changes, so that earlier excerpts are left alone. A test knows the bytes.
-const LAYOUT: u8 = 3;
+const LAYOUT: u8 = 4;
 
 /// Fewer trials than this are decoded sooner than a thread is started for them.
 const TRIALS_PER_THREAD: usize = 32;
@@ -48,7 +50,7 @@ pub(crate) fn encode(trial: &Trial) -> Vec<u8> {
         warnings: trial.warnings.clone(),
     };
     // Behind the rest, for those who do without.
-    let loads: Vec<(u32, LoadReport)> = (0u32..)
+    let mut loads: Vec<(u32, LoadReport)> = (0u32..)
         .zip(&trial.steps)
         .filter_map(|(place, step)| {
             let mut load = step.load.as_deref()?.clone();
@@ -56,27 +58,38 @@ pub(crate) fn encode(trial: &Trial) -> Vec<u8> {
             Some((place, load))
         })
         .collect();
+    let series: Vec<Vec<SeriesPoint>> = loads.iter_mut().map(|(_, load)| std::mem::take(&mut load.series)).collect();
     let written = "memory takes all that is written";
     let bytes = postcard::to_extend(&parts, vec![LAYOUT]).expect(written);
-    postcard::to_extend(&loads, bytes).expect(written)
+    let bytes = postcard::to_extend(&loads, bytes).expect(written);
+    postcard::to_extend(&series, bytes).expect(written)
 }
 
 /// What an excerpt says; `None` when it is of another layout or damaged.
-fn decode(excerpt: &[u8], with_loads: bool) -> Option<Parts> {
+fn decode(excerpt: &[u8], loads: Loads) -> Option<Parts> {
     let (&LAYOUT, bytes) = excerpt.split_first()? else { return None };
     let (mut parts, bytes) = postcard::take_from_bytes::<Parts>(bytes).ok()?;
-    if with_loads {
-        let (loads, rest) = postcard::take_from_bytes::<Vec<(u32, LoadReport)>>(bytes).ok()?;
-        for (place, load) in loads {
-            parts.steps.get_mut(place as usize)?.load = Some(Box::new(load));
+    if loads == Loads::LeftOut {
+        return Some(parts);
+    }
+    let (mut reports, bytes) = postcard::take_from_bytes::<Vec<(u32, LoadReport)>>(bytes).ok()?;
+    if loads == Loads::Shown {
+        let (series, rest) = postcard::take_from_bytes::<Vec<Vec<SeriesPoint>>>(bytes).ok()?;
+        if series.len() != reports.len() || !rest.is_empty() {
+            return None;
         }
-        return rest.is_empty().then_some(parts);
+        for ((_, report), series) in reports.iter_mut().zip(series) {
+            report.series = series;
+        }
+    }
+    for (place, report) in reports {
+        parts.steps.get_mut(place as usize)?.load = Some(Box::new(report));
     }
     Some(parts)
 }
 
 /// The excerpts of all trials of a run; `None` unless every trial has one that can be read.
-pub(crate) fn read(connection: &Connection, run: i64, with_loads: bool) -> Result<Option<ByTrial<Parts>>, ReadError> {
+pub(crate) fn read(connection: &Connection, run: i64, loads: Loads) -> Result<Option<ByTrial<Parts>>, ReadError> {
     let count = "SELECT count(*) FROM trials WHERE run = ?";
     let trials: usize = connection.query_row(count, [run], |row| unsigned(row, 0))? as usize;
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
@@ -87,7 +100,7 @@ pub(crate) fn read(connection: &Connection, run: i64, with_loads: bool) -> Resul
         let decode = || {
             let mut decoded = Vec::new();
             while let Ok((key, excerpt)) = next() {
-                decoded.push((key, decode(&excerpt, with_loads)));
+                decoded.push((key, decode(&excerpt, loads)));
             }
             decoded
         };
@@ -203,21 +216,24 @@ mod tests {
     #[test]
     fn an_excerpt_gives_back_what_went_in() {
         let whole = trial();
-        let parts = decode(&encode(&whole), true).expect("of this layout");
+        let parts = decode(&encode(&whole), Loads::Shown).expect("of this layout");
         assert_eq!((parts.steps, parts.superblock), (whole.steps.clone(), whole.effective.superblock.clone()));
         assert_eq!(parts.warnings, whole.warnings);
-        let without = decode(&encode(&whole), false).expect("of this layout");
+        let without = decode(&encode(&whole), Loads::LeftOut).expect("of this layout");
         assert_eq!(without.steps, [StepResult { load: None, ..whole.steps[0].clone() }]);
+        let mut timeless = whole.steps.clone();
+        timeless[0].load.as_mut().expect("a load").series.clear();
+        assert_eq!(decode(&encode(&whole), Loads::WithoutSeries).expect("of this layout").steps, timeless);
     }
 
     #[test]
     fn what_is_no_excerpt_of_this_layout_is_none() {
         let excerpt = encode(&trial());
-        assert_eq!(decode(&[], true), None);
-        assert_eq!(decode(&[&[LAYOUT + 1], &excerpt[1..]].concat(), true), None, "another layout");
-        assert_eq!(decode(&[&excerpt[..], &[0]].concat(), true), None, "too long");
+        assert_eq!(decode(&[], Loads::Shown), None);
+        assert_eq!(decode(&[&[LAYOUT + 1], &excerpt[1..]].concat(), Loads::Shown), None, "another layout");
+        assert_eq!(decode(&[&excerpt[..], &[0]].concat(), Loads::Shown), None, "too long");
         for end in 0..excerpt.len() {
-            assert_eq!(decode(&excerpt[..end], true), None, "cut at {end}");
+            assert_eq!(decode(&excerpt[..end], Loads::Shown), None, "cut at {end}");
         }
     }
 
@@ -226,6 +242,6 @@ mod tests {
     #[test]
     fn the_layout_has_a_number_of_its_own() {
         let digest: String = Sha256::digest(encode(&trial())).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((LAYOUT, digest.as_str()), (3, "3ad387f5cab685338c40e1aa49020ff7d06aaefeb259465845591611c3269370"));
+        assert_eq!((LAYOUT, digest.as_str()), (4, "761af5c0cc04fb88c12dad05ebfca5204c425190449e88d0e66f8b1b4cf90dce"));
     }
 }

@@ -23,7 +23,21 @@ pub(crate) enum Loads {
     Whole,
     /// [`LoadReport::shorten`].
     Shown,
+    /// The same without [`LoadReport::series`].
+    WithoutSeries,
     LeftOut,
+}
+
+impl Loads {
+    /// Takes out of a report what is not asked for.
+    fn shorten(self, report: &mut LoadReport) {
+        if self != Self::Whole {
+            report.shorten();
+        }
+        if self == Self::WithoutSeries {
+            report.series.clear();
+        }
+    }
 }
 
 /// A load report as it is kept.
@@ -39,12 +53,12 @@ struct Packed {
 pub(crate) fn steps(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<Vec<StepResult>>, ReadError> {
     let packed = match loads {
         Loads::LeftOut => Vec::new(),
-        Loads::Whole | Loads::Shown => packed(connection, run)?,
+        Loads::Whole | Loads::Shown | Loads::WithoutSeries => packed(connection, run)?,
     };
     let next = AtomicUsize::new(0);
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let (steps, decoded) = thread::scope(|scope| {
-        let decode = || decode(&packed, &next, loads == Loads::Shown);
+        let decode = || decode(&packed, &next, loads);
         let others = (processors - 1).min(packed.len() / REPORTS_PER_THREAD);
         let others: Vec<_> = (0..others).map(|_| scope.spawn(decode)).collect();
         let steps = without_loads(connection, run);
@@ -80,7 +94,7 @@ fn packed(connection: &Connection, run: i64) -> Result<Vec<Packed>, ReadError> {
 }
 
 /// Decodes reports that nobody else has begun, until there are no more.
-fn decode(packed: &[Packed], next: &AtomicUsize, shorten: bool) -> Vec<(usize, Result<LoadReport, ReadError>)> {
+fn decode(packed: &[Packed], next: &AtomicUsize, loads: Loads) -> Vec<(usize, Result<LoadReport, ReadError>)> {
     const WHAT: &str = "a load report";
     let mut decompressor = Decompressor::new();
     let mut decoded = Vec::new();
@@ -89,8 +103,8 @@ fn decode(packed: &[Packed], next: &AtomicUsize, shorten: bool) -> Vec<(usize, R
         let Some(one) = packed.get(index) else { return decoded };
         let text = decompressor.decompress(WHAT, &one.report, one.json_bytes);
         let mut report = text.and_then(|text| from_json::<LoadReport>(WHAT, text));
-        if let (Ok(report), true) = (&mut report, shorten) {
-            report.shorten();
+        if let Ok(report) = &mut report {
+            loads.shorten(report);
         }
         decoded.push((index, report));
     }
