@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # What it costs a load to be watched for power cuts: the log of the guest's disk, the stamps in the data, and the list of what the
 # kernel acknowledged. Each load runs in turns without and with the step `power-cut`, in user-mode Linux, on an image in memory, where
-# nothing waits for a disk and the share is largest. Needs user-mode Linux and 4 GiB of memory; no root.
-# Usage: [FSTONE=target/release/fstone] [ROUNDS=10] bench/power-cuts.sh
+# nothing waits for a disk and the share is largest. `slow` is `commit` on a disk that takes so long for each request that about
+# 1,000 fsyncs a second are left, what a fast drive does. Needs user-mode Linux and 4 GiB of memory; no root.
+# Usage: [FSTONE=target/release/fstone] [ROUNDS=10] [LOADS="write commit slow"] [LATENCY=150us] bench/power-cuts.sh
 set -euo pipefail
 TMPDIR=${TMPDIR:-/dev/shm}
 # shellcheck source=bench/compare-common.sh
 . "$(dirname "$0")/compare-common.sh"
 rounds=${ROUNDS:-10}
+read -ra loads <<<"${LOADS:-write commit slow}"
 begin
 cd "$place"
 
@@ -47,6 +49,8 @@ fsync = { every = 1 }
 write = { size = "4 KiB", block = "4 KiB", pattern = "random" }
 END
 
+sed -e 's/operations = 5000/operations = 2000/' commit.workload >slow.workload
+
 #   study LOAD WATCHED
 study() {
     cat <<END
@@ -68,7 +72,9 @@ END
 # The load's rate, MiB a second or operations a second.
 rate() {
     rm -f store.db*
-    "$fstone" --store store.db --work-directory "$place/work" run "./$1-$2.toml" --executor uml >said 2>&1 ||
+    local disk=()
+    [ "$1" != slow ] || disk=(--guest-disk "latency=${LATENCY:-150us}")
+    "$fstone" --store store.db --work-directory "$place/work" run "./$1-$2.toml" --executor uml "${disk[@]}" >said 2>&1 ||
         { cat said >&2; return 1; }
     "$fstone" --store store.db report --format json | jq -r --arg metric "$3" --argjson per "$4" \
         '.rows[0].trials[0].figures[] | select(.step == "load" and .metric == $metric) | .value / $per'
@@ -76,17 +82,23 @@ rate() {
 
 echo "| load | without | watched | watched / without (95 % interval) |"
 echo "|---|---|---|---|"
-for load in write commit; do
-    if [ $load = write ]; then metric=throughput per=1048576 what="sequential write, MiB/s"
-    else metric="operations per second" per=1 what="write of 4 KiB and fsync, per second"; fi
-    for kind in plain watched; do study $load $kind >$load-$kind.toml; done
+for load in "${loads[@]}"; do
+    metric="operations per second" per=1
+    case $load in
+    write) metric=throughput per=1048576 what="sequential write, MiB/s" ;;
+    commit) what="write of 4 KiB and fsync, per second" ;;
+    slow) what="the same on a disk that takes its time, per second" ;;
+    *) echo "LOADS: write, commit and slow, not $load" >&2; exit 2 ;;
+    esac
+    for kind in plain watched; do study "$load" $kind >"$load-$kind.toml"; done
     for ((round = 0; round < rounds; round++)); do
         # Who comes first alternates, so that drift favours neither.
         if ((round % 2)); then
-            watched=$(rate $load watched "$metric" $per) plain=$(rate $load plain "$metric" $per)
+            watched=$(rate "$load" watched "$metric" $per) plain=$(rate "$load" plain "$metric" $per)
         else
-            plain=$(rate $load plain "$metric" $per) watched=$(rate $load watched "$metric" $per)
+            plain=$(rate "$load" plain "$metric" $per) watched=$(rate "$load" watched "$metric" $per)
         fi
+        echo "$load: $plain $watched" >&2
         echo "$plain $watched"
     done >pairs
     echo "| $what | $(paired <pairs) |"
