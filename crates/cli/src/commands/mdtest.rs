@@ -35,10 +35,18 @@ pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> Command
     let plan = mdtest.plan();
     let directory = PathBuf::from(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY));
     let made = make(&directory, &mdtest)?;
-    let place = place(&directory, arguments)?;
-    let load = ranks::Load {
+    let ended = run(&directory, arguments, mdtest, plan, made);
+    if made && ended.is_err() {
+        // Nothing was done in it.
+        let _ = fs::remove_dir(&directory);
+    }
+    ended
+}
+
+fn run(directory: &Path, arguments: &MdtestArguments, mdtest: Mdtest, plan: Plan, made: bool) -> CommandResult {
+    ranks::run(ranks::Load {
         workload: plan.workload.clone(),
-        directories: vec![directory.clone()],
+        directories: vec![directory.to_owned()],
         seed: mdtest.seed.unwrap_or_else(fresh_seed),
         // The directories below `test-dir.0-0` are made by it: they were not there.
         ownership: Ownership::AsWritten,
@@ -47,9 +55,14 @@ pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> Command
         stillness: mdtest.stillness,
         measure_null: false,
         expected: None,
-        told: ranks::Told::Course(Arc::new(Course { place, plan, made, trees: Mutex::default(), mdtest })),
-    };
-    ranks::run(load)
+        told: ranks::Told::Course(Arc::new(Course {
+            place: place(directory, arguments)?,
+            plan,
+            made,
+            trees: Mutex::default(),
+            mdtest,
+        })),
+    })
 }
 
 /// Makes the directory of `-d` where it is not there; whether this process did. What an earlier run left, or somebody else has, is not worked in.

@@ -31,6 +31,14 @@ fn files_below(path: &Path) -> usize {
 }
 
 #[test]
+fn a_directory_that_was_made_does_not_outlive_a_refusal() {
+    let bench = Bench::new();
+    let (code, _, error) = bench.run(&["mdtest", "-n", "10", "-d", "new", "--results", "no/such/place"]);
+    assert!(code == 2 && error.contains("--results"), "{code}: {error}");
+    assert!(!bench.path("new").exists(), "it is left");
+}
+
+#[test]
 fn every_phase_does_what_it_says_and_nothing_is_left() {
     let bench = Bench::new();
     let json = run(&bench, "-n 60 -z 1 -b 2 -u -w 100 -e 50 -i 2 -d new");
