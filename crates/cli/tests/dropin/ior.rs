@@ -55,7 +55,10 @@ fn a_stonewall_ends_writing_and_as_much_is_read() {
     let bench = Bench::new();
     let json = run(&bench, "-F -b 4k -t 4k -s 200000000 -D 1 -O stoneWallingWearOut=1 -e -o f");
     let bytes = bytes(&json);
-    assert!(bytes[0].1 > 0 && bytes[0].1 == bytes[1].1, "{bytes:?}");
+    let (written, read) = (bytes[0].1, bytes[1].1);
+    // The deadline ends reading, too, where other programs leave no time for it.
+    let seconds = json["operations"][1]["repetitions"][0]["phase_seconds"].as_f64().expect("a time");
+    assert!(written > 0 && (read == written || (read < written && seconds >= 1.0)), "{bytes:?} in {seconds} s");
     assert!(!bench.path("f.0.0").exists());
 }
 
