@@ -326,6 +326,23 @@ fn ranks_have_their_names_in_common_directories() {
     }
 }
 
+/// Each rank lists the directories that are everybody's, and no file is looked at by two of them.
+#[test]
+fn a_walk_looks_at_each_file_once() {
+    for sharing in [Sharing::Private, Sharing::Names] {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let flat = Directories::Flat { count: 0, root_too: true };
+        let fileset = Fileset { ranks: sharing, directories: flat, ..files(40, 1.0) };
+        let walk = ThreadGroup { threads: 1, ..group("find", Operation::Walk, FileChoice::Uniform) };
+        let load = workload(fileset, vec![Phase::new("find", vec![walk], operations(1))]);
+        let (told, _) = run_on(3, &load, place.path(), PATIENT, Trouble::Nothing);
+        let report = told.report.expect("rank 0 was told");
+        assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
+        let stats = report.load.calls.iter().filter(|call| call.group == "find" && call.call == "stat");
+        assert_eq!(stats.map(|call| call.latency.count()).sum::<u64>(), 3 * 40, "{sharing:?}");
+    }
+}
+
 /// Each rank writes every third piece of one file, and reads those of the next rank.
 #[test]
 fn a_shared_file_is_written_in_pieces_that_take_turns() {

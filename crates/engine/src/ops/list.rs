@@ -4,6 +4,7 @@ use crate::fileset::MARK;
 use crate::io::{Io, kernel};
 use crate::measure::Call;
 use crate::worker::{Attempt, Incomplete, Worker};
+use fstone_model::workload::Sharing;
 use rustix::fd::BorrowedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -46,11 +47,17 @@ pub(super) fn readdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attemp
     Ok(())
 }
 
-/// Walks the whole fileset, stat-ing each entry.
+/// Walks the whole fileset, stat-ing each entry. Where the filesets of several ranks are in one directory, each lists all of it and
+/// stats its own entries: what the others have is no part of its fileset, and would be looked at as often as there are ranks.
 pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);
     let files = worker.files(fileset);
+    let in_common = files.spec.ranks == Sharing::Names;
+    let is_ours = |name: &CStr, is_directory: Option<bool>| {
+        let ours = |directory| files.layout.is_ours(name.to_bytes(), directory);
+        !in_common || is_directory.map_or_else(|| ours(true) || ours(false), ours)
+    };
     let mut pending = vec![CString::from(c".")];
     while let Some(directory) = pending.pop() {
         if worker.told_to_stop() {
@@ -59,7 +66,7 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<(
         worker.path.clear().text(directory.to_bytes());
         let mut names: Vec<(CString, Option<bool>)> = Vec::new();
         let listed = list(worker, files.directory(), |name, kind| {
-            if name.to_bytes() != MARK.as_bytes() {
+            if name.to_bytes() != MARK.as_bytes() && is_ours(name, kind) {
                 names.push((name.to_owned(), kind));
             }
         });

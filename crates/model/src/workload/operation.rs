@@ -100,7 +100,7 @@ pub enum Operation {
     Metadata,
     /// List one directory of the fileset.
     Readdir,
-    /// Walk the whole fileset, stat-ing each entry.
+    /// Walk the whole fileset, stat-ing each entry; of several ranks' filesets in one directory, each its own.
     Walk,
     /// stat.
     Stat,
