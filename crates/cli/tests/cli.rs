@@ -71,9 +71,17 @@ fn the_schema_is_json_and_every_built_in_study_is_listed() {
     let schema: serde_json::Value = serde_json::from_str(&bench.succeed(&["schema"])).expect("the schema is JSON");
     assert!(schema["properties"]["factor"].is_object());
     let list = bench.succeed(&["list"]);
-    for study in
-        ["small-file", "large-file", "kernel-tree", "random-io", "many-files", "mail", "personalities", "durability"]
-    {
+    for study in [
+        "small-file",
+        "large-file",
+        "kernel-tree",
+        "random-io",
+        "many-files",
+        "mail",
+        "personalities",
+        "io500",
+        "durability",
+    ] {
         assert!(list.contains(study), "{study} in {list}");
     }
     assert!(list.contains("No runs yet"));

@@ -1,6 +1,6 @@
 //! What a load can tell of its actions and groups, by the names that `show`, tables and the store use.
 
-use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, load::OperationReport, metric::catalog};
+use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, io500, load::OperationReport, metric::catalog};
 
 /// Behind a part's name.
 const RATE: &str = "operations per second";
@@ -14,6 +14,9 @@ type OfLatencies = fn(&Histogram) -> Option<f64>;
 pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
     if let Some(metric) = catalog::find(name) {
         return Some((metric.unit, metric.better));
+    }
+    if let Some(unit) = io500::unit_of(name) {
+        return Some((unit, Better::Higher));
     }
     let ends = |words: &str| name.strip_suffix(words).is_some_and(|part| part.len() > 1 && part.ends_with(' '));
     if ends(RATE) {
@@ -87,14 +90,15 @@ fn actions(workload: &Workload) -> Vec<(&str, &str)> {
     actions.collect()
 }
 
-/// The names of all that a load will tell of its parts: "create latency p99", "readers operations per second".
+/// The names of all that a load will tell of its parts: "create latency p99", "readers operations per second"; and the scores of one that has
+/// the phases of IO500.
 #[must_use]
 pub fn names(workload: &Workload) -> Vec<String> {
     let of = |part: Part| {
         let latencies = LATENCIES.map(|(words, _)| format!("{} {words}", part.name));
         std::iter::once(format!("{} {RATE}", part.name)).chain(latencies)
     };
-    parts(&actions(workload)).into_iter().flat_map(of).collect()
+    parts(&actions(workload)).into_iter().flat_map(of).chain(io500::names(workload)).collect()
 }
 
 /// The rates of a load's groups, by name: what a table shows where nobody said what. A sum over groups would be a sum over
@@ -141,6 +145,7 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
             Some(Figure { metric, value: value(&latency)?, unit: Unit::Nanoseconds, better: Better::Lower })
         }));
     }
+    figures.extend(io500::figures(report));
     figures
 }
 

@@ -1,7 +1,7 @@
 //! One load by itself, without a study around it: what `fstone load` prints, and its live line.
 
 use crate::{number::Scale, text};
-use fstone_model::{Histogram, LoadReport, Unit, units};
+use fstone_model::{Figure, Histogram, LoadReport, Unit, io500, units};
 use std::{fmt::Write as _, time::Duration};
 
 /// A load's result as a page of text, 80 columns wide.
@@ -42,6 +42,14 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
     let _ = writeln!(out, "  transactions  {}", rate(report.transactions()));
     let _ = writeln!(out, "  read          {}", speed(report.read_bytes()));
     let _ = writeln!(out, "  written       {}", speed(report.written_bytes()));
+    let results = io500::figures(report);
+    if !results.is_empty() {
+        let _ = writeln!(out, "\n  Of the phases of IO500, and no official submission:");
+        for Figure { metric, value, unit, .. } in &results {
+            let _ = writeln!(out, "  {metric:<26}  {}", Scale::of_one(*unit, *value).with_unit(*value));
+        }
+        out.push('\n');
+    }
     if let Some(cost) = report.audit.null_ns_per_operation {
         let _ = writeln!(out, "  fstone's own cost per operation (null I/O engine)  {cost:.0} ns");
     }
@@ -121,7 +129,7 @@ fn threads(count: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::load::OperationReport;
+    use fstone_model::load::{OperationReport, PhaseReport};
 
     #[test]
     fn a_percentile_that_few_operations_do_not_have_is_not_shown() {
@@ -137,6 +145,36 @@ mod tests {
             row.split_whitespace().filter(|word| *word == "-").count()
         };
         assert_eq!([1, 2, 100, 9_999, 10_000].map(dashes), [3, 2, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_load_with_the_phases_of_io500_has_their_results() {
+        let done = |name: &str| {
+            let moved = if name.starts_with("ior") { 3 << 30 } else { 0 };
+            OperationReport {
+                group: name.into(),
+                name: "do".into(),
+                invocations: 8000,
+                written_bytes: moved,
+                ..OperationReport::default()
+            }
+        };
+        let phase = |name: &str| PhaseReport { name: name.into(), elapsed_ns: 1_000_000_000, ..PhaseReport::default() };
+        let report = LoadReport {
+            phases: io500::phases().map(phase).collect(),
+            operations: io500::phases().map(done).collect(),
+            ..LoadReport::default()
+        };
+        let summary = load_summary("io500", &report);
+        let line =
+            |words: &str| summary.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") == words);
+        assert!(
+            line("ior-hard-read throughput 3.00 GiB/s") || line("ior-hard-read throughput 3,072 MiB/s"),
+            "{summary}"
+        );
+        assert!(line("mdtest-easy-stat rate 8,000/s") && summary.contains("no official submission"), "{summary}");
+        assert!(!summary.contains("IO500 score"), "find looked at nothing: {summary}");
+        assert!(!load_summary("some", &LoadReport::default()).contains("IO500"));
     }
 
     #[test]

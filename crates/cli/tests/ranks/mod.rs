@@ -3,9 +3,34 @@
 use crate::support::Bench;
 use std::{fs, process::Command};
 
-const LOAD: &str = "name = \"ranks\"\nfileset = [{ name = \"files\", files = 4, size = \"4 KiB\" }]\n\
+pub(crate) const LOAD: &str = "name = \"ranks\"\nfileset = [{ name = \"files\", files = 4, size = \"4 KiB\" }]\n\
                     phase = [{ name = \"read\", stop = { operations = 10 }, group = [{ name = \"readers\", \
                     mix = [{ name = \"read\", weight = 1, fileset = \"files\", read = { block = \"4 KiB\" } }] }] }]\n";
+
+/// As one rank, in a directory, for moments. scripts/try-mpi has it as four.
+#[test]
+fn the_phases_of_io500_have_results_and_a_score() {
+    let bench = Bench::new();
+    let few = ["ior-easy-write.operations=9", "ior-hard-write.operations=50"];
+    let sets = few.iter().flat_map(|set| ["--set", *set]);
+    let words = ["run", "io500", "--quick", "--device", "directory", "--duration", "200ms"];
+    bench.succeed(&words.into_iter().chain(sets).collect::<Vec<_>>());
+    let csv = bench.succeed(&["report", "--format", "csv"]);
+    for metric in [
+        "IO500 score",
+        "IO500 bandwidth",
+        "IO500 metadata rate",
+        "ior-easy-write throughput",
+        "ior-hard-read throughput",
+        "find rate",
+        "mdtest-hard-delete rate",
+        "close latency max",
+    ] {
+        assert!(csv.contains(&format!(",load,{metric},")), "{metric} in {csv}");
+    }
+    let table = bench.succeed(&["report"]);
+    assert!(table.contains("no official submission"), "{table}");
+}
 
 #[cfg(not(feature = "mpi"))]
 #[test]
