@@ -130,14 +130,14 @@ fn two_per_cent(runs: usize) {
             mean(equal)
         );
     };
-    for blocks in [12, 24, 38] {
+    for blocks in [12, 24, 38, 50] {
         print(&format!("a fixed number, {blocks}"), &mut |factor| {
             let mut s = Simulation::new(blocks as u64);
             let found = (0..runs).map(|_| differs(&fixed(&mut s, Run::new(2, 0.02, factor), blocks))).sum();
             (found, blocks * runs)
         });
     }
-    for (most, resolution) in [(24, 0.0), (30, 0.0), (30, 0.02), (60, 0.02)] {
+    for (most, resolution) in [(24, 0.0), (30, 0.0), (30, 0.02), (60, 0.02), (60, 0.01)] {
         let name = if resolution > 0.0 {
             format!("looking, at most {most}, resolution {:.0} %", 100.0 * resolution)
         } else {
