@@ -4,6 +4,7 @@ mod filebench;
 mod fio;
 mod ior;
 mod mdtest;
+mod readers;
 
 use crate::support::{Bench, is_root, tool};
 use std::{fs, path::Path, process::Command};
