@@ -1,18 +1,22 @@
 #!/bin/bash
 # Compares `fstone fio` with the real fio: what job files with a fixed amount of work do, counted. Prints Markdown.
 #
-#   bench/compare-fio.sh [counts|witness|readers]...      (default: counts witness)
+#   bench/compare-fio.sh [counts|witness|readers|speed]...      (default: counts witness)
 #
 # counts        reads, writes, bytes, fsyncs and files of some 70 job files, from both tools' JSON and the directories
 #               they leave. A mix's reads and writes are drawn: their sum is compared
 # readers       programs that read fio's JSON and logs, unchanged: fio_jsonplus_clat2csv and fiologparser.py of fio's own tools (TOOLS),
 #               and fio-plot (from PyPI), each where it is installed
+# speed         operations per second of the same job in both, in turns: cached reads with psync and io_uring, O_DIRECT with libaio on ext4 on a
+#               loop device (as root), and the null engine, where what is left is the tools' own cost
 # witness       reads, writes and fsyncs of ten of them as strace sees them, beside what fstone's JSON says
 #
 # FSTONE        the binary (default: target/release/fstone)
 # FIO           the original (default: fio)
 # TOOLS         the tools/ directory of a checkout of fio
 # FIO_PLOT      fio-plot (default: fio-plot)
+# PAIRS         pairs of runs for speed (default: 8)
+# RUNTIME       seconds of each (default: 1)
 set -euo pipefail
 # shellcheck source=bench/compare-common.sh
 . "$(dirname "$0")/compare-common.sh"
@@ -86,6 +90,14 @@ sync-engine rw=read;size=1m;bs=4k;ioengine=sync
 null rw=randread;size=64m;bs=4k;ioengine=null
 zipf rw=randread;size=1m;bs=4k;random_distribution=zipf:1.2
 normal rw=randread;size=1m;bs=4k;random_distribution=normal:20
+pareto rw=randread;size=1m;bs=4k;random_distribution=pareto:0.3
+zoned rw=randread;size=1m;bs=4k;random_distribution=zoned:60/10:30/20:10/
+zoned-bytes rw=randwrite;size=1m;bs=4k;random_distribution=zoned_abs:60/128k:40/
+holes rw=read:4k;size=1m;bs=4k
+holes-odd rw=write:3k;size=64k;bs=4k
+backwards rw=read:-8k;size=1m;bs=4k
+bursts rw=randread:8;size=1m;bs=4k
+pattern rw=write;size=1m;bs=4k;buffer_pattern=0xdeadbeef
 norandommap rw=randread;size=1m;bs=4k;norandommap
 part-random rw=randread;size=1m;bs=4k;percentage_random=50
 two-sizes rw=rw;size=1m;bs=4k,8k
@@ -227,10 +239,58 @@ readers() {
     echo
 }
 
+# Reads per second of a job by one of both tools, in the directory of the case.
+#   rate COMMAND ARGUMENTS
+rate() {
+    local program=$1
+    shift
+    # shellcheck disable=SC2086 # a command and its first argument
+    (cd "$place/fs" && $program "$@" --output-format=json --output="$place/speed.json") >"$place/said" 2>&1 || {
+        tail -n 3 "$place/said" >&2
+        return 1
+    }
+    jq -r '.jobs[0].read.iops' "$place/speed.json"
+}
+
+speed() {
+    local pairs=${PAIRS:-8} seconds=${RUNTIME:-1} name options pair a b
+    echo "### Reads per second, one thread, 4 KiB at random"
+    echo
+    echo "| job | fio | fstone | fstone / fio (95 %) |"
+    echo "|---|---|---|---|"
+    fresh ext4 1G
+    while read -r name options; do
+        : >"$place/pairs"
+        for ((pair = 0; pair < pairs; pair++)); do
+            local job="--name=job --filename=data --rw=randread --bs=4k --norandommap --invalidate=0 --time_based --runtime=$seconds --thread $options"
+            # Who is first takes turns. The first run makes the file.
+            # shellcheck disable=SC2086 # options
+            if ((pair % 2)); then
+                b=$(rate "$fstone fio" $job)
+                a=$(rate "$fio" $job)
+            else
+                a=$(rate "$fio" $job)
+                b=$(rate "$fstone fio" $job)
+            fi
+            echo "$a $b" >>"$place/pairs"
+        done
+        rm -f "$place/fs/data"
+        echo "| $name | $(paired <"$place/pairs") |"
+    done <<'JOBS'
+psync,_1_MiB_cached --ioengine=psync --size=1m
+psync,_256_MiB_cached --ioengine=psync --size=256m
+io_uring,_32_in_flight,_1_MiB_cached --ioengine=io_uring --iodepth=32 --size=1m
+libaio,_32_in_flight,_O_DIRECT --ioengine=libaio --iodepth=32 --direct=1 --size=256m
+null --ioengine=null --size=256m
+JOBS
+    circumstances "$("$fio" --version), $pairs pairs of $seconds s, ext4 on a loop device"
+    echo
+}
+
 [ $# -gt 0 ] || set -- counts witness
 for part in "$@"; do
     case $part in
-        counts | witness | readers) "$part" ;;
-        *) echo "unknown part $part: counts, witness or readers" >&2; exit 2 ;;
+        counts | witness | readers | speed) "$part" ;;
+        *) echo "unknown part $part: counts, witness, readers or speed" >&2; exit 2 ;;
     esac
 done
