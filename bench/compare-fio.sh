@@ -81,6 +81,7 @@ direct rw=randread;size=1m;bs=4k;direct=1
 libaio rw=randread;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16
 libaio-write rw=randwrite;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16
 libaio-mix rw=randrw;size=1m;bs=8k;direct=1;ioengine=libaio;iodepth=8
+libaio-batches rw=randread;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16;iodepth_batch=8;iodepth_batch_complete=8;iodepth_low=4
 uring rw=randread;size=1m;bs=4k;ioengine=io_uring;iodepth=16
 uring-write rw=write;size=1m;bs=16k;ioengine=io_uring;iodepth=4
 mmap rw=read;size=1m;bs=4k;ioengine=mmap
@@ -275,11 +276,11 @@ speed() {
             echo "$a $b" >>"$place/pairs"
         done
         rm -f "$place/fs/data"
-        echo "| $name | $(paired <"$place/pairs") |"
+        echo "| ${name//_/ } | $(paired <"$place/pairs") |"
     done <<'JOBS'
 psync,_1_MiB_cached --ioengine=psync --size=1m
 psync,_256_MiB_cached --ioengine=psync --size=256m
-io_uring,_32_in_flight,_1_MiB_cached --ioengine=io_uring --iodepth=32 --size=1m
+io-uring,_32_in_flight,_1_MiB_cached --ioengine=io_uring --iodepth=32 --size=1m
 libaio,_32_in_flight,_O_DIRECT --ioengine=libaio --iodepth=32 --direct=1 --size=256m
 null --ioengine=null --size=256m
 JOBS

@@ -6,10 +6,10 @@ use fstone_formats::{
     sysbench,
 };
 use fstone_model::workload::{
-    Action, Actions, Amount, Arrivals, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy, Existing,
-    Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
+    Action, Actions, Amount, Arrivals, Batches, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy,
+    Existing, Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
     MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase, Region, Runs,
-    Sharing, SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+    Sharing, SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload, Zone, Zones,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -142,7 +142,12 @@ fn transfer() -> BoxedStrategy<Transfer> {
         Just(Distribution::Uniform),
         Just(Distribution::Permutation),
         real().prop_map(|theta| Distribution::Zipf { theta }),
-        real().prop_map(|deviation| Distribution::Gauss { deviation })
+        real().prop_map(|deviation| Distribution::Gauss { deviation }),
+        (0.001f64..0.999).prop_map(|share| Distribution::Pareto { share }),
+        prop::collection::vec((1u32.., 1u32..), 1..5).prop_map(|zones| {
+            let zones: Vec<Zone> = zones.into_iter().map(|(weight, length)| Zone { weight, length }).collect();
+            Distribution::Zoned(Zones::new(&zones).expect("they fit"))
+        })
     ];
     let pattern = prop_oneof![
         Just(Pattern::FromStart),
@@ -150,6 +155,8 @@ fn transfer() -> BoxedStrategy<Transfer> {
         any::<bool>().prop_map(|shared| Pattern::Cursor { shared }),
         (distribution, block()).prop_map(|(distribution, align_bytes)| Pattern::Random { distribution, align_bytes }),
         bytes().prop_map(|skip_bytes| Pattern::Skip { skip_bytes }),
+        (-(1i64 << 60)..1 << 60).prop_map(|gap_bytes| Pattern::Stride { gap_bytes }),
+        (1u32.., block()).prop_map(|(operations, align_bytes)| Pattern::Bursts { operations, align_bytes }),
         (1u64.., 1u64.., bytes(), bytes(), any::<bool>(), any::<bool>()).prop_map(
             |(run_bytes, total_bytes, begin_bytes, gap_bytes, interleaved, shuffled)| {
                 Pattern::Runs(Runs { begin_bytes, run_bytes, gap_bytes, total_bytes, interleaved, shuffled })
@@ -375,10 +382,11 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             step_bytes
         })
     ];
-    let times = (time(), time(), region, any::<bool>());
+    let batches = (1u32.., option::of(any::<u32>())).prop_map(|(least, refill_at)| Batches { least, refill_at });
+    let times = (time(), time(), region, any::<bool>(), batches);
     (text(), 1u32..=2000, actions, io, open, times, rate, cpus, fsync, stop())
         .prop_map(move |(name, threads, actions, io, open, times, rate, cpus, fsync, stop)| {
-            let (think_time, start_delay, region, invalidate) = times;
+            let (think_time, start_delay, region, invalidate, batches) = times;
             let name = format!("{name}{index}");
             // Only what goes by no whole file has a part of each.
             let parts = actions.all().iter().all(|action| {
@@ -401,6 +409,8 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 start_delay,
                 region,
                 invalidate,
+                own_series: invalidate,
+                batches,
                 cpus: cpus.0,
                 cpu_policy: cpus.1,
                 fsync,
@@ -442,10 +452,9 @@ fn open_sync() -> impl Strategy<Value = OpenSync> {
 fn workload() -> BoxedStrategy<Workload> {
     let io = (engine(), any::<bool>(), open_sync(), 1u32..)
         .prop_map(|(engine, direct, sync, queue_depth)| IoSettings { engine, direct, sync, queue_depth });
-    let data = (share(), share(), any::<bool>()).prop_map(|(compressible, duplicate, stamped)| DataPattern {
-        compressible,
-        duplicate,
-        stamped,
+    let repeat = prop::collection::vec(any::<u8>(), 0..6);
+    let data = (share(), share(), any::<bool>(), repeat).prop_map(|(compressible, duplicate, stamped, repeat)| {
+        DataPattern { compressible, duplicate, stamped, repeat }
     });
     let last = (
         prop_oneof![Just(ErrorPolicy::Stop), Just(ErrorPolicy::Continue)],

@@ -51,6 +51,9 @@ pub struct LoadReport {
     /// How often that length was doubled, and pairs of points merged, because the load went on for so long.
     #[serde(default)]
     pub series_doublings: u32,
+    /// The same of each action of the groups that have a series of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_series: Vec<OwnSeries>,
     /// Every error that occurred.
     pub errors: Vec<ErrorReport>,
     /// What the load found out about itself.
@@ -176,6 +179,17 @@ pub struct SeriesPoint {
     pub written_bytes: u64,
     /// Latency of the operations completed.
     pub latency: Histogram,
+}
+
+/// Throughput and latency of one action over time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnSeries {
+    /// The group's name.
+    pub group: String,
+    /// The action's name.
+    pub name: String,
+    /// Points as long as those of the load's series, and as many or fewer: none after its last operation.
+    pub series: Vec<SeriesPoint>,
 }
 
 /// An error of some operations.

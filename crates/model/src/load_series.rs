@@ -28,9 +28,15 @@ impl LoadReport {
     /// short. Where nobody recorded how long the load ran, all points count as whole.
     #[must_use]
     pub fn moments(&self) -> Vec<Moment<'_>> {
+        self.moments_of(&self.series)
+    }
+
+    /// The same of points that are as long as those of `series`.
+    #[must_use]
+    pub fn moments_of<'r>(&self, points: &'r [SeriesPoint]) -> Vec<Moment<'r>> {
         // Arithmetic stops at the largest number there is: reports come from files, too.
         let interval_ns = self.series_interval_ns.max(1);
-        let series = (0_u64..).zip(&self.series);
+        let series = (0_u64..).zip(points);
         if self.running_ns == 0 {
             let moment = |(place, point): (u64, _)| Moment {
                 begin_ns: place.saturating_mul(interval_ns),

@@ -133,6 +133,60 @@ fn mistakes_have_places_and_cures() {
     assert_eq!((code, out.contains("--output-format")), (0, true), "{err}");
 }
 
+/// The blocks of a file that were written, by number.
+fn written(bench: &Bench, job: &str) -> Vec<usize> {
+    bench.write("job.fio", &format!("[job]\nbs=4k\nsize=64k\nfilename=blocks\nbuffer_pattern=\"x\"0x79\n{job}\n"));
+    results(bench, "job.fio");
+    let bytes = fs::read(bench.path("blocks")).expect("it was written");
+    fs::remove_file(bench.path("blocks")).expect("ours");
+    let is_written = |block: &[u8]| block.iter().zip(b"xy".iter().cycle()).all(|(found, wanted)| found == wanted);
+    let is_empty = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+    assert!(bytes.chunks(4096).all(|block| is_written(block) || is_empty(block)), "{job}");
+    (0..16).filter(|block| is_written(&bytes[block * 4096..][..4096])).collect()
+}
+
+#[test]
+fn blocks_lie_where_rw_says_and_hold_the_pattern() {
+    let bench = Bench::new();
+    assert_eq!(written(&bench, "rw=write:4k\nnumber_ios=5"), [0, 2, 4, 6, 8]);
+    // Behind the end it begins anew.
+    assert_eq!(written(&bench, "rw=write:12k"), [0, 4, 8, 12]);
+    assert_eq!(written(&bench, "rw=write:-8k\nnumber_ios=4"), [0, 12, 13, 14]);
+    let burst = written(&bench, "rw=randwrite:4\nnumber_ios=4");
+    let start = burst[0];
+    assert!(
+        burst.len() == 4 && burst.iter().enumerate().all(|(at, block)| *block == (start + at) % 16 || *block < 4),
+        "{burst:?}"
+    );
+    let first = written(&bench, "rw=randwrite\nnorandommap\nrandom_distribution=zoned:100/25:0/75\nio_size=512k");
+    assert!(!first.is_empty() && first.iter().all(|block| *block < 4), "{first:?}");
+}
+
+#[test]
+fn each_clone_of_each_job_has_logs() {
+    let bench = Bench::new();
+    bench.write(
+        "jobs.fio",
+        "[global]\nrw=randread\nsize=256k\ntime_based\nruntime=1200ms\nlog_avg_msec=100\nwrite_iops_log=log\nwrite_lat_log=log\n\
+         [one]\nnumjobs=2\n[two]\nrate_iops=100\n",
+    );
+    results(&bench, "jobs.fio");
+    for clone in 1..=3 {
+        let read = |kind: &str| -> Vec<Vec<u64>> {
+            let text = fs::read_to_string(bench.path(&format!("log_{kind}.{clone}.log"))).expect("it was written");
+            let line = |line: &str| line.split(", ").map(|field| field.parse().expect("a number")).collect();
+            text.lines().map(line).collect()
+        };
+        let (rates, latencies) = (read("iops"), read("clat"));
+        assert_eq!(latencies, read("lat"));
+        assert!(latencies.len() >= rates.len() && rates.len() >= 3, "{clone}: {rates:?}");
+        assert!(rates.iter().chain(&latencies).all(|line| line.len() == 6 && line[2] == 0 && line[3] == 4096));
+        // That it is paced shows only in its own.
+        let is_paced = rates.iter().all(|line| line[1] <= 200);
+        assert_eq!(is_paced, clone == 3, "{clone}: {rates:?}");
+    }
+}
+
 #[test]
 fn counts_are_those_of_fio_itself() {
     if !tool("fio") {
@@ -146,6 +200,13 @@ fn counts_are_those_of_fio_itself() {
         "rw=write\nsize=100k\nnrfiles=3",
         "rw=read\nsize=256k\nio_size=100k\nbs=64k",
         "rw=write\nfilename=one\nsize=64k\noffset_increment=64k\nnumjobs=3",
+        "rw=randread\nsize=1m\nioengine=libaio\niodepth=16\niodepth_batch_complete=8\niodepth_low=4",
+        "rw=read:4k\nsize=256k",
+        "rw=write:-8k\nsize=256k",
+        "rw=write:3k\nsize=64k",
+        "rw=randread:8\nsize=256k",
+        "rw=randread\nsize=256k\nrandom_distribution=zoned:50/5:30/15:20/",
+        "rw=randread\nsize=256k\nrandom_distribution=pareto:0.3",
     ] {
         let bench = Bench::new();
         bench.write("job.fio", &format!("[job]\n{job}\n"));

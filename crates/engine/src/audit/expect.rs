@@ -2,9 +2,12 @@
 
 use super::rate::{bandwidth, rate, rates};
 use super::summary::{DEVIATIONS, Summary};
+use crate::pattern::pareto_power;
 use fstone_model::load::{Audit, Expected, OperationReport};
 use fstone_model::workload::operation::Target;
-use fstone_model::workload::{Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Region, ThreadGroup};
+use fstone_model::workload::{
+    Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Region, ThreadGroup, Zones,
+};
 
 /// Relative difference between expected and observed counts that is worth a warning.
 const TOLERANCE: f64 = 0.02;
@@ -206,6 +209,14 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
                             skewed += 1;
                             Some(missed_by_gauss(total, deviation, blocks))
                         }
+                        Distribution::Pareto { share } if in_one_space => {
+                            skewed += 1;
+                            Some(missed_by_pareto(total, share, blocks))
+                        }
+                        Distribution::Zoned(zones) if in_one_space => {
+                            skewed += 1;
+                            Some(missed_by_zones(count.total, &zones, blocks))
+                        }
                         _ => None,
                     }
                 }
@@ -288,12 +299,32 @@ fn missed_by_gauss(space: f64, deviation: f64, draws: f64) -> f64 {
     (0..STEPS).map(|step| missed(place(step))).sum::<f64>() / f64::from(STEPS)
 }
 
+fn missed_by_pareto(space: f64, share: f64, draws: f64) -> f64 {
+    // The chance of the places before x is (x / space) to this power.
+    let power = 1.0 / pareto_power(share);
+    let before = |place: f64| (place / space).powf(power);
+    over_ranks(space, |rank| (draws * (-(before(rank) - before(rank - 1.0)).min(1.0)).ln_1p()).exp()) / space
+}
+
+fn missed_by_zones(space: u64, zones: &Zones, draws: f64) -> f64 {
+    let weights = zones.weights() as f64;
+    let of = |(weight, begin, end): (u32, u64, u64)| {
+        let length = (end - begin) as f64;
+        length * missed_uniformly(length, draws * f64::from(weight) / weights)
+    };
+    zones.of(space).map(of).sum::<f64>() / (space as f64).max(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pattern::Drawer;
     use crate::random::Random;
+    use fstone_model::workload::Zone;
     use std::collections::HashSet;
+
+    const ZONES: [Zone; 3] =
+        [Zone { weight: 60, length: 1 }, Zone { weight: 30, length: 3 }, Zone { weight: 10, length: 6 }];
 
     #[test]
     fn expectations_are_met_by_the_drawers() {
@@ -303,6 +334,8 @@ mod tests {
             Distribution::Zipf { theta: 0.9 },
             Distribution::Zipf { theta: 1.2 },
             Distribution::Gauss { deviation: 0.1 },
+            Distribution::Pareto { share: 0.2 },
+            Distribution::Zoned(Zones::new(&ZONES).expect("they fit")),
         ] {
             for draws in [1000u64, 20_000, 100_000] {
                 let (mut drawer, mut random) = (Drawer::new(distribution, 1), Random::new(9));
@@ -312,6 +345,8 @@ mod tests {
                     Distribution::Uniform => missed_uniformly(space as f64, n),
                     Distribution::Zipf { theta } => missed_by_zipf(space as f64, theta, n),
                     Distribution::Gauss { deviation } => missed_by_gauss(space as f64, deviation, n),
+                    Distribution::Pareto { share } => missed_by_pareto(space as f64, share, n),
+                    Distribution::Zoned(zones) => missed_by_zones(space, &zones, n),
                     Distribution::Permutation => 0.0,
                 };
                 let expected = space as f64 * (1.0 - missed);

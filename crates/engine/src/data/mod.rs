@@ -60,7 +60,9 @@ impl Depot {
         let seed = derive(seed, &[DATA_STREAM]);
         let mut random = Random::new(seed);
         let mut duplicates = vec![0; DUPLICATES * UNIT];
-        fill(&mut duplicates, pattern.compressible, &mut random);
+        fill(&mut duplicates, &pattern, &mut random);
+        let generation = AtomicU64::new(if pattern.stamped { first_generation() } else { 0 });
+        let ledger = pattern.stamped.then(Ledger::default);
         Self {
             pattern,
             piece_bytes: PIECE_BYTES.max(largest_block.next_multiple_of(UNIT)),
@@ -68,8 +70,8 @@ impl Depot {
             duplicates,
             seed,
             sources: AtomicU64::new(0),
-            generation: AtomicU64::new(if pattern.stamped { first_generation() } else { 0 }),
-            ledger: pattern.stamped.then(Ledger::default),
+            generation,
+            ledger,
         }
     }
 
@@ -89,7 +91,7 @@ impl Depot {
 
     fn new_piece(&self, number: u64) -> Aligned {
         let mut piece = Aligned::new(self.piece_bytes);
-        fill(piece.bytes_mut(), self.pattern.compressible, &mut Random::new(derive(self.seed, &[number])));
+        fill(piece.bytes_mut(), &self.pattern, &mut Random::new(derive(self.seed, &[number])));
         piece
     }
 
@@ -128,13 +130,24 @@ impl Depot {
 const DATA_STREAM: u64 = 0x6461_7461;
 const MARK_STREAM: u64 = 0x6d61_726b;
 
-/// Random bytes, the last `compressible` of every unit zero.
-fn fill(bytes: &mut [u8], compressible: f64, random: &mut Random) {
+/// Random bytes, the last `compressible` of every unit zero, or the bytes that are repeated.
+fn fill(bytes: &mut [u8], pattern: &DataPattern, random: &mut Random) {
     random.fill(bytes);
-    let zeros = (UNIT as f64 * compressible.clamp(0.0, 1.0)).round() as usize;
+    let zeros = (UNIT as f64 * pattern.compressible.clamp(0.0, 1.0)).round() as usize;
     for unit in bytes.chunks_mut(UNIT) {
         let keep = unit.len() - zeros.min(unit.len());
-        unit[keep..].fill(0);
+        repeat(&mut unit[keep..], &pattern.repeat);
+    }
+}
+
+/// The same few bytes again and again; zeros where there are none.
+fn repeat(bytes: &mut [u8], few: &[u8]) {
+    if few.is_empty() {
+        bytes.fill(0);
+        return;
+    }
+    for part in bytes.chunks_mut(few.len()) {
+        part.copy_from_slice(&few[..part.len()]);
     }
 }
 
@@ -167,6 +180,8 @@ impl Source<'_> {
     pub(crate) fn prepare(&mut self, length: usize, destination: Destination) {
         if self.depot.pattern.stamped {
             self.stamp(length, destination);
+        } else if self.depot.pattern.compressible == 0.0 && !self.depot.pattern.repeat.is_empty() {
+            self.repeat(length);
         } else if self.depot.pattern.duplicate > 0.0 {
             self.mix_duplicates(length);
         } else {
@@ -216,6 +231,17 @@ impl Source<'_> {
         }
         self.ready = Ready::Assembled(length);
         &mut self.assembled.bytes_mut()[..length]
+    }
+
+    /// Every block begins alike, so one is all there is to make.
+    fn repeat(&mut self, length: usize) {
+        let depot = self.depot;
+        let is_made = self.assembled.bytes().len() >= length;
+        self.assemble(length);
+        if !is_made {
+            // All there is room for, which is more than was asked for.
+            repeat(self.assembled.bytes_mut(), &depot.pattern.repeat);
+        }
     }
 
     fn mix_duplicates(&mut self, length: usize) {
@@ -355,11 +381,29 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_repeated_from_each_block_on() {
+        let repeat = b"abcd\0".to_vec();
+        let depot = Depot::new(DataPattern { repeat: repeat.clone(), ..DataPattern::default() }, 4096, 1);
+        let mut source = depot.source();
+        for length in [7, 4096, 512, 4096] {
+            let block = source.next(length, NOWHERE);
+            assert!(
+                block.len() == length && block.iter().zip(repeat.iter().cycle()).all(|(found, wanted)| found == wanted)
+            );
+        }
+        let half = DataPattern { repeat: b"x".to_vec(), compressible: 0.5, ..DataPattern::default() };
+        let data = written(half, 4096, 1 << 20);
+        assert!(data.chunks(UNIT).all(|unit| unit[UNIT / 2..].iter().all(|byte| *byte == b'x')));
+        assert!((removed(&data) - 0.5).abs() < 0.02, "{}", removed(&data));
+    }
+
+    #[test]
     fn direct_io_gets_aligned_memory() {
         for pattern in [
             DataPattern::default(),
             DataPattern { duplicate: 0.5, ..DataPattern::default() },
             DataPattern { stamped: true, ..DataPattern::default() },
+            DataPattern { repeat: vec![1, 2, 3], ..DataPattern::default() },
         ] {
             let depot = Depot::new(pattern, 8192, 1);
             let mut source = depot.source();

@@ -70,6 +70,7 @@ impl<E: Io> Worker<'_, E> {
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
         let depth = self.group.io.queue_depth;
+        let batches = self.group.spec.batches;
         let single: Vec<bool> = self.group.actions.iter().map(|action| action.operation.is_one_transfer()).collect();
         let paced = self.group.schedule.is_some();
         let at_once = if self.group.io.direct { 1 } else { depth };
@@ -135,7 +136,15 @@ impl<E: Io> Worker<'_, E> {
                     alone = Some(Alone::Action(index, begun));
                 }
             }
-            if queue.flying() > 0 {
+            let flying = queue.flying();
+            if flying == depth && (batches.least > 1 || batches.refill_at.is_some()) {
+                self.take_back(batches.least.clamp(1, depth), None, &mut queue, point);
+                // No more are begun before so many are done.
+                let low = batches.refill_at.unwrap_or(depth);
+                while queue.flying() > low && !self.load.halted.load(Ordering::Relaxed) {
+                    self.take_back(1, None, &mut queue, point);
+                }
+            } else if flying > 0 {
                 // Each is taken back, and its time taken, when it is done: who waits for several gives all the slowest's time.
                 self.take_back(1, None, &mut queue, point);
             }

@@ -3,7 +3,7 @@
 use super::tally::{Call, GroupFsyncTally, Latencies, ThreadTally};
 use fstone_model::Histogram;
 use fstone_model::histogram::BUCKETS;
-use fstone_model::load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, SeriesPoint, Span};
+use fstone_model::load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, OwnSeries, SeriesPoint, Span};
 use rustix::io::Errno;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -59,6 +59,8 @@ struct Action {
     errors: u64,
     missed: u64,
     latency: Dense,
+    /// Where its group has series of its own.
+    series: Option<Series>,
 }
 
 #[derive(Debug, Default)]
@@ -85,20 +87,20 @@ impl Point {
 }
 
 /// Throughput and latency over time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Series {
     points: Vec<Point>,
-    /// Points of the threads' clock that make one of `points`; a power of two.
-    merged: u64,
+    /// Points of the threads' clock that make one of `points`, as a power of two.
+    doublings: u32,
 }
 
 impl Series {
     /// The place of the threads' point number `index`, making room and halving the resolution as needed.
     fn at(&mut self, index: u64) -> &mut Point {
-        while index / self.merged >= MAX_POINTS as u64 {
+        while index >> self.doublings >= MAX_POINTS as u64 {
             self.halve();
         }
-        let place = (index / self.merged) as usize;
+        let place = (index >> self.doublings) as usize;
         if place >= self.points.len() {
             self.points.resize_with(place + 1, Point::default);
             for old in self.points.iter_mut().rev().skip(DENSE_POINTS).take_while(|point| point.dense.is_some()) {
@@ -109,7 +111,7 @@ impl Series {
     }
 
     fn halve(&mut self) {
-        self.merged *= 2;
+        self.doublings += 1;
         let mut halved: Vec<Point> = Vec::with_capacity(self.points.len() / 2 + 1);
         for (index, mut point) in std::mem::take(&mut self.points).into_iter().enumerate() {
             point.pack();
@@ -125,6 +127,18 @@ impl Series {
             }
         }
         self.points = halved;
+    }
+
+    /// Its points, at this resolution.
+    fn finish(mut self, doublings: u32) -> Vec<SeriesPoint> {
+        while self.doublings < doublings {
+            self.halve();
+        }
+        let packed = self.points.into_iter().map(|mut point| {
+            point.pack();
+            point.counts
+        });
+        packed.collect()
     }
 }
 
@@ -155,17 +169,19 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// For groups with these numbers of actions.
-    pub(crate) fn new(actions_of_groups: &[usize]) -> Self {
+    /// For groups with these numbers of actions, and whether each of these has a series.
+    pub(crate) fn new(actions_of_groups: &[(usize, bool)]) -> Self {
         let groups = actions_of_groups
             .iter()
-            .map(|actions| Group {
-                actions: (0..*actions).map(|_| Action::default()).collect(),
+            .map(|(actions, own)| Group {
+                actions: (0..*actions)
+                    .map(|_| Action { series: own.then(Series::default), ..Action::default() })
+                    .collect(),
                 calls: (0..Call::COUNT).map(|_| Dense::default()).collect(),
                 ..Group::default()
             })
             .collect();
-        let series = Series { points: Vec::new(), merged: 1 };
+        let series = Series::default();
         Self {
             inside: Mutex::new(Inside {
                 groups,
@@ -215,6 +231,16 @@ impl Collector {
             totals.operations += invocations;
             totals.read_bytes += read_bytes;
             totals.written_bytes += written_bytes;
+            let mut own = total.series.as_mut().map(|series| {
+                let point = series.at(index);
+                point.counts.operations += invocations;
+                point.counts.transactions += transactions;
+                point.counts.read_bytes += read_bytes;
+                point.counts.written_bytes += written_bytes;
+                let dense = point.dense.get_or_insert_default();
+                dense.add_extremes(&counted.latency);
+                dense
+            });
             let dense = point.dense.get_or_insert_default();
             dense.add_extremes(&counted.latency);
             recent.add_extremes(&counted.latency);
@@ -224,6 +250,9 @@ impl Collector {
                 total.latency.counts[bucket] += count;
                 dense.counts[bucket] += count;
                 recent.counts[bucket] += count;
+                if let Some(own) = &mut own {
+                    own.counts[bucket] += count;
+                }
             });
         }
         for (total, counted) in group.calls.iter_mut().zip(&mut tally.calls) {
@@ -270,8 +299,13 @@ impl Collector {
     pub(crate) fn finish(self, groups: &[GroupNames], series_interval: Duration) -> Collected {
         let inside = self.inside.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut collected = Collected { errors: inside.errors, ..Collected::default() };
+        let doublings = inside.series.doublings;
         for (group, names) in inside.groups.into_iter().zip(groups) {
             for (action, (name, share)) in group.actions.into_iter().zip(&names.actions) {
+                if let Some(series) = action.series {
+                    let (group, name) = (names.group.clone(), name.clone());
+                    collected.own_series.push(OwnSeries { group, name, series: series.finish(doublings) });
+                }
                 collected.operations.push(OperationReport {
                     group: names.group.clone(),
                     name: name.clone(),
@@ -303,19 +337,10 @@ impl Collector {
                 }
             }
         }
-        let merged = inside.series.merged;
-        collected.series = inside
-            .series
-            .points
-            .into_iter()
-            .map(|mut point| {
-                point.pack();
-                point.counts
-            })
-            .collect();
+        collected.series = inside.series.finish(doublings);
         collected.series_interval_ns =
-            u64::try_from(series_interval.as_nanos()).unwrap_or(u64::MAX).saturating_mul(merged);
-        collected.series_doublings = merged.ilog2();
+            u64::try_from(series_interval.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1 << doublings);
+        collected.series_doublings = doublings;
         collected
     }
 }
@@ -341,6 +366,7 @@ pub(crate) struct Collected {
     pub(crate) series: Vec<SeriesPoint>,
     pub(crate) series_interval_ns: u64,
     pub(crate) series_doublings: u32,
+    pub(crate) own_series: Vec<OwnSeries>,
     pub(crate) errors: Vec<ErrorReport>,
 }
 
@@ -355,7 +381,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_on_the_way() {
-        let collector = Collector::new(&[1]);
+        let collector = Collector::new(&[(1, true)]);
         let mut tally = ThreadTally::new(1);
         for index in [0u64, 2, 1, 9] {
             for latency in 0..=index {
@@ -375,13 +401,14 @@ mod tests {
         let by_point: Vec<u64> = collected.series.iter().map(|point| point.operations).collect();
         assert_eq!(by_point, [1, 2, 3, 0, 0, 0, 0, 0, 0, 10]);
         assert_eq!(collected.series[9].latency.max_ns(), 9000);
+        assert_eq!(collected.own_series[0].series, collected.series, "the only action");
         assert_eq!(collected.calls[0].call, "read");
         assert_eq!(collected.calls[0].latency.count(), 4);
     }
 
     #[test]
     fn a_long_series_is_made_coarser() {
-        let collector = Collector::new(&[1]);
+        let collector = Collector::new(&[(1, true)]);
         let mut tally = ThreadTally::new(1);
         for index in [0, 1, 2, MAX_POINTS as u64 * 3] {
             tally.actions[0].completed(Done::default(), 1, 7);
@@ -390,12 +417,13 @@ mod tests {
         let collected = collector.finish(&names(), Duration::from_millis(100));
         assert_eq!((collected.series_interval_ns, collected.series_doublings), (400_000_000, 2));
         assert_eq!(collected.series[0].operations, 3);
+        assert_eq!(collected.own_series[0].series, collected.series, "the only action");
         assert_eq!(collected.series.iter().map(|point| point.latency.count()).sum::<u64>(), 4);
     }
 
     #[test]
     fn errors_are_counted_by_kind() {
-        let collector = Collector::new(&[1]);
+        let collector = Collector::new(&[(1, true)]);
         for path in ["a", "b"] {
             collector.error("write", "write", path, Errno::NOSPC);
         }

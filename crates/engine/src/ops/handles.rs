@@ -83,7 +83,11 @@ pub(super) fn goes_on(transfer: &Transfer) -> bool {
     match transfer.pattern {
         Pattern::Cursor { .. } | Pattern::Runs(_) => true,
         Pattern::FromStart => transfer.extent == Extent::Whole,
-        Pattern::FromRandom { .. } | Pattern::Random { .. } | Pattern::Skip { .. } => false,
+        Pattern::FromRandom { .. }
+        | Pattern::Random { .. }
+        | Pattern::Stride { .. }
+        | Pattern::Bursts { .. }
+        | Pattern::Skip { .. } => false,
     }
 }
 

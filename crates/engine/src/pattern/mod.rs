@@ -11,7 +11,7 @@ pub(crate) use permutation::permute;
 pub(crate) use space::{Roster, Space};
 
 use crate::random::{Random, derive};
-use fstone_model::workload::{Distribution, Extent, Pattern, Transfer};
+use fstone_model::workload::{Distribution, Extent, Pattern, Transfer, Zones};
 use zipf::Zipf;
 
 /// Draws numbers from `0..space` by a distribution. One per thread and action: it keeps the constants of the space
@@ -48,6 +48,8 @@ impl Drawer {
                 permute(rank, space, self.seed)
             }
             Distribution::Gauss { deviation } => gauss::draw(space, deviation, random),
+            Distribution::Pareto { share } => permute(pareto(space, share, random), space, self.seed),
+            Distribution::Zoned(zones) => zoned(space, &zones, random),
             Distribution::Permutation => {
                 if space == 0 {
                     return 0;
@@ -57,6 +59,27 @@ impl Drawer {
             }
         }
     }
+}
+
+/// The power of a uniform number that gives the Pareto principle: the h-th part of the space comes up 1 - h of the time.
+pub(crate) fn pareto_power(share: f64) -> f64 {
+    share.ln() / (1.0 - share).ln()
+}
+
+fn pareto(space: u64, share: f64, random: &mut Random) -> u64 {
+    let place = random.unit().powf(pareto_power(share)) * space as f64;
+    (place as u64).min(space.saturating_sub(1))
+}
+
+fn zoned(space: u64, zones: &Zones, random: &mut Random) -> u64 {
+    let mut drawn = random.below(zones.weights());
+    for (weight, begin, end) in zones.of(space) {
+        if drawn < u64::from(weight) {
+            return begin + random.below(end - begin);
+        }
+        drawn -= u64::from(weight);
+    }
+    0
 }
 
 /// Bytes that one operation of the transfer moves in a file of this size.
@@ -92,7 +115,12 @@ pub(crate) fn positions(transfer: &Transfer, size: u64) -> u64 {
             let block = block_bytes(transfer, size);
             if distribution == Distribution::Permutation { size.div_ceil(align) } else { (size - block) / align + 1 }
         }
-        Pattern::FromStart | Pattern::FromRandom { .. } | Pattern::Skip { .. } | Pattern::Runs(_) => 1,
+        Pattern::FromStart
+        | Pattern::FromRandom { .. }
+        | Pattern::Skip { .. }
+        | Pattern::Stride { .. }
+        | Pattern::Bursts { .. }
+        | Pattern::Runs(_) => 1,
     }
 }
 
@@ -117,6 +145,7 @@ pub(crate) fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::workload::Zone;
 
     fn transfer(extent: Extent, block_bytes: u64, pattern: Pattern) -> Transfer {
         Transfer { extent, block_bytes, pattern, fsync: false }
@@ -136,6 +165,30 @@ mod tests {
         let walk = transfer(Extent::Bytes(4096), 1024, Pattern::Cursor { shared: true });
         assert_eq!(positions(&walk, 10_000), 3);
         assert_eq!(block_bytes(&walk, 10_000), 1024);
+    }
+
+    /// The first places of a space, as often as they come up when they are not scattered.
+    #[test]
+    fn pareto_and_zones_keep_their_shares() {
+        let (mut random, space, draws) = (Random::new(3), 1000, 200_000);
+        for share in [0.1, 0.2, 0.5, 0.8] {
+            let first =
+                (0..draws).filter(|_| (pareto(space, share, &mut random) as f64) < share * space as f64).count();
+            let found = first as f64 / f64::from(draws);
+            assert!((found - (1.0 - share)).abs() < 0.01, "{share}: {found}");
+        }
+        let zone = |weight, length| Zone { weight, length };
+        let zones = Zones::new(&[zone(50, 5), zone(30, 15), zone(0, 40), zone(20, 40)]).expect("they fit");
+        let mut counts = [0u32; 4];
+        for _ in 0..draws {
+            let place = zoned(space, &zones, &mut random);
+            counts[[50, 200, 600, 1000].iter().position(|end| place < *end).expect("within the space")] += 1;
+        }
+        for (count, wanted) in counts.iter().zip([0.5, 0.3, 0.0, 0.2]) {
+            assert!((f64::from(*count) / f64::from(draws) - wanted).abs() < 0.01, "{counts:?}");
+        }
+        // A space of fewer places than zones.
+        assert!((0..100).all(|_| zoned(2, &zones, &mut random) < 2));
     }
 
     #[test]

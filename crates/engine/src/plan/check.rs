@@ -272,6 +272,9 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
             Distribution::Gauss { deviation } if !(deviation.is_finite() && deviation > 0.0) => {
                 return refuse(format!("has a deviation that is not above 0 in {name:?}"));
             }
+            Distribution::Pareto { share } if !(share > 0.0 && share < 1.0) => {
+                return refuse(format!("has a Pareto share that is not above 0 and below 1 in {name:?}"));
+            }
             Distribution::Permutation
                 if matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned)
                     && transfer.extent != Extent::Bytes(transfer.block_bytes) =>
@@ -335,8 +338,11 @@ fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
                 Extent::Bytes(bytes) => whole(bytes) || (action.blocks.is_some() && bytes == transfer.block_bytes),
             };
             let place = match transfer.pattern {
-                Pattern::FromRandom { align_bytes } | Pattern::Random { align_bytes, .. } => whole(align_bytes),
+                Pattern::FromRandom { align_bytes }
+                | Pattern::Random { align_bytes, .. }
+                | Pattern::Bursts { align_bytes, .. } => whole(align_bytes),
                 Pattern::Skip { skip_bytes } => whole(skip_bytes),
+                Pattern::Stride { gap_bytes } => whole(gap_bytes.unsigned_abs()),
                 Pattern::FromStart | Pattern::Cursor { .. } | Pattern::Runs(_) => true,
             };
             extent && place && (whole(transfer.block_bytes) || action.blocks.is_some())

@@ -29,6 +29,7 @@ pub(super) fn names(groups: &[&ThreadGroup], at_work: &[[Span; 2]]) -> Vec<Group
 
 /// A collector for these groups.
 pub(super) fn collector_of(groups: &[&ThreadGroup]) -> Collector {
-    let actions: Vec<usize> = groups.iter().map(|group| group.actions.all().len()).collect();
+    let actions: Vec<(usize, bool)> =
+        groups.iter().map(|group| (group.actions.all().len(), group.own_series)).collect();
     Collector::new(&actions)
 }

@@ -23,6 +23,7 @@ impl Running<'_> {
         report.series = collected.series;
         report.series_interval_ns = collected.series_interval_ns;
         report.series_doublings = collected.series_doublings;
+        report.own_series = collected.own_series;
         report.errors.extend(collected.errors);
         report.clock = self.clock.report();
         let own_cost = match self.workload.io.engine {

@@ -94,7 +94,7 @@ impl<'a> Running<'a> {
         let measured: Vec<&ThreadGroup> = workload.measured_phases().flat_map(|phase| &phase.groups).collect();
         // A witness reads the stamps of what is written, and needs no ledger of its own for that.
         let witness = options.observer.witness().filter(|_| workload.io.engine != IoEngineKind::Null);
-        let pattern = DataPattern { stamped: workload.data.stamped || witness.is_some(), ..workload.data };
+        let pattern = DataPattern { stamped: workload.data.stamped || witness.is_some(), ..workload.data.clone() };
         let files = workload
             .filesets
             .iter()

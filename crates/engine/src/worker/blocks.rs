@@ -53,6 +53,10 @@ impl Blocks {
                 (offset, whole.min(size.saturating_sub(offset)), 0)
             }
             Pattern::Skip { skip_bytes } => (0, extent, skip_bytes),
+            Pattern::Stride { gap_bytes } => (worker.stride(index, gap_bytes, extent, size), extent, 0),
+            Pattern::Bursts { operations, align_bytes } => {
+                (worker.burst(index, operations, align_bytes, extent, size), extent, 0)
+            }
             Pattern::FromStart | Pattern::Random { .. } | Pattern::Runs(_) => (0, extent, 0),
         };
         Self::Run { offset, left, block, skip }
@@ -67,6 +71,8 @@ impl Blocks {
                 worker.random.below((size - drawn) / align + 1) * align
             }
             Pattern::Cursor { shared } => worker.walk_on(index, shared, drawn, size),
+            Pattern::Stride { gap_bytes } => worker.stride(index, gap_bytes, drawn, size),
+            Pattern::Bursts { operations, align_bytes } => worker.burst(index, operations, align_bytes, drawn, size),
             Pattern::FromStart | Pattern::Skip { .. } | Pattern::Random { .. } | Pattern::Runs(_) => 0,
         };
         Self::Run { offset, left: drawn, block: Some(drawn), skip: 0 }

@@ -297,6 +297,35 @@ impl<E: Io> Worker<'_, E> {
         from
     }
 
+    /// Where the next block of a stride begins, of so many bytes in a file of this size.
+    pub(crate) fn stride(&mut self, index: usize, gap_bytes: i64, bytes: u64, size: u64) -> u64 {
+        let last = size.saturating_sub(bytes);
+        let cursor = &mut self.states[index].cursor;
+        let at = match cursor.cast_signed() {
+            next if next >= 0 && *cursor <= last => *cursor,
+            // What is larger than the file is as large as it.
+            _ if gap_bytes < 0 => size.saturating_sub(gap_bytes.unsigned_abs()).min(last),
+            _ => 0,
+        };
+        *cursor = at.cast_signed().saturating_add_unsigned(bytes).saturating_add(gap_bytes).cast_unsigned();
+        at
+    }
+
+    /// Where the next block of a burst begins.
+    pub(crate) fn burst(&mut self, index: usize, operations: u32, align_bytes: u64, bytes: u64, size: u64) -> u64 {
+        let (align, last) = (align_bytes.max(1), size.saturating_sub(bytes));
+        if self.states[index].burst == 0 {
+            self.states[index].burst = operations.max(1);
+            self.states[index].cursor = self.random.below(last / align + 1) * align;
+        }
+        let state = &mut self.states[index];
+        state.burst -= 1;
+        // Behind the file's end it goes on at its start.
+        let at = if state.cursor <= last { state.cursor } else { 0 };
+        state.cursor = at.saturating_add(bytes);
+        at
+    }
+
     /// Counts a choice that has to be made again, unless the thread is to stop.
     #[cold]
     fn missed(&mut self, index: usize) -> Attempt<()> {

@@ -19,6 +19,8 @@ pub(crate) struct ActionState<'a> {
     pub(crate) positions: (u64, u64),
     /// Its own position in a walk that is not shared.
     pub(crate) cursor: u64,
+    /// How many operations are left of a burst.
+    pub(crate) burst: u32,
     /// Its share of the files as one space, for [`FileChoice::Partitioned`].
     pub(crate) space: Option<Space>,
 }
@@ -33,6 +35,7 @@ impl<'a> ActionState<'a> {
             drawer: Drawer::new(distribution, seed),
             positions: (0, 0),
             cursor: 0,
+            burst: 0,
             space: share(load, group, action, thread),
         }
     }

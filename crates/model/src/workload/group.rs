@@ -104,6 +104,33 @@ pub struct ThreadGroup {
     pub fsync: FsyncPolicy,
     /// An end of its own, before the phase's.
     pub stop: Stop,
+    /// Whether the report has a series of each of its actions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_series: bool,
+    /// How requests that are done are taken back, where a thread has several in flight.
+    #[serde(default, skip_serializing_if = "Batches::is_usual")]
+    pub batches: Batches,
+}
+
+/// How a thread goes on when its queue is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batches {
+    /// It waits until at least so many requests are done; 1 or more.
+    pub least: u32,
+    /// It begins others when no more than so many are in flight; `None` for as soon as one is done.
+    pub refill_at: Option<u32>,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self { least: 1, refill_at: None }
+    }
+}
+
+impl Batches {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl ThreadGroup {
@@ -127,6 +154,8 @@ impl ThreadGroup {
             cpu_policy: CpuPolicy::Shared,
             fsync: FsyncPolicy::default(),
             stop: Stop::default(),
+            own_series: false,
+            batches: Batches::default(),
         }
     }
 

@@ -122,7 +122,7 @@ pub enum OpenSync {
 }
 
 /// What written data looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataPattern {
     /// Share that a compressor can remove, 0 to 1.
     pub compressible: f64,
@@ -130,12 +130,19 @@ pub struct DataPattern {
     pub duplicate: f64,
     /// Whether every block carries file, offset, generation and checksum, and is verified when read.
     pub stamped: bool,
+    /// Bytes that are repeated from each block's begin on, in place of random ones; where something is compressible, in place of the
+    /// zeros that make it so. None: random data and zeros.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeat: Vec<u8>,
 }
+
+/// The longest bytes that are repeated.
+pub const MAXIMUM_REPEAT: usize = 512;
 
 impl Default for DataPattern {
     /// Incompressible, without duplicates, not verified.
     fn default() -> Self {
-        Self { compressible: 0.0, duplicate: 0.0, stamped: false }
+        Self { compressible: 0.0, duplicate: 0.0, stamped: false, repeat: Vec::new() }
     }
 }
 

@@ -23,14 +23,15 @@ pub use fileset::{
     Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, RANK, Sharing,
     SizeDistribution,
 };
-pub use group::{Arrivals, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
+pub use group::{Arrivals, Batches, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
 pub use io::{
-    DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, OpenPolicy, OpenSync,
+    DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_REPEAT,
+    OpenPolicy, OpenSync,
 };
 pub use launch::{Launch, MAXIMUM_RANKS, RANKS};
 pub use operation::Operation;
 pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};
-pub use transfer::{Distribution, Extent, Pattern, Runs, Transfer};
+pub use transfer::{Distribution, Extent, MAXIMUM_ZONES, Pattern, Runs, Transfer, Zone, Zones};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

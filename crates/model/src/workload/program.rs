@@ -15,6 +15,7 @@ pub const MAXIMUM_STEPS: usize = 10_000;
 
 /// A step of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a program has a few, and nobody copies them while it runs")]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// An action, so many times in a row.

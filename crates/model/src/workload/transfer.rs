@@ -53,6 +53,19 @@ pub enum Pattern {
         /// Bytes passed over between blocks.
         skip_bytes: u64,
     },
+    /// Each operation begins so many bytes behind the end of the thread's last one, or so many before it if that is negative. What would
+    /// begin or end outside the file begins at its start, or so many bytes before its end.
+    Stride {
+        /// How many.
+        gap_bytes: i64,
+    },
+    /// A place drawn uniformly for so many operations of the thread, each behind the one before.
+    Bursts {
+        /// How many.
+        operations: u32,
+        /// Places are multiples of this; 1 for any.
+        align_bytes: u64,
+    },
     /// By a handle: block after block through runs of equal length, beyond the file's end where it is written, and again from the first
     /// when all were moved (IOR's segments).
     Runs(Runs),
@@ -140,4 +153,90 @@ pub enum Distribution {
     },
     /// Each block exactly once, in a seeded random order, then again in another.
     Permutation,
+    /// By the Pareto principle: a share h of the space is drawn a share 1 - h of the time, and so on within that share. Places are
+    /// scattered over the space by a fixed permutation.
+    Pareto {
+        /// h, above 0 and below 1; at 0.5 all are alike.
+        share: f64,
+    },
+    /// The space is divided into zones, drawn by weight; within each all are alike.
+    Zoned(Zones),
+}
+
+/// The most zones of a space.
+pub const MAXIMUM_ZONES: usize = 16;
+
+/// A part of a space.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Zone {
+    /// It is drawn weight / sum of weights of the time.
+    pub weight: u32,
+    /// It is length / sum of lengths of the space.
+    pub length: u32,
+}
+
+/// The zones of a space, one behind the other.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Zone>", into = "Vec<Zone>")]
+pub struct Zones {
+    zones: [Zone; MAXIMUM_ZONES],
+    count: usize,
+}
+
+impl Zones {
+    /// `None` unless there are 1 to [`MAXIMUM_ZONES`], each of some length, and one at least of some weight.
+    #[must_use]
+    pub fn new(of: &[Zone]) -> Option<Self> {
+        let fits = (1..=MAXIMUM_ZONES).contains(&of.len())
+            && of.iter().all(|zone| zone.length > 0)
+            && of.iter().any(|zone| zone.weight > 0);
+        let mut zones = [Zone::default(); MAXIMUM_ZONES];
+        zones.get_mut(..of.len()).filter(|_| fits)?.copy_from_slice(of);
+        Some(Self { zones, count: of.len() })
+    }
+
+    /// Each, in its order.
+    #[must_use]
+    pub fn all(&self) -> &[Zone] {
+        &self.zones[..self.count]
+    }
+
+    /// Sum of the weights; above 0.
+    #[must_use]
+    pub fn weights(&self) -> u64 {
+        self.all().iter().map(|zone| u64::from(zone.weight)).sum()
+    }
+
+    /// Weight, begin and end of each zone of a space of so many places. A zone that is too short for one has the place that it
+    /// begins in.
+    pub fn of(&self, space: u64) -> impl Iterator<Item = (u32, u64, u64)> {
+        let total = u128::from(self.all().iter().map(|zone| u64::from(zone.length)).sum::<u64>());
+        let place = move |length: u64| (u128::from(space) * u128::from(length) / total.max(1)) as u64;
+        let mut before = 0;
+        self.all().iter().map(move |zone| {
+            let begin = place(before).min(space.saturating_sub(1));
+            before += u64::from(zone.length);
+            (zone.weight, begin, place(before).max(begin + 1))
+        })
+    }
+}
+
+impl TryFrom<Vec<Zone>> for Zones {
+    type Error = String;
+
+    fn try_from(of: Vec<Zone>) -> Result<Self, String> {
+        Self::new(&of).ok_or_else(|| format!("not 1 to {MAXIMUM_ZONES} zones of some length and weight"))
+    }
+}
+
+impl From<Zones> for Vec<Zone> {
+    fn from(zones: Zones) -> Self {
+        zones.all().to_vec()
+    }
+}
+
+impl std::fmt::Debug for Zones {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_list().entries(self.all()).finish()
+    }
 }

@@ -395,6 +395,7 @@ pub(crate) fn load_report(random: &mut Random, rate: f64, seconds: u64) -> LoadR
         series,
         series_interval_ns: 1_000_000_000,
         series_doublings: 0,
+        own_series: Vec::new(),
         errors: Vec::new(),
         audit: Audit {
             rate: None,

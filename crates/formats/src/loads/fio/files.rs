@@ -4,7 +4,7 @@ use super::{
     job::{Blocks, Engine, Job, Service},
     text::Findings,
 };
-use crate::{Diagnostics, Source, Span, diagnostic::Diagnostic};
+use crate::{Diagnostics, Span, diagnostic::Diagnostic};
 use fstone_model::workload::{Amount, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution};
 use std::collections::HashMap;
 
@@ -109,6 +109,15 @@ impl Filesets {
                 format!("files of {typical} bytes have no block of {block}"),
                 "give a larger size, or a smaller bs",
             );
+            return None;
+        }
+        let apart = job.direction.gap != 0 || job.direction.burst > 1;
+        if apart
+            && !job.engine.of_files()
+            && (files > 1 || !job.blocks.iter().all(|blocks| matches!(blocks, Blocks::Fixed(_))))
+        {
+            let cure = "give the job one file and one block size, or rw alone";
+            error(job, findings, "what stands behind rw= is for one file and blocks of one size".into(), cure);
             return None;
         }
         // Parts of files, and blocks of several sizes, are for files that each are a fileset.
@@ -288,18 +297,25 @@ fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings
 
 /// An error of a job as a whole.
 pub(super) fn error(job: &Job, findings: &mut Findings, message: String, cure: &str) {
-    let (source, span): (&Source, Span) = match &job.section {
-        Some((source, span)) => (source, *span),
-        None => {
-            findings.report().push(Diagnostic::whole(message).help(cure));
-            return;
-        }
+    let diagnostic = match &job.section {
+        Some((_, span)) => Diagnostic::error(*span, message),
+        None => Diagnostic::whole(message),
     };
-    if source == findings.report().source() {
-        findings.report().push(Diagnostic::error(span, message).help(cure));
-    } else {
-        let one = Diagnostics::one(source, Diagnostic::error(span, message).help(cure));
-        findings.report().append(one);
+    tell(job, findings, diagnostic.help(cure));
+}
+
+/// What its author should know of a job as a whole.
+pub(super) fn note(job: &Job, findings: &mut Findings, message: String, why: &str) {
+    let span = job.section.as_ref().map_or_else(Span::default, |(_, span)| *span);
+    tell(job, findings, Diagnostic::warning(span, message).note(why));
+}
+
+fn tell(job: &Job, findings: &mut Findings, diagnostic: Diagnostic) {
+    match &job.section {
+        Some((source, _)) if source != findings.report().source() => {
+            findings.report().append(Diagnostics::one(source, diagnostic));
+        }
+        _ => findings.report().push(diagnostic),
     }
 }
 

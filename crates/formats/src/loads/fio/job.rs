@@ -1,6 +1,7 @@
 //! A job: the options of a section and of the `[global]` ones before it, with their values.
 
 use crate::Source;
+use fstone_model::workload::Zones;
 use std::time::Duration;
 
 /// A job as it is to be run.
@@ -46,6 +47,10 @@ pub struct Job {
     pub sync: Sync,
     /// Requests in flight.
     pub depth: u32,
+    /// The fewest requests that are taken back when the queue is full.
+    pub complete_least: u32,
+    /// How many are left in flight then.
+    pub low: Option<u32>,
     /// Clones.
     pub clones: u32,
     /// Times that the job is run.
@@ -98,6 +103,8 @@ pub struct Job {
     pub do_verify: bool,
     /// Percent that compress away.
     pub compress_percent: u32,
+    /// Bytes that are written again and again.
+    pub pattern: Vec<u8>,
     /// Percent of blocks that repeat another.
     pub dedupe_percent: u32,
     /// Whether cached data of its files is dropped first.
@@ -108,6 +115,8 @@ pub struct Job {
     pub percentiles: Vec<f64>,
     /// Prefixes of the files with bandwidth, latency and IOPS over time.
     pub logs: [Option<String>; 3],
+    /// Whether each clone has files of its own.
+    pub log_each: bool,
     /// Length of an interval in them.
     pub log_interval: Option<Duration>,
     /// The options as they were written, for JSON.
@@ -156,6 +165,10 @@ pub struct Direction {
     pub writes: bool,
     /// Whether at random places.
     pub random: bool,
+    /// What stands behind it: of sequential operations, bytes between the end of one and the begin of the next.
+    pub gap: i64,
+    /// Of random operations, how many follow each other from each place.
+    pub burst: u32,
 }
 
 /// Sizes of blocks.
@@ -232,7 +245,7 @@ pub enum Sync {
 }
 
 /// How random offsets are drawn.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Offsets {
     /// All alike.
     Uniform,
@@ -240,6 +253,12 @@ pub enum Offsets {
     Zipf(f64),
     /// Normal around the middle, the deviation as percent of the space.
     Normal(f64),
+    /// By the Pareto principle with this share.
+    Pareto(f64),
+    /// By zones: percent of the operations and of the space.
+    Zoned(Zones),
+    /// By zones: parts of the operations, and bytes; the last may be the rest of the file.
+    ZonedBytes(Vec<(u32, Option<u64>)>),
 }
 
 impl Job {
@@ -249,7 +268,7 @@ impl Job {
             name,
             section: None,
             engine: Engine::Psync,
-            direction: Direction { reads: true, writes: false, random: false },
+            direction: Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 },
             blocks: [Blocks::Fixed(4096), Blocks::Fixed(4096)],
             align: [None; 2],
             size: None,
@@ -266,6 +285,8 @@ impl Job {
             direct: false,
             sync: Sync::None,
             depth: 1,
+            complete_least: 1,
+            low: None,
             clones: 1,
             loops: 1,
             runtime: None,
@@ -292,11 +313,13 @@ impl Job {
             verify: false,
             do_verify: true,
             compress_percent: 0,
+            pattern: Vec::new(),
             dedupe_percent: 0,
             invalidate: true,
             continues: false,
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             logs: [None, None, None],
+            log_each: true,
             log_interval: None,
             written: Vec::new(),
         }

@@ -7,6 +7,7 @@ use super::{
     value::{self, Base},
 };
 use crate::diagnostic::Diagnostic;
+use fstone_model::workload::{MAXIMUM_REPEAT, MAXIMUM_ZONES, Zone, Zones};
 use std::time::Duration;
 
 /// Clones and files that a job has at most: what the engine can have at once.
@@ -17,6 +18,8 @@ const MAXIMUM_FILES: u64 = 100_000_000;
 const MAXIMUM_DEPTH: u64 = 4_096;
 /// The largest block.
 const MAXIMUM_BLOCK: u64 = 1 << 30;
+/// The largest distance between two operations.
+const MAXIMUM_GAP: u64 = 1 << 50;
 /// Writes between two fsyncs.
 const MAXIMUM_FSYNC: u64 = 1_000_000;
 /// Percentiles that a list may have, as in fio.
@@ -195,7 +198,11 @@ impl Reader<'_> {
             }
             "direct" => job.direct = flag()?,
             "buffered" => job.direct = !flag()?,
-            "readwrite" => job.direction = direction(some)?,
+            "readwrite" => job.direction = direction(some, base)?,
+            "rw_sequencer" => match some {
+                "sequential" => {}
+                _ => return Err("sequential: offsets are not repeated"),
+            },
             "fallocate" => match some {
                 "none" | "native" | "posix" | "keep" | "truncate" | "0" | "1" => {}
                 _ => return Err("none, native, posix, keep or truncate"),
@@ -212,7 +219,7 @@ impl Reader<'_> {
             "fsync_on_close" => job.end_fsync |= flag()?,
             "rwmixread" => job.read_percent = percent()?,
             "rwmixwrite" => job.read_percent = 100 - percent()?,
-            "random_distribution" => job.distribution = distribution(some)?,
+            "random_distribution" => job.distribution = distribution(some, base)?,
             "percentage_random" => {
                 let read = |part: &str| value::number(part, base).filter(|percent| *percent <= 100);
                 let [reads, writes, _] = value::by_direction(some, read).ok_or("a number from 0 to 100")?;
@@ -251,6 +258,11 @@ impl Reader<'_> {
                 }
             }
             "buffer_compress_percentage" => job.compress_percent = percent()?,
+            "buffer_pattern" => {
+                job.pattern = value::bytes(some)
+                    .filter(|bytes| bytes.len() <= MAXIMUM_REPEAT)
+                    .ok_or("text in double quotes, numbers such as 0xdeadbeef or -1, or several of them, at most 512 bytes (none from a file)")?;
+            }
             "dedupe_percentage" => job.dedupe_percent = percent()?,
             "invalidate" => job.invalidate = flag()?,
             "sync" => {
@@ -268,6 +280,8 @@ impl Reader<'_> {
             }
             "ioengine" => return self.engine(some, place),
             "iodepth" => job.depth = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
+            "iodepth_batch_complete_min" => job.complete_least = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
+            "iodepth_low" => job.low = Some(up_to(MAXIMUM_DEPTH)? as u32),
             "thinktime" => job.think = value::time(some, Duration::from_micros(1)).ok_or("a time, such as 100us")?,
             "thinktime_blocks" => {
                 if number()? > 1 {
@@ -346,6 +360,7 @@ impl Reader<'_> {
                 }
                 job.logs[at.unwrap_or_default()] = Some(prefix);
             }
+            "per_job_logs" => job.log_each = flag()?,
             "log_avg_msec" => job.log_interval = Some(Duration::from_millis(number()?)).filter(|time| !time.is_zero()),
             "slat_percentiles" | "clat_percentiles" | "lat_percentiles" => drop(flag()?),
             "percentile_list" => {
@@ -527,13 +542,8 @@ fn split(text: &str, base: Base) -> Option<Blocks> {
     }
 }
 
-fn direction(text: &str) -> Result<Direction, Expected> {
+fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
     let (word, behind) = text.split_once(':').map_or((text, None), |(word, behind)| (word, Some(behind)));
-    if behind.is_some_and(|behind| behind != "1") {
-        return Err(
-            "a direction alone: skipping blocks, going backwards and several blocks from each place are not supported",
-        );
-    }
     let (reads, writes, random) = match word {
         "read" => (true, false, false),
         "write" => (false, true, false),
@@ -546,14 +556,39 @@ fn direction(text: &str) -> Result<Direction, Expected> {
         }
         _ => return Err("read, write, rw, randread, randwrite or randrw"),
     };
-    Ok(Direction { reads, writes, random })
+    let (mut gap, mut burst) = (0, 1);
+    match behind {
+        None => {}
+        Some(behind) if random => {
+            let number = value::number(behind, base).and_then(|number| u32::try_from(number).ok());
+            burst = number.filter(|number| *number > 0).ok_or("a number of operations from each place, such as 8")?;
+        }
+        Some(behind) => {
+            let (sign, size) = behind.strip_prefix('-').map_or((1, behind), |size| (-1, size));
+            let bytes = value::number(size, base).filter(|bytes| *bytes <= MAXIMUM_GAP);
+            gap = sign * bytes.ok_or("a size to skip or, with `-`, to go back, such as 8k or -8k")?.cast_signed();
+        }
+    }
+    Ok(Direction { reads, writes, random, gap, burst })
 }
 
-fn distribution(text: &str) -> Result<Offsets, Expected> {
+fn distribution(text: &str, base: Base) -> Result<Offsets, Expected> {
+    if let Some((word @ ("zoned" | "zoned_abs"), zones)) = text.split_once(':') {
+        if zones.contains(',') {
+            return Err("zones of all operations: reads and writes have the same ones");
+        }
+        return if word == "zoned" {
+            zoned(zones, base)
+                .ok_or("percents of operations and of the file such as 60/10:30/20:10/70, at most 16, both 100 in all")
+        } else {
+            zoned_bytes(zones, base)
+                .ok_or("percents and sizes such as 60/20g:30/100g:10/, at most 15, the percents 100 in all")
+        };
+    }
     let mut parts = text.split(':');
     let word = parts.next().unwrap_or("");
     let parameter = parts.next().map(|part| value::decimal(part).filter(|number| *number > 0.0));
-    if parts.next().is_some() && word != "zoned" && word != "zoned_abs" {
+    if parts.next().is_some() {
         return Err("a distribution around its own centre: another is not supported");
     }
     match (word, parameter) {
@@ -561,10 +596,54 @@ fn distribution(text: &str) -> Result<Offsets, Expected> {
         ("zipf", None) => Ok(Offsets::Zipf(1.1)),
         ("zipf", Some(Some(theta))) if theta != 1.0 => Ok(Offsets::Zipf(theta)),
         ("normal" | "gauss", Some(Some(deviation))) if deviation <= 100.0 => Ok(Offsets::Normal(deviation)),
-        ("pareto", _) => Err("random, zipf:THETA or normal:PERCENT: pareto is not supported"),
-        ("zoned" | "zoned_abs", _) => Err("random, zipf:THETA or normal:PERCENT: zones are not supported"),
-        _ => Err("random, zipf:THETA (not 1) or normal:PERCENT"),
+        ("pareto", None) => Ok(Offsets::Pareto(0.2)),
+        ("pareto", Some(Some(share))) if share < 1.0 => Ok(Offsets::Pareto(share)),
+        _ => Err(
+            "random, zipf:THETA (not 1), pareto:SHARE (below 1), normal:PERCENT, zoned:PERCENT/PERCENT:… or zoned_abs:PERCENT/SIZE:…",
+        ),
     }
+}
+
+/// The two numbers of each zone of `60/10:30/20:10/`, as far as they are given.
+fn zones(text: &str, base: Base) -> Option<Vec<[Option<u64>; 2]>> {
+    let number = |text: &str| if text.is_empty() { Some(None) } else { value::number(text, base).map(Some) };
+    let zone = |part: &str| {
+        let (share, length) = part.split_once('/').unwrap_or((part, ""));
+        Some([number(share)?, number(length)?])
+    };
+    text.split(':').filter(|part| !part.is_empty()).map(zone).collect()
+}
+
+/// Percents, in hundredths, of which those that are left out share what is left.
+fn percents(given: impl Iterator<Item = Option<u64>> + Clone) -> Option<Vec<u32>> {
+    let sum = given.clone().flatten().try_fold(0_u64, u64::checked_add)?;
+    let left = 100_u64.checked_sub(sum)? * 100;
+    let open = given.clone().filter(Option::is_none).count() as u64;
+    let each = match open {
+        0 => (left == 0).then_some(0)?,
+        open => left / open,
+    };
+    given.map(|percent| u32::try_from(percent.map_or(each, |percent| percent * 100)).ok()).collect()
+}
+
+fn zoned(text: &str, base: Base) -> Option<Offsets> {
+    let zones = zones(text, base)?;
+    let weights = percents(zones.iter().map(|zone| zone[0]))?;
+    let lengths = percents(zones.iter().map(|zone| zone[1]))?;
+    let all: Vec<Zone> = weights.into_iter().zip(lengths).map(|(weight, length)| Zone { weight, length }).collect();
+    Zones::new(&all).map(Offsets::Zoned)
+}
+
+fn zoned_bytes(text: &str, base: Base) -> Option<Offsets> {
+    let zones = zones(text, base)?;
+    let weights = percents(zones.iter().map(|zone| zone[0]))?;
+    let (last, before) = zones.split_last()?;
+    // What is behind the last one is a zone, too.
+    let fits = zones.len() < MAXIMUM_ZONES
+        && before.iter().all(|zone| zone[1].is_some_and(|bytes| bytes > 0))
+        && last[1] != Some(0)
+        && weights[0] > 0;
+    fits.then(|| Offsets::ZonedBytes(weights.into_iter().zip(zones.iter().map(|zone| zone[1])).collect()))
 }
 
 fn file_names(text: &str) -> Option<Vec<String>> {

@@ -2,9 +2,10 @@ use super::*;
 use crate::{Source, native};
 use fstone_model::{
     Histogram, LoadReport,
-    load::{GroupFsyncs, OperationReport, PhaseReport, SeriesPoint, ThreadReport},
+    load::{GroupFsyncs, OperationReport, OwnSeries, PhaseReport, SeriesPoint, ThreadReport},
     workload::{
-        Actions, Arrivals, Distribution, FileChoice, IoEngineKind, Operation, Pattern, Region, SizeDistribution,
+        Actions, Arrivals, Batches, Distribution, FileChoice, IoEngineKind, Operation, Pattern, Region,
+        SizeDistribution, Zone, Zones,
     },
 };
 use std::time::Duration;
@@ -169,6 +170,52 @@ fn mixes_and_splits() {
     assert_eq!(plan.workload.phases[0].groups[0].stop.bytes, Some(1 << 20));
 }
 
+fn pattern(text: &str) -> Pattern {
+    let plan = plan(&format!("[a]\nsize=1m\n{text}\n"));
+    let (operation, _) = operation(&plan, 0, 0);
+    operation.nature().transfer.expect("it moves data").pattern
+}
+
+#[test]
+fn places_are_drawn_as_asked() {
+    let drawn = |text: &str| match pattern(&format!("rw=randread\nrandom_distribution={text}")) {
+        Pattern::Random { distribution, .. } => distribution,
+        other => panic!("{other:?}"),
+    };
+    let zones = |of: &[(u32, u32)]| {
+        let zones: Vec<Zone> = of.iter().map(|(weight, length)| Zone { weight: *weight, length: *length }).collect();
+        Distribution::Zoned(Zones::new(&zones).expect("they fit"))
+    };
+    assert_eq!(drawn("pareto:0.1"), Distribution::Pareto { share: 0.1 });
+    assert_eq!(drawn("zoned:60/10:30/20:10/70"), zones(&[(6000, 1000), (3000, 2000), (1000, 7000)]));
+    assert_eq!(drawn("zoned:50/5:30/15:20/"), zones(&[(5000, 500), (3000, 1500), (2000, 8000)]));
+    let quarter = u32::MAX / 4;
+    assert_eq!(drawn("zoned_abs:90/256k:10/"), zones(&[(9000, quarter), (1000, quarter * 3 + 2)]));
+    assert_eq!(drawn("zoned_abs:90/256k:10/256k"), zones(&[(9000, quarter), (1000, quarter), (0, quarter * 2 + 1)]));
+    for wrong in ["zoned:60/10:30/20", "zoned:60/10:50/", "zoned_abs:60/:40/1m", "pareto:1", "zoned:x/y"] {
+        let told = problems(&format!("[a]\nsize=1m\nrw=randread\nrandom_distribution={wrong}\n"));
+        assert!(told.contains("expected"), "{wrong}: {told}");
+    }
+}
+
+/// fio 3.33's numbers of operations (its null engine and `write_iolog`).
+#[test]
+fn strides_and_bursts_are_those_of_fio() {
+    for (text, gap, count) in [
+        ("rw=read:4k\nbs=4k\nsize=1m", 4096, 256),
+        ("rw=read:-8k\nbs=4k\nsize=1m", -8192, 256),
+        ("rw=read:512k\nbs=1m\nsize=128m", 512 << 10, 85),
+        ("rw=write:12k\nbs=4k\nsize=100k", 12 << 10, 7),
+        ("rw=write:3k\nbs=4k\nsize=64k", 3072, 9),
+        ("rw=read:4k\nbs=4k\nsize=1m\noffset=64k", 4096, 128),
+    ] {
+        assert_eq!(pattern(text), Pattern::Stride { gap_bytes: gap }, "{text}");
+        assert_eq!(plan(&format!("[a]\n{text}\n")).workload.phases[0].groups[0].stop.operations, Some(count), "{text}");
+    }
+    assert_eq!(pattern("rw=randread:8"), Pattern::Bursts { operations: 8, align_bytes: 4096 });
+    assert!(problems("[a]\nrw=read:8k\nsize=1m\nnrfiles=2\n").contains("one file"));
+}
+
 #[test]
 fn what_is_wrong_is_shown() {
     let told = problems(include_str!("../../../../../fuzz/corpus/fio/wrong"));
@@ -189,8 +236,9 @@ fn what_is_wrong_is_shown() {
         ("include itself.fio\n[a]\nsize=1m\n", "include each other"),
         ("[a]\nsize=1m\nioengine=null\n[b]\nsize=1m\n", "beside jobs of other engines"),
         ("[a]\nsize=1m\nnumjobs=4000\n[b]\nsize=1m\n", "at most 4000"),
-        ("[a]\nsize=1m\nrw=read:-8k\n", "not a value for `rw`"),
-        ("[a]\nsize=1m\nwrite_bw_log=x\n[b]\nsize=1m\n", "for a job alone"),
+        ("[a]\nsize=1m\nrw=read:-x\n", "not a value for `rw`"),
+        ("[a]\nsize=1m\nrw=randread:0\n", "not a value for `rw`"),
+        ("[a]\nsize=1m\nbuffer_pattern='file'\n", "not a value for `buffer_pattern`"),
     ] {
         let told = problems(text);
         assert!(told.contains(message), "{text}: {told}");
@@ -312,14 +360,19 @@ fn logs_have_intervals_that_were_cut_short_only_for_latency() {
             .map(|log| (log.file, log.text.replace(", 0, 4096, 0, 0\n", "; ")))
             .collect()
     };
+    let own = |operations: &[u64]| {
+        let series = operations.iter().map(|count| point(*count)).collect();
+        vec![OwnSeries { group: "a".into(), name: "read".into(), series }]
+    };
     let one = LoadReport {
         running_ns: 1_000_000_000,
         series: [80, 80, 40].map(point).to_vec(),
+        own_series: own(&[80, 80, 40]),
         series_interval_ns: 400_000_000,
         ..report()
     };
     let told = |bandwidth: &str, latency: &str, iops: &str| {
-        [("x_bw.1.log", bandwidth), ("x_lat.1.log", latency), ("x_iops.1.log", iops)]
+        [("x_bw.1.log", bandwidth), ("x_clat.1.log", latency), ("x_iops.1.log", iops), ("x_lat.1.log", latency)]
             .map(|(file, text)| (file.to_owned(), text.to_owned()))
     };
     assert_eq!(lines(&one), told("400, 800; 800, 800; ", "400, 1000; 800, 1000; 1000, 1000; ", "400, 200; 800, 200; "));
@@ -329,10 +382,65 @@ fn logs_have_intervals_that_were_cut_short_only_for_latency() {
         running_ns: 1_000_000_000,
         phases: vec![phase(500_000_000), phase(500_000_000)],
         series: [80, 20, 80, 20].map(point).to_vec(),
+        own_series: own(&[80, 20, 80, 20]),
         ..one
     };
     let latency = "400, 1000; 500, 1000; 900, 1000; 1000, 1000; ";
     assert_eq!(lines(&two), told("400, 800; 900, 800; ", latency, "400, 200; 900, 200; "));
+}
+
+#[test]
+fn each_clone_has_logs_of_its_own() {
+    let own = |group: &str, name: &str, operations: &[u64]| OwnSeries {
+        group: group.into(),
+        name: name.into(),
+        series: operations.iter().map(|count| SeriesPoint { operations: *count, ..SeriesPoint::default() }).collect(),
+    };
+    let report = LoadReport {
+        running_ns: 2_000_000_000,
+        series: vec![SeriesPoint::default(); 2],
+        series_interval_ns: 1_000_000_000,
+        own_series: vec![
+            own("a.0", "read", &[5]),
+            own("a.1", "read", &[0, 7]),
+            own("b", "read", &[1, 2]),
+            own("b", "write", &[3, 4]),
+        ],
+        ..report()
+    };
+    let jobs = "[a]\nrw=read\nnumjobs=2\nwrite_iops_log=x\n[b]\nrw=rw\nwrite_iops_log=x\n";
+    let written = |more: &str| -> Vec<(String, String)> {
+        let plan = plan(&format!("[global]\nsize=1m\nlog_avg_msec=1000\n{more}{jobs}"));
+        assert!(plan.workload.phases[0].groups.iter().all(|group| group.own_series));
+        logs(&plan, &report).into_iter().map(|log| (log.file, log.text.replace(", 4096, 0, 0\n", "; "))).collect()
+    };
+    let told = |logs: &[(&str, &str)]| -> Vec<(String, String)> {
+        logs.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect()
+    };
+    let (first, second, both) = ("1000, 5, 0; ", "2000, 7, 0; ", "1000, 1, 0; 1000, 3, 1; 2000, 2, 0; 2000, 4, 1; ");
+    assert_eq!(written(""), told(&[("x_iops.1.log", first), ("x_iops.2.log", second), ("x_iops.3.log", both)]));
+    assert_eq!(written("per_job_logs=0\n"), told(&[("x_iops.log", &format!("{first}{second}{both}"))]));
+}
+
+#[test]
+fn queues_are_refilled_as_asked() {
+    let batches = |text: &str| {
+        let job = format!("[a]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=16\n{text}\n");
+        plan(&job).workload.phases[0].groups[0].batches
+    };
+    assert_eq!(batches(""), Batches::default());
+    assert_eq!(batches("iodepth_batch_complete_min=0"), Batches::default());
+    let asked = batches("iodepth_batch=8\niodepth_batch_complete=8\niodepth_low=4");
+    assert_eq!(asked, Batches { least: 8, refill_at: Some(4) });
+    assert_eq!(batches("iodepth_batch_complete_min=99\niodepth_low=16"), Batches { least: 16, refill_at: None });
+}
+
+#[test]
+fn data_is_what_buffer_pattern_says() {
+    let data = plan("[a]\nrw=write\nsize=1m\nbuffer_pattern=0xdeadbeef\n[b]\nrw=read\nsize=1m\n").workload.data;
+    assert_eq!(data.repeat, [0xde, 0xad, 0xbe, 0xef]);
+    let told = problems("[a]\nrw=write\nsize=1m\nbuffer_pattern=1\n[b]\nrw=write\nsize=1m\n");
+    assert!(told.contains("different data"), "{told}");
 }
 
 #[test]

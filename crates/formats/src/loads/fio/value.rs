@@ -25,6 +25,47 @@ pub(super) fn flag(text: Option<&str>) -> Option<bool> {
     }
 }
 
+/// Bytes: text in double quotes, `0x` and digits in the order in which they are written, or decimal numbers, the lowest byte first, in a row.
+pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let is_hexadecimal = rest.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"));
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let (inside, behind) = quoted.split_once('"')?;
+            all.extend(inside.bytes());
+            rest = behind;
+        } else if is_hexadecimal {
+            let digits = &rest[2..];
+            let mut length = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+            if digits[length..].starts_with(['x', 'X']) && digits[..length].ends_with('0') {
+                // The zero belongs to the next number.
+                length -= 1;
+            }
+            let (digits, behind) = digits.split_at(length);
+            let odd = digits.len() % 2;
+            let byte = |at: usize| u8::from_str_radix(&digits[at.saturating_sub(odd)..at + 2 - odd], 16).ok();
+            all.extend((0..digits.len() + odd).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?);
+            if digits.is_empty() {
+                return None;
+            }
+            rest = behind;
+        } else {
+            let sign = usize::from(rest.starts_with(['-', '+']));
+            let mut length = sign + rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
+            if rest[length..].starts_with(['x', 'X']) && rest[..length].ends_with('0') {
+                length -= 1;
+            }
+            let (number, behind) = rest.split_at(length);
+            let little = number.parse::<i32>().ok()?.to_le_bytes();
+            let used = little.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+            all.extend(&little[..used]);
+            rest = behind;
+        }
+    }
+    Some(all).filter(|all| !all.is_empty())
+}
+
 /// A plain decimal number.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
@@ -300,5 +341,25 @@ mod tests {
         assert_eq!(by_direction("4k,8k", |part| number(part, BASE)), Some([Some(4096), Some(8192), Some(8192)]));
         assert_eq!(by_direction(",8k,", |part| number(part, BASE)), Some([None, Some(8192), None]));
         assert_eq!(by_direction("1,2,3,4", |part| number(part, BASE)), None);
+    }
+
+    /// What fio 3.33 wrote.
+    #[test]
+    fn bytes_are_those_that_fio_writes() {
+        assert_eq!(bytes("\"abcd\"-120xdeadface"), Some(b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce".to_vec()));
+        for (text, wanted) in [
+            ("5", &[5][..]),
+            ("300", &[0x2c, 1]),
+            ("70000", &[0x70, 0x11, 1]),
+            ("0x123", &[1, 0x23]),
+            ("-1", &[0xff; 4]),
+            ("0xff0x14", &[0xff, 0x14]),
+            ("0", &[0]),
+        ] {
+            assert_eq!(bytes(text).as_deref(), Some(wanted), "{text}");
+        }
+        for wrong in ["", "'file'", "\"abc", "0x", "x", "99999999999", "0xé", "é"] {
+            assert_eq!(bytes(wrong), None, "{wrong}");
+        }
     }
 }

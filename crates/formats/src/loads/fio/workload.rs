@@ -4,14 +4,14 @@
 //! of a phase. A phase with jobs that write and verify is followed by one in which they read back what they wrote.
 
 use super::{
-    files::{Filesets, MOST_FILES, Place, Placement, block, error, to_the_end},
+    files::{Filesets, MOST_FILES, Place, Placement, block, error, note, to_the_end},
     job::{Amount, Blocks, Engine, Job, Offsets, Service, Sync},
     text::Findings,
 };
 use fstone_model::workload::{
-    Action, Actions, Arrivals, CpuPolicy, DataPattern, Distribution, ErrorPolicy, Extent, FileChoice, FinalSync,
-    FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_THREADS, OpenPolicy, OpenSync, Operation, Pattern,
-    Phase, Region, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted, Workload,
+    Action, Actions, Arrivals, Batches, CpuPolicy, DataPattern, Distribution, ErrorPolicy, Extent, FileChoice,
+    FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_THREADS, OpenPolicy, OpenSync, Operation,
+    Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted, Workload, Zone, Zones,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -122,14 +122,6 @@ pub(super) fn workload(
             });
         }
     }
-    if let Some(job) = jobs.iter().find(|job| parts.len() > 1 && job.logs.iter().any(Option::is_some)) {
-        error(
-            job,
-            findings,
-            "log files are written for a job alone".into(),
-            "leave write_*_log out, or run this job by itself with --section; a study's report has the load over time",
-        );
-    }
     let share = |percent: u32| f64::from(percent) / 100.0;
     let workload = Workload {
         name: name.to_owned(),
@@ -140,14 +132,47 @@ pub(super) fn workload(
             compressible: share(jobs.iter().map(|job| job.compress_percent).max().unwrap_or(0)),
             duplicate: share(jobs.iter().map(|job| job.dedupe_percent).max().unwrap_or(0)),
             stamped: verified,
+            repeat: repeated(jobs, findings),
         },
         on_error: if jobs.iter().any(|job| job.continues) { ErrorPolicy::Continue } else { ErrorPolicy::Stop },
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
-        series_interval: jobs.iter().filter_map(|job| job.log_interval).min().unwrap_or(Duration::from_millis(500)),
+        series_interval: log_interval(jobs, findings),
     };
     (workload, parts)
+}
+
+/// The bytes that jobs write again and again, which are the same of all.
+fn repeated(jobs: &[Job], findings: &mut Findings) -> Vec<u8> {
+    let mut writing = jobs.iter().filter(|job| job.direction.writes && !job.engine.of_files());
+    let Some(first) = writing.next() else { return Vec::new() };
+    if let Some(other) = writing.find(|job| job.pattern != first.pattern) {
+        let what = format!("`{}` and `{}` write different data", first.name, other.name);
+        error(
+            other,
+            findings,
+            what,
+            "give all jobs that write the same buffer_pattern, or run them one by one with --section",
+        );
+    }
+    first.pattern.clone()
+}
+
+/// The length of a point of all logs: one of all jobs that have any.
+fn log_interval(jobs: &[Job], findings: &mut Findings) -> Duration {
+    const USUAL: Duration = Duration::from_millis(500);
+    let logging = jobs.iter().filter(|job| job.logs.iter().any(Option::is_some));
+    let shortest = logging.clone().map(|job| job.log_interval.unwrap_or(USUAL)).min().unwrap_or(USUAL);
+    for job in logging.filter(|job| job.log_interval.is_some_and(|interval| interval != shortest)) {
+        note(
+            job,
+            findings,
+            format!("the logs of `{}` have a line every {} ms", job.name, shortest.as_millis()),
+            "all logs of a load have the shortest log_avg_msec of any job",
+        );
+    }
+    shortest
 }
 
 /// In which phase each job runs: after a stonewall, those behind it; and after the job that it waits for.
@@ -241,6 +266,11 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
         group.fsync = fsyncs(job, place);
     }
     group.stop = stop(job, place);
+    if job.depth > 1 {
+        let least = job.complete_least.min(job.depth);
+        group.batches = Batches { least, refill_at: job.low.filter(|low| *low < job.depth) };
+    }
+    group.own_series = job.logs.iter().any(Option::is_some);
     group
 }
 
@@ -330,7 +360,14 @@ fn stop(job: &Job, place: &Place) -> Stop {
         .collect();
     match sizes.as_slice() {
         [Blocks::Fixed(block), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => {
-            let operations = bytes.div_ceil(*block);
+            let operations = if job.direction.gap == 0 {
+                bytes.div_ceil(*block)
+            } else {
+                strided(*block, job.direction.gap, place.length, place.offset)
+                    .saturating_mul(job.loops)
+                    .min(bytes.div_ceil(*block))
+                    .max(1)
+            };
             let operations = job.number_ios.map_or(operations, |most| most.min(operations));
             Stop { time, operations: Some(operations), ..Stop::default() }
         }
@@ -396,13 +433,25 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
     let bounds = drawn.as_ref().and_then(SizeDistribution::block_bounds);
     let bytes = bounds.map_or_else(|| blocks.largest(), |(_, largest)| largest);
     let pattern = if random {
-        let distribution = match job.distribution {
+        let distribution = match &job.distribution {
             Offsets::Uniform if job.repeats_blocks || !matches!(blocks, Blocks::Fixed(_)) => Distribution::Uniform,
             Offsets::Uniform => Distribution::Permutation,
-            Offsets::Zipf(theta) => Distribution::Zipf { theta },
+            Offsets::Zipf(theta) => Distribution::Zipf { theta: *theta },
             Offsets::Normal(percent) => Distribution::Gauss { deviation: percent / 100.0 },
+            Offsets::Pareto(share) => Distribution::Pareto { share: *share },
+            Offsets::Zoned(zones) => Distribution::Zoned(*zones),
+            Offsets::ZonedBytes(zones) => {
+                within(zones, place.length).map_or(Distribution::Uniform, Distribution::Zoned)
+            }
         };
-        Pattern::Random { distribution, align_bytes: job.align[direction].unwrap_or(blocks.smallest()) }
+        let align_bytes = job.align[direction].unwrap_or(blocks.smallest());
+        if job.direction.burst > 1 {
+            Pattern::Bursts { operations: job.direction.burst, align_bytes }
+        } else {
+            Pattern::Random { distribution, align_bytes }
+        }
+    } else if job.direction.gap != 0 {
+        Pattern::Stride { gap_bytes: job.direction.gap }
     } else {
         Pattern::Cursor { shared: false }
     };
@@ -426,10 +475,42 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
     action
 }
 
+/// Zones in bytes as parts of a file of this length, cut off where it ends. fio's may leave out the end, where nothing is drawn then.
+fn within(zones: &[(u32, Option<u64>)], length: u64) -> Option<Zones> {
+    let mut left = length;
+    let part = |bytes: u64| (u128::from(bytes) * u128::from(u32::MAX) / u128::from(length.max(1))).max(1) as u32;
+    let mut all: Vec<Zone> = Vec::new();
+    for (weight, bytes) in zones {
+        let bytes = bytes.unwrap_or(left).min(left);
+        left -= bytes;
+        if bytes > 0 {
+            all.push(Zone { weight: *weight, length: part(bytes) });
+        }
+    }
+    if left > 0 {
+        all.push(Zone { weight: 0, length: part(left) });
+    }
+    Zones::new(&all)
+}
+
+/// How many blocks of so many bytes fio moves in a file, from its start on with a gap behind each: it begins anew where the next block would
+/// begin behind the file's end, and is done where one would end behind it, or ends with it.
+fn strided(block: u64, gap: i64, length: u64, offset: u64) -> u64 {
+    let Ok(gap) = u64::try_from(gap) else { return length / block };
+    let stride = block + gap;
+    let begun = length.div_ceil(stride);
+    let end = (begun - 1) * stride + block;
+    match end.cmp(&length) {
+        std::cmp::Ordering::Less if offset == 0 => length / block,
+        std::cmp::Ordering::Less | std::cmp::Ordering::Equal => begun,
+        std::cmp::Ordering::Greater => begun - 1,
+    }
+}
+
 /// The group that reads back what a job wrote, from the start of its part of each file on.
 fn read_back(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets) -> ThreadGroup {
     let mut reader = job.clone();
-    reader.direction = super::job::Direction { reads: true, writes: false, random: false };
+    reader.direction = super::job::Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 };
     reader.blocks = [job.blocks[1].clone(), job.blocks[1].clone()];
     reader.service = Service::Sequential;
     reader.time_based = false;

@@ -9,9 +9,9 @@ use super::{
     sizes, steps,
 };
 use fstone_model::workload::{
-    Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing,
-    Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, Naming, OpenPolicy, Phase, Region, Stop, ThreadGroup,
-    Workload,
+    Actions, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy,
+    Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, Naming, OpenPolicy, Phase, Region, Stop,
+    ThreadGroup, Workload,
 };
 
 /// A workload as a workload file; [`super::parse`] reads it back as the same workload.
@@ -70,6 +70,12 @@ fn data(data: &DataPattern) -> KeyValues {
         ("compressible", unless(data.compressible == 0.0, || share(data.compressible))),
         ("duplicate", unless(data.duplicate == 0.0, || share(data.duplicate))),
         ("stamped", flag(data.stamped)),
+        (
+            "repeat",
+            unless(data.repeat.is_empty(), || {
+                quoted(&data.repeat.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            }),
+        ),
     ])
 }
 
@@ -173,8 +179,18 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("cpu-policy", unless(group.cpu_policy == CpuPolicy::Shared, || word(&group.cpu_policy))),
         ("fsync", fsync(&group.fsync)),
         ("stop", stop(&group.stop)),
+        ("own-series", flag(group.own_series)),
+        ("batches", batches(group.batches)),
         ("ratio", ratio),
     ])
+}
+
+fn batches(batches: Batches) -> Option<String> {
+    let keys = wanted([
+        ("least", unless(batches.least == 1, || batches.least.to_string())),
+        ("refill-at", batches.refill_at.map(|low| low.to_string())),
+    ]);
+    unless(keys.is_empty(), || inline(&keys))
 }
 
 fn region(region: Region) -> Option<String> {

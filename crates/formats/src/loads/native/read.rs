@@ -15,9 +15,10 @@ use crate::{
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
 };
 use fstone_model::workload::{
-    Actions, Amount, Arrivals, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy, Existing,
-    FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES, MAXIMUM_THREADS,
-    Naming, OpenPolicy, Pattern, Phase, Region, Sharing, SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
+    Actions, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy,
+    Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES,
+    MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing, SizeDistribution, Stop,
+    ThreadGroup, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -61,6 +62,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
         compressible: or(value.compressible.as_ref(), 0.0, |Share(share)| share),
         duplicate: or(value.duplicate.as_ref(), 0.0, |Share(share)| share),
         stamped: flag(value.stamped.as_ref(), false),
+        repeat: value.repeat.as_ref().map_or_else(Vec::new, |field| hexadecimal(field, report)),
     });
     let series_interval = or(surface.series_interval.as_ref(), DEFAULT_SERIES_INTERVAL, |Time(time)| time);
     if let Some(field) = surface.series_interval.as_ref().filter(|field| field.value.0.is_zero()) {
@@ -83,6 +85,22 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
     };
     used_depths(&workload, surface, phase_surfaces, report);
     Some(workload)
+}
+
+/// Bytes as their digits are written.
+fn hexadecimal(field: &Field<Text>, report: &mut Report) -> Vec<u8> {
+    let Text(text) = &field.value;
+    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+    let fits = digits.filter(|digits| digits.len() % 2 == 0 && (2..=2 * MAXIMUM_REPEAT).contains(&digits.len()));
+    let Some(digits) = fits else {
+        report.push(
+            Diagnostic::error(field.span, "these are no bytes")
+                .label(format!("expected two hexadecimal digits for each, at most {MAXIMUM_REPEAT}"))
+                .help("for example: repeat = \"deadbeef\""),
+        );
+        return Vec::new();
+    };
+    digits.chunks(2).map(|two| two[0] << 4 | two[1]).collect()
 }
 
 /// Reports queue depths that would change nothing.
@@ -428,6 +446,15 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         cpu_policy: word(surface.cpu_policy.as_ref(), CpuPolicy::Shared),
         fsync: surface.fsync.as_ref().map_or_else(FsyncPolicy::default, |field| fsync(&field.value)),
         stop: surface.stop.as_ref().map_or_else(Stop::default, |field| stop(&field.value)),
+        own_series: flag(surface.own_series.as_ref(), false),
+        batches: surface.batches.as_ref().map_or_else(Batches::default, |field| Batches {
+            least: field.value.least.as_ref().map_or(1, |least| small(Some(least))),
+            refill_at: field
+                .value
+                .refill_at
+                .as_ref()
+                .map(|low| u32::try_from(low.value.0).expect("the type allows no more")),
+        }),
         actions,
     }
 }

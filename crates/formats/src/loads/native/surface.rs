@@ -227,8 +227,22 @@ table! {
         "fsync" => fsync: FsyncSurface;
         /// An end of its own, before the phase's.
         "stop" => stop: StopSurface;
+        /// Whether the report (`fstone load --json`) has the throughput and latency of each of its actions over time, beside those of the whole load. False unless given.
+        "own-series" => own_series: Flag;
+        /// How requests that are done are taken back, where a thread has several in flight. Each as soon as it is done, and another in its place, unless given.
+        "batches" => batches: BatchesSurface;
     }
     one of ["mix", "sequence", "ratio", "program"]
+}
+
+table! {
+    /// How a thread goes on when its queue is full.
+    pub(crate) struct BatchesSurface {
+        /// It waits until at least so many requests are done. 1 unless given.
+        "least" => least: Small;
+        /// It begins others when no more than so many are in flight. As soon as one is done unless given.
+        "refill-at" => refill_at: Count<0, { u32::MAX as u64 }>;
+    }
 }
 
 /// `region`: a word, or where.
@@ -329,6 +343,8 @@ table! {
         "duplicate" => duplicate: Share;
         /// Whether every block is stamped, and verified when read. False unless given.
         "stamped" => stamped: Flag;
+        /// Bytes, as hexadecimal digits, that are repeated from each block's begin on in place of random ones; where something is compressible, in place of the zeros in it. None unless given.
+        "repeat" => repeat: Text;
     }
 }
 
@@ -358,7 +374,8 @@ words! {
     TransactionRule { "one" => One, "whole-blocks" => BlocksFloor, "begun-blocks" => BlocksCeil }
     PatternWord {
         "from-start" => FromStart, "from-random" => FromRandom, "cursor" => Cursor,
-        "shared-cursor" => SharedCursor, "random" => Random, "skip" => Skip, "runs" => Runs,
+        "shared-cursor" => SharedCursor, "random" => Random, "skip" => Skip, "stride" => Stride, "bursts" => Bursts,
+        "runs" => Runs,
     }
     DistributionWord { "uniform" => Uniform, "permutation" => Permutation }
     RegionWord { "whole" => Whole, "split" => Split }

@@ -3,13 +3,15 @@
 use super::{
     lines::{self, KeyValues},
     sizes::{self, SizeSurface, blocks},
-    value::{bytes, flag, word},
+    value::{Small, bytes, flag, small, word},
 };
 use crate::{
-    decode::{Decode, Flag, Listed, Node, Real, Size, Word, listed, table, wrong_type},
+    decode::{At, Count, Decode, Field, Flag, Listed, Node, Real, Size, Word, listed, table, wrong_type},
     diagnostic::{Diagnostic, Report, Span},
 };
-use fstone_model::workload::{Distribution, Extent, Pattern, Runs, SizeDistribution, Transfer};
+use fstone_model::workload::{
+    Distribution, Extent, MAXIMUM_ZONES, Pattern, Runs, SizeDistribution, Transfer, Zone, Zones,
+};
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
@@ -20,14 +22,18 @@ table! {
         "size" => size: ExtentSurface;
         /// How much per system call: a size, or a table with a distribution, by which each is drawn.
         "block" => block: SizeSurface, required;
-        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip"; by a handle, through "runs" of equal length.
+        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip"; each operation a "stride" from the one before; "bursts" of operations in a row; by a handle, through "runs" of equal length.
         "pattern" => pattern: Listed<PatternWord>;
         /// Random offsets are multiples of this; of the block, or the smallest block, unless given.
         "align" => align: Size;
-        /// How random offsets are drawn: "uniform" (the default), "permutation", { zipf = 1.2 } or { gauss = 0.1 }.
+        /// How random offsets are drawn: "uniform" (the default), "permutation", { zipf = 1.2 }, { gauss = 0.1 }, { pareto = 0.2 } or zones.
         "distribution" => distribution: DistributionSurface;
-        /// How much is skipped after each block.
+        /// How much is skipped after each block; of a stride, from the end of one operation to the begin of the next.
         "skip" => skip: Size;
+        /// Of a stride: how much before the end of an operation the next begins, in place of `skip`.
+        "back" => back: Size;
+        /// Of bursts: how many operations of a thread follow each other from each place that is drawn.
+        "burst" => burst: Small;
         /// Of runs: the length of each.
         "run" => run: Size;
         /// Of runs: the length of all together, without what is between them.
@@ -87,6 +93,8 @@ pub(crate) enum PatternWord {
     SharedCursor,
     Random,
     Skip,
+    Stride,
+    Bursts,
     Runs,
 }
 
@@ -111,8 +119,22 @@ table! {
         "zipf" => zipf: Real;
         /// Normal around the middle, with this standard deviation as a share of the space.
         "gauss" => gauss: Real;
+        /// By the Pareto principle: this share of the space (below 1) is drawn the rest of the time, and so on within it.
+        "pareto" => pareto: Real;
+        /// Zones of the space, one behind the other, drawn by weight; all places of a zone alike.
+        "zones" => zones: Vec<At<ZoneSurface>>;
     }
-    one of ["zipf", "gauss"]
+    one of ["zipf", "gauss", "pareto", "zones"]
+}
+
+table! {
+    /// A zone of the space that offsets are drawn from.
+    pub(crate) struct ZoneSurface {
+        /// It is drawn weight / sum of weights of the time.
+        "weight" => weight: Count<0, { u32::MAX as u64 }>, required;
+        /// It is length / sum of lengths of the space.
+        "length" => length: Count<1, { u32::MAX as u64 }>, required;
+    }
 }
 
 impl Decode for DistributionSurface {
@@ -141,7 +163,7 @@ impl Decode for DistributionSurface {
     }
 
     fn expected() -> String {
-        "\"uniform\", \"permutation\", { zipf = 1.2 } or { gauss = 0.1 }".into()
+        "\"uniform\", \"permutation\", { zipf = 1.2 }, { gauss = 0.1 }, { pareto = 0.2 } or { zones = [{ weight = 60, length = 10 }, …] }".into()
     }
 }
 
@@ -163,9 +185,12 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
             None => diagnostic.note("the pattern is \"from-start\" unless given"),
         });
     };
-    only_for(surface.align.as_ref().map(|field| field.key), "align", &[PatternWord::FromRandom, PatternWord::Random]);
+    let aligned = [PatternWord::FromRandom, PatternWord::Random, PatternWord::Bursts];
+    only_for(surface.align.as_ref().map(|field| field.key), "align", &aligned);
     only_for(surface.distribution.as_ref().map(|field| field.key), "distribution", &[PatternWord::Random]);
-    only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip]);
+    only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip, PatternWord::Stride]);
+    only_for(surface.back.as_ref().map(|field| field.key), "back", &[PatternWord::Stride]);
+    only_for(surface.burst.as_ref().map(|field| field.key), "burst", &[PatternWord::Bursts]);
     let of_runs =
         [&surface.run, &surface.total, &surface.begin, &surface.gap].map(|field| field.as_ref().map(|field| field.key));
     let flags = [&surface.interleaved, &surface.shuffled].map(|field| field.as_ref().map(|field| field.key));
@@ -183,6 +208,17 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
     if let Some(place) = place.filter(|_| word == PatternWord::Skip && surface.skip.is_none()) {
         report.push(Diagnostic::error(place, "how much is skipped?").help("for example: skip = \"64 KiB\""));
     }
+    if let Some(place) =
+        place.filter(|_| word == PatternWord::Stride && surface.skip.is_some() == surface.back.is_some())
+    {
+        report.push(
+            Diagnostic::error(place, "how far is a stride?")
+                .help("for example: skip = \"64 KiB\", or back = \"64 KiB\""),
+        );
+    }
+    if let Some(place) = place.filter(|_| word == PatternWord::Bursts && surface.burst.is_none()) {
+        report.push(Diagnostic::error(place, "how long are the bursts?").help("for example: burst = 8"));
+    }
     let align_bytes = surface.align.as_ref().map_or(smallest, |field| {
         if field.value.0 == 0 {
             report.push(Diagnostic::error(field.span, "nothing is a multiple of 0").label("expected at least 1 byte"));
@@ -194,7 +230,9 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
         PatternWord::FromRandom => Pattern::FromRandom { align_bytes },
         PatternWord::Cursor => Pattern::Cursor { shared: false },
         PatternWord::SharedCursor => Pattern::Cursor { shared: true },
-        PatternWord::Random => Pattern::Random { distribution: distribution(surface), align_bytes },
+        PatternWord::Random => Pattern::Random { distribution: distribution(surface, report), align_bytes },
+        PatternWord::Stride => Pattern::Stride { gap_bytes: stride(surface, report) },
+        PatternWord::Bursts => Pattern::Bursts { operations: small(surface.burst.as_ref()), align_bytes },
         PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
         PatternWord::Runs => Pattern::Runs(Runs {
             begin_bytes: bytes(surface.begin.as_ref()),
@@ -221,14 +259,48 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
     (Transfer { extent, block_bytes, pattern, fsync: flag(surface.fsync.as_ref(), false) }, blocks)
 }
 
-fn distribution(surface: &TransferSurface) -> Distribution {
+fn stride(surface: &TransferSurface, report: &mut Report) -> i64 {
+    let (field, sign) = surface.back.as_ref().map_or((surface.skip.as_ref(), 1), |back| (Some(back), -1));
+    let Some(field) = field else { return 0 };
+    let bytes = i64::try_from(field.value.0).unwrap_or_else(|_| {
+        report.push(Diagnostic::error(field.span, "no file is that large"));
+        0
+    });
+    sign * bytes
+}
+
+fn zones(field: &Field<Vec<At<ZoneSurface>>>, report: &mut Report) -> Distribution {
+    let number = |number: u64| u32::try_from(number).expect("the type allows no more");
+    let of = |zone: &ZoneSurface| Zone {
+        weight: zone.weight.as_ref().map_or(0, |field| number(field.value.0)),
+        length: zone.length.as_ref().map_or(1, |field| number(field.value.0)),
+    };
+    let all: Vec<Zone> = field.value.iter().map(|at| of(&at.value)).collect();
+    Zones::new(&all).map_or_else(
+        || {
+            let expected = format!("expected 1 to {MAXIMUM_ZONES}, of which one at least has a weight");
+            report.push(Diagnostic::error(field.span, "nothing can be drawn from these zones").label(expected));
+            Distribution::Uniform
+        },
+        Distribution::Zoned,
+    )
+}
+
+fn distribution(surface: &TransferSurface, report: &mut Report) -> Distribution {
     match surface.distribution.as_ref().map(|field| &field.value) {
         None | Some(DistributionSurface::Word(DistributionWord::Uniform)) => Distribution::Uniform,
         Some(DistributionSurface::Word(DistributionWord::Permutation)) => Distribution::Permutation,
-        Some(DistributionSurface::Table(table)) => match (&table.zipf, &table.gauss) {
-            (Some(theta), _) => Distribution::Zipf { theta: theta.value.0 },
-            (None, Some(deviation)) => Distribution::Gauss { deviation: deviation.value.0 },
-            (None, None) => Distribution::Uniform,
+        Some(DistributionSurface::Table(table)) => match (&table.zipf, &table.gauss, &table.pareto, &table.zones) {
+            (Some(theta), ..) => Distribution::Zipf { theta: theta.value.0 },
+            (None, Some(deviation), ..) => Distribution::Gauss { deviation: deviation.value.0 },
+            (None, None, Some(share), _) => {
+                if share.value.0 >= 1.0 {
+                    report.push(Diagnostic::error(share.span, "not a share").label("expected a number below 1"));
+                }
+                Distribution::Pareto { share: share.value.0 }
+            }
+            (None, None, None, Some(field)) => zones(field, report),
+            (None, None, None, None) => Distribution::Uniform,
         },
     }
 }
@@ -253,10 +325,20 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
                 Distribution::Permutation => Some("\"permutation\"".to_owned()),
                 Distribution::Zipf { theta } => Some(format!("{{ zipf = {} }}", lines::real(theta))),
                 Distribution::Gauss { deviation } => Some(format!("{{ gauss = {} }}", lines::real(deviation))),
+                Distribution::Pareto { share } => Some(format!("{{ pareto = {} }}", lines::real(share))),
+                Distribution::Zoned(zones) => {
+                    let print = |zone: &Zone| format!("{{ weight = {}, length = {} }}", zone.weight, zone.length);
+                    let all: Vec<String> = zones.all().iter().map(print).collect();
+                    Some(format!("{{ zones = [{}] }}", all.join(", ")))
+                }
             };
             (Some("\"random\""), Some(align_bytes), distribution, None)
         }
         Pattern::Skip { skip_bytes } => (Some("\"skip\""), None, None, Some(skip_bytes)),
+        Pattern::Stride { gap_bytes } => {
+            (Some("\"stride\""), None, None, (gap_bytes >= 0).then_some(gap_bytes.unsigned_abs()))
+        }
+        Pattern::Bursts { align_bytes, .. } => (Some("\"bursts\""), Some(align_bytes), None, None),
         Pattern::Runs(_) => (Some("\"runs\""), None, None, None),
     };
     let extent = match transfer.extent {
@@ -265,6 +347,9 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
         Extent::Bytes(bytes) => lines::size(bytes),
     };
     let runs = if let Pattern::Runs(runs) = transfer.pattern { Some(runs) } else { None };
+    let back =
+        if let Pattern::Stride { gap_bytes: back @ ..0 } = transfer.pattern { Some(back.unsigned_abs()) } else { None };
+    let burst = if let Pattern::Bursts { operations, .. } = transfer.pattern { Some(operations) } else { None };
     let of_runs = |of: fn(Runs) -> u64| runs.map(of).filter(|bytes| *bytes > 0).map(lines::size);
     lines::wanted([
         ("size", Some(extent)),
@@ -273,6 +358,8 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
         ("align", align.filter(|align| *align != smallest).map(lines::size)),
         ("distribution", distribution),
         ("skip", skip.map(lines::size)),
+        ("back", back.map(lines::size)),
+        ("burst", burst.map(|burst| burst.to_string())),
         ("run", of_runs(|runs| runs.run_bytes)),
         ("total", of_runs(|runs| runs.total_bytes)),
         ("begin", of_runs(|runs| runs.begin_bytes)),

@@ -1,8 +1,11 @@
 //! fio's log files: bandwidth, latency and IOPS over time.
 
-use crate::loads::fio::Plan;
+use crate::loads::fio::{
+    Job, Part, Plan,
+    workload::{reads, writes},
+};
 use fstone_model::{LoadReport, load::SeriesPoint, load_series::Moment};
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// A log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,42 +17,74 @@ pub struct Log {
     pub text: String,
 }
 
-/// The log files that the job asks for. Only a job alone can: the load's series is that of all jobs. As with fio, a line has the
-/// time at which its interval ended, and an interval that the end of a phase cut short is only in the log of latencies.
+/// The kinds of logs: what a job calls for with which of its prefixes, and what fio calls the file. The latency from submission to completion
+/// is all there is, so two kinds have the same.
+const KINDS: [(usize, &str); 4] = [(0, "bw"), (1, "lat"), (1, "clat"), (2, "iops")];
+
+/// The log files that jobs ask for, one of each clone and kind, or with `per_job_logs=0` one of each name. As with fio, a line has the
+/// time at which its interval ended, and an interval that the end of a phase cut short is only in the logs of latencies.
 #[must_use]
 pub fn logs(plan: &Plan, report: &LoadReport) -> Vec<Log> {
-    let Some(job) = plan.jobs.first().filter(|_| plan.parts.len() == 1) else { return Vec::new() };
-    let seconds = report.series_interval_ns as f64 / 1e9;
-    let per_second = move |count: u64| if seconds > 0.0 { (count as f64 / seconds) as u64 } else { 0 };
-    let used = [job.direction.reads, job.direction.writes];
-    let bytes = |point: &SeriesPoint, direction: usize| [point.read_bytes, point.written_bytes][direction];
-    // A point holds the operations of both directions; their bytes tell how many are whose.
-    let share = move |point: &SeriesPoint, direction: usize| {
-        let all = point.read_bytes + point.written_bytes;
-        if all == 0 { 0.0 } else { bytes(point, direction) as f64 / all as f64 }
-    };
-    type Value<'v> = Box<dyn Fn(&SeriesPoint, usize) -> u64 + 'v>;
-    let kinds: [(&str, Value<'_>); 3] = [
-        ("bw", Box::new(move |point, direction| per_second(bytes(point, direction)) >> 10)),
-        ("lat", Box::new(|point, _| point.latency.mean_ns().unwrap_or(0.0) as u64)),
-        (
-            "iops",
-            Box::new(move |point, direction| per_second((point.operations as f64 * share(point, direction)) as u64)),
-        ),
-    ];
-    let mut logs = Vec::new();
-    for ((kind, value), prefix) in kinds.iter().zip(&job.logs) {
-        let Some(prefix) = prefix else { continue };
-        let mut text = String::new();
-        let told = |moment: &Moment<'_>| moment.whole || *kind == "lat";
-        for Moment { begin_ns, length_ns, point, .. } in report.moments().into_iter().filter(told) {
-            for direction in [0, 1].into_iter().filter(|direction| used[*direction] && bytes(point, *direction) > 0) {
-                let ms = begin_ns.saturating_add(length_ns) / 1_000_000;
-                let block = job.blocks[direction].smallest();
-                let _ = writeln!(text, "{ms}, {}, {direction}, {block}, 0, 0", value(point, direction));
-            }
+    let mut logs: BTreeMap<String, String> = BTreeMap::new();
+    for (number, part) in (1..).zip(&plan.parts) {
+        let job = &plan.jobs[part.job];
+        for (which, kind) in KINDS {
+            let Some(prefix) = &job.logs[which] else { continue };
+            let file =
+                if job.log_each { format!("{prefix}_{kind}.{number}.log") } else { format!("{prefix}_{kind}.log") };
+            logs.entry(file).or_default().push_str(&lines(job, part, kind, report));
         }
-        logs.push(Log { file: format!("{prefix}_{kind}.1.log"), text });
     }
-    logs
+    logs.into_iter().map(|(file, text)| Log { file, text }).collect()
+}
+
+/// The lines of a clone's log.
+fn lines(job: &Job, part: &Part, kind: &str, report: &LoadReport) -> String {
+    let directions = [0, 1].map(|direction| over_time(part, direction, report));
+    let length = directions.iter().map(Vec::len).max().unwrap_or(0);
+    let none = SeriesPoint::default();
+    // Where points are in time is the same of all.
+    let places = vec![SeriesPoint::default(); length];
+    let mut text = String::new();
+    for (index, Moment { begin_ns, length_ns, whole, .. }) in report.moments_of(&places).into_iter().enumerate() {
+        // An interval that was cut short has no rate.
+        if !whole && matches!(kind, "bw" | "iops") {
+            continue;
+        }
+        for (direction, points) in directions.iter().enumerate() {
+            let point = points.get(index).unwrap_or(&none);
+            if point.operations == 0 {
+                continue;
+            }
+            let per_second = |count: u64| (count as f64 * 1e9 / length_ns.max(1) as f64) as u64;
+            let value = match kind {
+                "bw" => per_second(point.read_bytes + point.written_bytes) >> 10,
+                "iops" => per_second(point.operations),
+                _ => point.latency.mean_ns().unwrap_or(0.0) as u64,
+            };
+            let ms = begin_ns.saturating_add(length_ns) / 1_000_000;
+            let block = job.blocks[direction].smallest();
+            let _ = writeln!(text, "{ms}, {value}, {direction}, {block}, 0, 0");
+        }
+    }
+    text
+}
+
+/// The reads or the writes of a clone over time.
+fn over_time(part: &Part, direction: usize, report: &LoadReport) -> Vec<SeriesPoint> {
+    let is_it = |name: &str| if direction == 0 { reads(name) } else { writes(name) };
+    let mut sum: Vec<SeriesPoint> = Vec::new();
+    for own in report.own_series.iter().filter(|own| own.group == part.group && is_it(&own.name)) {
+        if sum.len() < own.series.len() {
+            sum.resize_with(own.series.len(), SeriesPoint::default);
+        }
+        for (sum, point) in sum.iter_mut().zip(&own.series) {
+            sum.operations += point.operations;
+            sum.transactions += point.transactions;
+            sum.read_bytes += point.read_bytes;
+            sum.written_bytes += point.written_bytes;
+            sum.latency.merge(&point.latency);
+        }
+    }
+    sum
 }
