@@ -65,7 +65,8 @@ fn fios_own_converter_of_histograms_reads_ours() {
     // Its columns: a bin's latency, the count, the sum up to there, the percentile.
     let last = table.lines().last().expect("a line");
     let columns: Vec<&str> = table.lines().next().expect("a heading").split(',').map(str::trim).collect();
-    let sum = columns.iter().position(|name| name.contains("cumul")).unwrap_or_else(|| panic!("{columns:?}"));
+    let sum =
+        columns.iter().position(|name| *name == "read_clat_ns_cumulative").unwrap_or_else(|| panic!("{columns:?}"));
     let all: Vec<u64> =
         table.lines().skip(1).filter_map(|line| line.split(',').nth(sum)?.trim().parse().ok()).collect();
     assert_eq!(all.last(), Some(&reads), "{last}");
