@@ -36,7 +36,7 @@ fn results(bench: &Bench) {
     for depth in [1, 4] {
         let log = format!("runs/randread-iodepth-{depth}-numjobs-1");
         let line = format!(
-            "fio --name=job --rw=randread --bs=4k --size=1m --filename=blocks --ioengine=io_uring --iodepth={depth} \
+            "fio --name=job --rw=randread --bs=4k --size=1m --filename=blocks --ioengine=io_uring --iodepth={depth} --numjobs=1 \
              --time_based --runtime=600ms --log_avg_msec=100 --write_bw_log={log} --write_iops_log={log} --write_lat_log={log} \
              --output-format=json+ --output=runs/randread-{depth}-1.json"
         );
