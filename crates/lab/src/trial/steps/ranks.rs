@@ -24,13 +24,19 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, Read, Write},
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Instant,
 };
 
-/// Where ranks find their load, and leave its report.
-const DIRECTORY: &str = "fstone-ranks";
+/// Where ranks find their load, and leave its report: the first such name with a number that is free.
+const DIRECTORY: &str = "fstone-ranks-";
+/// What is in it, one way or another.
+const TASK: &str = "task.json";
+const NEWS: &str = "news";
+const REPORT: &str = "ranks.json";
+const TABLE: &str = "ranks.csv";
 /// The last line of the news.
 const OVER: &str = "over";
 /// Bytes of the report of all ranks: ten times what 100,000 of them take.
@@ -57,7 +63,12 @@ impl Session {
         report: &mut StepReport,
     ) -> Result<(), Halt> {
         let work = |cause: io::Error| failed(step, format!("the ranks' own directory: {cause}"));
-        let place = Meeting::make(&self.meeting_place()).map_err(work)?;
+        let above = self.meeting_place();
+        if self.mounted {
+            // It is the work directory, which nobody else uses meanwhile.
+            remove_left(&above).map_err(work)?;
+        }
+        let place = Meeting::make(&above).map_err(work)?;
         let directories = match &self.own {
             Some(own) => own.mounts.clone(),
             None => vec![self.place.clone()],
@@ -87,14 +98,14 @@ impl Session {
         self.take(step, workload, ranks, &output, readings.as_ref(), report)
     }
 
-    /// Where the ranks find each other's files: where those are that may run on other nodes, and otherwise not on what is measured.
+    /// The directory above the one where the ranks find each other's files: where those are that may run on other nodes, and otherwise not on what is measured.
     fn meeting_place(&self) -> PathBuf {
         let above = match &self.own {
             Some(own) => own.directory.parent(),
             None if self.mounted => self.place.parent(),
             None => Some(self.place.as_path()),
         };
-        above.unwrap_or(&self.place).join(DIRECTORY)
+        above.unwrap_or(&self.place).to_owned()
     }
 
     fn take(
@@ -186,32 +197,57 @@ fn skew(step: &Step, ranks: &RanksReport) -> Option<String> {
     })
 }
 
+/// Removes directories in which ranks met and that a kill left: those with the pipe of one in them, and nothing that ranks do not make.
+fn remove_left(above: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(above)? {
+        let path = entry?.path();
+        let named = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(DIRECTORY));
+        let is_pipe = || fs::symlink_metadata(path.join(NEWS)).is_ok_and(|of| of.file_type().is_fifo());
+        if named.is_none_or(|number| number.parse::<u32>().is_err()) || path.is_symlink() || !is_pipe() {
+            continue;
+        }
+        let own = |name: &str| [TASK, NEWS, REPORT, TABLE].contains(&name.strip_suffix(".new").unwrap_or(name));
+        let files = fs::read_dir(&path)?.map(|file| Ok(file?.file_name())).collect::<io::Result<Vec<_>>>()?;
+        if files.iter().all(|name| name.to_str().is_some_and(own)) {
+            files.iter().try_for_each(|name| fs::remove_file(path.join(name)))?;
+            fs::remove_dir(&path)?;
+        }
+    }
+    Ok(())
+}
+
 /// A directory in which this process and the ranks meet; it is gone with this value.
 struct Meeting(PathBuf);
 
 impl Meeting {
-    fn make(path: &Path) -> io::Result<Self> {
-        // A trial that was killed may have left one, in a place that is fstone's own.
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => fs::create_dir(path)?,
+    fn make(above: &Path) -> io::Result<Self> {
+        for number in 0_u32.. {
+            let path = above.join(format!("{DIRECTORY}{number}"));
+            match fs::create_dir(&path) {
+                // Somebody's own, or left by a kill.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => {
+                    made?;
+                    let meeting = Self(path);
+                    mknodat(CWD, meeting.news(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+                    return Ok(meeting);
+                }
+            }
         }
-        let meeting = Self(path.to_owned());
-        mknodat(CWD, meeting.news(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-        Ok(meeting)
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     fn task(&self) -> PathBuf {
-        self.0.join("task.json")
+        self.0.join(TASK)
     }
 
     fn news(&self) -> PathBuf {
-        self.0.join("news")
+        self.0.join(NEWS)
     }
 
     /// What rank 0 wrote; `None` where it never came so far.
     fn report(&self) -> io::Result<Option<RanksReport>> {
-        let file = match File::open(self.0.join("ranks.json")) {
+        let file = match File::open(self.0.join(REPORT)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
@@ -260,7 +296,34 @@ impl Meeting {
 
 impl Drop for Meeting {
     fn drop(&mut self) {
-        // What a kill leaves is removed by the next one, or with the trial's directory.
+        // What a kill leaves in a work directory is removed by the next one.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_ranks_left_is_removed() {
+        let above = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| above.path().join(name);
+        for name in ["fstone-ranks", "fstone-ranks-0", "fstone-ranks-mine", "fstone-ranks-2"] {
+            fs::create_dir(path(name)).expect("made");
+            fs::write(path(name).join(REPORT), "mine").expect("written");
+        }
+        fs::create_dir(path("fstone-ranks-2/mine")).expect("made");
+        let pipe = path("fstone-ranks-2/news");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).expect("made");
+        // As a kill leaves it.
+        std::mem::forget(Meeting::make(above.path()).expect("made"));
+        assert!(path("fstone-ranks-1/news").exists(), "the first name that is free");
+        remove_left(above.path()).expect("removed");
+        let mut left: Vec<_> =
+            fs::read_dir(above.path()).expect("read").map(|one| one.expect("read").file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["fstone-ranks", "fstone-ranks-0", "fstone-ranks-2", "fstone-ranks-mine"]);
+        assert!(pipe.exists());
     }
 }
