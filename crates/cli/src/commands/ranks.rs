@@ -19,7 +19,7 @@ use rustix::fs::{Mode, OFlags};
 use std::{
     fs::{self, File},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -303,7 +303,7 @@ impl Results {
         let files = [("ranks.json", json), ("ranks.csv", Ok(fstone_report::ranks_csv(report)))];
         for (name, text) in files.into_iter().chain(more.into_iter().map(|(name, text)| (name, Ok(text)))) {
             let (path, made) = (directory.join(name), directory.join(format!("{name}.new")));
-            let written = text.and_then(|text| fs::write(&made, text)).and_then(|()| fs::rename(&made, &path));
+            let written = text.and_then(|text| write_anew(&made, &text)).and_then(|()| fs::rename(&made, &path));
             if let (Err(error), false) = (written, self.told) {
                 self.told = true;
                 self.exit = Exit::LabFailed;
@@ -311,6 +311,17 @@ impl Results {
             }
         }
     }
+}
+
+/// Writes a file that is not there before. What had its name, a link perhaps, is not followed.
+fn write_anew(path: &Path, text: &str) -> io::Result<()> {
+    let removed = fs::remove_file(path);
+    if let Err(error) = removed
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    File::create_new(path)?.write_all(text.as_bytes())
 }
 
 impl Conclusion for Results {
