@@ -156,13 +156,14 @@ fn one(
     paths::create_directory(&directory)
         .with_context(|| format!("cannot make {}", directory.display()))
         .or_exit(Exit::LabFailed)?;
+    let guest = GuestOptions::new(context.kernels.clone(), &paths::guests_cache());
+    // Before anything that is known is forgotten.
+    let options = laboratory(context, guest)?;
     let campaign = Campaign::open(&directory, &setting, sequences, arguments.fresh)?;
     let guests = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let ended = if campaign.is_complete() {
         Explored::All
     } else {
-        let guest = GuestOptions::new(context.kernels.clone(), &paths::guests_cache());
-        let options = laboratory(context, guest)?;
         let progress = RunProgress::new(Expected::default());
         let explored = explore(&cell(&setting), &options, (guests, arguments.seed), &campaign, &progress, cancel)
             .or_exit(Exit::LabFailed);
