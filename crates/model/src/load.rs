@@ -52,7 +52,7 @@ pub struct LoadReport {
     #[serde(default)]
     pub series_doublings: u32,
     /// The same of each action of the groups that have a series of their own.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub own_series: Vec<OwnSeries>,
     /// Every error that occurred.
     pub errors: Vec<ErrorReport>,
@@ -263,6 +263,7 @@ impl LoadReport {
     pub fn shorten(&mut self) {
         self.per_thread.clear();
         self.ranks = None;
+        self.own_series.clear();
         self.calls.retain(CallReport::makes_durable);
     }
 

