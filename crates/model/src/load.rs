@@ -181,6 +181,17 @@ pub struct SeriesPoint {
     pub latency: Histogram,
 }
 
+impl SeriesPoint {
+    /// Adds what happened in another interval, or of another part of the load in the same one.
+    pub fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.transactions += other.transactions;
+        self.read_bytes += other.read_bytes;
+        self.written_bytes += other.written_bytes;
+        self.latency.merge(&other.latency);
+    }
+}
+
 /// Throughput and latency of one action over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnSeries {

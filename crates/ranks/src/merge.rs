@@ -244,12 +244,7 @@ impl Merger {
             let Some((own_ns, first, points, late_ns)) = starts.get(phase) else { continue };
             let since_ns = moment.begin_ns - own_ns.min(&moment.begin_ns) + late_ns;
             let place = first + ((since_ns + self.point_ns / 2) / self.point_ns).min(points - 1);
-            let sum = self.series.entry(place).or_default();
-            sum.operations += moment.point.operations;
-            sum.transactions += moment.point.transactions;
-            sum.read_bytes += moment.point.read_bytes;
-            sum.written_bytes += moment.point.written_bytes;
-            sum.latency.merge(&moment.point.latency);
+            self.series.entry(place).or_default().add(moment.point);
         }
     }
 
@@ -356,12 +351,7 @@ impl Merger {
             if place >= series.len() {
                 series.resize_with(place + 1, SeriesPoint::default);
             }
-            let sum = &mut series[place];
-            sum.operations += point.operations;
-            sum.transactions += point.transactions;
-            sum.read_bytes += point.read_bytes;
-            sum.written_bytes += point.written_bytes;
-            sum.latency.merge(&point.latency);
+            series[place].add(&point);
         }
         self.load.series = series;
         self.load.series_interval_ns = self.point_ns << doublings;

@@ -116,13 +116,7 @@ impl Series {
         for (index, mut point) in std::mem::take(&mut self.points).into_iter().enumerate() {
             point.pack();
             match halved.last_mut() {
-                Some(last) if index % 2 == 1 => {
-                    last.counts.operations += point.counts.operations;
-                    last.counts.transactions += point.counts.transactions;
-                    last.counts.read_bytes += point.counts.read_bytes;
-                    last.counts.written_bytes += point.counts.written_bytes;
-                    last.counts.latency.merge(&point.counts.latency);
-                }
+                Some(last) if index % 2 == 1 => last.counts.add(&point.counts),
                 _ => halved.push(point),
             }
         }

@@ -28,19 +28,22 @@ pub fn logs(plan: &Plan, report: &LoadReport) -> Vec<Log> {
     let mut logs: BTreeMap<String, String> = BTreeMap::new();
     for (number, part) in (1..).zip(&plan.parts) {
         let job = &plan.jobs[part.job];
+        if job.logs.iter().all(Option::is_none) {
+            continue;
+        }
+        let directions = [0, 1].map(|direction| over_time(part, direction, report));
         for (which, kind) in KINDS {
             let Some(prefix) = &job.logs[which] else { continue };
             let file =
                 if job.log_each { format!("{prefix}_{kind}.{number}.log") } else { format!("{prefix}_{kind}.log") };
-            logs.entry(file).or_default().push_str(&lines(job, part, kind, report));
+            logs.entry(file).or_default().push_str(&lines(job, &directions, kind, report));
         }
     }
     logs.into_iter().map(|(file, text)| Log { file, text }).collect()
 }
 
-/// The lines of a clone's log.
-fn lines(job: &Job, part: &Part, kind: &str, report: &LoadReport) -> String {
-    let directions = [0, 1].map(|direction| over_time(part, direction, report));
+/// The lines of a clone's log, of its reads and its writes over time.
+fn lines(job: &Job, directions: &[Vec<SeriesPoint>; 2], kind: &str, report: &LoadReport) -> String {
     let length = directions.iter().map(Vec::len).max().unwrap_or(0);
     let none = SeriesPoint::default();
     // Where points are in time is the same of all.
@@ -79,11 +82,7 @@ fn over_time(part: &Part, direction: usize, report: &LoadReport) -> Vec<SeriesPo
             sum.resize_with(own.series.len(), SeriesPoint::default);
         }
         for (sum, point) in sum.iter_mut().zip(&own.series) {
-            sum.operations += point.operations;
-            sum.transactions += point.transactions;
-            sum.read_bytes += point.read_bytes;
-            sum.written_bytes += point.written_bytes;
-            sum.latency.merge(&point.latency);
+            sum.add(point);
         }
     }
     sum
