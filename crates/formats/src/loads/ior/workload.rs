@@ -1,11 +1,11 @@
 //! A command line in the words of the model.
 
 use super::command::Ior;
+use crate::loads::letters;
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, ErrorPolicy, Existing, Extent, Fileset, FinalSync, FinishUnit, IoSettings,
-    Naming, Operation, Pattern, Phase, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Transfer, Workload,
+    Action, Actions, Amount, ErrorPolicy, Existing, Extent, Fileset, FinishUnit, Naming, Operation, Pattern, Phase,
+    Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Transfer, Workload,
 };
-use std::time::Duration;
 
 /// The handle that the file is open in.
 const HANDLE: u32 = 0;
@@ -78,18 +78,8 @@ impl Ior {
                 stages.push(Stage { access, repetition, phase, sync });
             }
         }
-        let workload = Workload {
-            name: "ior".into(),
-            filesets: (0..self.repetitions).map(|repetition| self.fileset(repetition)).collect(),
-            phases,
-            io: IoSettings { direct: self.direct, ..IoSettings::default() },
-            data: DataPattern::default(),
-            on_error: ErrorPolicy::Stop,
-            final_sync: FinalSync::None,
-            callout: None,
-            launch: None,
-            series_interval: Duration::from_secs(1),
-        };
+        let filesets = (0..self.repetitions).map(|repetition| self.fileset(repetition)).collect();
+        let workload = letters::workload("ior", filesets, phases, self.direct, ErrorPolicy::Stop);
         Plan { workload, stages }
     }
 

@@ -6,7 +6,33 @@ use crate::{
     diagnostic::{Diagnostic, Report},
     loads::Load,
 };
-use fstone_model::Workload;
+use fstone_model::{
+    Workload,
+    workload::{DataPattern, ErrorPolicy, Fileset, FinalSync, IoSettings, Phase},
+};
+use std::time::Duration;
+
+/// The load of a command line: what both programs leave to their phases is not asked for.
+pub(in crate::loads) fn workload(
+    name: &str,
+    filesets: Vec<Fileset>,
+    phases: Vec<Phase>,
+    direct: bool,
+    on_error: ErrorPolicy,
+) -> Workload {
+    Workload {
+        name: name.into(),
+        filesets,
+        phases,
+        io: IoSettings { direct, ..IoSettings::default() },
+        data: DataPattern::default(),
+        on_error,
+        final_sync: FinalSync::None,
+        callout: None,
+        launch: None,
+        series_interval: Duration::from_secs(1),
+    }
+}
 
 /// Reads a command line of `program` as a load. Where it works and what is printed is not its to say: options of that have no effect,
 /// which is told. `elsewhere` knows those that only this program has: what is said of them, and why.

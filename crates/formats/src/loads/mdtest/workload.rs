@@ -1,11 +1,11 @@
 //! A command line in the words of the model.
 
 use super::command::Mdtest;
+use crate::loads::letters;
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset, FinalSync,
-    IoSettings, Naming, Operation, Pattern, Phase, Sharing, SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
+    Action, Actions, Amount, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset, Naming, Operation,
+    Pattern, Phase, Sharing, SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
-use std::time::Duration;
 
 /// Largest read or write at once.
 const LARGEST_BLOCK: u64 = 1 << 30;
@@ -101,19 +101,9 @@ impl Mdtest {
                 stages.push(Stage { test, iteration, phase, sync });
             }
         }
-        let workload = Workload {
-            name: "mdtest".into(),
-            filesets: (0..self.iterations).map(|iteration| self.fileset(iteration)).collect(),
-            phases,
-            io: IoSettings { direct: self.direct, ..IoSettings::default() },
-            data: DataPattern::default(),
-            // As mdtest, which warns and goes on.
-            on_error: ErrorPolicy::Continue,
-            final_sync: FinalSync::None,
-            callout: None,
-            launch: None,
-            series_interval: Duration::from_secs(1),
-        };
+        let filesets = (0..self.iterations).map(|iteration| self.fileset(iteration)).collect();
+        // It warns and goes on, as mdtest does.
+        let workload = letters::workload("mdtest", filesets, phases, self.direct, ErrorPolicy::Continue);
         Plan { workload, stages }
     }
 
