@@ -6,6 +6,7 @@ use fstone_model::workload::MAXIMUM_FILES;
 const MANY: Kind = Kind::Number(MAXIMUM_FILES);
 const FILE_BYTES: Kind = Kind::Size(i64::MAX as u64);
 
+const EACH_NUMBER: &str = "a load has as many tasks as the launcher starts: run it for each number";
 const RANKS: &str = "--results DIR has every rank's figures, as JSON and CSV";
 
 /// The options.
@@ -13,7 +14,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     Opt::letter('n', "items", MANY, "files and directories that every task makes, stats, reads and removes"),
     Opt::letter('I', "items-per-directory", MANY, "files and directories per directory of the tree, in place of -n"),
     Opt::letter('z', "depth", Kind::Number(1000), "levels of directories below the tree's top [0]"),
-    Opt::letter('b', "branching", Kind::Number(MAXIMUM_FILES), "subdirectories of each directory of the tree [1]"),
+    Opt::letter('b', "branching", MANY, "subdirectories of each directory of the tree [1]"),
     Opt::letter('L', "leaves-only", Kind::Flag, "files and directories only on the last level of the tree"),
     Opt::letter('u', "unique", Kind::Flag, "every task has a tree of its own; all share one otherwise"),
     Opt::letter('d', "directory", Kind::Text, "where; made if it is not there, and then removed again [./out]"),
@@ -82,18 +83,9 @@ pub(super) const OPTIONS: &[Opt] = &[
         "one file that all tasks open has no owner to remove it; `fstone ior` shares files",
     ),
     refused(Opt::letter('k', "mknod", Kind::Flag, ""), "files are made with open(O_CREAT)"),
-    refused(
-        Opt::letter('f', "first", Kind::Any, ""),
-        "a load has as many tasks as the launcher starts: run it for each number",
-    ),
-    refused(
-        Opt::letter('l', "last", Kind::Any, ""),
-        "a load has as many tasks as the launcher starts: run it for each number",
-    ),
-    refused(
-        Opt::letter('s', "stride", Kind::Any, ""),
-        "a load has as many tasks as the launcher starts: run it for each number",
-    ),
+    refused(Opt::letter('f', "first", Kind::Any, ""), EACH_NUMBER),
+    refused(Opt::letter('l', "last", Kind::Any, ""), EACH_NUMBER),
+    refused(Opt::letter('s', "stride", Kind::Any, ""), EACH_NUMBER),
     refused(Opt::letter('p', "delay", Kind::Any, ""), "sleep before the command"),
     refused(
         Opt::letter('g', "global-layout", Kind::Flag, ""),
