@@ -7,6 +7,11 @@ use crate::{LoadReport, Workload};
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, time::Duration};
 
+/// The file with the report of all ranks, in the directory they were told.
+pub const REPORT_FILE: &str = "ranks.json";
+/// The file beside it with a line for each rank.
+pub const TABLE_FILE: &str = "ranks.csv";
+
 /// One load of many ranks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RanksReport {

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
 use fstone_model::{
     LoadReport, Workload,
-    ranks::{RankNews, RanksReport},
+    ranks::{REPORT_FILE, RankNews, RanksReport, TABLE_FILE},
 };
 use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings, Transport, simulated};
 use rustix::fs::{Mode, OFlags};
@@ -300,7 +300,7 @@ impl Results {
     fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
         let json = serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
-        let files = [("ranks.json", json), ("ranks.csv", Ok(fstone_report::ranks_csv(report)))];
+        let files = [(REPORT_FILE, json), (TABLE_FILE, Ok(fstone_report::ranks_csv(report)))];
         for (name, text) in files.into_iter().chain(more.into_iter().map(|(name, text)| (name, Ok(text)))) {
             let (path, made) = (directory.join(name), directory.join(format!("{name}.new")));
             let written = text.and_then(|text| write_anew(&made, &text)).and_then(|()| fs::rename(&made, &path));

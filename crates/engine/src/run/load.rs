@@ -84,8 +84,8 @@ pub struct Removed {
     pub elapsed: Duration,
 }
 
-/// Removes the directories of one of a workload's filesets, given by its index, which a load has emptied. Of directories that all ranks have in common rank 0 does it. A
-/// directory that is not empty is an error, and stays.
+/// Removes the directories of one of a workload's filesets, given by its index, which a load has emptied. Of directories
+/// that all ranks have in common rank 0 does it. A directory that is not empty is an error, and stays.
 ///
 /// # Errors
 /// When a directory cannot be removed.

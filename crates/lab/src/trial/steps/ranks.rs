@@ -17,7 +17,7 @@ use fstone_model::{
     Outcome, Step, Workload,
     metric::catalog,
     outcome::Reason,
-    ranks::{RankNews, RankOutcome, RankTask, RanksReport},
+    ranks::{REPORT_FILE, RankNews, RankOutcome, RankTask, RanksReport, TABLE_FILE},
     workload::Launch,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
@@ -35,8 +35,6 @@ const DIRECTORY: &str = "fstone-ranks-";
 /// What is in it, one way or another.
 const TASK: &str = "task.json";
 const NEWS: &str = "news";
-const REPORT: &str = "ranks.json";
-const TABLE: &str = "ranks.csv";
 /// The last line of the news.
 const OVER: &str = "over";
 /// Bytes of the report of all ranks: ten times what 100,000 of them take.
@@ -98,7 +96,8 @@ impl Session {
         self.take(step, workload, ranks, &output, readings.as_ref(), report)
     }
 
-    /// The directory above the one where the ranks find each other's files: where those are that may run on other nodes, and otherwise not on what is measured.
+    /// The directory above the one where the ranks find each other's files: where those are that may run on other nodes,
+    /// and otherwise not on what is measured.
     fn meeting_place(&self) -> PathBuf {
         let above = match &self.own {
             Some(own) => own.directory.parent(),
@@ -206,7 +205,8 @@ fn remove_left(above: &Path) -> io::Result<()> {
         if named.is_none_or(|number| number.parse::<u32>().is_err()) || path.is_symlink() || !is_pipe() {
             continue;
         }
-        let own = |name: &str| [TASK, NEWS, REPORT, TABLE].contains(&name.strip_suffix(".new").unwrap_or(name));
+        let own =
+            |name: &str| [TASK, NEWS, REPORT_FILE, TABLE_FILE].contains(&name.strip_suffix(".new").unwrap_or(name));
         let files = fs::read_dir(&path)?.map(|file| Ok(file?.file_name())).collect::<io::Result<Vec<_>>>()?;
         if files.iter().all(|name| name.to_str().is_some_and(own)) {
             files.iter().try_for_each(|name| fs::remove_file(path.join(name)))?;
@@ -247,7 +247,7 @@ impl Meeting {
 
     /// What rank 0 wrote; `None` where it never came so far.
     fn report(&self) -> io::Result<Option<RanksReport>> {
-        let file = match File::open(self.0.join(REPORT)) {
+        let file = match File::open(self.0.join(REPORT_FILE)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
@@ -311,7 +311,7 @@ mod tests {
         let path = |name: &str| above.path().join(name);
         for name in ["fstone-ranks", "fstone-ranks-0", "fstone-ranks-mine", "fstone-ranks-2"] {
             fs::create_dir(path(name)).expect("made");
-            fs::write(path(name).join(REPORT), "mine").expect("written");
+            fs::write(path(name).join(REPORT_FILE), "mine").expect("written");
         }
         fs::create_dir(path("fstone-ranks-2/mine")).expect("made");
         let pipe = path("fstone-ranks-2/news");
