@@ -1,16 +1,14 @@
 //! What the user typed. Every command, option and help text is defined here once; the man page and the shell
 //! completions are generated from it.
 
+mod durability;
 mod results;
 mod tasks;
 mod words;
 
+pub(crate) use durability::DurabilityArguments;
 pub(crate) use results::*;
 pub(crate) use tasks::{IorArguments, MdtestArguments};
-
-mod durability;
-
-pub(crate) use durability::DurabilityArguments;
 
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
@@ -113,6 +111,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Make some blocks of a run that another machine began, into a file for `fstone import --into`
     Blocks(BlocksArguments),
+    /// Make web pages of many runs from many machines, without names of hosts and users, paths and serial numbers
+    Publish(PublishArguments),
     /// Delete runs from the store; lists them and asks first
     Delete(DeleteArguments),
     /// Check a run or a bundle: hashes, and every figure worked out again from the raw data

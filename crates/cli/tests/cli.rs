@@ -6,6 +6,7 @@ mod documents;
 mod dropin;
 mod foreign;
 mod guests;
+mod published;
 mod ranks;
 mod safety;
 mod support;

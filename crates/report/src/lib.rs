@@ -3,7 +3,7 @@
 //! Reading order: `fstone-analysis` works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! here every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
 //! [`csv_summary`], `parquet` (a feature), [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
-//! [`history`] one figure of many.
+//! [`history`] one figure of many, and [`publish`] makes pages of many machines' runs.
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
 //! derived from the run's. The same dataset gives the same bytes. This crate must not see a connection, a file or a
@@ -20,6 +20,7 @@ mod markdown;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+pub mod publish;
 mod ranks;
 mod svg;
 mod terminal;

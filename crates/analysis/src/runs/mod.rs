@@ -1,5 +1,6 @@
-//! More than one run: two compared figure by figure, and one figure over many.
+//! More than one run: two compared figure by figure, one figure over many, and the ratios of many machines.
 
+mod across;
 mod comparison;
 mod history;
 mod outcomes;
@@ -8,6 +9,7 @@ mod seeds;
 mod settings;
 mod words;
 
+pub use across::{Across, AcrossColumn, AcrossRow, Ratio};
 pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, RunComparison, Unmatched, Verdict};
 pub use history::{FEWEST_RUNS, History, HistoryError, Point};
 pub use outcomes::{OutcomeChange, Turn};

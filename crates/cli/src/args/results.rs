@@ -1,6 +1,9 @@
 //! What the commands that work with stored runs are told.
 
-use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{
+    Args, ValueEnum,
+    builder::{NonEmptyStringValueParser, PathBufValueParser},
+};
 use fstone_model::{Note, units};
 use std::path::PathBuf;
 
@@ -123,6 +126,39 @@ pub(crate) struct ExportArguments {
     /// The file to make; there may be none of this name yet
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  fstone publish site 3 7\n  fstone publish site *.fstone --show hosts\n\n\
+    The directory holds the pages of exactly these runs, and index.html leads to them. They need no script and load nothing: any web server has\n\
+    them. What is taken out is listed in docs/publish.md. Read the pages before you put them up: a note or a study may say in its own words\n\
+    whose machine it was.")]
+pub(crate) struct PublishArguments {
+    /// The directory for the pages: a new one, an empty one, or one that `fstone publish` made
+    #[arg(value_name = "DIR", value_parser = PathBufValueParser::new())]
+    pub(crate) directory: PathBuf,
+    /// The runs: numbers (`fstone list runs`) or bundles (`fstone export`)
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+    /// Publish these as they are
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) show: Vec<Shows>,
+    /// Remove the pages of runs that were published here before and are not named now
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+/// What is taken out of published pages otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shows {
+    /// Names and addresses of machines
+    Hosts,
+    /// Paths that are not the same on every machine
+    Paths,
+    /// Names of users that stand in paths
+    Users,
+    /// Serial numbers, UUIDs and names of volumes
+    Serials,
 }
 
 #[derive(Debug, Args)]

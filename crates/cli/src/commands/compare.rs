@@ -2,7 +2,7 @@
 
 use super::{
     Context, now_unix_ns,
-    stored::{open, read_or_exit, without_loads},
+    stored::{Place, figures, open},
 };
 use crate::{
     args::{Across, CompareArguments, CompareFormat},
@@ -16,8 +16,7 @@ use fstone_analysis::{
 };
 use fstone_model::Dataset;
 use fstone_report::compare;
-use fstone_store::{RecordError, Store};
-use std::path::Path;
+use fstone_store::RecordError;
 
 pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> CommandResult {
     if let Some(name) = &arguments.save_baseline {
@@ -90,28 +89,16 @@ pub(crate) struct Named {
 
 /// A run by its number, or in a bundle.
 pub(crate) fn find(context: &Context, name: &str) -> Result<Named, Failure> {
-    if let Ok(run) = name.parse::<u64>() {
-        let store = open(context)?;
-        return Ok(Named { dataset: figures(&store, run)?, name: format!("run {run}") });
-    }
-    let path = Path::new(name);
-    if !path.exists() {
-        return Err(Failure::new(
-            Exit::BadInput,
-            format!(
-                "{name:?} is neither the number of a run (`fstone list runs`) nor a bundle (`fstone export RUN FILE`)"
-            ),
-        ));
-    }
-    let mut dataset = fstone_store::bundle::read(path).or_exit(Exit::BadInput)?;
-    without_loads(&mut dataset);
-    let file = path.file_name().map_or_else(|| name.into(), |file| file.to_string_lossy());
-    Ok(Named { name: format!("{file} (run {} of {})", dataset.run.id, dataset.run.inventory.host), dataset })
-}
-
-/// A run without its load reports.
-fn figures(store: &Store, run: u64) -> Result<Dataset, Failure> {
-    read_or_exit(store.figures(run))
+    let place = Place::of(name)?;
+    let dataset = place.figures(context)?;
+    let name = match &place {
+        Place::Store(run) => format!("run {run}"),
+        Place::Bundle(path) => {
+            let file = path.file_name().map_or_else(|| name.into(), |file| file.to_string_lossy());
+            format!("{file} (run {} of {})", dataset.run.id, dataset.run.inventory.host)
+        }
+    };
+    Ok(Named { dataset, name })
 }
 
 /// The run saved under a name, and the one to compare with it: the last of its study unless it is given.

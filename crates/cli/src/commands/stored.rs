@@ -9,6 +9,7 @@ use crate::{
 use clap::Parser as _;
 use fstone_model::{Dataset, dataset::Run};
 use fstone_store::{ReadError, Store};
+use std::path::{Path, PathBuf};
 
 /// The store, which has to be there.
 pub(crate) fn open(context: &Context) -> Result<Store, Failure> {
@@ -28,6 +29,54 @@ pub(crate) fn read_or_exit(read: Result<Dataset, ReadError>) -> Result<Dataset, 
     match read {
         Err(ReadError::NoSuchRun { run }) => Err(no_such_run(run)),
         other => other.or_exit(Exit::LabFailed),
+    }
+}
+
+/// A run without its load reports.
+pub(crate) fn figures(store: &Store, run: u64) -> Result<Dataset, Failure> {
+    read_or_exit(store.figures(run))
+}
+
+/// Where a run is that the user named.
+pub(crate) enum Place {
+    /// In the store, under this number.
+    Store(u64),
+    /// In this bundle.
+    Bundle(PathBuf),
+}
+
+impl Place {
+    pub(crate) fn of(name: &str) -> Result<Self, Failure> {
+        match name.parse::<u64>() {
+            Ok(run) => Ok(Self::Store(run)),
+            Err(_) if Path::new(name).exists() => Ok(Self::Bundle(name.into())),
+            Err(_) => Err(Failure::new(
+                Exit::BadInput,
+                format!(
+                    "{name:?} is neither the number of a run (`fstone list runs`) nor a bundle (`fstone export RUN FILE`)"
+                ),
+            )),
+        }
+    }
+
+    /// The run without its load reports.
+    pub(crate) fn figures(&self, context: &Context) -> Result<Dataset, Failure> {
+        match self {
+            Self::Store(run) => figures(&open(context)?, *run),
+            Self::Bundle(_) => {
+                let mut dataset = self.whole(context)?;
+                without_loads(&mut dataset);
+                Ok(dataset)
+            }
+        }
+    }
+
+    /// The run with everything that was recorded of it.
+    pub(crate) fn whole(&self, context: &Context) -> Result<Dataset, Failure> {
+        match self {
+            Self::Store(run) => read_or_exit(open(context)?.dataset(*run)),
+            Self::Bundle(path) => fstone_store::bundle::read(path).or_exit(Exit::BadInput),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! An index page of many runs.
 
 use super::shared::css;
-use crate::{Analysis, text::line, when};
+use crate::{Analysis, analysis::machines, text::line, when};
 use askama::Template;
-use fstone_model::Dataset;
+use fstone_model::{Dataset, study::KernelSpec, units::format_bytes};
 
 /// A run as the index shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,12 @@ pub struct IndexEntry {
     pub note: Option<String>,
     /// The first sentence of the answer.
     pub answer: String,
+    /// The machines that made it: (name, processors and memory).
+    pub machines: Vec<(String, String)>,
+    /// The kernels that its trials ran under.
+    pub kernels: Vec<String>,
+    /// Where its study's ratios are beside those of other runs, relative to the index.
+    pub ratios: Option<String>,
 }
 
 impl IndexEntry {
@@ -48,7 +54,10 @@ impl IndexEntry {
             quick: run.plan.quick,
             started_unix_ns: run.started_unix_ns,
             host: line(&run.inventory.host),
-            kernel: line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
+            kernel: short(&run.inventory.kernel),
+            machines: machines(dataset).iter().map(hardware).collect(),
+            kernels: kernels(dataset),
+            ratios: None,
             completed: analysis.completed(),
             trials: dataset.trials.len(),
             note: run.note.as_ref().map(|note| line(note.as_str())),
@@ -57,12 +66,49 @@ impl IndexEntry {
     }
 }
 
+impl IndexEntry {
+    /// When it started, to the minute.
+    pub(crate) fn started(&self) -> String {
+        when::minute(self.started_unix_ns)
+    }
+}
+
+/// "Linux 6.1.0".
+fn short(kernel: &str) -> String {
+    line(kernel).split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
+fn hardware(machine: &fstone_analysis::Machine<'_>) -> (String, String) {
+    let of = machine.inventory;
+    let told = format!("{} × {}, {}", of.cpus, of.cpu_model, format_bytes(of.memory_bytes));
+    (machine.name.clone(), line(&told))
+}
+
+/// The kernels of a run's rows, each once.
+fn kernels(dataset: &Dataset) -> Vec<String> {
+    let mut kernels: Vec<String> = Vec::new();
+    for cell in &dataset.run.plan.cells {
+        let of_cell = match &cell.kernel {
+            KernelSpec::Host => machines(dataset).iter().map(|machine| short(&machine.inventory.kernel)).collect(),
+            KernelSpec::Uml(version) => vec![line(&format!("user-mode Linux {version}"))],
+            KernelSpec::Qemu(version) => vec![line(&format!("QEMU with kernel {version}"))],
+            KernelSpec::Exact(version) => vec![line(&format!("virtual time, user-mode Linux {version}"))],
+        };
+        kernels.extend(of_cell.into_iter().filter(|kernel| !kernel.is_empty()));
+        kernels.sort();
+        kernels.dedup();
+    }
+    kernels
+}
+
 #[derive(Template)]
 #[template(path = "index.html")]
 struct Page {
     css: String,
     studies: Vec<Study>,
     runs: usize,
+    /// By machine and by kernel, where there is more than one.
+    others: Vec<Other>,
 }
 
 struct Study {
@@ -70,6 +116,21 @@ struct Study {
     name: String,
     title: String,
     runs: Vec<Line>,
+    ratios: Option<String>,
+}
+
+/// Another order of the runs.
+struct Other {
+    id: &'static str,
+    title: &'static str,
+    groups: Vec<Group>,
+}
+
+struct Group {
+    name: String,
+    about: String,
+    /// (address, words).
+    runs: Vec<(String, String)>,
 }
 
 struct Line {
@@ -90,16 +151,18 @@ pub fn index(entries: &[IndexEntry]) -> String {
     let mut newest: Vec<&IndexEntry> = entries.iter().collect();
     newest.sort_by_key(|entry| std::cmp::Reverse((entry.started_unix_ns, entry.id)));
     let mut studies: Vec<Study> = Vec::new();
+    let others = others(&newest);
     for entry in newest {
         let at = studies.iter().position(|study| study.name == entry.study).unwrap_or_else(|| {
             let id = format!("study-{}", studies.len() + 1);
-            studies.push(Study { id, name: entry.study.clone(), title: entry.title.clone(), runs: Vec::new() });
+            let (name, title) = (entry.study.clone(), entry.title.clone());
+            studies.push(Study { id, name, title, runs: Vec::new(), ratios: entry.ratios.as_deref().map(safe) });
             studies.len() - 1
         });
         studies[at].runs.push(Line {
             href: safe(&entry.href),
             id: entry.id,
-            when: when::minute(entry.started_unix_ns),
+            when: entry.started(),
             quick: entry.quick,
             host: entry.host.clone(),
             kernel: entry.kernel.clone(),
@@ -112,7 +175,30 @@ pub fn index(entries: &[IndexEntry]) -> String {
             answer: entry.answer.clone(),
         });
     }
-    Page { css: css(), runs: entries.len(), studies }.render().expect("writing to a string does not fail")
+    Page { css: css(), runs: entries.len(), studies, others }.render().expect("writing to a string does not fail")
+}
+
+fn others(entries: &[&IndexEntry]) -> Vec<Other> {
+    let by = |names: &dyn Fn(&IndexEntry) -> Vec<(String, String)>| {
+        let mut groups: Vec<Group> = Vec::new();
+        for entry in entries {
+            let run = (safe(&entry.href), format!("{}, run {}", entry.study, entry.id));
+            for (name, about) in names(entry) {
+                match groups.iter_mut().find(|group| group.name == name) {
+                    Some(group) => group.runs.push(run.clone()),
+                    None => groups.push(Group { name, about, runs: vec![run.clone()] }),
+                }
+            }
+        }
+        groups.sort_by(|a, b| (a.name.len(), &a.name).cmp(&(b.name.len(), &b.name)));
+        groups
+    };
+    let kernels = |entry: &IndexEntry| entry.kernels.iter().map(|kernel| (kernel.clone(), String::new())).collect();
+    let all = [
+        Other { id: "machines", title: "Machines", groups: by(&|entry| entry.machines.clone()) },
+        Other { id: "kernels", title: "Kernels", groups: by(&kernels) },
+    ];
+    all.into_iter().filter(|other| other.groups.len() > 1).collect()
 }
 
 /// Whether the start of a page is that of an index that fstone made, of whichever version.

@@ -24,4 +24,5 @@ mod trials;
 pub use board::{BoardRun, Live, board, message};
 pub use index::{IndexEntry, index, is_index};
 pub use page::html;
+pub(crate) use page::html_with_way_back;
 pub(crate) use shared::css;

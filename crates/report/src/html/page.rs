@@ -19,7 +19,7 @@ use fstone_model::Dataset;
 /// A page of one run.
 #[derive(Template)]
 #[template(path = "report.html")]
-struct Page {
+struct Page<'a> {
     fstone: String,
     title: String,
     run: u64,
@@ -29,6 +29,7 @@ struct Page {
     css: String,
     js: &'static str,
     contents: Vec<(&'static str, &'static str)>,
+    back: Option<&'a str>,
     sentences: Vec<String>,
     table: table::Table,
     footnotes: Vec<outcomes::Note>,
@@ -55,6 +56,11 @@ struct Page {
 /// A run as one self-contained HTML page.
 #[must_use]
 pub fn html(dataset: &Dataset, options: &Options) -> String {
+    html_with_way_back(dataset, options, None)
+}
+
+/// The same; `back` is the address of the page it was reached from, for a link.
+pub(crate) fn html_with_way_back(dataset: &Dataset, options: &Options, back: Option<&str>) -> String {
     let analysis = Analysis::of(dataset);
     let loads = Loads::of(&analysis);
     let run = &dataset.run;
@@ -80,6 +86,7 @@ pub fn html(dataset: &Dataset, options: &Options) -> String {
         css: css(),
         js: include_str!("../../templates/report.js"),
         contents,
+        back,
         sentences: analysis.sentences(),
         table: table::table(&analysis),
         footnotes: outcomes::notes(&analysis),

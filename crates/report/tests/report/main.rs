@@ -9,5 +9,6 @@ mod hostile;
 mod machines;
 mod odd;
 mod pages;
+mod publish;
 mod rules;
 mod words;

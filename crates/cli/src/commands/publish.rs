@@ -1,0 +1,185 @@
+//! `fstone publish`: web pages of many runs from many machines.
+
+use super::{Context, stored::Place};
+use crate::{
+    args::{PublishArguments, Shows},
+    documents,
+    exit::Exit,
+    paths,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_analysis::text::counted;
+use fstone_model::{Dataset, text};
+use fstone_report::publish::{Gallery, Page, Shown};
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// The file that says which files of a directory `fstone publish` made.
+const MARK: &str = ".fstone-publish";
+
+/// How it begins.
+const MARKED: &str = "Made by fstone publish, which replaces and removes these files:";
+
+pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> CommandResult {
+    let site = Site::examine(&arguments.directory)?;
+    let places: Vec<Place> = arguments.runs.iter().map(|name| Place::of(name)).collect::<Result<_, _>>()?;
+    let (places, runs) = each_once(context, places)?;
+    let gallery = Gallery::of(&runs, shown(&arguments.show)).or_exit(Exit::CannotHere)?;
+    drop(runs);
+    let pages = gallery.pages();
+    let mut names: BTreeSet<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+    names.extend((0..places.len()).map(|place| gallery.name(place)));
+    let dropped = site.refuse_to_drop(&names, arguments.remove)?;
+    site.refuse_foreign(&names)?;
+    site.mark(names.iter().copied().chain(site.made.iter().map(String::as_str)))?;
+    for (place, at) in places.iter().enumerate() {
+        site.write(&gallery.page(place, &at.whole(context)?).or_exit(Exit::CannotHere)?)?;
+    }
+    for page in &pages {
+        site.write(page)?;
+    }
+    for name in dropped {
+        fs::remove_file(site.directory.join(name))
+            .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+            .with_context(|| format!("cannot remove {name} in {}", site.directory.display()))
+            .or_exit(Exit::LabFailed)?;
+    }
+    site.mark(names.into_iter())?;
+    terminal::print(&format!(
+        "{} of {}: {}\n{}\n",
+        counted(pages.len() + places.len(), "page"),
+        counted(places.len(), "run"),
+        site.directory.join(fstone_report::publish::INDEX).display(),
+        taken_out(&arguments.show)
+    ));
+    Ok(Exit::Success)
+}
+
+/// The runs without what loads did, each once: a bundle may be of a run that is named by its number, too.
+fn each_once(context: &Context, places: Vec<Place>) -> Result<(Vec<Place>, Vec<Dataset>), Failure> {
+    let (mut kept, mut runs): (Vec<Place>, Vec<Dataset>) = (Vec::new(), Vec::new());
+    for place in places {
+        let dataset = place.figures(context)?;
+        if runs.iter().all(|known| known.run.identified() != dataset.run.identified()) {
+            kept.push(place);
+            runs.push(dataset);
+        }
+    }
+    Ok((kept, runs))
+}
+
+fn shown(show: &[Shows]) -> Shown {
+    Shown {
+        hosts: show.contains(&Shows::Hosts),
+        paths: show.contains(&Shows::Paths),
+        users: show.contains(&Shows::Users),
+        serials: show.contains(&Shows::Serials),
+    }
+}
+
+fn taken_out(show: &[Shows]) -> String {
+    let all = [
+        (Shows::Hosts, "names of machines"),
+        (Shows::Paths, "paths"),
+        (Shows::Users, "names of users"),
+        (Shows::Serials, "serial numbers"),
+    ];
+    let out: Vec<&str> = all.iter().filter(|(what, _)| !show.contains(what)).map(|(_, words)| *words).collect();
+    if out.is_empty() {
+        return "Nothing was taken out of them.".to_owned();
+    }
+    format!("Taken out: {}. Read the pages before you put them up.", out.join(", "))
+}
+
+/// A directory of pages.
+struct Site<'a> {
+    directory: &'a Path,
+    /// The files in it that `fstone publish` made.
+    made: Vec<String>,
+}
+
+impl<'a> Site<'a> {
+    /// What is there; refuses what is something else.
+    fn examine(directory: &'a Path) -> Result<Self, Failure> {
+        let named = directory.display();
+        paths::require_directory_of(directory, "")?;
+        let refuse = |words: &str| Err(Failure::new(Exit::BadInput, format!("{named} {words}")));
+        match fs::metadata(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { directory, made: Vec::new() }),
+            Err(error) => return Err(error).with_context(|| format!("cannot use {named}")).or_exit(Exit::LabFailed),
+            Ok(found) if !found.is_dir() => return refuse("is no directory; name a new one for the pages"),
+            Ok(_) => {}
+        }
+        let mark = directory.join(MARK);
+        // Nothing is written through a link that somebody put there.
+        if mark.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            let mark = fs::read_to_string(&mark).with_context(|| format!("cannot read {}", mark.display()));
+            let mark = mark.or_exit(Exit::LabFailed)?;
+            let mut lines = mark.lines();
+            if lines.next() == Some(MARKED) {
+                return Ok(Self { directory, made: lines.filter(|name| is_name(name)).map(str::to_owned).collect() });
+            }
+        }
+        let mut entries =
+            fs::read_dir(directory).with_context(|| format!("cannot read {named}")).or_exit(Exit::LabFailed)?;
+        if entries.next().is_some() {
+            return refuse("is not empty and was not made by `fstone publish`; name a new directory");
+        }
+        Ok(Self { directory, made: Vec::new() })
+    }
+
+    /// The pages that nothing leads to any more. Their runs may be nowhere else: they go when that was said.
+    fn refuse_to_drop(&self, names: &BTreeSet<&str>, remove: bool) -> Result<Vec<&str>, Failure> {
+        let dropped: Vec<&str> = self.made.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
+        if dropped.is_empty() || remove {
+            return Ok(dropped);
+        }
+        let listed: Vec<String> = dropped.iter().map(|name| format!("  {}", text::line(name))).collect();
+        let words = format!(
+            "{} has pages of runs that are not named now:\n{}\nName these runs, too, or remove their pages with --remove. Nothing was \
+             changed",
+            self.directory.display(),
+            listed.join("\n")
+        );
+        Err(Failure::new(Exit::CannotHere, words))
+    }
+
+    /// Refuses where a file of somebody else has the name of a page.
+    fn refuse_foreign(&self, names: &BTreeSet<&str>) -> Result<(), Failure> {
+        for name in names {
+            let Ok(found) = self.path(name).symlink_metadata() else { continue };
+            if !found.is_file() || !self.made.iter().any(|made| made == name) {
+                let words = format!(
+                    "{} was not made by `fstone publish`; move it away. Nothing was changed",
+                    self.path(name).display()
+                );
+                return Err(Failure::new(Exit::CannotHere, words));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says which files here are pages; before they are there, and again when the others are gone.
+    fn mark<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
+        let names: BTreeSet<&str> = names.collect();
+        let lines = names.into_iter().fold(format!("{MARKED}\n"), |lines, name| format!("{lines}{name}\n"));
+        documents::write(&self.path(MARK), lines)
+    }
+
+    fn write(&self, (name, page): &Page) -> Result<(), Failure> {
+        documents::write(&self.path(name), page)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+/// Whether a line of the mark is the name of a page, and leads nowhere else.
+fn is_name(line: &str) -> bool {
+    line.ends_with(".html") && !line.starts_with('.') && !line.contains('/')
+}

@@ -1,0 +1,403 @@
+//! What tells whose machine a run was made on is taken out of it, before anything is worked out or drawn.
+//!
+//! Every string of a run and its trials goes through here, as they are written down as JSON: a field that is added to the model is
+//! not forgotten. What has no reader on a published page (the mounts, most of the kernel's command line) is left out whole.
+
+use super::scan::{Telling, is_plain_device, is_word, telling};
+use fstone_model::{Dataset, Inventory, Note, Trial, dataset::Run, note::NOTE_CHARACTERS};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+
+/// What is published although it tells whose machine it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Names and addresses of machines.
+    pub hosts: bool,
+    /// Paths that are not the same on every machine.
+    pub paths: bool,
+    /// Names of users, as far as paths tell them.
+    pub users: bool,
+    /// Serial numbers, UUIDs and names of devices that hold them.
+    pub serials: bool,
+}
+
+impl Shown {
+    const fn all(self) -> bool {
+        self.hosts && self.paths && self.users && self.serials
+    }
+}
+
+/// What was left of a run cannot be read as one.
+#[derive(Debug, thiserror::Error)]
+#[error("redact it: a name of a machine or user in it is a word that fstone needs ({0})")]
+pub struct RedactError(#[from] serde_json::Error);
+
+/// Names that say nothing about anybody, and that are words of studies and settings.
+const NOBODYS: [&str; 30] = [
+    "root",
+    "localhost",
+    "localdomain",
+    "host",
+    "user",
+    "users",
+    "guest",
+    "nobody",
+    "linux",
+    "debian",
+    "ubuntu",
+    "fedora",
+    "kernel",
+    "fstone",
+    "data",
+    "home",
+    "test",
+    "none",
+    "default",
+    "loop",
+    "memory",
+    "blocks",
+    "work",
+    "src",
+    "machine",
+    "vm",
+    "fs",
+    "block",
+    "server",
+    "node",
+];
+
+/// Words of the kernel's command line that bear on figures and tell nothing else begin with these.
+const OF_FIGURES: [&str; 24] = [
+    "mitigations",
+    "nosmt",
+    "isolcpus",
+    "nohz",
+    "rcu_nocbs",
+    "maxcpus",
+    "nr_cpus",
+    "mem=",
+    "hugepages",
+    "default_hugepagesz",
+    "transparent_hugepage",
+    "elevator",
+    "scsi_mod.",
+    "nvme",
+    "intel_idle.",
+    "processor.",
+    "idle",
+    "intel_pstate",
+    "amd_pstate",
+    "cpufreq",
+    "preempt",
+    "threadirqs",
+    "numa",
+    "pcie_aspm",
+];
+
+/// Takes out what tells, the same in every run that is published together.
+#[derive(Debug, Clone)]
+pub(super) struct Redactor {
+    shown: Shown,
+    /// What is put in place of names, the longest first.
+    names: BTreeMap<Longest, String>,
+    /// What the machines are called now, by [`key`].
+    machines: HashMap<String, String>,
+    /// The number of each path.
+    paths: HashMap<String, usize>,
+}
+
+/// A name, in an order in which one that holds another comes before it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Longest(std::cmp::Reverse<usize>, String);
+
+/// What tells one machine from another: many are called "localhost".
+fn key(name: &str, inventory: &Inventory) -> String {
+    let Inventory { cpu_model, cpus, virtualization, .. } = inventory;
+    format!("{name}\n{cpu_model}\n{cpus}\n{virtualization:?}")
+}
+
+/// The machines that a run names.
+fn machines(run: &Run) -> impl Iterator<Item = (&str, &Inventory)> {
+    let own = (run.inventory.host.as_str(), &run.inventory);
+    std::iter::once(own).chain(run.blocks.iter().map(|origin| (origin.machine.as_str(), &origin.inventory)))
+}
+
+impl Redactor {
+    /// For these runs, in the order in which their machines are numbered.
+    pub(super) fn of(runs: &[&Dataset], shown: Shown) -> Self {
+        let mut new = Self { shown, names: BTreeMap::new(), machines: HashMap::new(), paths: HashMap::new() };
+        for (name, inventory) in runs.iter().flat_map(|dataset| machines(&dataset.run)) {
+            let number = new.machines.len() + 1;
+            new.machines.entry(key(name, inventory)).or_insert_with(|| format!("machine {number}"));
+            let known = new.machines[&key(name, inventory)].clone();
+            new.host(name, &known);
+            new.host(&inventory.host, &known);
+        }
+        for dataset in runs {
+            new.learn(dataset);
+        }
+        new
+    }
+
+    /// A run without what tells. Its loads' reports are shortened to what a page shows.
+    pub(super) fn redacted(&self, dataset: &Dataset, number: u64) -> Result<Dataset, RedactError> {
+        let mut own = self.clone();
+        own.learn(dataset);
+        let mut run = dataset.run.clone();
+        (run.id, run.identity) = (number, format!("published {number}"));
+        own.machine(&mut run.inventory, &dataset.run.inventory.host);
+        for (origin, was) in run.blocks.iter_mut().zip(&dataset.run.blocks) {
+            own.machine(&mut origin.inventory, &was.machine);
+            if !own.shown.hosts {
+                origin.machine.clone_from(&origin.inventory.host);
+            }
+        }
+        if let Some(program) = run.command.first_mut().filter(|_| !own.shown.paths) {
+            "fstone".clone_into(program);
+        }
+        // It may become longer than a note may be.
+        let note =
+            run.note.take().map(|note| own.text(note.as_str()).chars().take(NOTE_CHARACTERS).collect::<String>());
+        let mut run: Run = own.rewritten(&run)?;
+        run.note = note.and_then(|note| Note::try_from(note).ok());
+        let trials = dataset.trials.iter().map(|trial| {
+            let mut trial: Trial = own.rewritten(trial)?;
+            for load in trial.steps.iter_mut().filter_map(|step| step.load.as_mut()) {
+                load.shorten();
+            }
+            Ok(trial)
+        });
+        Ok(Dataset { run, trials: trials.collect::<Result<_, RedactError>>()? })
+    }
+
+    /// What is published of a machine that was called so.
+    fn machine(&self, inventory: &mut Inventory, name: &str) {
+        if !self.shown.hosts
+            && let Some(now) = self.machines.get(&key(name, inventory))
+        {
+            inventory.host.clone_from(now);
+        }
+        if self.shown.all() {
+            return;
+        }
+        inventory.mounts.clear();
+        let words = inventory.kernel_command_line.split_whitespace();
+        let kept: Vec<&str> = words.filter(|word| OF_FIGURES.iter().any(|known| word.starts_with(known))).collect();
+        inventory.kernel_command_line = kept.join(" ");
+        let Some(device) = &mut inventory.device else { return };
+        if !self.shown.serials {
+            // Volumes are named by people, and their identifiers are as good as serial numbers.
+            device.queue.retain(|(name, _)| !matches!(name.as_str(), "dm/name" | "dm/uuid"));
+        }
+        let is_source = |name: &str| name.contains(['/', ':', '@']);
+        if is_source(&device.name) && !is_plain_device(&device.name) && !(self.shown.paths && self.shown.hosts) {
+            "[device]".clone_into(&mut device.name);
+        }
+    }
+
+    /// Learns the names in a run.
+    fn learn(&mut self, dataset: &Dataset) {
+        let written = serde_json::to_value(&dataset.run).into_iter();
+        let written = written.chain(dataset.trials.iter().filter_map(|trial| serde_json::to_value(trial).ok()));
+        for value in written {
+            self.learn_value("", &value);
+        }
+        for (_, inventory) in machines(&dataset.run) {
+            let device = inventory.device.iter().flat_map(|device| &device.queue);
+            for (_, value) in device.filter(|(name, _)| matches!(name.as_str(), "dm/name" | "dm/uuid")) {
+                self.name(value, "[serial]", self.shown.serials);
+            }
+        }
+    }
+
+    fn learn_value(&mut self, field: &str, value: &Value) {
+        match value {
+            Value::String(text) => {
+                // Nodes of a cluster stand in the reports of ranks.
+                if field == "host" {
+                    self.host(text, "[host]");
+                }
+                self.learn_text(text);
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.learn_value(field, item)),
+            Value::Object(fields) => fields.iter().for_each(|(name, item)| self.learn_value(name, item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn learn_text(&mut self, text: &str) {
+        // A word that is a path may have spaces in it.
+        let whole = text.strip_prefix("--").and_then(|option| Some(option.split_once('=')?.1)).unwrap_or(text);
+        if whole.starts_with('/') && !whole.contains('\n') {
+            self.learn_path(whole);
+        }
+        let homes = text.match_indices(['/', '~']).map(|(at, _)| &text[at..]);
+        for rest in homes {
+            for home in ["/home/", "/Users/", "/media/", "~"] {
+                let name = rest
+                    .strip_prefix(home)
+                    .and_then(|rest| rest.split(|c: char| !is_word(c) && !"-.".contains(c)).next());
+                if let Some(name) = name {
+                    self.name(name, "[user]", self.shown.users);
+                }
+            }
+        }
+        let small = text.to_ascii_lowercase();
+        for (at, word) in small.match_indices("serial") {
+            self.learn_serial(&text[at + word.len()..]);
+        }
+    }
+
+    /// A path that is a whole word, its directories and the user whose home it is in.
+    fn learn_path(&mut self, path: &str) {
+        let path = path.split(": ").next().unwrap_or(path);
+        if let Some(user) = path.strip_prefix("/home/").and_then(|rest| rest.split('/').next()) {
+            self.name(user, "[user]", self.shown.users);
+        }
+        let Some(Telling::Path(_)) = telling(path, None) else { return };
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let spaced: Vec<&str> = ends.map(|end| &path[..end]).filter(|part| part.contains(' ')).collect();
+        for part in spaced {
+            self.name(part, "[path]", self.shown.paths);
+        }
+    }
+
+    /// What stands after "serial", "Serial Number:", "ID_SERIAL_SHORT=".
+    fn learn_serial(&mut self, rest: &str) {
+        let label = rest.trim_start_matches(|c: char| c.is_ascii_alphabetic() || "_ #.".contains(c));
+        let Some(value) = label.strip_prefix([':', '=']).filter(|_| rest.len() - label.len() <= 12) else { return };
+        let value = value.trim_start_matches([' ', '"', '\'', '\t']);
+        let value = value.split(|c: char| c.is_whitespace() || "\"',;".contains(c)).next().unwrap_or_default();
+        if value.len() >= 4 && value.contains(|c: char| c.is_ascii_digit()) {
+            self.name(value, "[serial]", self.shown.serials);
+        }
+    }
+
+    /// A machine's name, and that without its domain.
+    fn host(&mut self, name: &str, now: &str) {
+        self.name(name, now, self.shown.hosts);
+        let short = name.split('.').next().unwrap_or_default();
+        self.name(short, now, self.shown.hosts);
+    }
+
+    fn name(&mut self, name: &str, now: &str, shown: bool) {
+        if !shown && name.len() > 1 && !NOBODYS.contains(&name.to_ascii_lowercase().as_str()) {
+            let longest = Longest(std::cmp::Reverse(name.len()), name.to_owned());
+            self.names.entry(longest).or_insert_with(|| now.to_owned());
+        }
+    }
+
+    fn rewritten<T: Serialize + DeserializeOwned>(&mut self, of: &T) -> Result<T, RedactError> {
+        let mut value = serde_json::to_value(of)?;
+        self.rewrite(&mut value);
+        Ok(serde_json::from_value(value)?)
+    }
+
+    fn rewrite(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.rewrite(item)),
+            // Keys are names of fields: nothing in the model is kept by what a user called it.
+            Value::Object(fields) => fields.values_mut().for_each(|item| self.rewrite(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// A text without what tells.
+    fn text(&mut self, text: &str) -> String {
+        let mut named = text.to_owned();
+        for (name, now) in &self.names {
+            named = without(&named, &name.1, now);
+        }
+        let (mut kept, mut rest, mut before) = (String::with_capacity(named.len()), named.as_str(), None);
+        while let Some(first) = rest.chars().next() {
+            let (length, now) = match telling(rest, before) {
+                Some(Telling::Path(length)) if !self.shown.paths => (length, Some(self.path(&rest[..length]))),
+                Some(Telling::Serial(length)) if !self.shown.serials => (length, Some("[serial]".to_owned())),
+                Some(Telling::Address(length)) if !self.shown.hosts => (length, Some("[address]".to_owned())),
+                Some(
+                    Telling::Path(length)
+                    | Telling::Serial(length)
+                    | Telling::Address(length)
+                    | Telling::Harmless(length),
+                ) => (length, None),
+                None => (first.len_utf8(), None),
+            };
+            kept.push_str(now.as_deref().unwrap_or(&rest[..length]));
+            before = rest[..length].chars().next_back();
+            rest = &rest[length..];
+        }
+        kept
+    }
+
+    /// Paths are numbered: two of them are not to look like one.
+    fn path(&mut self, path: &str) -> String {
+        let next = self.paths.len() + 1;
+        let number = self.paths.entry(path.to_owned()).or_insert(next);
+        format!("[path {number}]")
+    }
+}
+
+/// A text with `now` in place of a name, wherever that stands by itself.
+fn without(text: &str, name: &str, now: &str) -> String {
+    let (small, wanted) = (text.to_ascii_lowercase(), name.to_ascii_lowercase());
+    if !small.contains(&wanted) {
+        return text.to_owned();
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, found) in small.match_indices(&wanted) {
+        let end = at + found.len();
+        if text[..at].ends_with(is_word) || text[end..].starts_with(is_word) || at < done {
+            continue;
+        }
+        kept.push_str(&text[done..at]);
+        kept.push_str(now);
+        done = end;
+    }
+    kept.push_str(&text[done..]);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redactor() -> Redactor {
+        let mut new = Redactor {
+            shown: Shown::default(),
+            names: BTreeMap::new(),
+            machines: HashMap::new(),
+            paths: HashMap::new(),
+        };
+        new.host("eve-laptop.example.org", "machine 1");
+        for text in ["/home/eve moon/study dir/x.toml", "cp /home/mallory/x y", "Serial Number: S4EWNX0N\n"] {
+            new.learn_text(text);
+        }
+        new
+    }
+
+    #[test]
+    fn names_go_wherever_they_stand() {
+        let mut redactor = redactor();
+        for (text, kept) in [
+            ("on Eve-Laptop.example.org and eve-laptop", "on machine 1 and machine 1"),
+            ("mallory's patch", "[user]'s patch"),
+            ("mallorys", "mallorys"),
+            ("disk S4EWNX0N is slow", "disk [serial] is slow"),
+            ("open /home/eve moon/study dir/y: no", "open [path]/y: no"),
+            ("cp '/srv/a b/c' /srv/d", "cp '[path 1]' [path 2]"),
+            ("again /srv/d", "again [path 2]"),
+            ("fsck.ext4 -n /dev/loop0, 400 MiB/s", "fsck.ext4 -n /dev/loop0, 400 MiB/s"),
+        ] {
+            assert_eq!(redactor.text(text), kept, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_stays() {
+        let mut redactor = Redactor { shown: Shown { paths: true, ..Shown::default() }, ..redactor() };
+        assert_eq!(redactor.text("cp /srv/d x; 10.0.0.7"), "cp /srv/d x; [address]");
+    }
+}
