@@ -8,8 +8,9 @@ use fstone_formats::{
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, Batches, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy,
     Existing, Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
-    MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase, Region, Runs,
-    Sharing, SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload, Zone, Zones,
+    LatencyTarget, MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase,
+    Region, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
+    Zone, Zones,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -383,10 +384,16 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
         })
     ];
     let batches = (1u32.., option::of(any::<u32>())).prop_map(|(least, refill_at)| Batches { least, refill_at });
-    let times = (time(), time(), region, any::<bool>(), batches);
+    let target = (time(), share(), time(), any::<bool>()).prop_map(|(latency, share, window, follow)| LatencyTarget {
+        latency,
+        share,
+        window,
+        follow,
+    });
+    let times = (time(), time(), region, any::<bool>(), (batches, option::of(target)));
     (text(), 1u32..=2000, actions, io, open, times, rate, cpus, fsync, stop())
         .prop_map(move |(name, threads, actions, io, open, times, rate, cpus, fsync, stop)| {
-            let (think_time, start_delay, region, invalidate, batches) = times;
+            let (think_time, start_delay, region, invalidate, (batches, latency_target)) = times;
             let name = format!("{name}{index}");
             // Only what goes by no whole file has a part of each.
             let parts = actions.all().iter().all(|action| {
@@ -411,6 +418,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 invalidate,
                 own_series: invalidate,
                 batches,
+                latency_target,
                 cpus: cpus.0,
                 cpu_policy: cpus.1,
                 fsync,
@@ -470,17 +478,26 @@ fn workload() -> BoxedStrategy<Workload> {
         ((fileset(0), fileset(1)).prop_map(|(one, two)| vec![one, two]), phase(0, 2).prop_map(|one| vec![one]))
     ];
     (text(), files_and_phases, io, data, last)
-        .prop_map(|(name, (filesets, phases), io, data, (on_error, final_sync, callout, series_interval))| Workload {
-            name,
-            filesets,
-            phases,
-            io,
-            data,
-            on_error,
-            final_sync,
-            callout,
-            launch: None,
-            series_interval,
+        .prop_map(|(name, (filesets, phases), io, data, (on_error, final_sync, callout, series_interval))| {
+            let mut workload = Workload {
+                name,
+                filesets,
+                phases,
+                io,
+                data,
+                on_error,
+                final_sync,
+                callout,
+                launch: None,
+                series_interval,
+            };
+            // Only groups that can look for a queue depth have a latency target.
+            let fit = workload.clone();
+            let groups = workload.phases.iter_mut().flat_map(|phase| &mut phase.groups);
+            for (group, before) in groups.zip(fit.phases.iter().flat_map(|phase| &phase.groups)) {
+                group.latency_target = group.latency_target.filter(|_| fit.unfit_target(before).is_none());
+            }
+            workload
         })
         .boxed()
 }
@@ -769,6 +786,31 @@ fn a_queue_depth_has_to_change_something() {
     for words in ["w.toml:2:43", "group `g`", "give it to the groups that can use it, like `reads`"] {
         assert!(refused.contains(words), "{text}\n{refused}");
     }
+}
+
+#[test]
+fn a_latency_target_needs_a_queue() {
+    let file = |io: &str, target: &str| {
+        format!(
+            "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = \"1 MiB\"\n[[phase]]\nname = \"p\"\n\
+             stop = {{ operations = 1 }}\n[[phase.group]]\nname = \"g\"\n\
+             open = \"keep-open\"\nio = {{ engine = \"io-uring\"{io} }}\nlatency-target = {{ latency = \"2 ms\"{target} }}\n\
+             sequence = [{{ read = {{ size = \"4 KiB\", block = \"4 KiB\" }} }}]\n"
+        )
+    };
+    let deep = ", queue-depth = 8";
+    let target = |text: &str| parse(text).phases[0].groups[0].latency_target.expect("it is said");
+    let usual =
+        LatencyTarget { latency: Duration::from_millis(2), share: 1.0, window: Duration::from_secs(1), follow: false };
+    assert_eq!(target(&file(deep, "")), usual);
+    let all = ", share = \"99.9 %\", window = \"5 s\", follow = true";
+    assert_eq!(
+        target(&file(deep, all)),
+        LatencyTarget { share: 99.9 / 100.0, window: Duration::from_secs(5), follow: true, ..usual }
+    );
+    let wrong = |text: String| native::parse(&Source::new("w.toml", text)).expect_err("it is wrong").to_string();
+    assert!(wrong(file("", "")).contains("its queue depth is the largest that is tried"));
+    assert!(wrong(file(deep, ", window = \"0 s\"")).contains("have to be above 0"));
 }
 
 #[test]

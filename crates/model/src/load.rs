@@ -84,6 +84,10 @@ pub struct ThreadReport {
     /// From its group's begin to the end of its last operation, or of its fsyncs at the end; 0 where that was not recorded.
     #[serde(default)]
     pub elapsed_ns: u64,
+    /// The most requests that it had in flight at the end, where it looked for that by a latency target or kept to what was found; 0
+    /// otherwise.
+    #[serde(default)]
+    pub queue_depth: u32,
 }
 
 /// One of several measured phases.

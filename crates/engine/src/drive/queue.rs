@@ -7,12 +7,13 @@
 
 use super::account::Point;
 use super::choice::{Choice, Next};
+use super::depth::{self, Search, Window};
 use super::pace::EARLY;
 use super::patience::Patience;
 use crate::io::{Completion, Direction, Io};
 use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, Queued};
-use crate::plan::PeriodicFsyncs;
+use crate::plan::{Found, PeriodicFsyncs};
 use crate::worker::{Fault, Incomplete, Worker};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -24,10 +25,14 @@ const NAP: Duration = Duration::from_millis(50);
 /// The queue of a thread.
 struct Queue {
     free: Vec<u32>,
+    /// How many of them are used.
+    depth: u32,
     /// By slot: the action, when it began (was meant to, under a target rate), and the transfer.
     slots: Vec<Option<(usize, u64, Flight)>>,
     done: Vec<Completion>,
     last_end: u64,
+    /// What a search for the depth counts.
+    window: Window,
 }
 
 /// What is done by itself, when the queue is empty.
@@ -51,8 +56,29 @@ enum Began {
 }
 
 impl Queue {
+    /// An empty one, with slots for `most` requests.
+    fn new(most: u32, depth: u32, now: u64) -> Self {
+        let mut queue = Self {
+            free: Vec::with_capacity(most as usize),
+            depth: 0,
+            slots: vec![None; most as usize],
+            done: Vec::with_capacity(most as usize),
+            last_end: now,
+            window: Window::NONE,
+        };
+        queue.use_slots(depth);
+        queue
+    }
+
+    /// From now on so many are used. None may be in flight.
+    fn use_slots(&mut self, depth: u32) {
+        self.depth = depth;
+        self.free.clear();
+        self.free.extend((0..depth).rev());
+    }
+
     fn flying(&self) -> u32 {
-        (self.slots.len() - self.free.len()) as u32
+        self.depth - self.free.len() as u32
     }
 }
 
@@ -64,27 +90,27 @@ impl<E: Io> Worker<'_, E> {
         E::CAPABILITIES.queues && self.group.io.queue_depth > 1 && self.group.queues
     }
 
-    /// Keeps the queue full until the end; gives the end of the last operation.
-    pub(super) fn drive_queue(&mut self, point: &mut Point) -> u64 {
+    /// Keeps the queue full until the end; gives the end of the last operation, and the depth that was found or given.
+    pub(super) fn drive_queue(&mut self, point: &mut Point) -> (u64, Option<Found>) {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
-        let depth = self.group.io.queue_depth;
+        let most = self.group.io.queue_depth;
         let batches = self.group.spec.batches;
         let single: Vec<bool> = self.group.actions.iter().map(|action| action.operation.is_one_transfer()).collect();
         let paced = self.group.schedule.is_some();
-        let at_once = if self.group.io.direct { 1 } else { depth };
+        let at_once = if self.group.io.direct { 1 } else { most };
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
         let mut patience = Patience::default();
         let (mut granted, mut performed) = ((0, 0), 0u64);
         let mut now = clock.now().max(start);
         let mut begun = now;
-        let mut queue = Queue {
-            free: (0..depth).rev().collect(),
-            slots: vec![None; depth as usize],
-            done: Vec::with_capacity(depth as usize),
-            last_end: now,
-        };
+        let given = self.group.found(self.number);
+        let target = &self.group.spec.latency_target;
+        let mut search = target.as_ref().map(|target| Search::new(target, most, &clock, now));
+        let first = if search.is_some() { 1 } else { given.map_or(most, |given| given.depth.min(most)) };
+        let mut queue = Queue::new(most, first, now);
+        queue.window.target_ns = target.map_or(u64::MAX, |target| nanoseconds(target.latency));
         self.expect_aimed();
         let mut going = true;
         let mut alone = None;
@@ -137,10 +163,10 @@ impl<E: Io> Worker<'_, E> {
                 }
             }
             let flying = queue.flying();
-            if flying == depth && (batches.least > 1 || batches.refill_at.is_some()) {
-                self.take_back(batches.least.clamp(1, depth), None, &mut queue, point);
+            if flying == queue.depth && (batches.least > 1 || batches.refill_at.is_some()) {
+                self.take_back(batches.least.clamp(1, queue.depth), None, &mut queue, point);
                 // No more are begun before so many are done.
-                let low = batches.refill_at.unwrap_or(depth);
+                let low = batches.refill_at.unwrap_or(queue.depth);
                 while queue.flying() > low && !self.load.halted.load(Ordering::Relaxed) {
                     self.take_back(1, None, &mut queue, point);
                 }
@@ -170,11 +196,34 @@ impl<E: Io> Worker<'_, E> {
                 None => {}
             }
             now = clock.now();
+            if let Some(search) = &mut search {
+                going &= self.search_on(search, now, &mut queue, point);
+                now = clock.now();
+            }
             if !paced {
                 begun = now;
             }
         }
-        queue.last_end
+        (queue.last_end, search.map(|search| search.found()).or(given))
+    }
+
+    /// Has the queue go on with the depth that a search says; `false` when that is over.
+    fn search_on(&mut self, search: &mut Search, now: u64, queue: &mut Queue, point: &mut Point) -> bool {
+        let depth = match search.look(&queue.window, now) {
+            None => return true,
+            Some(depth::Next::Over) => return false,
+            Some(depth::Next::Depth(depth)) => depth,
+        };
+        if depth != queue.depth {
+            // What one depth has in flight is not counted for another.
+            while queue.flying() > 0 {
+                self.take_back(1, None, queue, point);
+            }
+            queue.use_slots(depth);
+        }
+        queue.window = Window { target_ns: queue.window.target_ns, ..Window::NONE };
+        search.begin(self.load.clock.now());
+        true
     }
 
     /// Begins an operation in a free slot.
@@ -249,12 +298,13 @@ impl<E: Io> Worker<'_, E> {
             // The queue itself fails: what is in flight cannot be told, so the load cannot go on.
             self.load.collector.error(E::CAPABILITIES.name, "wait for requests in flight", "", errno);
             self.load.halt();
-            queue.free = (0..queue.slots.len() as u32).collect();
+            queue.use_slots(queue.depth);
             return;
         }
         if !done.is_empty() {
             queue.last_end = self.load.clock.now();
         }
+        queue.window.requests += done.len() as u64;
         let clock = self.load.clock;
         // What was handed over together and comes back together took the same time.
         let (mut of, mut latency_ns) = (queue.last_end, 0);
@@ -267,6 +317,7 @@ impl<E: Io> Worker<'_, E> {
             if begun != of {
                 (of, latency_ns) = (begun, clock.between(begun, queue.last_end));
             }
+            queue.window.late += u64::from(latency_ns > queue.window.target_ns);
             self.settle(index, outcome, latency_ns, queue.last_end, point);
         }
         queue.done = done;
@@ -289,4 +340,8 @@ impl<E: Io> Worker<'_, E> {
         self.name(&flight.picked);
         Err(Fault::new(if reading { Call::Read } else { Call::Write }, errno))
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -4,7 +4,7 @@ use super::account::{MAX_POINT, Point};
 use super::choice::Choice;
 use crate::io::Io;
 use crate::ops;
-use crate::plan::{PeriodicFsyncs, Selector};
+use crate::plan::{Found, PeriodicFsyncs, Selector};
 use crate::worker::Worker;
 use fstone_model::load::ThreadReport;
 use std::sync::atomic::Ordering;
@@ -20,6 +20,8 @@ pub(crate) struct Ended {
     pub(crate) cpu_ns: u64,
     /// What it did.
     pub(crate) report: ThreadReport,
+    /// The queue depth that it found or was given.
+    pub(crate) found: Option<Found>,
 }
 
 impl<E: Io> Worker<'_, E> {
@@ -34,13 +36,13 @@ impl<E: Io> Worker<'_, E> {
             self.sleep_until(self.group_start().min(self.deadline()), clock.now());
         }
         let mut choice = Choice::of(self.group);
-        let mut last_end = self.through(&mut point, &mut choice);
+        let (mut last_end, mut found) = self.through(&mut point, &mut choice);
         if let Some(wear) = &self.load.phase.wear
             && !self.told_to_stop()
             && self.past(clock.now())
             && wear.wait()
         {
-            last_end = self.through(&mut point, &mut choice);
+            (last_end, found) = self.through(&mut point, &mut choice);
         }
         let worked_until = clock.now();
         if self.load.phase.limits.first_done && !self.past(clock.now()) {
@@ -56,14 +58,15 @@ impl<E: Io> Worker<'_, E> {
         let mut report = self.sum.report(&self.group.spec.name);
         // A group's own time: its delay is not in it.
         report.elapsed_ns = clock.between(self.group_start().max(start), last_end.max(self.group_start()));
-        Ended { worked_until, at: last_end, cpu_ns, report }
+        report.queue_depth = found.map_or(0, |found| found.depth);
+        Ended { worked_until, at: last_end, cpu_ns, report, found }
     }
 
     /// Through one of the loops.
-    fn through(&mut self, point: &mut Point, choice: &mut Choice) -> u64 {
+    fn through(&mut self, point: &mut Point, choice: &mut Choice) -> (u64, Option<Found>) {
         match (self.queues(), self.is_plain_reads()) {
-            (false, false) => self.drive_alone::<false>(point, choice),
-            (false, true) => self.drive_alone::<true>(point, choice),
+            (false, false) => (self.drive_alone::<false>(point, choice), None),
+            (false, true) => (self.drive_alone::<true>(point, choice), None),
             (true, _) => self.drive_queue(point),
         }
     }

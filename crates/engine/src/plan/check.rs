@@ -180,6 +180,9 @@ fn check_io(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
     if io.queue_depth > MAX_DEPTH {
         return refuse(format!("asks for more than {MAX_DEPTH} requests in flight per thread in {name:?}"));
     }
+    if let Some(why) = workload.unfit_target(group) {
+        return refuse(format!("has a latency target for {name:?}, of which it cannot find a queue depth: {why}"));
+    }
     Ok(())
 }
 

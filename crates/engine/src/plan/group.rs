@@ -53,6 +53,15 @@ impl PeriodicFsyncs {
     }
 }
 
+/// What a thread's search for the queue depth that keeps a latency target came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The largest depth that is known to keep the target, or 1.
+    pub(crate) depth: u32,
+    /// Why that is not what was looked for, if it is not.
+    pub(crate) lacks: Option<&'static str>,
+}
+
 /// A group of threads, ready.
 #[derive(Debug)]
 pub(crate) struct GroupPlan {
@@ -78,6 +87,8 @@ pub(crate) struct GroupPlan {
     pub(crate) fsyncs: PeriodicFsyncs,
     /// Filesets that its actions work on.
     pub(crate) filesets: Vec<usize>,
+    /// What the threads of a group of its name found in an earlier phase.
+    pub(crate) found: Vec<Found>,
 }
 
 /// What a group is planned with, besides its own words.
@@ -166,6 +177,13 @@ impl GroupPlan {
             schedule: Schedule::of(spec, &files.iter().map(|files| &files.spec.size).collect::<Vec<_>>()),
             fsyncs: PeriodicFsyncs::new(&spec.fsync),
             filesets,
+            found: Vec::new(),
         }
+    }
+
+    /// What the thread of this number has to keep to.
+    pub(crate) fn found(&self, thread: u64) -> Option<Found> {
+        let place = (thread as usize).checked_rem(self.found.len())?;
+        Some(self.found[place])
     }
 }

@@ -18,7 +18,7 @@ mod wear;
 pub(crate) use action::{PlannedAction, cursor_of, is_permutation};
 pub(crate) use check::check;
 pub(crate) use device::check_device;
-pub(crate) use group::{GroupPlan, PeriodicFsyncs, Selector};
+pub(crate) use group::{Found, GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
 pub(crate) use program::{Instruction, Program};
 pub(crate) use wear::WearOut;

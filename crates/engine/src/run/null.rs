@@ -38,6 +38,7 @@ pub(super) fn cost_per_operation(
             group.arrivals = Arrivals::Even;
             group.start_delay = Duration::ZERO;
             group.think_time = Duration::ZERO;
+            group.latency_target = None;
             endless(&mut group.stop);
             if let Actions::Program(steps) = &mut group.actions {
                 only_operations(steps);

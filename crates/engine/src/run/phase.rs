@@ -6,7 +6,7 @@ use crate::fileset::{Hold, build::utilization};
 use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed};
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
-use crate::plan::{GroupPlan, WearOut};
+use crate::plan::{Found, GroupPlan, WearOut};
 use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, Worker};
 use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
@@ -40,6 +40,8 @@ pub(crate) struct PhaseEnd {
     pub(crate) cpu_ns: u64,
     /// What each of its threads did, in the order of groups and threads.
     pub(crate) threads: Vec<ThreadReport>,
+    /// What the threads of each group that has a latency target found.
+    pub(crate) found: Vec<(String, Vec<Found>)>,
     /// Who was done first for want of files.
     pub(crate) ran_out: Option<String>,
     /// When it began, of CLOCK_MONOTONIC.
@@ -188,6 +190,13 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         })
     };
     let groups = load.phase.groups.iter().map(group_end).collect();
+    let mut of_groups = ends.iter();
+    let threads_of = |group: &GroupPlan| {
+        let threads = of_groups.by_ref().take(group.spec.threads as usize);
+        let found: Vec<Found> = threads.filter_map(|thread| thread.found).collect();
+        group.spec.latency_target.is_some().then(|| (group.spec.name.clone(), found))
+    };
+    let found = load.phase.groups.iter().filter_map(threads_of).collect();
     Ok(PhaseEnd {
         running_ns: since(at),
         at,
@@ -197,6 +206,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
         last_done_ns: since(last),
         groups,
+        found,
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
         threads: ends.into_iter().map(|end| end.report).collect(),
         ran_out: load.phase.ran_out.get().cloned(),

@@ -13,7 +13,7 @@ use crate::fileset::build::{self, Site};
 use crate::measure::{Clock, Collector};
 use crate::options::{Progress, RunOptions};
 use crate::peers::{Peers, PhasePassed};
-use crate::plan::PhasePlan;
+use crate::plan::{Found, PhasePlan};
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
 use fstone_model::load::{ErrorReport, PhaseReport, Span};
@@ -21,6 +21,7 @@ use fstone_model::workload::{DataPattern, Fileset, FinalSync, IoEngineKind, Oper
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -62,6 +63,8 @@ pub(super) struct Running<'a> {
     pub(super) cpu_ns: u64,
     /// Measured phases until now.
     pub(super) measured: Measured,
+    /// Queue depths that were found, by the names of groups.
+    found: HashMap<String, Vec<Found>>,
 }
 
 /// What the measured phases add up to.
@@ -130,6 +133,7 @@ impl<'a> Running<'a> {
             report: LoadReport { seed: options.seed, threads: written.threads(), ..LoadReport::default() },
             cpu_ns: 0,
             measured: Measured::default(),
+            found: HashMap::new(),
             workload,
         })
     }
@@ -303,13 +307,14 @@ impl<'a> Running<'a> {
             before.set(usage());
         };
         let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all);
-        let end = match ended {
+        let mut end = match ended {
             Ok(end) => end,
             Err(error) => {
                 self.options.observer.measured_end();
                 return Err(error);
             }
         };
+        self.keep_found(phase, std::mem::take(&mut end.found));
         let halted = self.halted.load(Ordering::Relaxed);
         let mut sync_ns = 0;
         let mut sync_error = None;
@@ -384,7 +389,8 @@ impl<'a> Running<'a> {
     fn unmeasured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
         let groups: Vec<&ThreadGroup> = phase.groups.iter().collect();
         let collector = collector_of(&groups);
-        self.run_phase(number, phase, &collector, 0, &|| {})?;
+        let end = self.run_phase(number, phase, &collector, 0, &|| {})?;
+        self.keep_found(phase, end.found);
         let errors = collector.finish(&names(&groups, &[]), self.interval).errors;
         if self.has_parted() {
             return Err(LoadError::Parted);
@@ -403,6 +409,16 @@ impl<'a> Running<'a> {
                 .map(|error| ErrorReport { operation: format!("{}: {}", phase.name, error.operation), ..error }),
         );
         Ok(())
+    }
+
+    /// Keeps the queue depths that a phase found for those that follow, and says what is wrong with them.
+    fn keep_found(&mut self, phase: &Phase, found: Vec<(String, Vec<Found>)>) {
+        for (name, found) in found {
+            if let Some(lacks) = found.iter().find_map(|found| found.lacks) {
+                self.report.warnings.push(format!("the latency target of {name} in phase {:?}: {lacks}", phase.name));
+            }
+            self.found.insert(name, found);
+        }
     }
 
     fn run_phase(
@@ -462,7 +478,10 @@ impl<'a> Running<'a> {
         first_group: usize,
         work: impl FnOnce(&Load<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let plan = PhasePlan::new(&self.workload, phase, &self.files, first_group, &self.clock);
+        let mut plan = PhasePlan::new(&self.workload, phase, &self.files, first_group, &self.clock);
+        for group in &mut plan.groups {
+            group.found = self.found.get(&group.spec.name).cloned().unwrap_or_default();
+        }
         let kept = Kept::plan(&plan.groups, &self.files, self.real())?;
         let load = Load {
             clock: self.clock,

@@ -2,6 +2,7 @@
 
 mod choice;
 mod conformance;
+mod depth;
 mod descriptors;
 mod every;
 mod exact;

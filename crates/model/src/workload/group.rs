@@ -110,6 +110,23 @@ pub struct ThreadGroup {
     /// How requests that are done are taken back, where a thread has several in flight.
     #[serde(default, skip_serializing_if = "Batches::is_usual")]
     pub batches: Batches,
+    /// The latency that its queue depth is to keep, where that is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_target: Option<LatencyTarget>,
+}
+
+/// A latency to keep: each thread of a group looks for the largest queue depth with which it does, from 1 up to the group's. Groups of
+/// the same name in later phases keep to what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyTarget {
+    /// No more than this.
+    pub latency: Duration,
+    /// Share of the requests that have to keep it, above 0 to 1.
+    pub share: f64,
+    /// How long each depth is tried.
+    pub window: Duration,
+    /// Whether a thread that has found it goes on, and on looking. It is done otherwise.
+    pub follow: bool,
 }
 
 /// How a thread goes on when its queue is full.
@@ -156,6 +173,7 @@ impl ThreadGroup {
             stop: Stop::default(),
             own_series: false,
             batches: Batches::default(),
+            latency_target: None,
         }
     }
 

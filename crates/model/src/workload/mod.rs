@@ -23,7 +23,7 @@ pub use fileset::{
     Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, RANK, Sharing,
     SizeDistribution,
 };
-pub use group::{Arrivals, Batches, CpuPolicy, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
+pub use group::{Arrivals, Batches, CpuPolicy, LatencyTarget, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_REPEAT,
     OpenPolicy, OpenSync,

@@ -31,6 +31,19 @@ impl Workload {
         }
     }
 
+    /// Why a group cannot look for the queue depth that keeps its latency target, if it has one.
+    #[must_use]
+    pub fn unfit_target(&self, group: &ThreadGroup) -> Option<&'static str> {
+        let target = group.latency_target?;
+        let depth_of_one =
+            (self.io_of(group).queue_depth < 2).then_some("its queue depth is the largest that is tried");
+        let nothing =
+            target.latency.is_zero() || target.window.is_zero() || !(target.share > 0.0 && target.share <= 1.0);
+        self.one_at_a_time(group)
+            .or(depth_of_one)
+            .or(nothing.then_some("latency, window and share have to be above 0, and the share at most 1"))
+    }
+
     /// The first group whose queue depth, its own or the workload's, changes nothing: the places of its phase and of itself in
     /// that, and why.
     #[must_use]

@@ -56,6 +56,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("phase.group.region", surface::RegionTable::keys()),
         ("phase.group.fsync", surface::FsyncSurface::keys()),
         ("phase.group.batches", surface::BatchesSurface::keys()),
+        ("phase.group.latency-target", surface::LatencyTargetSurface::keys()),
         ("phase.group.ratio", surface::RatioSurface::keys()),
         ("phase.group.program", steps::StepSurface::keys()),
         ("phase.group.program.repeat", steps::RepeatSurface::keys()),

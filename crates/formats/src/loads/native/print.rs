@@ -5,13 +5,13 @@
 use super::{
     action,
     lines::{KeyValues, Lines, flag, inline, quoted, real, share, size, time, unless, wanted, word},
-    read::DEFAULT_SERIES_INTERVAL,
+    read::{DEFAULT_SERIES_INTERVAL, DEFAULT_WINDOW},
     sizes, steps,
 };
 use fstone_model::workload::{
     Actions, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy,
-    Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, Naming, OpenPolicy, Phase, Region, Stop,
-    ThreadGroup, Workload,
+    Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget, Naming, OpenPolicy, Phase,
+    Region, Stop, ThreadGroup, Workload,
 };
 
 /// A workload as a workload file; [`super::parse`] reads it back as the same workload.
@@ -181,6 +181,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("stop", stop(&group.stop)),
         ("own-series", flag(group.own_series)),
         ("batches", batches(group.batches)),
+        ("latency-target", group.latency_target.map(latency_target)),
         ("ratio", ratio),
     ])
 }
@@ -191,6 +192,15 @@ fn batches(batches: Batches) -> Option<String> {
         ("refill-at", batches.refill_at.map(|low| low.to_string())),
     ]);
     unless(keys.is_empty(), || inline(&keys))
+}
+
+fn latency_target(target: LatencyTarget) -> String {
+    inline(&wanted([
+        ("latency", Some(time(target.latency))),
+        ("share", unless(target.share >= 1.0, || share(target.share))),
+        ("window", unless(target.window == DEFAULT_WINDOW, || time(target.window))),
+        ("follow", flag(target.follow)),
+    ]))
 }
 
 fn region(region: Region) -> Option<String> {

@@ -5,8 +5,8 @@ use super::{
     sizes::size,
     steps::{program, surfaces},
     surface::{
-        DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, PhaseSurface, RegionSurface,
-        RegionWord, StopSurface, WorkloadFile,
+        DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, LatencyTargetSurface, PhaseSurface,
+        RegionSurface, RegionWord, StopSurface, WorkloadFile,
     },
     value::{block, bytes, flag, or, small, text, word},
 };
@@ -16,9 +16,9 @@ use crate::{
 };
 use fstone_model::workload::{
     Actions, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy,
-    Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_FILES,
-    MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing, SizeDistribution, Stop,
-    ThreadGroup, Weighted, Workload,
+    Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget,
+    MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing,
+    SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -29,6 +29,8 @@ use std::{
 pub const MAXIMUM_BYTES: usize = 1 << 20;
 /// A point of the series, unless the file says otherwise.
 pub(super) const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a queue depth is tried for a latency target, unless the file says otherwise.
+pub(super) const DEFAULT_WINDOW: Duration = Duration::from_secs(1);
 /// Reads a workload file.
 ///
 /// # Errors
@@ -84,6 +86,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
         series_interval,
     };
     used_depths(&workload, surface, phase_surfaces, report);
+    fit_targets(&workload, phase_surfaces, report);
     Some(workload)
 }
 
@@ -128,6 +131,22 @@ fn used_depths(workload: &Workload, surface: &WorkloadFile, phases: &[At<PhaseSu
             .label(why)
             .help(format!("{help}; docs/workload-file.md says what a queue needs")),
     );
+}
+
+/// Reports latency targets of groups that cannot look for a queue depth.
+fn fit_targets(workload: &Workload, phases: &[At<PhaseSurface>], report: &mut Report) {
+    let surfaces = phases.iter().flat_map(|phase| phase.value.group.iter().flat_map(|field| &field.value));
+    let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
+    for (group, surface) in groups.zip(surfaces) {
+        let Some(field) = &surface.value.latency_target else { continue };
+        if let Some(why) = workload.unfit_target(group).filter(|_| !group.actions.all().is_empty()) {
+            report.push(
+                Diagnostic::error(field.span, format!("group `{}` cannot look for a queue depth", group.name))
+                    .label(why)
+                    .help("docs/workload-file.md says what a latency target needs"),
+            );
+        }
+    }
 }
 
 fn unique<'s>(names: impl Iterator<Item = &'s Field<Text>>, what: &str, report: &mut Report) {
@@ -455,7 +474,17 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
                 .as_ref()
                 .map(|low| u32::try_from(low.value.0).expect("the type allows no more")),
         }),
+        latency_target: surface.latency_target.as_ref().map(|field| latency_target(&field.value)),
         actions,
+    }
+}
+
+fn latency_target(surface: &LatencyTargetSurface) -> LatencyTarget {
+    LatencyTarget {
+        latency: or(surface.latency.as_ref(), Duration::ZERO, |Time(time)| time),
+        share: or(surface.share.as_ref(), 1.0, |Share(share)| share),
+        window: or(surface.window.as_ref(), DEFAULT_WINDOW, |Time(time)| time),
+        follow: flag(surface.follow.as_ref(), false),
     }
 }
 

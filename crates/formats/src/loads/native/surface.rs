@@ -231,6 +231,8 @@ table! {
         "own-series" => own_series: Flag;
         /// How requests that are done are taken back, where a thread has several in flight. Each as soon as it is done, and another in its place, unless given.
         "batches" => batches: BatchesSurface;
+        /// A latency to keep: each thread looks for the largest queue depth that does, from 1 up to the group's, and groups of the same name in later phases have what it found. None unless given.
+        "latency-target" => latency_target: LatencyTargetSurface;
     }
     one of ["mix", "sequence", "ratio", "program"]
 }
@@ -242,6 +244,20 @@ table! {
         "least" => least: Small;
         /// It begins others when no more than so many are in flight. As soon as one is done unless given.
         "refill-at" => refill_at: Count<0, { u32::MAX as u64 }>;
+    }
+}
+
+table! {
+    /// A latency to keep.
+    pub(crate) struct LatencyTargetSurface {
+        /// No more than this.
+        "latency" => latency: Time, required;
+        /// Share of the requests that have to keep it. All unless given.
+        "share" => share: Share;
+        /// How long each depth is tried. 1 s unless given.
+        "window" => window: Time;
+        /// Whether the group goes on when it has found the depth, and on looking as latency changes. It ends then unless given.
+        "follow" => follow: Flag;
     }
 }
 
