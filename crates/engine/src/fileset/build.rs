@@ -387,8 +387,11 @@ impl<'a> Builder<'a> {
             self.make_directories(files)?;
         }
         self.leaves(files, |path| {
-            mkdirat(files.directory(), path.as_c(), Mode::from_raw_mode(0o777))
-                .map_err(|errno| self.refused("mkdir", path, errno))
+            match mkdirat(files.directory(), path.as_c(), Mode::from_raw_mode(0o777)) {
+                // Whose load owns names uses what is there.
+                Err(Errno::EXIST) if self.by_name() && files.spec.existing == Existing::Reuse => Ok(()),
+                made => made.map_err(|errno| self.refused("mkdir", path, errno)),
+            }
         })?;
         let mut random = self.sizes();
         let mut path = PathBuffer::default();

@@ -277,3 +277,26 @@ fn a_load_that_makes_the_files_it_names_empties_none() {
     run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
     run_as(&load, directory.path(), Ownership::ByName).expect("it runs again");
 }
+
+/// Directories likewise: one that is there is used, and what is in it stays.
+#[test]
+fn a_load_that_owns_names_uses_directories_that_are_there() {
+    let directory = on_disk();
+    let path = |name: &str| directory.path().join(name);
+    let mut load = stats();
+    let fileset = &mut load.filesets[0];
+    (fileset.amount, fileset.leaf_directories, fileset.existing) = (Amount::Files(0), 3, Existing::Reuse);
+    fileset.naming = Naming { leaf_prefix: Some("leaf".into()), ..Naming::default() };
+    load.phases[0].stop = operations(3);
+    load.phases[0].groups[0].actions = Actions::Sequence(vec![action(Operation::StatDirectory)]);
+    std::fs::create_dir(path("leaf1")).expect("made");
+    std::fs::write(path("leaf1/mine"), b"mine").expect("writable");
+    for _ in 0..2 {
+        run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
+        assert_eq!(std::fs::read(path("leaf1/mine")).expect("it stays"), b"mine");
+    }
+    std::fs::remove_file(path("leaf1/mine")).expect("ours");
+    load.phases[0].groups[0].actions = Actions::Sequence(vec![action(Operation::Rmdir)]);
+    run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
+    assert!(["leaf0", "leaf1", "leaf2"].iter().all(|name| !path(name).exists()));
+}

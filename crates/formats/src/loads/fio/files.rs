@@ -184,20 +184,18 @@ impl Filesets {
         }
         let made = matches!(job.engine, Engine::FileCreate | Engine::DirectoryCreate);
         let whole = if directory.is_empty() { prefix.clone() } else { format!("{directory}/{prefix}") };
-        let files = if job.engine == Engine::DirectoryCreate { 0 } else { numbered.unwrap_or(1) };
+        let names = numbered.unwrap_or(1);
+        let (files, leaves) = if job.engine.of_directories() { (0, names) } else { (names, 0) };
         let mut fileset = Fileset::new(whole, Amount::Files(files), size.clone());
         fileset.directory = directory;
-        fileset.naming = match job.engine {
-            Engine::DirectoryCreate => {
-                Naming { file_prefix: format!("{prefix}file"), directory_prefix: prefix, ..Naming::default() }
-            }
-            // Names of directories that are never made, and cannot be another fileset's.
-            _ => Naming {
-                directory_prefix: format!("{prefix}.fstone-directory"),
-                file_prefix: prefix,
-                exact,
-                leaf_prefix: None,
-            },
+        fileset.leaf_directories = leaves;
+        // Names of directories that are never made, and cannot be another fileset's.
+        let no_directories = format!("{prefix}.fstone-directory");
+        fileset.naming = if job.engine.of_directories() {
+            let file_prefix = format!("{prefix}file");
+            Naming { file_prefix, directory_prefix: no_directories, leaf_prefix: Some(prefix), exact: false }
+        } else {
+            Naming { directory_prefix: no_directories, file_prefix: prefix, exact, leaf_prefix: None }
         };
         fileset.existing = if made { Existing::Rebuild } else { Existing::Reuse };
         fileset.preallocated = if made { 0.0 } else { 1.0 };

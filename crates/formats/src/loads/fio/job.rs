@@ -65,6 +65,8 @@ pub struct Job {
     pub delay: Duration,
     /// Whether it waits for the jobs before it.
     pub stonewall: bool,
+    /// Whether the jobs that run beside it end when it does.
+    pub exit_all: bool,
     /// The job that it waits for.
     pub wait_for: Option<String>,
     /// Whether its clones are reported as one.
@@ -93,6 +95,14 @@ pub struct Job {
     pub poisson: bool,
     /// A pause after each operation.
     pub think: Duration,
+    /// The latency to keep with as many requests in flight as can be.
+    pub latency_target: Option<Duration>,
+    /// How long each queue depth is tried for that.
+    pub latency_window: Duration,
+    /// Percent of the requests that have to keep it.
+    pub latency_percent: f64,
+    /// Whether the job goes on when the depth is found.
+    pub latency_run: bool,
     /// CPUs that threads run on.
     pub cpus: Vec<u32>,
     /// Whether each clone has one of them.
@@ -146,13 +156,23 @@ pub enum Engine {
     FileRename,
     /// A directory is made.
     DirectoryCreate,
+    /// A directory is looked at.
+    DirectoryStat,
+    /// A directory is removed.
+    DirectoryDelete,
 }
 
 impl Engine {
-    /// Whether its operations are of whole files.
+    /// Whether its operations are of whole files, or of directories.
     #[must_use]
     pub const fn of_files(self) -> bool {
-        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete | Self::FileRename | Self::DirectoryCreate)
+        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete | Self::FileRename) || self.of_directories()
+    }
+
+    /// Whether they are of directories.
+    #[must_use]
+    pub const fn of_directories(self) -> bool {
+        matches!(self, Self::DirectoryCreate | Self::DirectoryStat | Self::DirectoryDelete)
     }
 }
 
@@ -294,6 +314,7 @@ impl Job {
             ramp: Duration::ZERO,
             delay: Duration::ZERO,
             stonewall: false,
+            exit_all: false,
             wait_for: None,
             group_reporting: false,
             new_group: false,
@@ -308,6 +329,10 @@ impl Job {
             rate_operations: [None; 2],
             poisson: false,
             think: Duration::ZERO,
+            latency_target: None,
+            latency_window: Duration::ZERO,
+            latency_percent: 100.0,
+            latency_run: false,
             cpus: Vec::new(),
             split_cpus: false,
             verify: false,

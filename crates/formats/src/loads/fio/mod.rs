@@ -4,12 +4,13 @@
 //! the load that they describe, and where each job is in the load's report. [`json`], [`normal`] and [`terse`] print that report
 //! as fio does. `docs/formats/fio.md` says, option by option, what differs and why.
 //!
-//! Reading order: `text` reads lines and includes, `options` has every option there is, `value` their values, `read` makes
+//! Reading order: `text` reads lines and includes, `options` has every option there is, `value` their values (`distribution` one of them), `read` makes
 //! [`Job`]s, `files` and `workload` say them in the words of the model.
 //!
 //! The format was learnt from fio's documentation and from running it; no code is taken from it.
 
 mod command_line;
+mod distribution;
 mod files;
 mod format;
 mod help;

@@ -54,7 +54,7 @@ const ZONED: &str = "it is about zoned block devices, and a load works on files"
 const REPLAY: &str = "recorded I/O is not replayed";
 const SHELL: &str = "a job file runs no commands here";
 const TRIM: &str = "files are not trimmed";
-const FLOW: &str = "threads are not held back for each other";
+const FLOW: &str = "a job would go as fast as another one lets it, and neither figure would be its own; a rate says how fast each goes";
 const PRIORITY: &str = "I/O priorities are not set";
 const STEADY: &str = "the run would end by what it measures; say time_based and runtime";
 const NUMA: &str = "memory is not bound to NUMA nodes";
@@ -188,10 +188,10 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken("rate_process", &[]),
     ignored("rate_ignore_thinktime", &[], "operations of a rate begin at times that pauses do not move"),
     ignored("rate_cycle", &["ratecycle"], "operations of a rate begin at times of their own"),
-    refused("latency_target", &[], "the queue's depth does not change while a load runs"),
-    refused("latency_window", &[], "the queue's depth does not change while a load runs"),
-    refused("latency_percentile", &[], "the queue's depth does not change while a load runs"),
-    refused("latency_run", &[], "the queue's depth does not change while a load runs"),
+    taken("latency_target", &[]),
+    taken("latency_window", &[]),
+    taken("latency_percentile", &[]),
+    taken("latency_run", &[]),
     refused("max_latency", &[], "the run would end by what it measures; the largest latency is reported"),
     refused("write_iolog", &[], REPLAY),
     refused("read_iolog", &[], REPLAY),
@@ -228,8 +228,8 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused("flow_sleep", &[], FLOW),
     refused("flow_watermark", &[], FLOW),
     taken("stonewall", &["wait_for_previous"]),
-    refused("exitall", &[], "each job runs to its own end"),
-    refused("exit_what", &[], "each job runs to its own end"),
+    taken("exitall", &[]),
+    taken("exit_what", &[]),
     ignored("exitall_on_error", &[], "an error ends the load, unless continue_on_error says otherwise"),
     refused("exec_prerun", &[], SHELL),
     refused("exec_postrun", &[], SHELL),

@@ -1,13 +1,14 @@
 //! Sections to jobs: each option's value, and what is refused.
 
 use super::{
-    job::{Amount, Blocks, Direction, Engine, Job, Offsets, Service, Sync},
+    distribution::distribution,
+    job::{Amount, Blocks, Direction, Engine, Job, Service, Sync},
     options::{self, Treatment},
     text::{Findings, Section, Setting, Word},
     value::{self, Base},
 };
 use crate::diagnostic::Diagnostic;
-use fstone_model::workload::{MAXIMUM_REPEAT, MAXIMUM_ZONES, Zone, Zones};
+use fstone_model::workload::MAXIMUM_REPEAT;
 use std::time::Duration;
 
 /// Clones and files that a job has at most: what the engine can have at once.
@@ -43,6 +44,8 @@ const ENGINES: &[&str] = &[
     "filedelete",
     "filerename",
     "dircreate",
+    "dirstat",
+    "dirdelete",
 ];
 
 /// What a machine and its user have to say to a job file.
@@ -142,6 +145,7 @@ impl Reader<'_> {
         let percent = || up_to(100).map(|number| number as u32).map_err(|_| "a number from 0 to 100");
         let amount = || amount(some, base).ok_or("a size such as 64m, or a share such as 50%");
         let seconds = || value::time(some, Duration::from_secs(1)).ok_or("a time, such as 10, 10s or 5m");
+        let microseconds = || value::time(some, Duration::from_micros(1)).ok_or("a time, such as 100us");
         let job = &mut self.job;
         match name {
             "kb_base" => {
@@ -282,7 +286,7 @@ impl Reader<'_> {
             "iodepth" => job.depth = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
             "iodepth_batch_complete_min" => job.complete_least = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
             "iodepth_low" => job.low = Some(up_to(MAXIMUM_DEPTH)? as u32),
-            "thinktime" => job.think = value::time(some, Duration::from_micros(1)).ok_or("a time, such as 100us")?,
+            "thinktime" => job.think = microseconds()?,
             "thinktime_blocks" => {
                 if number()? > 1 {
                     return Err("1: a pause comes after each operation");
@@ -305,6 +309,13 @@ impl Reader<'_> {
                     _ => return Err("linear or poisson"),
                 };
             }
+            "latency_target" => job.latency_target = Some(microseconds()?).filter(|time| !time.is_zero()),
+            "latency_window" => job.latency_window = microseconds()?,
+            "latency_percentile" => {
+                let percent = value::decimal(some).filter(|percent| *percent > 0.0 && *percent <= 100.0);
+                job.latency_percent = percent.ok_or("a number above 0, at most 100")?;
+            }
+            "latency_run" => job.latency_run = flag()?,
             // Threads or processes: all are threads here.
             "thread" => drop(flag()?),
             "wait_for" => job.wait_for = Some(some.to_owned()).filter(|name| name != "none"),
@@ -321,6 +332,12 @@ impl Reader<'_> {
                 };
             }
             "stonewall" => job.stonewall = flag()?,
+            "exitall" => job.exit_all = flag()?,
+            "exit_what" => {
+                if some != "group" {
+                    return Err("group: a job ends those that run beside it");
+                }
+            }
             "verify" => {
                 const KNOWN: [&str; 20] = [
                     "0",
@@ -423,8 +440,6 @@ impl Reader<'_> {
             "splice",
             "falloc",
             "ftruncate",
-            "dirdelete",
-            "dirstat",
             "windowsaio",
             "solarisaio",
         ];
@@ -457,6 +472,8 @@ impl Reader<'_> {
             "filedelete" => Engine::FileDelete,
             "filerename" => Engine::FileRename,
             "dircreate" => Engine::DirectoryCreate,
+            "dirstat" => Engine::DirectoryStat,
+            "dirdelete" => Engine::DirectoryDelete,
             _ if ELSEWHERE.contains(&name) => {
                 let diagnostic = Diagnostic::error(place.span, format!("the I/O engine `{name}` is not supported"))
                     .note("loads work on the files of a mounted filesystem, by the kernel's own calls")
@@ -466,7 +483,7 @@ impl Reader<'_> {
             }
             _ => {
                 return Err(
-                    "psync, libaio, io_uring, mmap, null, filecreate, filestat, filedelete, filerename or dircreate",
+                    "psync, libaio, io_uring, mmap, null, filecreate, filestat, filedelete, filerename, dircreate, dirstat or dirdelete",
                 );
             }
         };
@@ -482,6 +499,10 @@ impl Reader<'_> {
                 "time_based without a runtime never ends",
                 "add runtime=, such as runtime=60s",
             );
+        }
+        if job.latency_target.is_some() && job.latency_window.is_zero() {
+            let cure = "say how long each queue depth is tried, such as latency_window=5s";
+            self.findings.error(section, "latency_target without a latency_window", cure);
         }
         if job.wait_for.as_deref() == Some(&job.name) {
             self.findings.error(section, format!("`{}` waits for itself", job.name), "name another job in wait_for");
@@ -570,80 +591,6 @@ fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
         }
     }
     Ok(Direction { reads, writes, random, gap, burst })
-}
-
-fn distribution(text: &str, base: Base) -> Result<Offsets, Expected> {
-    if let Some((word @ ("zoned" | "zoned_abs"), zones)) = text.split_once(':') {
-        if zones.contains(',') {
-            return Err("zones of all operations: reads and writes have the same ones");
-        }
-        return if word == "zoned" {
-            zoned(zones, base)
-                .ok_or("percents of operations and of the file such as 60/10:30/20:10/70, at most 16, both 100 in all")
-        } else {
-            zoned_bytes(zones, base)
-                .ok_or("percents and sizes such as 60/20g:30/100g:10/, at most 15, the percents 100 in all")
-        };
-    }
-    let mut parts = text.split(':');
-    let word = parts.next().unwrap_or("");
-    let parameter = parts.next().map(|part| value::decimal(part).filter(|number| *number > 0.0));
-    if parts.next().is_some() {
-        return Err("a distribution around its own centre: another is not supported");
-    }
-    match (word, parameter) {
-        ("random", None) => Ok(Offsets::Uniform),
-        ("zipf", None) => Ok(Offsets::Zipf(1.1)),
-        ("zipf", Some(Some(theta))) if theta != 1.0 => Ok(Offsets::Zipf(theta)),
-        ("normal" | "gauss", Some(Some(deviation))) if deviation <= 100.0 => Ok(Offsets::Normal(deviation)),
-        ("pareto", None) => Ok(Offsets::Pareto(0.2)),
-        ("pareto", Some(Some(share))) if share < 1.0 => Ok(Offsets::Pareto(share)),
-        _ => Err(
-            "random, zipf:THETA (not 1), pareto:SHARE (below 1), normal:PERCENT, zoned:PERCENT/PERCENT:… or zoned_abs:PERCENT/SIZE:…",
-        ),
-    }
-}
-
-/// The two numbers of each zone of `60/10:30/20:10/`, as far as they are given.
-fn zones(text: &str, base: Base) -> Option<Vec<[Option<u64>; 2]>> {
-    let number = |text: &str| if text.is_empty() { Some(None) } else { value::number(text, base).map(Some) };
-    let zone = |part: &str| {
-        let (share, length) = part.split_once('/').unwrap_or((part, ""));
-        Some([number(share)?, number(length)?])
-    };
-    text.split(':').filter(|part| !part.is_empty()).map(zone).collect()
-}
-
-/// Percents, in hundredths, of which those that are left out share what is left.
-fn percents(given: impl Iterator<Item = Option<u64>> + Clone) -> Option<Vec<u32>> {
-    let sum = given.clone().flatten().try_fold(0_u64, u64::checked_add)?;
-    let left = 100_u64.checked_sub(sum)? * 100;
-    let open = given.clone().filter(Option::is_none).count() as u64;
-    let each = match open {
-        0 => (left == 0).then_some(0)?,
-        open => left / open,
-    };
-    given.map(|percent| u32::try_from(percent.map_or(each, |percent| percent * 100)).ok()).collect()
-}
-
-fn zoned(text: &str, base: Base) -> Option<Offsets> {
-    let zones = zones(text, base)?;
-    let weights = percents(zones.iter().map(|zone| zone[0]))?;
-    let lengths = percents(zones.iter().map(|zone| zone[1]))?;
-    let all: Vec<Zone> = weights.into_iter().zip(lengths).map(|(weight, length)| Zone { weight, length }).collect();
-    Zones::new(&all).map(Offsets::Zoned)
-}
-
-fn zoned_bytes(text: &str, base: Base) -> Option<Offsets> {
-    let zones = zones(text, base)?;
-    let weights = percents(zones.iter().map(|zone| zone[0]))?;
-    let (last, before) = zones.split_last()?;
-    // What is behind the last one is a zone, too.
-    let fits = zones.len() < MAXIMUM_ZONES
-        && before.iter().all(|zone| zone[1].is_some_and(|bytes| bytes > 0))
-        && last[1] != Some(0)
-        && weights[0] > 0;
-    fits.then(|| Offsets::ZonedBytes(weights.into_iter().zip(zones.iter().map(|zone| zone[1])).collect()))
 }
 
 fn file_names(text: &str) -> Option<Vec<String>> {

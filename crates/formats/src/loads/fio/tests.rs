@@ -4,8 +4,8 @@ use fstone_model::{
     Histogram, LoadReport,
     load::{GroupFsyncs, OperationReport, OwnSeries, PhaseReport, SeriesPoint, ThreadReport},
     workload::{
-        Actions, Arrivals, Batches, Distribution, FileChoice, IoEngineKind, Operation, Pattern, Region,
-        SizeDistribution, Zone, Zones,
+        Actions, Amount as FileAmount, Arrivals, Batches, Distribution, FileChoice, IoEngineKind, LatencyTarget,
+        Operation, Pattern, Region, SizeDistribution, Stop, Zone, Zones,
     },
 };
 use std::time::Duration;
@@ -433,6 +433,85 @@ fn queues_are_refilled_as_asked() {
     let asked = batches("iodepth_batch=8\niodepth_batch_complete=8\niodepth_low=4");
     assert_eq!(asked, Batches { least: 8, refill_at: Some(4) });
     assert_eq!(batches("iodepth_batch_complete_min=99\niodepth_low=16"), Batches { least: 16, refill_at: None });
+}
+
+#[test]
+fn directories_are_made_looked_at_and_removed() {
+    for (engine, of, there) in [
+        ("dircreate", Operation::Mkdir, 0.0),
+        ("dirstat", Operation::StatDirectory, 1.0),
+        ("dirdelete", Operation::Rmdir, 1.0),
+    ] {
+        let plan = plan(&format!("[a]\nioengine={engine}\nnrfiles=20\nfilesize=4k\nnumjobs=2\n"));
+        let group = &plan.workload.phases[0].groups[1];
+        assert_eq!((operation(&plan, 0, 1).0, group.stop.operations), (of, Some(20)));
+        let fileset = &plan.workload.filesets[1];
+        assert_eq!((&fileset.amount, fileset.leaf_directories), (&FileAmount::Files(0), 20));
+        assert_eq!((fileset.naming.leaf_prefix.as_deref(), fileset.preallocated), (Some("a.1."), there), "{engine}");
+    }
+}
+
+#[test]
+fn the_first_job_that_is_done_ends_the_others() {
+    let plans = |text: &str| plan(&format!("[global]\nrw=read\nsize=1m\n{text}\n"));
+    let stops = |text: &str| plans(text).workload.phases.iter().map(|phase| phase.stop).collect::<Vec<Stop>>();
+    let first = Stop { first_done: true, ..Stop::default() };
+    assert_eq!(stops("exitall\n[a]\n[b]\nstonewall\n[c]"), [first; 2]);
+    let timed = Stop { time: Some(Duration::from_secs(2)), ..first };
+    assert_eq!(stops("exitall=1\n[a]\nruntime=3\n[b]\nruntime=2\n[c]"), [timed]);
+    assert_eq!(stops("[a]\n[b]"), [Stop::default()]);
+    assert!(problems("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n").contains("`b` runs beside"));
+    assert!(problems("[a]\nsize=1m\nexitall\nexit_what=all\n").contains("group"));
+}
+
+#[test]
+fn a_depth_is_looked_for_before_it_is_measured() {
+    let job = |rest: &str| {
+        format!(
+            "[a]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=64\nlatency_target=500\nlatency_window=2s\n\
+             latency_percentile=99.9\n{rest}\n"
+        )
+    };
+    let target = LatencyTarget {
+        latency: Duration::from_micros(500),
+        share: 99.9 / 100.0,
+        window: Duration::from_secs(2),
+        follow: false,
+    };
+    let of = |plan: &Plan| -> Vec<(bool, Option<LatencyTarget>, Option<Duration>)> {
+        let phases = plan.workload.phases.iter();
+        phases.map(|phase| (phase.measured, phase.groups[0].latency_target, phase.groups[0].stop.time)).collect()
+    };
+    let second = Duration::from_secs(1);
+    let searched = plan(&job(""));
+    assert_eq!(of(&searched), [(false, Some(target), None), (true, None, Some(2 * second))]);
+    let limited = plan(&job("time_based\nruntime=1\nramp_time=3"));
+    let ramp = (false, None, None);
+    assert_eq!(of(&limited), [ramp, (false, Some(target), Some(second)), (true, None, Some(second))]);
+    let following = plan(&job("latency_run=1"));
+    assert_eq!(of(&following), [(true, Some(LatencyTarget { follow: true, ..target }), None)]);
+    assert_eq!(of(&plan(&job("latency_target=0"))), [(true, None, None)]);
+
+    let mut report = report();
+    report.per_thread[0].queue_depth = 12;
+    let json: serde_json::Value =
+        serde_json::from_str(&json(&searched, &report, &When::default(), false)).expect("JSON");
+    let said = ["latency_depth", "latency_target", "latency_percentile", "latency_window"];
+    let values: Vec<f64> = said.iter().map(|key| json["jobs"][0][key].as_f64().expect("a number")).collect();
+    assert_eq!(values, [12.0, 500_000.0, 99.9, 2_000_000.0]);
+    let normal = normal(&searched, &report, &When::default());
+    assert!(normal.contains("target=500000, window=2000000, percentile=99.90%, depth=12"), "{normal}");
+}
+
+#[test]
+fn a_depth_that_cannot_be_looked_for_is_refused() {
+    let wrong = |text: &str| problems(&format!("[a]\nrw=randread\nsize=1m\nlatency_target=500\n{text}\n"));
+    let deep = "ioengine=libaio\niodepth=64";
+    assert!(wrong(deep).contains("without a latency_window"));
+    assert!(wrong("latency_window=1s").contains("one request in flight"));
+    assert!(wrong("latency_window=1s\nioengine=libaio").contains("the largest that is tried"));
+    assert!(wrong(&format!("latency_window=1s\n{deep}\n[b]\nsize=1m")).contains("`b` runs beside"));
+    assert!(wrong(&format!("latency_window=1s\nlatency_percentile=101\n{deep}")).contains("at most 100"));
 }
 
 #[test]

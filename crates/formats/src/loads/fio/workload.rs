@@ -10,8 +10,9 @@ use super::{
 };
 use fstone_model::workload::{
     Action, Actions, Arrivals, Batches, CpuPolicy, DataPattern, Distribution, ErrorPolicy, Extent, FileChoice,
-    FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_THREADS, OpenPolicy, OpenSync, Operation,
-    Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted, Workload, Zone, Zones,
+    FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, MAXIMUM_THREADS, OpenPolicy,
+    OpenSync, Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted, Workload,
+    Zone, Zones,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -95,6 +96,8 @@ pub(super) fn workload(
         if groups.is_empty() {
             continue;
         }
+        let at_level = || jobs.iter().zip(&levels).filter(|(_, at)| **at == level).map(|(job, _)| job);
+        let searching = searches(at_level(), findings);
         if groups.len() as u64 > MAXIMUM_THREADS {
             let job = jobs.iter().zip(&levels).rfind(|(_, at)| **at == level).map_or(&jobs[0], |(job, _)| job);
             error(
@@ -107,11 +110,22 @@ pub(super) fn workload(
         let name = if phases.is_empty() { "run".to_owned() } else { format!("run {}", level + 1) };
         if !ramp.is_zero() {
             let mut groups = groups.clone();
-            groups.iter_mut().for_each(|group| group.start_delay = Duration::ZERO);
+            for group in &mut groups {
+                group.start_delay = Duration::ZERO;
+                group.latency_target = None;
+                // The time that a job runs begins behind it.
+                group.stop.time = None;
+            }
             let stop = Stop { time: Some(ramp), ..Stop::default() };
             phases.push(Phase { name: format!("{name} ramp"), measured: false, groups, stop, rank_shift: 0 });
         }
-        phases.push(Phase { name: name.clone(), measured: true, groups, stop: Stop::default(), rank_shift: 0 });
+        if searching {
+            let (name, stop) = (format!("{name} search"), Stop::default());
+            phases.push(Phase { name, measured: false, groups: groups.clone(), stop, rank_shift: 0 });
+            groups.iter_mut().for_each(at_found_depth);
+        }
+        let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
+        phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0 });
         if !back.is_empty() {
             phases.push(Phase {
                 name: format!("{name} verify"),
@@ -140,7 +154,60 @@ pub(super) fn workload(
         launch: None,
         series_interval: log_interval(jobs, findings),
     };
+    fit_targets(&workload, jobs, &parts, findings);
     (workload, parts)
+}
+
+/// Whether jobs that run at once look for queue depths before they are measured.
+fn searches<'j>(jobs: impl Iterator<Item = &'j Job>, findings: &mut Findings) -> bool {
+    let what = "a job that ends when it has found its queue depth";
+    let cure = "give both a latency_target, or latency_run=1 to the other, or put a stonewall between them";
+    all_or_none(jobs, findings, |job| job.latency_target.is_some() && !job.latency_run, what, cure)
+}
+
+/// Whether jobs that run at once end when the first of them does.
+fn all_end<'j>(jobs: impl Iterator<Item = &'j Job>, findings: &mut Findings) -> bool {
+    let cure = "give exitall to both, or put a stonewall between them";
+    all_or_none(jobs, findings, |job| job.exit_all, "a job with exitall", cure)
+}
+
+/// Whether this is so of jobs that run at once: of all, or of none. Of some it is an error.
+fn all_or_none<'j>(
+    jobs: impl Iterator<Item = &'j Job>,
+    findings: &mut Findings,
+    is_so: impl Fn(&Job) -> bool,
+    what: &str,
+    cure: &str,
+) -> bool {
+    let (so, others): (Vec<&Job>, Vec<&Job>) = jobs.partition(|job| is_so(job));
+    if let Some(other) = others.first().filter(|_| !so.is_empty()) {
+        error(other, findings, format!("`{}` runs beside {what}", other.name), cure);
+    }
+    !so.is_empty()
+}
+
+/// The end of a phase that ends when the first of its groups does.
+fn first_end(groups: &[ThreadGroup]) -> Stop {
+    Stop { time: groups.iter().filter_map(|group| group.stop.time).min(), first_done: true, ..Stop::default() }
+}
+
+/// A group that looked for its queue depth, measured for a window at what it found.
+fn at_found_depth(group: &mut ThreadGroup) {
+    if let Some(target) = group.latency_target.take() {
+        group.stop.time = Some(group.stop.time.map_or(target.window, |time| time.min(target.window)));
+    }
+}
+
+/// Reports latency targets of jobs that cannot look for a queue depth.
+fn fit_targets(workload: &Workload, jobs: &[Job], parts: &[Part], findings: &mut Findings) {
+    for group in workload.phases.iter().flat_map(|phase| &phase.groups) {
+        let Some(why) = workload.unfit_target(group) else { continue };
+        let part = parts.iter().find(|part| part.group == group.name && part.clone == 0);
+        if let Some(job) = part.map(|part| &jobs[part.job]) {
+            let what = format!("`{}` cannot look for the queue depth that keeps its latency_target: {why}", job.name);
+            error(job, findings, what, "give it ioengine=libaio or io_uring and an iodepth above 1, or leave it out");
+        }
+    }
 }
 
 /// The bytes that jobs write again and again, which are the same of all.
@@ -270,6 +337,12 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
         let least = job.complete_least.min(job.depth);
         group.batches = Batches { least, refill_at: job.low.filter(|low| *low < job.depth) };
     }
+    group.latency_target = job.latency_target.map(|latency| LatencyTarget {
+        latency,
+        share: job.latency_percent / 100.0,
+        window: job.latency_window,
+        follow: job.latency_run,
+    });
     group.own_series = job.logs.iter().any(Option::is_some);
     group
 }
@@ -385,6 +458,8 @@ fn actions(job: &Job, place: &Place) -> Actions {
         Engine::FileDelete => Some(("delete", Operation::Unlink, FileChoice::RoundRobin)),
         Engine::FileRename => Some(("rename", Operation::Rename, FileChoice::RoundRobin)),
         Engine::DirectoryCreate => Some(("mkdir", Operation::Mkdir, FileChoice::Uniform)),
+        Engine::DirectoryStat => Some(("stat", Operation::StatDirectory, FileChoice::Uniform)),
+        Engine::DirectoryDelete => Some(("rmdir", Operation::Rmdir, FileChoice::Uniform)),
         _ => None,
     };
     if let Some((name, operation, choice)) = operation {

@@ -7,9 +7,9 @@ use crate::loads::fio::{
 use fstone_model::{
     Histogram, LoadReport,
     histogram::bounds_of,
-    load::{GroupFsyncs, OperationReport},
+    load::{GroupFsyncs, OperationReport, ThreadReport},
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 /// When a run was, and what its process took: what a report of the load does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub(super) struct JobFigures {
     pub(super) others: Vec<(String, Histogram)>,
     /// How long its clones ran together, ms.
     pub(super) job_runtime_ms: u64,
+    /// The queue depth that it was given, or found.
+    pub(super) depth: u32,
 }
 
 /// Reads or writes of a job.
@@ -55,6 +57,11 @@ pub(super) struct DirectionFigures {
     pub(super) latency: Histogram,
     /// How long the longest clone ran, ms.
     pub(super) runtime_ms: u64,
+}
+
+/// Nanoseconds, as many as can be said.
+pub(super) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl DirectionFigures {
@@ -73,8 +80,8 @@ impl DirectionFigures {
 
 /// The figures of every job that is reported, in order.
 pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
-    let ran: HashMap<&str, u64> =
-        report.per_thread.iter().map(|thread| (thread.group.as_str(), thread.elapsed_ns)).collect();
+    let ran: HashMap<&str, &ThreadReport> =
+        report.per_thread.iter().map(|thread| (thread.group.as_str(), thread)).collect();
     let mut operations: HashMap<&str, Vec<&OperationReport>> = HashMap::new();
     for operation in &report.operations {
         operations.entry(&operation.group).or_default().push(operation);
@@ -101,13 +108,17 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
                 syncs: Histogram::default(),
                 others: Vec::new(),
                 job_runtime_ms: 0,
+                depth: job.depth,
             });
         }
         let figures = all.last_mut().expect("one was pushed");
         figures.clones += 1;
-        let elapsed = |group: &str| ran.get(group).copied().unwrap_or(report.running_ns);
+        let elapsed = |group: &str| ran.get(group).map_or(report.running_ns, |thread| thread.elapsed_ns);
         let ms = |ns: u64| ns.div_ceil(1_000_000);
         figures.job_runtime_ms += ms(elapsed(&part.group));
+        if let Some(thread) = ran.get(part.group.as_str()).filter(|thread| thread.queue_depth > 0) {
+            figures.depth = thread.queue_depth;
+        }
         for name in std::iter::once(&part.group).chain(&part.verify) {
             for operation in operations.get(name.as_str()).into_iter().flatten() {
                 figures.add(operation, ms(elapsed(name)), report);

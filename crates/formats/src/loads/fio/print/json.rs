@@ -1,8 +1,8 @@
 //! Results as fio's JSON, key by key.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, bins, cpu, depth_class, jobs, mean_and_deviation, percentiles,
-    shares, version,
+    DIVISIONS, DirectionFigures, JobFigures, When, bins, cpu, depth_class, jobs, mean_and_deviation, nanoseconds,
+    percentiles, shares, version,
 };
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport};
@@ -75,7 +75,7 @@ fn entry(
     put("ctx", (when.context_switches * figures.clones / parts).into());
     put("majf", (when.major_faults * figures.clones / parts).into());
     put("minf", (when.minor_faults * figures.clones / parts).into());
-    let depth = depth_class(job.depth);
+    let depth = depth_class(figures.depth);
     put("iodepth_level", classes(&["1", "2", "4", "8", "16", "32", ">=64"], depth));
     put("iodepth_submit", classes(&["0", "4", "8", "16", "32", "64", ">=64"], 1));
     put("iodepth_complete", classes(&["0", "4", "8", "16", "32", "64", ">=64"], 1));
@@ -91,10 +91,10 @@ fn entry(
     put("latency_ns", named(&ns));
     put("latency_us", named(&us));
     put("latency_ms", named(&ms));
-    put("latency_depth", job.depth.into());
-    put("latency_target", 0.into());
-    put("latency_percentile", json!(100.0));
-    put("latency_window", 0.into());
+    put("latency_depth", figures.depth.into());
+    put("latency_target", nanoseconds(job.latency_target.unwrap_or_default()).into());
+    put("latency_percentile", json!(job.latency_percent));
+    put("latency_window", (nanoseconds(job.latency_window) / 1000).into());
     Value::Object(out)
 }
 

@@ -1,8 +1,8 @@
 //! Results for people, in fio's words and order.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, cpu, depth_class, jobs, mean_and_deviation, percentiles, shares,
-    version,
+    DIVISIONS, DirectionFigures, JobFigures, When, cpu, depth_class, jobs, mean_and_deviation, nanoseconds,
+    percentiles, shares, version,
 };
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport};
@@ -91,7 +91,7 @@ fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures,
         share(when.major_faults),
         share(when.minor_faults)
     );
-    let depth = depth_class(job.depth);
+    let depth = depth_class(figures.depth);
     let depths: Vec<String> = ["1", "2", "4", "8", "16", "32", ">=64"]
         .iter()
         .enumerate()
@@ -104,6 +104,14 @@ fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures,
         figures.directions[0].operations,
         figures.directions[1].operations,
         figures.syncs.count()
+    );
+    let _ = writeln!(
+        out,
+        "     latency   : target={}, window={}, percentile={:.2}%, depth={}",
+        nanoseconds(job.latency_target.unwrap_or_default()),
+        nanoseconds(job.latency_window) / 1000,
+        job.latency_percent,
+        figures.depth
     );
 }
 

@@ -33,7 +33,7 @@ fn line(plan: &Plan, report: &LoadReport, figures: &JobFigures, when: &When, par
     fields.push(format!("{system:.6}%"));
     let of_process = [when.context_switches, when.major_faults, when.minor_faults];
     fields.extend(of_process.map(|count| (count * figures.clones / parts).to_string()));
-    let depth = depth_class(job.depth);
+    let depth = depth_class(figures.depth);
     fields.extend((0..7).map(|class| format!("{:.1}%", if class == depth { 100.0 } else { 0.0 })));
     let (ns, us, ms) = shares(&figures.latency());
     // Version 3 knows no nanoseconds: what is below one microsecond is below two.
