@@ -284,6 +284,9 @@ pub(crate) struct RunArguments {
     /// Go on when the first trials of all rows fail alike, instead of stopping there
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// Show throughput and latency of the load as it runs, and after each block which rows are told apart so far
+    #[arg(long, conflicts_with_all = ["dry_run", "slurm"])]
+    pub(crate) live: bool,
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,
@@ -363,59 +366,6 @@ pub(crate) struct DeviceArguments {
     /// The size of the drive
     #[arg(long, value_name = "SIZE", default_value = "1 TB", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) size: u64,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  fstone report\n  fstone report 3 --format markdown\n  fstone report 3 --format html --output small-file.html\n  fstone report 3 --format svg --output figures/"
-)]
-pub(crate) struct ReportArguments {
-    /// The run's number (`fstone list runs`). Default: the last
-    #[arg(value_name = "RUN", value_parser = parse_run)]
-    pub(crate) run: Option<u64>,
-    /// What to make
-    #[arg(long, short, default_value = "terminal")]
-    pub(crate) format: Format,
-    /// Where to: a file, or a directory for svg. Default: standard output
-    #[arg(long, short, value_name = "PATH")]
-    pub(crate) output: Option<PathBuf>,
-    /// Print the published figures beside today's
-    #[arg(long)]
-    pub(crate) published: bool,
-    /// Compare rows by this factor (`kernel`, say), whatever the study says
-    #[arg(long, value_name = "FACTOR")]
-    pub(crate) by: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// A table for the terminal
-    Terminal,
-    /// Markdown
-    Markdown,
-    /// One self-contained page
-    Html,
-    /// The figures as SVG files
-    Svg,
-    /// One row per figure of each trial
-    Csv,
-    /// The same rows with types; needs --output
-    #[cfg(feature = "parquet")]
-    Parquet,
-    /// Everything
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ListArguments {
-    /// What to list. Default: both
-    pub(crate) what: Option<ListWhat>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ListWhat {
-    Studies,
-    Runs,
 }
 
 #[derive(Debug, Args)]

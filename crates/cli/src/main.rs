@@ -10,6 +10,7 @@ mod exit;
 mod fault;
 mod judge;
 mod launcher;
+mod live;
 mod paths;
 mod progress;
 mod recorder;

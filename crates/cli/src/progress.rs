@@ -1,7 +1,11 @@
 //! How a run looks while it goes on: a bar on a terminal, plain lines elsewhere. On standard error, so that standard
 //! output holds the result alone.
 
-use crate::terminal::{self, Bar};
+use crate::{
+    live::Live,
+    terminal::{self, Bar},
+};
+use fstone_analysis::text::shorten;
 use fstone_engine::{Observer, Progress};
 use fstone_lab::events::{Event, ProgressSink};
 use fstone_model::{Outcome, Trial, text, units};
@@ -43,11 +47,25 @@ pub(crate) struct RunProgress {
     current: Mutex<Current>,
     expected: Expected,
     left_behind: Mutex<Vec<String>>,
+    live: Option<Live>,
 }
 
 impl RunProgress {
     pub(crate) fn new(expected: Expected) -> Self {
-        Self { bar: Bar::counting(), current: Mutex::default(), expected, left_behind: Mutex::default() }
+        Self { bar: Bar::counting(), current: Mutex::default(), expected, left_behind: Mutex::default(), live: None }
+    }
+
+    /// One that also shows what the load does and what is known by now.
+    pub(crate) fn live(expected: Expected, live: Live) -> Self {
+        Self { bar: Bar::counting_above_a_line(), live: Some(live), ..Self::new(expected) }
+    }
+
+    /// A line that stays.
+    fn tell(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.above(line),
+            None => terminal::tell(line),
+        }
     }
 
     /// Takes the bar away, so that what is printed next stands alone. What the run left behind.
@@ -56,6 +74,13 @@ impl RunProgress {
             bar.finish();
         }
         self.left_behind.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The second line, cut to what the terminal has.
+    fn show_load(&self, figures: &str) {
+        if let Some(bar) = &self.bar {
+            bar.say_below(&shorten(figures, terminal::width().saturating_sub(4)));
+        }
     }
 
     fn show(&self, doing: &str) {
@@ -103,10 +128,7 @@ impl ProgressSink for RunProgress {
                     "Another run is going on on this machine ({}): the figures of both suffer. `--wait` waits for its end.",
                     text::line(who)
                 );
-                match &self.bar {
-                    Some(bar) => bar.above(&line),
-                    None => terminal::tell(&line),
-                }
+                self.tell(&line);
             }
             Event::WarmUpStarted { label, finished, total } => {
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -118,7 +140,10 @@ impl ProgressSink for RunProgress {
                     terminal::tell(&format!("warm-up, trial {} of {total}: {}", finished + 1, first_line(label)));
                 }
             }
-            Event::TrialStarted { label, finished, total, remaining, .. } => {
+            Event::TrialStarted { id, label, finished, total, remaining } => {
+                if let Some(known) = self.live.as_ref().and_then(|live| live.trial_started(*id)) {
+                    self.tell(&known);
+                }
                 {
                     let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
                     *current =
@@ -137,6 +162,10 @@ impl ProgressSink for RunProgress {
                 #[cfg(debug_assertions)]
                 crate::fault::rehearse(step);
                 self.current.lock().unwrap_or_else(PoisonError::into_inner).step = (*step).to_owned();
+                if let Some(live) = &self.live {
+                    live.step_started();
+                    self.show_load("");
+                }
                 self.show("");
             }
             Event::Load(progress) => {
@@ -147,12 +176,17 @@ impl ProgressSink for RunProgress {
                     None => whole_seconds(progress.elapsed),
                 };
                 self.show(&format!(" ({} {time})", progress.phase));
+                match (&self.live, &self.bar) {
+                    (Some(_), Some(_)) => self.show_load(&Live::figures(progress)),
+                    (Some(live), None) => live.line(progress).iter().for_each(|line| terminal::tell(line)),
+                    (None, _) => {}
+                }
             }
-            Event::Looked { words } => match &self.bar {
-                Some(bar) => bar.above(words),
-                None => terminal::tell(words),
-            },
+            Event::Looked { words } => self.tell(words),
             Event::TrialFinished(trial) => {
+                if let Some(live) = &self.live {
+                    live.trial_finished(trial);
+                }
                 if trial.outcome.is_completed() && self.bar.is_some() {
                     return;
                 }
@@ -194,14 +228,7 @@ impl LiveLoad {
 impl Observer for LiveLoad {
     fn progress(&self, progress: &Progress) {
         let Some(bar) = &self.bar else { return };
-        bar.say(&fstone_report::live_line(
-            &progress.phase,
-            progress.elapsed,
-            progress.interval,
-            progress.interval_operations,
-            progress.interval_read_bytes + progress.interval_written_bytes,
-            &progress.latency,
-        ));
+        bar.say(&fstone_report::live_line(&progress.phase, progress.elapsed, &progress.lately()));
         bar.tick();
     }
 }

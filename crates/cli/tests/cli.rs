@@ -471,6 +471,20 @@ fn a_regression_ends_with_1_and_another_machine_is_refused() {
     assert_eq!(bench.run(&["compare", "1", "2", "--across", "machine"]).0, 1, "told to, it does");
 }
 
+/// Where there is no terminal, a line each: what the load does, and after a block what is known.
+#[test]
+fn a_run_can_be_watched() {
+    let bench = Bench::new();
+    bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
+    let load = ["run", "./tiny.toml", "--device", "directory", "--duration", "1500ms", "--repeats", "2"];
+    let (code, _, told) = bench.run(&[&load[..], &["--live"]].concat());
+    let figures = told.lines().filter(|line| line.starts_with("  ") && line.contains("/s · ")).count();
+    assert!(code == 0 && figures >= 2, "{code} {told}");
+    assert!(told.contains("after block 1, not final: nothing is decided yet"), "{told}");
+    let (_, _, told) = bench.run(&load);
+    assert!(!told.contains("/s · ") && !told.contains("after block"), "{told}");
+}
+
 #[test]
 fn a_note_goes_with_its_run() {
     let bench = Bench::new();

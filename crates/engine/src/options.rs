@@ -2,7 +2,7 @@
 
 use crate::peers::Peers;
 use crate::promises::Witness;
-use fstone_model::Histogram;
+use fstone_model::{Histogram, lately::Lately};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -59,6 +59,15 @@ pub struct Progress {
     pub interval_fsyncs: u64,
     /// Latency of the operations completed in it.
     pub latency: Histogram,
+}
+
+impl Progress {
+    /// What was done since the previous progress.
+    #[must_use]
+    pub fn lately(&self) -> Lately {
+        let bytes = self.interval_read_bytes + self.interval_written_bytes;
+        Lately::of(self.interval, self.interval_operations, bytes, &self.latency)
+    }
 }
 
 /// Whose the directories of the filesets are.

@@ -1,6 +1,6 @@
 //! What a run tells while it goes on, for a progress bar or a log.
 
-use fstone_model::{Trial, result::TrialId};
+use fstone_model::{Trial, lately::Lately, result::TrialId};
 use std::time::Duration;
 
 /// What a load is doing.
@@ -17,6 +17,8 @@ pub struct LoadProgress {
     pub operations: u64,
     /// Bytes read and written in this phase.
     pub bytes: u64,
+    /// What it did since it was last told; `None` where nobody measures that.
+    pub lately: Option<Lately>,
 }
 
 /// Something that happened.

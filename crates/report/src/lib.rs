@@ -29,7 +29,7 @@ mod text;
 pub use csv::{csv, csv_summary};
 pub use html::html;
 pub use json::json;
-pub use load::{live_line, load_summary};
+pub use load::{live_figures, live_line, load_summary};
 pub use markdown::markdown;
 pub use options::Options;
 #[cfg(feature = "parquet")]

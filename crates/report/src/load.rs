@@ -1,7 +1,7 @@
 //! One load by itself, without a study around it: what `fstone load` prints, and its live line.
 
 use crate::{number::Scale, text};
-use fstone_model::{Figure, Histogram, LoadReport, Unit, io500, units};
+use fstone_model::{Figure, Histogram, LoadReport, Unit, io500, lately::Lately, units};
 use std::{fmt::Write as _, time::Duration};
 
 /// A load's result as a page of text, 80 columns wide.
@@ -72,25 +72,23 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
 
 /// One line about a load that is under way.
 #[must_use]
-pub fn live_line(
-    phase: &str,
-    elapsed: Duration,
-    interval: Duration,
-    operations: u64,
-    bytes: u64,
-    latency: &Histogram,
-) -> String {
-    let seconds = interval.as_secs_f64();
+pub fn live_line(phase: &str, elapsed: Duration, lately: &Lately) -> String {
+    format!("{} {} s · {}", text::line(phase), elapsed.as_secs(), live_figures(lately))
+}
+
+/// What a load did a moment ago: "12,345/s · 48.2 MiB/s · p50 80 µs, p99 1.2 ms".
+#[must_use]
+pub fn live_figures(lately: &Lately) -> String {
+    let seconds = lately.interval.as_secs_f64();
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    let (operations, bytes) = (per_second(operations), per_second(bytes));
+    let (operations, bytes) = (per_second(lately.operations), per_second(lately.bytes));
     let mut line = format!(
-        "{} {} s · {} · {}",
-        text::line(phase),
-        elapsed.as_secs(),
+        "{} · {}",
         Scale::of_one(Unit::PerSecond, operations).with_unit(operations),
         Scale::of_one(Unit::BytesPerSecond, bytes).with_unit(bytes)
     );
-    let percentiles = [50.0, 99.0].map(|percent| Some(format!("p{percent} {}", nanoseconds(told(latency, percent)?))));
+    let percentiles = [("p50", lately.p50_ns), ("p99", lately.p99_ns)];
+    let percentiles = percentiles.map(|(name, latency)| Some(format!("{name} {}", nanoseconds(latency?))));
     let percentiles: Vec<String> = percentiles.into_iter().flatten().collect();
     if !percentiles.is_empty() {
         let _ = write!(line, " · {}", percentiles.join(", "));
@@ -182,7 +180,7 @@ mod tests {
         let percentiles = |count: usize| {
             let latency = Histogram::from_values(&vec![2_000_000; count]);
             let second = Duration::from_secs(1);
-            let line = live_line("main", second, second, count as u64, 0, &latency);
+            let line = live_line("main", second, &Lately::of(second, count as u64, 0, &latency));
             ["p50 2.00 ms", "p99 2.00 ms"].map(|one| line.contains(one))
         };
         assert_eq!(

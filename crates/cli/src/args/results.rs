@@ -9,6 +9,59 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
+    after_help = "Examples:\n  fstone report\n  fstone report 3 --format markdown\n  fstone report 3 --format html --output small-file.html\n  fstone report 3 --format svg --output figures/"
+)]
+pub(crate) struct ReportArguments {
+    /// The run's number (`fstone list runs`). Default: the last
+    #[arg(value_name = "RUN", value_parser = super::parse_run)]
+    pub(crate) run: Option<u64>,
+    /// What to make
+    #[arg(long, short, default_value = "terminal")]
+    pub(crate) format: Format,
+    /// Where to: a file, or a directory for svg. Default: standard output
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the published figures beside today's
+    #[arg(long)]
+    pub(crate) published: bool,
+    /// Compare rows by this factor (`kernel`, say), whatever the study says
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) by: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table for the terminal
+    Terminal,
+    /// Markdown
+    Markdown,
+    /// One self-contained page
+    Html,
+    /// The figures as SVG files
+    Svg,
+    /// One row per figure of each trial
+    Csv,
+    /// The same rows with types; needs --output
+    #[cfg(feature = "parquet")]
+    Parquet,
+    /// Everything
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// What to list. Default: both
+    pub(crate) what: Option<ListWhat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListWhat {
+    Studies,
+    Runs,
+}
+
+#[derive(Debug, Args)]
+#[command(
     after_help = "Examples:\n  fstone compare 3 7\n  fstone compare --save-baseline main 3\n  fstone compare --baseline main\n  \
     fstone compare --baseline main --threshold 2% --format markdown --output comment.md\n  fstone compare before.fstone after.fstone --format junit\n\n\
     A regression is a difference that is statistically real (rank tests, Holm-corrected to 5 % over all figures), in the worse direction, and by its\n\

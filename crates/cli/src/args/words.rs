@@ -98,6 +98,7 @@ impl RunArguments {
             changed_machine,
             wait,
             keep_going,
+            live,
             published,
             note,
             output,
@@ -139,6 +140,7 @@ impl RunArguments {
         words.flag("changed-machine", *changed_machine);
         words.flag("wait", *wait);
         words.flag("keep-going", *keep_going);
+        words.flag("live", *live);
         words.flag("published", *published);
         words.option("note", note.as_ref().map(|note| note.as_str().to_owned()));
         words.option("output", output.as_deref().map(path));
@@ -217,7 +219,7 @@ mod tests {
     fn words_mean_the_options_that_they_are_made_of() {
         for line in [
             "small-file",
-            "--all --quick --keep-going --wait --published",
+            "--all --quick --keep-going --wait --live --published",
             "--duration 300ms --repeats 3..7 --device-size 64MiB --device memory --seed 7 -- -x.toml",
             "./run --budget 1.5s --resolution 0.03 --missing uml --jobs 3 --source a/b.tar --output pages",
             "x.toml --kernel uml:6.1 --kernel qemu:/a/b --guest-memory 300001KiB --guest-disk iops=5,bandwidth=7B,latency=1ms",

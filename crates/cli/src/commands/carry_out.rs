@@ -6,7 +6,9 @@ use crate::{
     documents, executors,
     exit::Exit,
     judge::RunJudge,
-    launcher, paths,
+    launcher,
+    live::Live,
+    paths,
     progress::{Expected, RunProgress},
     recorder::StoreRecorder,
     terminal::{self, Failure, OrExit},
@@ -164,7 +166,11 @@ impl Work<'_> {
         mut recorder: StoreRecorder<'_>,
         expected: Expected,
     ) -> Carried {
-        let progress = RunProgress::new(expected);
+        let progress = if self.arguments.live {
+            RunProgress::live(expected, Live::new(plan, finished))
+        } else {
+            RunProgress::new(expected)
+        };
         let (options, cancel) = (self.options, self.cancel);
         let end = if let Some(blocks) = &self.arguments.blocks {
             carry_out_blocks(plan, &blocks.0, options, finished, &mut recorder, &progress, cancel)

@@ -13,7 +13,16 @@ pub(crate) struct Bar(ProgressBar);
 impl Bar {
     /// How many of a number of things are done.
     pub(crate) fn counting() -> Option<Self> {
-        let bar = Self::with_template("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")?;
+        Self::counting_with("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")
+    }
+
+    /// The same with a second line, for [`Bar::say_below`].
+    pub(crate) fn counting_above_a_line() -> Option<Self> {
+        Self::counting_with("{bar:16.cyan/dim} {pos}/{len} {wide_msg}\n  {prefix}")
+    }
+
+    fn counting_with(template: &str) -> Option<Self> {
+        let bar = Self::with_template(template)?;
         bar.0.set_style(bar.0.style().progress_chars("━━─"));
         bar.0.enable_steady_tick(Duration::from_millis(250));
         Some(bar)
@@ -42,6 +51,11 @@ impl Bar {
     /// What is being done.
     pub(crate) fn say(&self, doing: &str) {
         self.0.set_message(text::line(doing));
+    }
+
+    /// What the second line says.
+    pub(crate) fn say_below(&self, what: &str) {
+        self.0.set_prefix(text::line(what));
     }
 
     /// Shows that it goes on.

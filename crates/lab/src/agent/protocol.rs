@@ -7,6 +7,7 @@ use crate::{
 use fstone_engine::sequences::Finding;
 use fstone_model::{
     LoadReport, Outcome, Step,
+    lately::Lately,
     metric::Figure,
     result::{CommandRecord, Effective},
     study::FilesystemSpec,
@@ -284,6 +285,7 @@ pub(crate) struct Progress {
     expected: Option<Duration>,
     operations: u64,
     bytes: u64,
+    lately: Option<Lately>,
 }
 
 impl From<&LoadProgress> for Progress {
@@ -294,6 +296,7 @@ impl From<&LoadProgress> for Progress {
             expected: progress.expected,
             operations: progress.operations,
             bytes: progress.bytes,
+            lately: progress.lately.clone(),
         }
     }
 }
@@ -306,6 +309,7 @@ impl From<Progress> for LoadProgress {
             expected: progress.expected,
             operations: progress.operations,
             bytes: progress.bytes,
+            lately: progress.lately,
         }
     }
 }
@@ -426,6 +430,7 @@ impl Message for StepEnd {
 impl Message for Progress {
     fn check(&self) -> Result<(), String> {
         in_range(self.elapsed)?;
+        self.lately.as_ref().map_or(Ok(()), |lately| in_range(lately.interval))?;
         self.expected.map_or(Ok(()), in_range)
     }
 }
@@ -526,7 +531,7 @@ mod tests {
         assert!(decode::<Answer>(&encode(&Answer::Ready(opened))).is_err());
         assert!(decode::<StepEnd>(&encode(&StepEnd::Outcome(Outcome::Completed))).is_err());
         let (phase, expected) = (String::new(), Some(Duration::MAX));
-        let progress = Progress { phase, elapsed: Duration::ZERO, expected, operations: 0, bytes: 0 };
+        let progress = Progress { phase, elapsed: Duration::ZERO, expected, operations: 0, bytes: 0, lately: None };
         assert!(decode::<Progress>(&encode(&progress)).is_err());
         assert!(
             decode::<StepReply>(br#"{"duration":{"secs":1,"nanos":0},"figures":[{"metric":"m","value":1e999}]}"#)

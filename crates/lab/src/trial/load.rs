@@ -76,6 +76,7 @@ impl fstone_engine::Observer for Watcher<'_> {
             expected: progress.expected,
             operations: progress.operations,
             bytes: progress.bytes,
+            lately: (!progress.interval.is_zero()).then(|| progress.lately()),
         });
     }
 }

@@ -75,6 +75,7 @@ impl Agents<'_> {
                 expected: None,
                 operations: found.states,
                 bytes: 0,
+                lately: None,
             }));
         }
         self.show(step, None)?;

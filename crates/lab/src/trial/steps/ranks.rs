@@ -278,7 +278,7 @@ impl Meeting {
                         }
                     }
                     Ok(RankNews::Progress { phase, elapsed, expected, operations, bytes }) => {
-                        progress(LoadProgress { phase, elapsed, expected, operations, bytes });
+                        progress(LoadProgress { phase, elapsed, expected, operations, bytes, lately: None });
                     }
                     // Half a line of a rank that was killed.
                     Err(_) => {}

@@ -1,0 +1,81 @@
+//! What `fstone run --live` shows besides how far the plan is: what the load does just now, and what is known after each block.
+
+use crate::judge::RunJudge;
+use fstone_lab::{events::LoadProgress, run::budget::Judge as _};
+use fstone_model::{Plan, Trial, lately::Lately, result::TrialId, text};
+use fstone_report::{live_figures, live_line};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How often a log gets a line about a load; a terminal's line is drawn anew each time.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Keeps what is needed for it.
+pub(crate) struct Live(Mutex<State>);
+
+struct State {
+    /// Who says what is known; nobody where the budget's own judge tells it.
+    judge: Option<RunJudge>,
+    /// The block that goes on.
+    block: Option<u32>,
+    /// When a log last got a line about this step's load.
+    logged: Option<Instant>,
+}
+
+impl Live {
+    /// For a run of this plan that has these trials already.
+    pub(crate) fn new(plan: &Plan, finished: &[Trial]) -> Self {
+        let mut judge = plan.budget.is_none().then(|| RunJudge::new(plan));
+        if let Some(judge) = &mut judge {
+            finished.iter().for_each(|trial| judge.take(trial));
+        }
+        Self(Mutex::new(State { judge, block: None, logged: None }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a load does just now, for a terminal.
+    pub(crate) fn figures(progress: &LoadProgress) -> String {
+        lately(progress).map(live_figures).unwrap_or_default()
+    }
+
+    /// The same for a log: at once, then once in a while.
+    pub(crate) fn line(&self, progress: &LoadProgress) -> Option<String> {
+        let lately = lately(progress)?;
+        let mut state = self.state();
+        if state.logged.is_some_and(|logged| logged.elapsed() < LOG_INTERVAL) {
+            return None;
+        }
+        state.logged = Some(Instant::now());
+        Some(format!("  {}", live_line(&progress.phase, progress.elapsed, lately)))
+    }
+
+    /// A step begins.
+    pub(crate) fn step_started(&self) {
+        self.state().logged = None;
+    }
+
+    /// A trial begins; what is known when it is the first of a block. Between two trials nothing is measured.
+    pub(crate) fn trial_started(&self, id: TrialId) -> Option<String> {
+        let mut state = self.state();
+        let before = state.block.replace(id.repetition).filter(|block| *block != id.repetition)?;
+        let found = state.judge.as_mut()?.judge();
+        Some(format!("after block {}, not final: {}", before + 1, text::line(&found.words)))
+    }
+
+    /// A trial is recorded.
+    pub(crate) fn trial_finished(&self, trial: &Trial) {
+        if let Some(judge) = &mut self.state().judge {
+            judge.take(trial);
+        }
+    }
+}
+
+/// What a load did lately; while its files are made there is nothing to tell.
+fn lately(progress: &LoadProgress) -> Option<&Lately> {
+    progress.lately.as_ref().filter(|_| progress.phase != "setup")
+}

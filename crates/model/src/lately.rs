@@ -1,0 +1,29 @@
+//! What a load did a moment ago, for those who watch it.
+
+use crate::Histogram;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What a load did in a short time that is just over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lately {
+    /// The time.
+    pub interval: Duration,
+    /// Operations completed in it.
+    pub operations: u64,
+    /// Bytes read and written in it.
+    pub bytes: u64,
+    /// The median of the operations' latencies, where so many operations have one.
+    pub p50_ns: Option<f64>,
+    /// The 99th percentile, likewise.
+    pub p99_ns: Option<f64>,
+}
+
+impl Lately {
+    /// From what was counted, and the latency of each operation.
+    #[must_use]
+    pub fn of(interval: Duration, operations: u64, bytes: u64, latency: &Histogram) -> Self {
+        let percentile = |percent| latency.percentile_ns(percent).filter(|_| latency.has_percentile(percent));
+        Self { interval, operations, bytes, p50_ns: percentile(50.0), p99_ns: percentile(99.0) }
+    }
+}
