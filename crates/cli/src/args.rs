@@ -111,6 +111,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Make some blocks of a run that another machine began, into a file for `fstone import --into`
     Blocks(BlocksArguments),
+    /// Put a note on a run, in place of the one it has: a line for lists, reports and comparisons
+    Note(NoteArguments),
     /// Make web pages of many runs from many machines, without names of hosts and users, paths and serial numbers
     Publish(PublishArguments),
     /// Delete runs from the store; lists them and asks first

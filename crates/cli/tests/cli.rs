@@ -530,6 +530,21 @@ fn a_note_goes_with_its_run() {
         assert_eq!(code, 8, "{err}");
         assert!(told.contains("Before, run 1: before the patch") && told.contains("After, run 2: with it"), "{told}");
     }
+    let junit = bench.run(&["compare", "1", "2", "--format", "junit"]).1;
+    assert!(
+        junit.contains("<property name=\"note before\" value=\"before the patch: &lt;b&gt; &amp; `x`\"/>"),
+        "{junit}"
+    );
+    let csv = bench.succeed(&["report", "2", "--format", "csv"]);
+    assert!(csv.lines().next().is_some_and(|head| head.trim_end().ends_with(",better,note")), "{csv}");
+    assert!(csv.lines().skip(1).all(|line| line.trim_end().ends_with(",with it")), "{csv}");
+    assert!(bench.succeed(&["history"]).contains("Run 2: with it"));
+    bench.succeed(&["note", "2", "with the patch, again"]);
+    let page = fs::read_dir(bench.path("data/reports")).expect("made").flatten().map(|entry| entry.path());
+    let page = page.filter(|path| path.to_string_lossy().contains("tiny-2-")).map(fs::read_to_string).next();
+    assert!(page.expect("its page").expect("text").contains("Note: with the patch, again"));
+    assert_eq!(bench.run(&["note", "7", "of none"]).0, 2);
+    bench.succeed(&["note", "2", "with it"]);
     let (_, _, told) = bench.run(&["delete", "2"]);
     assert!(told.contains("note: with it"), "{told}");
 

@@ -4,12 +4,13 @@
 //! spreadsheet would take for a formula gets an apostrophe in front.
 
 use crate::{Analysis, number::exact, text::line, when};
-use fstone_model::{Better, Dataset, Trial, Unit, metric::Figure, result::StepResult};
+use fstone_model::{Better, Dataset, Note, Trial, Unit, metric::Figure, result::StepResult};
 
 /// Every figure of every trial, in the order they ran: one row each.
 ///
 /// Columns: run, study, cell, row, one `factor: NAME` per factor, repetition, position, started, duration_s, seed,
-/// outcome, reason, step, metric, value, unit, better. A trial without figures has one row with the last five empty.
+/// outcome, reason, step, metric, value, unit, better, note (of the run). A trial without figures has one row with the five before
+/// that empty.
 #[must_use]
 pub fn csv(dataset: &Dataset) -> String {
     let plan = &dataset.run.plan;
@@ -30,10 +31,12 @@ pub fn csv(dataset: &Dataset) -> String {
             "value",
             "unit",
             "better",
+            "note",
         ]
         .map(str::to_owned),
     );
     record(&head.iter().map(|name| text(name)).collect::<Vec<_>>(), &mut output);
+    let note = note(dataset);
     for trial in &dataset.trials {
         let about = about(dataset, trial);
         for figure in figures_of(trial) {
@@ -48,10 +51,16 @@ pub fn csv(dataset: &Dataset) -> String {
                 ],
                 None => Default::default(),
             });
+            fields.push(note.clone());
             record(&fields, &mut output);
         }
     }
     output
+}
+
+/// What its user says about the run.
+fn note(dataset: &Dataset) -> String {
+    text(dataset.run.note.as_ref().map_or("", Note::as_str))
 }
 
 /// The rows of a trial, here and in Parquet: its figures, or none once.
@@ -95,7 +104,7 @@ fn about(dataset: &Dataset, trial: &Trial) -> Vec<String> {
 ///
 /// Columns: run, study, cell, row, one `factor: NAME` per factor, outcome, trials, completed, reasons; then for every
 /// column of the table, each name with its unit in front: n, mean, median, low and high (the mean's interval),
-/// reliable (whether it rests on 5 trials or more), letters, ratio (to the baseline).
+/// reliable (whether it rests on 5 trials or more), letters, ratio (to the baseline). The last is note (of the run).
 #[must_use]
 pub fn csv_summary(dataset: &Dataset) -> String {
     let analysis = Analysis::of(dataset);
@@ -109,6 +118,7 @@ pub fn csv_summary(dataset: &Dataset) -> String {
             head.push(text(&format!("{} [{}] {name}", column.header, unit(column.unit))));
         }
     }
+    head.push("note".to_owned());
     record(&head, &mut output);
     for (row, cell) in analysis.rows.iter().zip(&plan.cells) {
         let mut fields = vec![dataset.run.id.to_string(), text(&plan.study), row.cell.to_string(), text(&cell.label)];
@@ -137,6 +147,7 @@ pub fn csv_summary(dataset: &Dataset) -> String {
                 number(entry.ratio),
             ]);
         }
+        fields.push(note(dataset));
         record(&fields, &mut output);
     }
     output

@@ -123,6 +123,7 @@ fn columns(dataset: &Dataset) -> Vec<(String, Values)> {
             ("value", Values::Real(value)),
             ("unit", figure(&|_, figure| unit(figure.unit).to_owned())),
             ("better", figure(&|_, figure| better(figure.better).to_owned())),
+            ("note", text(&|_| dataset.run.note.as_ref().map(|note| line(note.as_str())))),
         ]
         .map(|(name, values)| (name.to_owned(), values)),
     );

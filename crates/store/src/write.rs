@@ -8,7 +8,7 @@ use crate::{RecordError, Store};
 use fstone_model::dataset::{BlockOrigin, Holder, Run};
 use fstone_model::result::TrialId;
 use fstone_model::{Cell, Note, Plan, Trial};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use std::time::Duration;
 
 impl Store {
@@ -135,6 +135,14 @@ impl Store {
         self.change_run(run, "UPDATE runs SET finished_unix_ns = ?2 WHERE run = ?1", finished)
     }
 
+    /// Puts a note on a run, in place of one that it may have.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn set_note(&mut self, run: u64, note: &Note) -> Result<(), RecordError> {
+        self.change_run(run, "UPDATE runs SET note = ?2 WHERE run = ?1", note.as_str())
+    }
+
     /// Deletes runs and everything recorded of them: all, or none and gives the first that is not the given holder's any more, because a
     /// process has taken it over. Their numbers are not used again. The space is used for what is recorded next; `VACUUM` in the
     /// sqlite3 shell gives it back to the filesystem.
@@ -166,7 +174,7 @@ impl Store {
         emptied.unwrap_or(false)
     }
 
-    fn change_run(&mut self, run: u64, sql: &str, value: i64) -> Result<(), RecordError> {
+    fn change_run(&mut self, run: u64, sql: &str, value: impl ToSql) -> Result<(), RecordError> {
         let row = integer("run", run)?;
         self.write(|connection| match connection.execute(sql, params![row, value])? {
             0 => Err(RecordError::NoSuchRun { run }),

@@ -53,6 +53,8 @@ pub struct Point {
     pub kernel: String,
     /// Names it was given as a baseline.
     pub names: Vec<String>,
+    /// What its user says about it.
+    pub note: Option<String>,
     /// The figure: every trial, mean, median, interval.
     pub entry: Entry,
 }
@@ -122,6 +124,7 @@ impl History {
                     started_unix_ns: dataset.run.started_unix_ns,
                     kernel: line(&dataset.run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
                     names: names.iter().filter(|(_, run)| *run == dataset.run.id).map(|(name, _)| line(name)).collect(),
+                    note: dataset.run.note.as_ref().map(|note| line(note.as_str())),
                     entry,
                 }),
                 Err(why) => left_out.push((dataset.run.id, why)),

@@ -182,6 +182,17 @@ pub(crate) struct ExportArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone note 3 'before the patch'")]
+pub(crate) struct NoteArguments {
+    /// The run's number (`fstone list runs`)
+    #[arg(value_name = "RUN", value_parser = super::parse_run)]
+    pub(crate) run: u64,
+    /// The note, a line
+    #[arg(value_name = "TEXT", value_parser = super::parse_note)]
+    pub(crate) text: Note,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  fstone publish site 3 7\n  fstone publish site *.fstone --show hosts\n\n\
     The directory holds the pages of exactly these runs, and index.html leads to them. They need no script and load nothing: any web server has\n\
     them. What is taken out is listed in docs/publish.md. Read the pages before you put them up: a note or a study may say in its own words\n\

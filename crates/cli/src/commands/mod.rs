@@ -26,6 +26,7 @@ pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod mdtest;
 mod merge;
+pub(crate) mod note;
 pub(crate) mod publish;
 mod ranks;
 pub(crate) mod reaches;

@@ -8,6 +8,17 @@ use crate::{
     when,
 };
 
+/// What the users of the two runs say about them, for each suite; nothing where they say nothing.
+fn properties(comparison: &RunComparison<'_>) -> String {
+    let runs = [("before", comparison.baseline), ("after", comparison.other)];
+    let notes = runs.into_iter().filter_map(|(when, analysis)| Some((when, analysis.dataset.run.note.as_ref()?)));
+    let property = |(when, note): (&str, &fstone_model::Note)| {
+        format!("<property name=\"note {when}\" value=\"{}\"/>\n", text(note.as_str()))
+    };
+    let told: String = notes.map(property).collect();
+    if told.is_empty() { told } else { format!("<properties>\n{told}</properties>\n") }
+}
+
 /// A comparison as JUnit XML. Ends with a line feed.
 #[must_use]
 pub fn junit(comparison: &RunComparison<'_>) -> String {
@@ -26,10 +37,11 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{cases}\" failures=\"{failures}\" errors=\"{errors}\">\n",
         text(&format!("{study}: {} against {}", comparison.other_name, comparison.baseline_name))
     );
+    let notes = properties(comparison);
     for column in &comparison.columns {
         let count = |verdict| column.figures.iter().filter(|figure| figure.verdict == verdict).count();
         output.push_str(&format!(
-            "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" timestamp=\"{stamp}\">\n",
+            "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" timestamp=\"{stamp}\">\n{notes}",
             text(&column.header),
             column.figures.len(),
             count(Verdict::Regression),
@@ -43,7 +55,7 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
     }
     if !comparison.outcomes.is_empty() {
         output.push_str(&format!(
-            "<testsuite name=\"outcomes\" tests=\"{}\" failures=\"{}\" timestamp=\"{stamp}\">\n",
+            "<testsuite name=\"outcomes\" tests=\"{}\" failures=\"{}\" timestamp=\"{stamp}\">\n{notes}",
             comparison.outcomes.len(),
             worse(comparison).count()
         ));
@@ -65,7 +77,7 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
     if !missing.is_empty() {
         let errors = missing.iter().filter(|missing| missing.is_error).count();
         output.push_str(&format!(
-            "<testsuite name=\"not compared\" tests=\"{}\" errors=\"{errors}\" skipped=\"{}\" timestamp=\"{stamp}\">\n",
+            "<testsuite name=\"not compared\" tests=\"{}\" errors=\"{errors}\" skipped=\"{}\" timestamp=\"{stamp}\">\n{notes}",
             missing.len(),
             missing.len() - errors
         ));

@@ -27,6 +27,7 @@ struct Row {
     names: String,
     started: String,
     kernel: String,
+    note: Option<String>,
     figure: String,
     changed: bool,
 }
@@ -50,6 +51,7 @@ pub fn html(history: &History, back: Option<&str>) -> String {
                 names: point.names.join(", "),
                 started: when::minute(point.started_unix_ns),
                 kernel: point.kernel.clone(),
+                note: point.note.clone(),
                 figure: in_words(&history.scale, &point.entry),
                 changed: history.changes.iter().any(|change| change.index == index),
             })

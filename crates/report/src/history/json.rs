@@ -28,6 +28,8 @@ struct RunPart<'a> {
     started_unix_ns: u64,
     kernel: &'a str,
     baselines: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
     values: Vec<f64>,
     mean: Option<f64>,
     median: Option<f64>,
@@ -52,6 +54,7 @@ pub fn json(history: &History) -> String {
                 started_unix_ns: point.started_unix_ns,
                 kernel: &point.kernel,
                 baselines: &point.names,
+                note: point.note.as_deref(),
                 values: point.entry.values.iter().map(|value| value.value).collect(),
                 mean: point.entry.mean(),
                 median: point.median(),

@@ -31,6 +31,14 @@ pub fn terminal(history: &History, columns: usize, color: bool) -> String {
         output.push('\n');
         output.push_str(&table(history).render(columns, color));
     }
+    for point in &history.points {
+        if let Some(note) = &point.note {
+            for line in wrap(&format!("Run {}: {note}", point.run), columns) {
+                output.push_str(&line);
+                output.push('\n');
+            }
+        }
+    }
     for left in history.left_out() {
         for line in wrap(&format!("Left out, {left}."), columns) {
             output.push_str(&line);
