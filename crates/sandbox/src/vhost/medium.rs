@@ -14,6 +14,7 @@ use std::sync::{Arc, PoisonError};
 pub(crate) struct Medium {
     image: File,
     host_cache: bool,
+    zeros_as_holes: bool,
     log: Option<LogWriter>,
     showing: Showing,
 }
@@ -25,7 +26,8 @@ impl Medium {
             // every filesystem knows the advice; then nothing is lost but a little speed.
             let _ = fadvise(&image, 0, None, Advice::Random);
         }
-        Self { image, host_cache: spec.host_cache, log, showing: Arc::clone(showing) }
+        let &DiskSpec { host_cache, zeros_as_holes, .. } = spec;
+        Self { image, host_cache, zeros_as_holes, log, showing: Arc::clone(showing) }
     }
 
     /// Does something with the crash state that is shown, if one is.
@@ -51,7 +53,10 @@ impl Medium {
         if let Some(written) = self.shown(|shown| shown.write_all_at(piece, at)) {
             return written;
         }
-        self.image.write_all_at(piece, at)?;
+        let hole = self.zeros_as_holes && is_zeros(piece) && punch(&self.image, at, piece.len() as u64).is_ok();
+        if !hole {
+            self.image.write_all_at(piece, at)?;
+        }
         if let Some(log) = &self.log {
             log.add_data(piece);
         }
@@ -63,7 +68,7 @@ impl Medium {
         if self.shown(|shown| shown.zero(at, bytes)).is_some() {
             return Ok(());
         }
-        if hole && punch(&self.image, at, bytes).is_ok() {
+        if (hole || self.zeros_as_holes) && punch(&self.image, at, bytes).is_ok() {
             return Ok(());
         }
         const PIECE: u64 = 1 << 20;
@@ -106,6 +111,12 @@ impl Medium {
     pub(crate) fn position_in_log(&self) -> Change {
         Change::Write { data_at: self.log.as_ref().map_or(0, LogWriter::position) }
     }
+}
+
+/// Whether there is nothing but zeros. Compared a page at a time, which ends early and still runs at the speed of memory.
+fn is_zeros(piece: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    piece.chunks(ZEROS.len()).all(|page| *page == ZEROS[..page.len()])
 }
 
 fn punch(image: &File, at: u64, bytes: u64) -> io::Result<()> {

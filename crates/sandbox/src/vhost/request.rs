@@ -235,6 +235,36 @@ mod tests {
         assert_eq!(back[2048..], data[2048..]);
     }
 
+    #[test]
+    fn zeros_that_are_written_become_holes_where_that_is_asked_for() {
+        use std::os::unix::fs::MetadataExt;
+        let mut data = vec![0u8; 1 << 20];
+        data[(300 << 10) + 17] = 1;
+        for zeros_as_holes in [true, false] {
+            let image = tempfile::tempfile().unwrap();
+            image.set_len(4 << 20).unwrap();
+            let spec = DiskSpec { zeros_as_holes, ..DiskSpec::new("") };
+            let medium = Medium::new(&spec, image.try_clone().unwrap(), None, &Showing::default());
+            let mut buffer = Vec::new();
+            let mut carry_out = |what, sectors, from: &[u8]| {
+                let request = Request { what, sectors };
+                let (mut from, mut to) = (from, Vec::new());
+                request.carry_out(&medium, "", &mut buffer, &mut from, &mut to, false).unwrap();
+                to
+            };
+            // Data, then zeros over a part of it, and zeros where nothing has been.
+            carry_out(What::Operation(Operation::Write), 0..2048, &data);
+            assert_eq!(carry_out(What::Operation(Operation::Read), 0..2048, &[]), data);
+            carry_out(What::Operation(Operation::Write), 0..2048, &vec![0; 1 << 20]);
+            carry_out(What::Operation(Operation::Write), 4096..6144, &vec![0; 1 << 20]);
+            carry_out(What::WriteZeroes { may_unmap: false }, 6144..8192, &[]);
+            assert!(carry_out(What::Operation(Operation::Read), 0..8192, &[]).iter().all(|byte| *byte == 0));
+            let expected = if zeros_as_holes { 0..1 } else { 3 << 20..5 << 20 };
+            let bytes = image.metadata().unwrap().blocks() * 512;
+            assert!(expected.contains(&bytes), "zeros_as_holes: {zeros_as_holes}, {bytes} bytes");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_head_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64), kind in 0u32..16, data in any::<u64>(), room in any::<u64>()) {

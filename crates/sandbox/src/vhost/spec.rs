@@ -26,6 +26,9 @@ pub struct DiskSpec {
     /// Whether what the guest read or flushed may stay in the host's page cache. Reading it again then costs no more than
     /// memory does, even after the guest dropped its own caches.
     pub host_cache: bool,
+    /// Whether zeros that the guest writes become holes in the image. A disk that is larger than its host's then takes a
+    /// mkfs that clears every inode table, but a write costs another system call.
+    pub zeros_as_holes: bool,
     /// How fast it is.
     pub speed: Speed,
     /// What is to go wrong.
@@ -42,6 +45,7 @@ impl DiskSpec {
             sector_bytes: 512,
             discard: true,
             host_cache: false,
+            zeros_as_holes: false,
             speed: Speed::default(),
             faults: Vec::new(),
             log: None,
