@@ -2,11 +2,13 @@
 //! completions are generated from it.
 
 mod durability;
+mod kernel;
 mod results;
 mod tasks;
 mod words;
 
 pub(crate) use durability::DurabilityArguments;
+pub(crate) use kernel::NamedKernel;
 pub(crate) use results::*;
 pub(crate) use tasks::{IorArguments, MdtestArguments};
 
@@ -14,7 +16,7 @@ use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{NonEmptyStringValueParser, PathBufValueParser},
 };
-use fstone_model::{Note, note::NoteError, study::KernelSpec, units};
+use fstone_model::{Note, note::NoteError, units};
 use fstone_sandbox::{
     uml::{MAX_MEMORY_BYTES, MIN_MEMORY_BYTES},
     vhost::Speed,
@@ -226,9 +228,10 @@ pub(crate) struct RunArguments {
     /// What becomes of rows whose filesystem the running kernel lacks: they are skipped, or a second run has them, with the baseline
     #[arg(long, value_name = "WHAT", default_value = "skip", conflicts_with_all = ["kernel", "exact", "resume"])]
     pub(crate) missing: Missing,
-    /// Run every row under this kernel: host, uml:6.1, qemu:6.12, … (`fstone kernel list`). May be given several times
-    #[arg(long, value_name = "KERNEL", value_parser = parse_kernel, conflicts_with = "executor")]
-    pub(crate) kernel: Vec<KernelSpec>,
+    /// Run every row under this kernel: host, uml:6.1, qemu:6.12, … (`fstone kernel list`), or build:TREE, which `fstone kernel build
+    /// TREE` makes first. May be given several times
+    #[arg(long, value_name = "KERNEL", value_parser = NamedKernel::parse, conflicts_with = "executor")]
+    pub(crate) kernel: Vec<NamedKernel>,
     /// In virtual time: figures without noise, the same on every machine; a repeat is another seed. Takes a kernel that `fstone kernel build`
     /// made: the first, or what --kernel names
     #[arg(long, conflicts_with_all = ["executor", "guest_disk", "resume"])]
@@ -556,10 +559,6 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
         return Err("a disk that does nothing in a second would never be done".into());
     }
     Ok(speed)
-}
-
-fn parse_kernel(text: &str) -> Result<KernelSpec, String> {
-    text.parse()
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {

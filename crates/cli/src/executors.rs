@@ -1,7 +1,7 @@
 //! What carries a study's trials out, as far as the command line and this machine decide it.
 
 use crate::{
-    args::{ExecutorChoice, RunArguments},
+    args::{ExecutorChoice, NamedKernel, RunArguments},
     commands::Context,
     exit::Exit,
     paths,
@@ -36,12 +36,13 @@ pub(crate) enum Chosen {
 pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
     if !arguments.kernel.is_empty() {
         let timed = |kernel: &&KernelSpec| !matches!(kernel, KernelSpec::Exact(_));
-        if let Some(kernel) = arguments.kernel.iter().find(timed).filter(|_| arguments.exact) {
+        let kernels = there(&arguments.kernel)?;
+        if let Some(kernel) = kernels.iter().find(timed).filter(|_| arguments.exact) {
             let words = "--exact takes kernels whose time can be simulated, as exact:NAME (`fstone kernel list`)";
             return Err(Failure::new(Exit::BadInput, format!("{words}; {} is none", kernel.written())));
         }
-        all_there(&arguments.kernel, |kernel| missing_kernel(kernel, &context.kernels))?;
-        return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| arguments.kernel.clone()))));
+        all_there(&kernels, |kernel| missing_kernel(kernel, &context.kernels))?;
+        return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| kernels.clone()))));
     }
     let mut own: Vec<KernelSpec> = Vec::new();
     for cell in &plan.cells {
@@ -84,6 +85,18 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
         },
         ExecutorChoice::Auto => Ok(automatic(context, plan, default(Flavour::Uml))),
     }
+}
+
+/// The kernels that are named. Those that have to be built were built, unless nothing is to be done at all.
+fn there(kernels: &[NamedKernel]) -> Result<Vec<KernelSpec>, Failure> {
+    let there = |kernel: &NamedKernel| match kernel {
+        NamedKernel::There(kernel) => Ok(kernel.clone()),
+        NamedKernel::Tree(tree) => {
+            let words = format!("--dry-run builds nothing: `fstone kernel build {tree}` first, and name what it made");
+            Err(Failure::new(Exit::BadInput, words))
+        }
+    };
+    kernels.iter().map(there).collect()
 }
 
 /// Tells of kernels that are not there, whose rows will be skipped. Without any that is there, nothing can be run.

@@ -25,12 +25,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
             }
         }
         KernelAction::Build { source, name } => {
-            own_directory(context)?;
-            let mut told = Told::new();
-            let built = store.build(source, name.as_deref(), &mut |progress| told.tell(&progress));
-            told.finish();
-            let built = built.with_context(|| format!("failed to build a kernel from {source}"));
-            terminal::print(&line(&built.or_exit(Exit::CannotHere)?));
+            terminal::print(&line(&build(context, source, name.as_deref())?));
         }
         KernelAction::List => {
             let kernels = store.all().context("failed to list the kernels").or_exit(Exit::LabFailed)?;
@@ -46,6 +41,15 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
         }
     }
     Ok(Exit::Success)
+}
+
+/// Builds a kernel whose time can be simulated, unless that was done before. Progress is told.
+pub(super) fn build(context: &Context, source: &str, name: Option<&str>) -> Result<Kernel, Failure> {
+    own_directory(context)?;
+    let mut told = Told::new();
+    let built = Store::new(&context.kernels).build(source, name, &mut |progress| told.tell(&progress));
+    told.finish();
+    built.with_context(|| format!("failed to build a kernel from {source}")).or_exit(Exit::CannotHere)
 }
 
 /// Makes the directory of kernels. With `sudo`, the caller goes on from here.

@@ -12,7 +12,7 @@ use super::{
     stored::{open, without_loads},
 };
 use crate::{
-    args::{Arguments, Command, ExecutorChoice, RerunArguments, RunArguments},
+    args::{Arguments, Command, ExecutorChoice, NamedKernel, RerunArguments, RunArguments},
     exit::Exit,
     progress::Expected,
     sources,
@@ -96,7 +96,10 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
         (here, there) => here.clone().or_else(|| there.clone()),
     };
     // Another machine's paths mean nothing here.
-    let (elsewhere, kernel): (Vec<_>, Vec<_>) = started.kernel.into_iter().partition(|kernel| kernel.path().is_some());
+    let (elsewhere, kernel): (Vec<_>, Vec<_>) = started.kernel.into_iter().partition(|kernel| match kernel {
+        NamedKernel::There(kernel) => kernel.path().is_some(),
+        NamedKernel::Tree(_) => true,
+    });
     for kernel in elsewhere {
         terminal::tell(&format!("--kernel {}: a path of the other machine, left out.", text::line(&kernel.written())));
     }

@@ -3,10 +3,10 @@
 use super::{
     Context, cancel_on_signals,
     carry_out::{Done, Work, join, lab_options, take_inventory},
-    fresh_identity, fresh_seed, merge, now_unix_ns, repeats, resume, sacrifice, slurm,
+    fresh_identity, fresh_seed, kernel, merge, now_unix_ns, repeats, resume, sacrifice, slurm,
 };
 use crate::{
-    args::{ExecutorChoice, Missing, RunArguments},
+    args::{ExecutorChoice, Missing, NamedKernel, RunArguments},
     executors::{self, Chosen},
     exit::Exit,
     launcher, paths,
@@ -44,6 +44,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         return resume::resume(context, arguments, study);
     }
     check_places(context, arguments)?;
+    let (arguments, command) = &with_kernels(context, arguments)?;
     let names: Vec<String> = match &arguments.study {
         Some(name) => vec![name.clone()],
         None => studies::names().map(str::to_owned).collect(),
@@ -53,7 +54,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
     for name in names {
         let study = studies::find(&name).or_exit(Exit::BadInput)?;
         let (first, own) =
-            (plan(context, &study, arguments)?, Part { arguments: arguments.clone(), command: own_command() });
+            (plan(context, &study, arguments)?, Part { arguments: arguments.clone(), command: command.clone() });
         let second = if arguments.missing == Missing::Uml { own.in_guests(context, &name, &first) } else { None };
         plans.push(first);
         parts.push(own);
@@ -101,6 +102,24 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         Ok(done?.exit())
     });
     Ok(one_after_the_other(ends, terminal::tell_failure))
+}
+
+/// Builds the kernels that are to be built. The options with their names, and the command line that says the same: the trees
+/// may be other ones when it is read again.
+fn with_kernels(context: &Context, arguments: &RunArguments) -> Result<(RunArguments, Vec<String>), Failure> {
+    let is_tree = |kernel: &NamedKernel| matches!(kernel, NamedKernel::Tree(_));
+    if arguments.dry_run || !arguments.kernel.iter().any(is_tree) {
+        return Ok((arguments.clone(), own_command()));
+    }
+    let mut built = arguments.clone();
+    for kernel in &mut built.kernel {
+        if let NamedKernel::Tree(tree) = kernel {
+            let made = kernel::build(context, tree, None)?;
+            *kernel = NamedKernel::There(KernelSpec::Exact(made.release));
+        }
+    }
+    let command = context.command_line(&built);
+    Ok((built, command))
 }
 
 /// Makes runs until one is interrupted. What one came to keeps none of the others: why it failed is told, and the status at the
