@@ -9,6 +9,7 @@ use crate::{
     terminal::{self, Bar, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_analysis::text::counted;
 use fstone_model::units::format_duration;
 use fstone_sandbox::kernel::{BuildProgress, Kernel, Store};
 use std::time::{Duration, Instant};
@@ -87,9 +88,14 @@ impl Told {
             return;
         }
         self.last = Some(Instant::now());
-        let left = elapsed.mul_f64(f64::from(total - done) / f64::from(done.max(1)));
-        let left = format_duration(Duration::from_secs(left.as_secs()));
-        let line = format!("compiling: {done} of about {total} files, about {left} left");
+        let line = match total {
+            Some(total) => {
+                let left = elapsed.mul_f64(f64::from(total - done) / f64::from(done.max(1)));
+                let left = format_duration(Duration::from_secs(left.as_secs()));
+                format!("compiling: {done} of about {total} files, about {left} left")
+            }
+            None => format!("compiling what changed: {}", counted(done as usize, "file")),
+        };
         match &self.bar {
             Some(bar) => {
                 bar.say(&line);

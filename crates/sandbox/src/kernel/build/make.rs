@@ -47,7 +47,11 @@ pub(super) fn run_make(
     // Nothing of who builds it, where and when: the kernel is a function of its sources and the compiler.
     command.args(["KBUILD_BUILD_TIMESTAMP=1970-01-01", "KBUILD_BUILD_USER=fstone", "KBUILD_BUILD_HOST=fstone"]);
     command.arg("KBUILD_BUILD_VERSION=1").args(targets);
-    run(command, log, &mut |done, elapsed| tell(BuildProgress::Compiling { done, total: FILES.max(done), elapsed }))
+    let is_anew = !tree.join("built/linux").exists();
+    run(command, log, &mut |done, elapsed| {
+        let total = is_anew.then_some(FILES.max(done));
+        tell(BuildProgress::Compiling { done, total, elapsed });
+    })
 }
 
 /// Runs a tool, with its output in the log, and its last errors in the error.

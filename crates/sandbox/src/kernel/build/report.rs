@@ -15,8 +15,8 @@ pub enum BuildProgress {
     Compiling {
         /// Files made so far.
         done: u32,
-        /// About how many there are in all.
-        total: u32,
+        /// About how many there are in all; not known where sources were built before and only some have changed.
+        total: Option<u32>,
         /// Since compiling began.
         elapsed: Duration,
     },
