@@ -128,7 +128,7 @@ pub mod catalog {
         DEVICE_WRITTEN_BYTES = "device written bytes", Bytes, Lower, EVERY, "bytes written to the device during the step";
         DEVICE_READS = "device reads", Count, Lower, EVERY, "read requests completed by the device";
         DEVICE_WRITES = "device writes", Count, Lower, EVERY, "write requests completed by the device";
-        DEVICE_FLUSHES = "device flushes", Count, Neither, EVERY, "flush requests completed by the device";
+        DEVICE_FLUSHES = "device flushes", Count, Lower, EVERY, "flush requests completed by the device";
         DEVICE_DISCARDS = "device discards", Count, Neither, EVERY, "discard requests completed by the device";
         DEVICE_DISCARDED_BYTES = "device discarded bytes", Bytes, Neither, EVERY, "bytes discarded on the device";
         WRITE_AMPLIFICATION = "write amplification", Ratio, Lower, LOAD, "device written bytes per byte the load asked to write";
