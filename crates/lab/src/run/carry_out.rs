@@ -20,7 +20,7 @@ use crate::{
     trial::{AgentExecutor, Executor, ExecutorError, Job, TrialEnd},
 };
 use fstone_model::{
-    Plan, Trial,
+    Cell, Plan, Trial,
     outcome::Reason,
     result::TrialId,
     study::{DeviceSpec, KernelSpec},
@@ -286,7 +286,10 @@ fn run_trials(
     if let Some(end) = warm_up(executor, &schedule, course, direct)? {
         return Ok(end);
     }
-    let mut others = OtherRuns::new(options.presence.as_deref(), sink);
+    // What else is going on does not matter in virtual time.
+    let in_real_time = |cell: &Cell| !matches!(cell.kernel, KernelSpec::Exact(_));
+    let presence = options.presence.as_deref().filter(|_| plan.cells.iter().any(in_real_time));
+    let mut others = OtherRuns::new(presence, sink);
     let started = Instant::now();
     loop {
         if cancel.load(Ordering::Acquire) {
