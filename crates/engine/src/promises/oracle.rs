@@ -143,6 +143,24 @@ struct Promises {
     gone: HashMap<Arc<str>, u64>,
     promised_gone: HashSet<Arc<str>>,
     replaced: HashMap<Arc<str>, Replaced>,
+    writers: Writers,
+}
+
+/// Which file each generation was written to. A load gives a generation once.
+#[derive(Debug, Default)]
+struct Writers(HashMap<u64, FileId>);
+
+impl Writers {
+    fn note(&mut self, event: &Event) {
+        if let Change::Wrote { file, generation, .. } = &event.change {
+            self.0.insert(*generation, *file);
+        }
+    }
+
+    /// Whether what was found is known to be of another file than this one.
+    fn are_others(&self, generation: u64, than: FileId) -> bool {
+        self.0.get(&generation).is_some_and(|writer| *writer != than)
+    }
 }
 
 impl Witness {
@@ -157,6 +175,7 @@ impl Witness {
 impl Promises {
     fn at(events: &[Event], moment: u64) -> Self {
         let mut promises = Self::default();
+        events.iter().for_each(|event| promises.writers.note(event));
         let (acknowledged, later) = events.split_at(events.partition_point(|event| event.ended < moment));
         acknowledged.iter().for_each(|event| promises.apply(event));
         promises.files.values_mut().for_each(Known::allow_pending);
@@ -308,8 +327,9 @@ impl Promises {
 
     fn look(&self) -> Kept {
         let mut kept = Kept::default();
-        for known in self.files.values().filter(|known| known.synced && !known.excused && known.cut.is_none()) {
-            known.look(&mut kept);
+        for (id, known) in self.files.iter().filter(|(_, known)| known.synced && !known.excused && known.cut.is_none())
+        {
+            known.look(*id, &self.writers, &mut kept);
         }
         for (path, replaced) in &self.replaced {
             kept.note(self.wrong_replacement(path, replaced));
@@ -334,14 +354,18 @@ impl Promises {
         if !path.is_file() {
             return broken("it was only replaced, and neither the old file nor the new one is there");
         }
-        let known: Vec<Option<&Known>> = replaced.files.iter().map(|file| self.files.get(file)).collect();
         // What was not synced may be there in any state.
-        let told =
-            |known: &Option<&Known>| known.is_some_and(|known| known.synced && !known.uncertain && known.cut.is_none());
-        if !known.iter().all(told) {
+        let told = |known: &Known| known.synced && !known.uncertain && known.cut.is_none();
+        let known = || replaced.files.iter().map(|id| (*id, self.files.get(id)));
+        if !known().all(|(_, known)| known.is_some_and(told)) {
             return None;
         }
-        let whole = known.into_iter().flatten().any(|known| matches!(known.at(path), (None, None)));
+        let is_whole = |(id, known): (FileId, Option<&Known>)| {
+            known.is_some_and(|known| {
+                matches!(known.at(path, id, &self.writers), Found::Its { length: None, data: None })
+            })
+        };
+        let whole = known().any(is_whole);
         if whole { None } else { broken("it is neither the old file nor the new one, and both were synced") }
     }
 }
@@ -395,26 +419,27 @@ impl Known {
         }
     }
 
-    fn look(&self, kept: &mut Kept) {
-        let named = !self.promised_names.is_empty();
+    fn look(&self, id: FileId, writers: &Writers, kept: &mut Kept) {
+        let named = self.promised_names.first();
         // Names are used again: the file may stand under a later one, and another under the one it had.
         let candidates: BTreeSet<&Arc<str>> = self.promised_names.iter().chain(&self.later_names).collect();
-        let mut found = Vec::new();
-        for name in candidates {
-            let path = Path::new(&**name);
-            if path.is_file() {
-                found.push(self.at(path));
+        let (mut found, mut others) = (Vec::new(), false);
+        for path in candidates.into_iter().map(|name| Path::new(&**name)).filter(|path| path.is_file()) {
+            match self.at(path, id, writers) {
+                Found::Its { length, data } => found.push((length, data)),
+                Found::Others => others = true,
             }
         }
         if found.is_empty() {
             // A file whose name was never promised may have none, and its data cannot be found then.
-            if let Some(name) = self.promised_names.first() {
-                let words = "it is not there by any name it had".to_owned();
-                kept.note(Some(Broken { property: Property::Name, path: PathBuf::from(&**name), words }));
+            if let Some(name) = named {
+                let words = if others { "another file is there" } else { "it is not there by any name it had" };
+                let path = PathBuf::from(&**name);
+                kept.note(Some(Broken { property: Property::Name, path, words: words.to_owned() }));
             }
             return;
         }
-        if named {
+        if named.is_some() {
             kept.note(None);
         }
         let whole = found.iter().position(|(length, data)| length.is_none() && data.is_none()).unwrap_or(0);
@@ -423,18 +448,30 @@ impl Known {
         kept.note(data);
     }
 
-    /// What is wrong with the length and the data of the file at a path.
-    fn at(&self, path: &Path) -> (Option<Broken>, Option<Broken>) {
+    /// What is at a path.
+    fn at(&self, path: &Path, id: FileId, writers: &Writers) -> Found {
         let broken = |property, words| Broken { property, path: path.to_owned(), words };
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) => return (None, Some(broken(Property::Data, error.to_string()))),
+            Err(error) => return Found::Its { length: None, data: Some(broken(Property::Data, error.to_string())) },
         };
+        if self.begins_as_other(&file, id, writers) {
+            return Found::Others;
+        }
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         let end = self.units.keys().next_back().map_or(0, |unit| (unit + 1) * UNIT);
         let short =
             (length < end).then(|| broken(Property::Length, format!("it has {length} bytes, and {end} were synced")));
-        (short, self.damage(&file, length).map(|words| broken(Property::Data, words)))
+        Found::Its { length: short, data: self.damage(&file, length).map(|words| broken(Property::Data, words)) }
+    }
+
+    /// Whether the first unit that is promised holds what another file was given. Stamps name a place in the fileset, and a
+    /// place has one file after the other: by its stamp alone, a newer file would pass for this one.
+    fn begins_as_other(&self, file: &File, id: FileId, writers: &Writers) -> bool {
+        let Some((unit, Unit { says: Some((stamp, _)), .. })) = self.units.first_key_value() else { return false };
+        let mut found = [0; stamp::UNIT];
+        file.read_exact_at(&mut found, unit * UNIT).is_ok()
+            && stamp::generation(&found, *stamp, unit * UNIT).is_ok_and(|found| writers.are_others(found, id))
     }
 
     /// The first unit that is not what was promised or newer.
@@ -461,6 +498,15 @@ impl Known {
         }
         None
     }
+}
+
+/// What is at a path where a file should be.
+#[derive(Debug)]
+enum Found {
+    /// The file, and what is wrong with its length and its data.
+    Its { length: Option<Broken>, data: Option<Broken> },
+    /// Another one.
+    Others,
 }
 
 #[cfg(test)]
@@ -632,6 +678,45 @@ mod tests {
         let _ = file;
     }
 
+    /// A mail spool: a message is made in tmp, synced and moved away, and the next one gets its name in tmp. Their stamps differ in the
+    /// generation alone, and the second is no answer for the first.
+    #[test]
+    fn a_file_is_not_taken_for_the_one_that_had_its_name() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+        let told = Told(Witness::new());
+        let deliver = |inode, generation, to: &str| {
+            let file = told.0.opened(told.0.tick(), &path("tmp"), inode).0;
+            told.write(file, 0, generation);
+            told.change(Change::Synced { file, names: true });
+            told.change(Change::Renamed { from: path("tmp"), to: path(to) });
+        };
+        deliver(5, 1, "first");
+        let between = told.0.moment();
+        deliver(6, 2, "second");
+        let broken = |moment, there: &[(&str, u64)]| -> Vec<Property> {
+            for name in ["tmp", "first", "second"] {
+                drop(std::fs::remove_file(&*path(name)));
+            }
+            for (name, generation) in there {
+                let mut block = vec![0; 512];
+                stamp::write(&mut block, 1, 0, *generation);
+                std::fs::write(&*path(name), block).expect("ours");
+            }
+            told.0.look(moment).first.into_iter().map(|broken| broken.property).collect()
+        };
+        let after = told.0.moment();
+        for whole in [[("first", 1), ("second", 2)], [("first", 1), ("tmp", 2)]] {
+            assert!(broken(after, &whole).is_empty(), "{whole:?}");
+        }
+        assert!(broken(between, &[("tmp", 1)]).is_empty());
+        assert_eq!(broken(after, &[("tmp", 2)]), [Property::Name], "the first is lost");
+        assert_eq!(broken(between, &[("tmp", 2)]), [Property::Name], "the first is lost");
+        assert_eq!(broken(after, &[("tmp", 1)]), [Property::Name], "the second is lost");
+        // What nobody is known to have written is newer data of the file, as a write through a mapping is.
+        assert!(broken(between, &[("tmp", 3)]).is_empty());
+    }
+
     /// By the name of a file that is replaced there is the old one or the new one, whatever moment the power goes at.
     #[test]
     fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
@@ -675,7 +760,7 @@ mod tests {
         told.change(Change::SyncedAll);
         assert!(told.promises().replaced.is_empty());
         assert!(broken(told.0.moment(), Some(&second), None).is_empty());
-        assert_eq!(broken(told.0.moment(), Some(&first), None), [Property::Data]);
+        assert_eq!(broken(told.0.moment(), Some(&first), None), [Property::Name]);
         // One that was not synced may have anything in it, but the name is there.
         let unsynced = open("a.r", 7);
         told.write(unsynced, 0, 3);
