@@ -42,6 +42,11 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
     let _ = writeln!(out, "  transactions  {}", rate(report.transactions()));
     let _ = writeln!(out, "  read          {}", speed(report.read_bytes()));
     let _ = writeln!(out, "  written       {}", speed(report.written_bytes()));
+    for (group, least, most) in depths(report) {
+        let depth = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let _ =
+            writeln!(out, "  queue depth   {depth} for each thread of {}, by its latency target", text::line(group));
+    }
     let results = io500::figures(report);
     if !results.is_empty() {
         let _ = writeln!(out, "\n  Of the phases of IO500, and no official submission:");
@@ -68,6 +73,19 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
         let _ = writeln!(out, "  warning: {}", text::line(warning));
     }
     out
+}
+
+/// The smallest and largest queue depth that threads found for a latency target, of each group that has one.
+fn depths(report: &LoadReport) -> Vec<(&str, u32, u32)> {
+    let mut depths: Vec<(&str, u32, u32)> = Vec::new();
+    for thread in report.per_thread.iter().filter(|thread| thread.queue_depth > 0) {
+        let depth = thread.queue_depth;
+        match depths.iter_mut().find(|(group, ..)| *group == thread.group) {
+            Some((_, least, most)) => (*least, *most) = ((*least).min(depth), (*most).max(depth)),
+            None => depths.push((&thread.group, depth, depth)),
+        }
+    }
+    depths
 }
 
 /// One line about a load that is under way.
@@ -127,7 +145,21 @@ fn threads(count: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::load::{OperationReport, PhaseReport};
+    use fstone_model::load::{OperationReport, PhaseReport, ThreadReport};
+
+    #[test]
+    fn queue_depths_that_were_found_are_told() {
+        let thread =
+            |group: &str, queue_depth| ThreadReport { group: group.into(), queue_depth, ..ThreadReport::default() };
+        let per_thread = vec![thread("a", 12), thread("b", 0), thread("a", 8), thread("c", 3)];
+        let summary = load_summary("some", &LoadReport { per_thread, ..LoadReport::default() });
+        let told: Vec<&str> = summary.lines().filter_map(|line| line.trim().strip_prefix("queue depth")).collect();
+        let by = "by its latency target";
+        assert_eq!(
+            told,
+            [format!("   8 to 12 for each thread of a, {by}"), format!("   3 for each thread of c, {by}")]
+        );
+    }
 
     #[test]
     fn a_percentile_that_few_operations_do_not_have_is_not_shown() {

@@ -11,6 +11,9 @@ use fstone_model::workload::LatencyTarget;
 /// Windows in a row that a depth has to keep the target before one that was too large is tried again.
 const STEADY: u32 = 3;
 
+/// Requests that a share may be off by, because it is no whole number of them.
+const ROUNDING: f64 = 1e-6;
+
 /// What the queue counts of a window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
@@ -115,7 +118,7 @@ impl Search {
     fn judge(&mut self, window: &Window) -> Next {
         let in_time = window.requests - window.late;
         let before = self.depths.tried;
-        let over = self.depths.learn(in_time as f64 >= self.share * window.requests as f64);
+        let over = self.depths.learn(in_time as f64 + ROUNDING >= self.share * window.requests as f64);
         if over && !self.follow {
             return Next::Over;
         }
@@ -182,13 +185,15 @@ mod tests {
 
     #[test]
     fn a_window_is_kept_by_its_share() {
-        let next = |late| {
-            let mut search = search(0.9, false);
+        let next = |share, requests, late| {
+            let mut search = search(share, false);
             search.depths = Depths { most: 64, tried: 8, keeps: 4, misses: 16 };
-            search.judge(&window(100, late))
+            search.judge(&window(requests, late))
         };
-        assert_eq!(next(10), Next::Depth(12));
-        assert_eq!(next(11), Next::Depth(6));
+        assert_eq!(next(0.9, 100, 10), Next::Depth(12));
+        assert_eq!(next(0.9, 100, 11), Next::Depth(6));
+        // What a job file calls 99.9 % is more than 0.999.
+        assert_eq!(next(99.9 / 100.0, 1000, 1), Next::Depth(12));
     }
 
     #[test]

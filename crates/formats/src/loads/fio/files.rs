@@ -88,6 +88,12 @@ impl Filesets {
     ) -> Option<Place> {
         let named = !job.filenames.is_empty() && !job.engine.of_files();
         let files = if named { job.filenames.len() as u64 } else { job.files };
+        if named {
+            // A device's size is no concern of one who hears that it is refused.
+            for name in &job.filenames {
+                place_of(job, name, placement, findings)?;
+            }
+        }
         let sizes = sizes(job, files, findings)?;
         let typical = sizes.typical_bytes();
         let offset = offset(job, clone, typical);

@@ -51,7 +51,7 @@ const LOGS: &str = "it belongs to fio's own log files";
 const OPERATOR: &str = "it is about how fio's processes are run";
 const RANDOM: &str = "random streams follow from one seed (--seed)";
 const ZONED: &str = "it is about zoned block devices, and a load works on files";
-const REPLAY: &str = "recorded I/O is not replayed";
+const REPLAY: &str = "I/O is neither recorded nor replayed";
 const SHELL: &str = "a job file runs no commands here";
 const TRIM: &str = "files are not trimmed";
 const FLOW: &str = "a job would go as fast as another one lets it, and neither figure would be its own; a rate says how fast each goes";
@@ -92,7 +92,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ignored("create_fsync", &[], "files are made durable before the first phase"),
     ignored("create_on_open", &[], LAYOUT),
     refused("create_only", &[], "`fstone load` builds filesets without phases"),
-    refused("allow_file_create", &[], "files are made when they are missing"),
+    taken("allow_file_create", &[]),
     ignored("allow_mounted_write", &[], "block devices are not written"),
     refused("pre_read", &[], "the page cache is not filled before a load"),
     ignored("unlink", &[], "files stay when a load ends"),

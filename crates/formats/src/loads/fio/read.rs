@@ -200,6 +200,11 @@ impl Reader<'_> {
                     }
                 };
             }
+            "allow_file_create" => {
+                if !flag()? {
+                    return Err("1: files are made when they are missing");
+                }
+            }
             "direct" => job.direct = flag()?,
             "buffered" => job.direct = !flag()?,
             "readwrite" => job.direction = direction(some, base)?,

@@ -231,6 +231,8 @@ fn what_is_wrong_is_shown() {
         ("[a]\nsize=1m\nwait_for=b\n", "no job before it has that name"),
         ("[a]\nsize=1m\ntime_based\n", "never ends"),
         ("[a]\nsize=1m\nfilename=/dev/sda\n", "is a device"),
+        ("[a]\nfilename=/dev/sda\n", "is a device"),
+        ("[a]\nsize=1m\nallow_file_create=0\n", "1: files are made"),
         ("[a]\nsize=1m\nfilename=../x\n", "no name for a file"),
         ("[a]\nsize=1k\nbs=4k\n", "no block"),
         ("include itself.fio\n[a]\nsize=1m\n", "include each other"),
@@ -644,5 +646,5 @@ fn the_fuzzers_seeds_are_read() {
             Err(wrong) => assert!(path.ends_with("wrong"), "{}: {wrong}", path.display()),
         }
     }
-    assert_eq!(accepted, 3);
+    assert_eq!(accepted, 4);
 }
