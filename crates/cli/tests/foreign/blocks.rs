@@ -108,7 +108,7 @@ fn blocks_that_do_not_fit_are_refused_in_words() {
         (&["blocks", "begun.fstone", "2", "--output", "x"], 2, "has trials of block 2 already"),
         (&["blocks", "begun.fstone", "0", "--output", "x"], 2, "write the numbers of blocks, from 1"),
         (&["blocks", "begun.fstone", "3", "--output", "made.fstone"], 2, "there is a file of that name"),
-        (&["blocks", "tiny.toml", "3", "--output", "x"], 2, "it is not a bundle of fstone"),
+        (&["blocks", "tiny.toml", "3", "--output", "x"], 2, "it is not an fstone bundle"),
         (&["import", "--into", "9", "made.fstone"], 2, "there is no run 9"),
         (&["run", "./tiny.toml", "--blocks", "3"], 2, "there is no block 3: the plan of tiny has 2 blocks"),
         (&["run", "./tiny.toml", "--blocks", "1", "--budget", "1h"], 2, "cannot be used with"),

@@ -28,7 +28,7 @@ pub enum StoreError {
     Fetch(#[from] FetchError),
     /// It is none of the short names that stand for a package.
     #[error(
-        "{wanted} is no short name of a kernel; there are {known}. Name a Debian package (PACKAGE or PACKAGE/SUITE) or a file for any other"
+        "there is no package for {wanted}; there are {known}. Name any other kernel by its Debian package (PACKAGE or PACKAGE/SUITE) or by a file"
     )]
     NoPackage {
         /// As asked for.

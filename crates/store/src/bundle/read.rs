@@ -7,6 +7,7 @@ use fstone_model::check::Roll;
 use fstone_model::dataset::Run;
 use fstone_model::{Dataset, Trial, text};
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -149,7 +150,7 @@ pub(super) fn visit_archive<E: From<BundleError>>(
 
     let format: Format = entries.json(FORMAT_NAME)?;
     if format.format != FORMAT {
-        return Err(malformed(path, "it is not a bundle of fstone").into());
+        return Err(malformed(path, "it is not an fstone bundle").into());
     }
     if !(1..=VERSION).contains(&format.version) {
         return Err(BundleError::Newer { path: path.to_owned(), found: format.version, known: VERSION }.into());
@@ -211,7 +212,17 @@ fn checked_trial(path: &Path, name: &str, content: &[u8]) -> Result<Trial, Bundl
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, name: &str, content: &[u8]) -> Result<T, BundleError> {
-    serde_json::from_slice(content).map_err(|error| malformed(path, &format!("{name}: {error}")))
+    serde_json::from_slice(content).map_err(|error| {
+        let told = format!("{name}: {error}");
+        match error.classify() {
+            Category::Syntax | Category::Eof => damaged(path, &told),
+            Category::Data | Category::Io => malformed(path, &told),
+        }
+    })
+}
+
+fn damaged(path: &Path, how: &str) -> BundleError {
+    malformed(path, &format!("it is damaged or cut short; fetch it again ({how})"))
 }
 
 fn malformed(path: &Path, why: &str) -> BundleError {
@@ -224,8 +235,8 @@ fn unreadable(path: &Path, cause: io::Error) -> BundleError {
     }
     // The decompressor's and the archive's words, and no system's.
     match text::line(&cause.to_string()).as_str() {
-        "Unknown frame descriptor" => malformed(path, "it is not a bundle of fstone"),
-        told => malformed(path, &format!("it is damaged or cut short; fetch it again ({told})")),
+        "Unknown frame descriptor" => malformed(path, "it is not an fstone bundle"),
+        told => damaged(path, told),
     }
 }
 
@@ -388,9 +399,12 @@ mod tests {
         let first = |content: &'static [u8]| {
             refusal(&[(FORMAT_NAME, tar::EntryType::Regular, content.len() as u64, content)], LIMITS)
         };
-        assert_eq!(first(br#"{"format":"other","version":1}"#), "read the bundle B: it is not a bundle of fstone");
+        assert_eq!(first(br#"{"format":"other","version":1}"#), "read the bundle B: it is not an fstone bundle");
         assert!(first(br#"{"format":"fstone bundle","version":9}"#).contains("it has version 9"));
-        assert!(first(b"rubbish").contains("fstone-bundle.json: expected value"));
+        assert!(
+            first(b"rubbish")
+                .contains("it is damaged or cut short; fetch it again (fstone-bundle.json: expected value")
+        );
         let mut header = tar::Header::new_ustar();
         header.as_mut_bytes()[124..128].copy_from_slice(b"\x1b[2J");
         header.set_cksum();
@@ -401,7 +415,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "rubbish".repeat(100)).expect("written");
         let told = verify(file.path()).expect_err("rubbish").to_string();
-        assert!(told.ends_with("it is not a bundle of fstone"), "{told}");
+        assert!(told.ends_with("it is not an fstone bundle"), "{told}");
         let mut damaged = zstd::encode_all(&[7; 5000][..], 1).expect("compressed");
         damaged.truncate(damaged.len() - 3);
         std::fs::write(file.path(), damaged).expect("written");
