@@ -1,0 +1,260 @@
+use super::*;
+
+const DIRECTORY: &str = "/nowhere";
+
+fn path(name: &str) -> Arc<str> {
+    format!("{DIRECTORY}/{name}").into()
+}
+
+/// A witness of calls one after the other.
+struct Told(Witness);
+
+impl Told {
+    fn change(&self, change: Change) {
+        let begun = self.0.tick();
+        self.0.changed(begun, change);
+    }
+
+    fn open(&self, name: &str, inode: u64) -> FileId {
+        let begun = self.0.tick();
+        self.0.opened(begun, &path(name), inode).0
+    }
+
+    fn write(&self, file: FileId, offset: u64, generation: u64) {
+        self.change(Change::Wrote { file, offset, bytes: 512, stamp: 1, generation, durable: false });
+    }
+
+    fn promises(&self) -> Promises {
+        Promises::at(&self.0.journal().events, self.0.moment())
+    }
+
+    /// Unit and generation of what is promised of a file.
+    fn promised(&self, file: FileId) -> Vec<(u64, u64)> {
+        let promises = self.promises();
+        let units = promises.files[&file].units.iter();
+        units.filter_map(|(unit, held)| Some((*unit, held.says?.1))).collect()
+    }
+}
+
+#[test]
+fn data_is_promised_when_it_was_written_before_the_sync_began() {
+    let told = Told(Witness::new());
+    let file = told.open("a", 5);
+    told.write(file, 0, 1);
+    let begun = told.0.tick();
+    told.write(file, 512, 2);
+    told.0.changed(begun, Change::Synced { file, names: true });
+    let promises = told.promises();
+    let known = &promises.files[&file];
+    assert_eq!(told.promised(file), [(0, 1)]);
+    assert_eq!(known.promised_names, BTreeSet::from([path("a")]));
+}
+
+#[test]
+fn of_writes_at_the_same_time_either_may_be_the_last() {
+    let told = Told(Witness::new());
+    let file = told.open("a", 5);
+    let begun = told.0.tick();
+    told.write(file, 0, 2);
+    let beside = Change::Wrote { file, offset: 0, bytes: 512, stamp: 1, generation: 1, durable: false };
+    told.0.changed(begun, beside);
+    told.change(Change::Synced { file, names: true });
+    assert_eq!(told.promised(file), [(0, 1)]);
+    told.write(file, 0, 3);
+    told.change(Change::Synced { file, names: true });
+    assert_eq!(told.promised(file), [(0, 3)]);
+}
+
+/// A thread may have got its generation before another one wrote and synced, and have written after that.
+#[test]
+fn a_later_write_may_have_a_lower_generation() {
+    let told = Told(Witness::new());
+    let file = told.open("a", 5);
+    told.write(file, 0, 2);
+    told.write(file, 512, 3);
+    told.change(Change::Synced { file, names: true });
+    let moment = told.0.moment();
+    assert_eq!(told.promised(file), [(0, 2), (1, 3)]);
+    told.write(file, 0, 1);
+    assert_eq!(told.promised(file), [(0, 1), (1, 3)], "acknowledged, and perhaps on the disk");
+    let then = Promises::at(&told.0.journal().events, moment);
+    assert_eq!(then.files[&file].units[&0].says, Some((1, 1)), "not acknowledged yet, and perhaps on the disk");
+    // Of data that the file may have under another name nothing can be told.
+    told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 9, generation: 4, durable: false });
+    assert_eq!(told.promised(file), [(0, 1)]);
+    told.change(Change::Synced { file, names: true });
+    assert_eq!(told.promised(file), [(0, 1), (1, 4)]);
+}
+
+/// O_DSYNC makes durable what is written through it, and nothing that others wrote to the same file.
+#[test]
+fn a_synchronous_write_promises_itself_alone() {
+    let told = Told(Witness::new());
+    let file = told.open("a", 5);
+    told.write(file, 0, 1);
+    assert!(!told.promises().files[&file].synced);
+    told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 1, generation: 2, durable: true });
+    assert_eq!(told.promised(file), [(1, 2)]);
+    assert!(told.promises().files[&file].synced);
+}
+
+#[test]
+fn a_cut_file_is_asked_for_once_that_is_synced() {
+    let told = Told(Witness::new());
+    let file = told.open("a", 5);
+    told.write(file, 0, 1);
+    told.change(Change::Synced { file, names: true });
+    told.change(Change::Cut { file });
+    told.write(file, 512, 2);
+    assert!(told.promises().files[&file].cut.is_some());
+    told.change(Change::Synced { file, names: true });
+    let promises = told.promises();
+    assert!(promises.files[&file].cut.is_none());
+    assert_eq!(promises.files[&file].units.keys().copied().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn what_is_made_anew_by_others_is_not_asked_for() {
+    let told = Told(Witness::new());
+    let file = told.open("set/a", 5);
+    let other = told.open("elsewhere", 6);
+    told.write(file, 0, 1);
+    told.change(Change::SyncedAll);
+    told.change(Change::Remade { below: path("set") });
+    let promises = told.promises();
+    assert!(promises.files[&file].excused && !promises.files[&other].excused);
+}
+
+#[test]
+fn what_comes_after_the_moment_is_allowed_and_not_asked_for() {
+    let told = Told(Witness::new());
+    let file = told.open("tmp", 5);
+    told.write(file, 0, 1);
+    told.change(Change::Synced { file, names: true });
+    let moment = told.0.moment();
+    told.change(Change::Renamed { from: path("tmp"), to: path("new") });
+    let promises = Promises::at(&told.0.journal().events, moment);
+    assert!(promises.files[&file].later_names.contains(&path("new")));
+    assert!(!promises.files[&file].excused);
+    told.change(Change::Unnamed { path: path("new") });
+    assert!(Promises::at(&told.0.journal().events, moment).files[&file].excused);
+}
+
+#[test]
+fn a_number_that_comes_back_is_another_file() {
+    let told = Told(Witness::new());
+    let first = told.open("a", 5);
+    assert_eq!(told.open("a", 5), first);
+    told.change(Change::Unnamed { path: path("a") });
+    let second = told.open("b", 5);
+    assert_ne!(first, second);
+    assert_eq!(told.0.file(5), second);
+    assert!(told.promises().files[&first].excused);
+}
+
+#[test]
+fn removed_names_are_promised_to_stay_away_once_everything_is_synced() {
+    let told = Told(Witness::new());
+    let file = told.open("a", 5);
+    told.change(Change::Unnamed { path: path("a") });
+    assert!(told.promises().promised_gone.is_empty());
+    told.change(Change::SyncedAll);
+    assert!(told.promises().promised_gone.contains(&path("a")));
+    told.open("a", 6);
+    assert!(told.promises().promised_gone.is_empty());
+    let _ = file;
+}
+
+/// A mail spool: a message is made in tmp, synced and moved away, and the next one gets its name in tmp. Their stamps differ in the
+/// generation alone, and the second is no answer for the first.
+#[test]
+fn a_file_is_not_taken_for_the_one_that_had_its_name() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    let told = Told(Witness::new());
+    let deliver = |inode, generation, to: &str| {
+        let file = told.0.opened(told.0.tick(), &path("tmp"), inode).0;
+        told.write(file, 0, generation);
+        told.change(Change::Synced { file, names: true });
+        told.change(Change::Renamed { from: path("tmp"), to: path(to) });
+    };
+    deliver(5, 1, "first");
+    let between = told.0.moment();
+    deliver(6, 2, "second");
+    let broken = |moment, there: &[(&str, u64)]| -> Vec<Property> {
+        for name in ["tmp", "first", "second"] {
+            drop(std::fs::remove_file(&*path(name)));
+        }
+        for (name, generation) in there {
+            let mut block = vec![0; 512];
+            stamp::write(&mut block, 1, 0, *generation);
+            std::fs::write(&*path(name), block).expect("ours");
+        }
+        told.0.look(moment).first.into_iter().map(|broken| broken.property).collect()
+    };
+    let after = told.0.moment();
+    for whole in [[("first", 1), ("second", 2)], [("first", 1), ("tmp", 2)]] {
+        assert!(broken(after, &whole).is_empty(), "{whole:?}");
+    }
+    assert!(broken(between, &[("tmp", 1)]).is_empty());
+    assert_eq!(broken(after, &[("tmp", 2)]), [Property::Name], "the first is lost");
+    assert_eq!(broken(between, &[("tmp", 2)]), [Property::Name], "the first is lost");
+    assert_eq!(broken(after, &[("tmp", 1)]), [Property::Name], "the second is lost");
+    // What nobody is known to have written is newer data of the file, as a write through a mapping is.
+    assert!(broken(between, &[("tmp", 3)]).is_empty());
+}
+
+/// By the name of a file that is replaced there is the old one or the new one, whatever moment the power goes at.
+#[test]
+fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    let told = Told(Witness::new());
+    let open = |name: &str, inode| told.0.opened(told.0.tick(), &path(name), inode).0;
+    let stamped = |generation| {
+        let mut block = vec![0; 512];
+        stamp::write(&mut block, 1, 0, generation);
+        block
+    };
+    let old = open("a", 5);
+    told.write(old, 0, 1);
+    told.change(Change::SyncedAll);
+    let new = open("a.r", 6);
+    told.write(new, 0, 2);
+    told.change(Change::Synced { file: new, names: true });
+    let before = told.0.moment();
+    told.change(Change::Renamed { from: path("a.r"), to: path("a") });
+    let after = told.0.moment();
+    let broken = |moment, a: Option<&[u8]>, beside: Option<&[u8]>| -> Vec<Property> {
+        for (name, data) in [("a", a), ("a.r", beside)] {
+            let path = place.path().join(name);
+            drop(std::fs::remove_file(&path));
+            if let Some(data) = data {
+                std::fs::write(path, data).expect("ours");
+            }
+        }
+        told.0.look(moment).first.into_iter().map(|broken| broken.property).collect()
+    };
+    let (first, second) = (stamped(1), stamped(2));
+    for moment in [before, after] {
+        assert!(broken(moment, Some(&first), Some(&second)).is_empty());
+        assert!(broken(moment, Some(&second), None).is_empty());
+        assert_eq!(broken(moment, None, Some(&second)), [Property::Replacement]);
+        assert_eq!(broken(moment, Some(&[]), Some(&second)), [Property::Replacement]);
+        assert_eq!(broken(moment, Some(&[0; 512]), Some(&second)), [Property::Replacement]);
+    }
+    // Once everything is synced it is an ordinary file, and the old one is no answer.
+    told.change(Change::SyncedAll);
+    assert!(told.promises().replaced.is_empty());
+    assert!(broken(told.0.moment(), Some(&second), None).is_empty());
+    assert_eq!(broken(told.0.moment(), Some(&first), None), [Property::Name]);
+    // One that was not synced may have anything in it, but the name is there.
+    let unsynced = open("a.r", 7);
+    told.write(unsynced, 0, 3);
+    told.change(Change::Renamed { from: path("a.r"), to: path("a") });
+    let moment = told.0.moment();
+    assert!(broken(moment, Some(&[]), None).is_empty());
+    assert_eq!(broken(moment, None, None), [Property::Replacement]);
+    told.change(Change::Unnamed { path: path("a") });
+    assert!(broken(told.0.moment(), None, None).is_empty() && broken(moment, None, None).is_empty());
+}
