@@ -29,6 +29,9 @@ pub struct CommandLine {
     pub env: Vec<(String, String)>,
     /// Its working directory; ours when `None`.
     pub directory: Option<PathBuf>,
+    /// Where it is to end before its time: how long after SIGTERM it is killed, for one that has something to put away. Nothing: it is
+    /// killed at once.
+    pub grace: Duration,
 }
 
 impl CommandLine {
@@ -43,6 +46,7 @@ impl CommandLine {
             args: args.into_iter().map(Into::into).collect(),
             env: Vec::new(),
             directory: None,
+            grace: Duration::ZERO,
         }
     }
 

@@ -7,7 +7,7 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::{OFlags, fcntl_getfl, fcntl_setfl},
     io::Errno,
-    process::{Pid, PidfdFlags, Signal, WaitIdOptions, kill_process_group, pidfd_open},
+    process::{Pid, PidfdFlags, Signal, WaitIdOptions, kill_process, kill_process_group, pidfd_open},
     time::Timespec,
 };
 use std::{
@@ -125,23 +125,24 @@ impl CommandRunner for SystemRunner {
             if exited {
                 break started.elapsed();
             }
-            match &killed {
-                None if self.stop.is_requested() => {
-                    running.kill();
-                    killed = Some((Instant::now(), KilledBy::Stop));
+            if killed.is_none() {
+                let why = if self.stop.is_requested() { Some(KilledBy::Stop) } else { None };
+                let why = why.or_else(|| (started.elapsed() >= limit).then_some(KilledBy::Limit));
+                killed = why.map(|why| (Instant::now(), why));
+                if killed.is_some() && !command.grace.is_zero() {
+                    running.terminate();
                 }
-                None if started.elapsed() >= limit => {
-                    running.kill();
-                    killed = Some((Instant::now(), KilledBy::Limit));
-                }
-                Some((since, _)) if since.elapsed() >= DEATH => {
-                    running.reaped = true; // There is nothing more to be done about it.
-                    return Err(RunError::Unkillable {
-                        command: command.typed(),
-                        process: process.as_raw_nonzero().get().unsigned_abs(),
-                    });
-                }
-                _ => {}
+            }
+            let Some((since, _)) = killed else { continue };
+            if since.elapsed() >= command.grace + DEATH {
+                running.reaped = true; // There is nothing more to be done about it.
+                return Err(RunError::Unkillable {
+                    command: command.typed(),
+                    process: process.as_raw_nonzero().get().unsigned_abs(),
+                });
+            }
+            if since.elapsed() >= command.grace {
+                running.kill();
             }
         };
         let (status, usage) = running.end().map_err(failed("wait4"))?;
@@ -231,6 +232,11 @@ struct Running {
 }
 
 impl Running {
+    /// Asks the command alone to end: it knows how to end what it started.
+    fn terminate(&self) {
+        let _ = kill_process(self.process, Signal::TERM);
+    }
+
     fn kill(&self) {
         // It may just have ended by itself: then there is nobody to kill, and that is fine.
         let _ = kill_process_group(self.process, Signal::KILL);
@@ -347,6 +353,21 @@ mod tests {
         let error = runner().run(&command, Duration::from_millis(200)).expect_err("too long");
         let RunError::TimedOut { output, .. } = error else { panic!("{error}") };
         assert_dies(output.stdout.trim());
+    }
+
+    #[test]
+    fn a_command_with_grace_ends_by_itself_or_is_killed() {
+        let ended = |script: &str, grace| {
+            let command = CommandLine { grace, ..shell(script) };
+            let error = runner().run(&command, Duration::from_millis(200)).expect_err("too long");
+            let RunError::TimedOut { output, .. } = error else { panic!("{error}") };
+            (output.status, output.stdout)
+        };
+        let tidy = "trap 'kill $!; echo tidied; exit 3' TERM; sleep 1000 & wait";
+        assert_eq!(ended(tidy, LONG), (3, "tidied\n".into()));
+        assert_eq!(ended(tidy, Duration::ZERO), (128 + 9, String::new()));
+        let deaf = "trap '' TERM; echo deaf; while :; do sleep 1; done";
+        assert_eq!(ended(deaf, Duration::from_millis(300)), (128 + 9, "deaf\n".into()));
     }
 
     #[test]

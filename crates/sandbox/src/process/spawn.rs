@@ -257,6 +257,8 @@ struct Prepared {
     addresses: Addresses,
     uid_map: String,
     gid_map: String,
+    /// What processes of a namespace count from.
+    counted_from: String,
 }
 
 /// From linux/sched.h: no handler of this process survives into the child. libc's own constant overflows.
@@ -281,6 +283,13 @@ const STEP_LIMITS: u8 = 4;
 const STEP_RIGHTS: u8 = 5;
 const STEP_ADDRESSES: u8 = 6;
 const STEP_MOUNTS: u8 = 7;
+
+/// A number between those of the system's own processes and the smallest limit that kernels have. What names files by host and process, as
+/// Open MPI's launcher does, would otherwise have the same names in every namespace of a machine, and be in its own way.
+fn counted_from() -> u32 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    300 + (now.subsec_nanos() ^ std::process::id().rotate_left(16)) % 30_000
+}
 
 impl Prepared {
     fn new(launch: Launch) -> Result<Self, SpawnError> {
@@ -321,6 +330,7 @@ impl Prepared {
             addresses: launch.addresses,
             uid_map: format!("{uid} {uid} 1"),
             gid_map: format!("{gid} {gid} 1"),
+            counted_from: counted_from().to_string(),
         })
     }
 
@@ -408,6 +418,10 @@ impl Prepared {
                     if libc::mount(none, c"/".as_ptr(), none, slave, std::ptr::null()) != 0 {
                         break 'failed STEP_MOUNTS;
                     }
+                }
+                if namespaces & libc::CLONE_NEWPID as u64 != 0 {
+                    // Of no weight where the kernel or a container refuses it.
+                    let _ = write_file(c"/proc/sys/kernel/ns_last_pid", self.counted_from.as_bytes());
                 }
                 libc::setsid();
                 let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -541,6 +555,22 @@ mod tests {
         assert_eq!(process.wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(9)));
         let (launch, _output) = shell("kill -ABRT $$; echo shielded");
         assert_eq!(launch.spawn().unwrap().wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(6)));
+    }
+
+    #[test]
+    fn processes_of_two_namespaces_have_different_numbers() {
+        let numbers = [0; 3].map(|_| {
+            let (launch, mut output) = shell("echo $$");
+            let process = launch.spawn().unwrap();
+            let mut text = String::new();
+            output.read_to_string(&mut text).unwrap();
+            (process.confinement(), text.trim().parse::<u32>().unwrap())
+        });
+        let may_choose = std::fs::OpenOptions::new().write(true).open("/proc/sys/kernel/ns_last_pid").is_ok();
+        if may_choose && numbers.iter().all(|(confinement, _)| *confinement == Confinement::Namespace) {
+            assert!(numbers.iter().all(|(_, number)| *number > 300), "{numbers:?}");
+            assert!(numbers[0].1 != numbers[1].1 || numbers[1].1 != numbers[2].1, "{numbers:?}");
+        }
     }
 
     /// Also as root, who otherwise may write anywhere.

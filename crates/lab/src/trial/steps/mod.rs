@@ -6,6 +6,7 @@ mod load;
 mod own;
 mod ranks;
 mod sequence;
+mod shared_memory;
 mod state;
 
 use calls::Call;

@@ -3,6 +3,7 @@
 //! They begin and end their phases together without this process. It hands them the load, is told when the measured interval begins
 //! and ends, for its meters, and reads the report of all.
 
+use super::shared_memory::SharedMemory;
 use crate::{
     command::{CommandLine, CommandOutput},
     events::LoadProgress,
@@ -27,7 +28,7 @@ use std::{
     os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Where ranks find their load, and leave its report: the first such name with a number that is free.
@@ -37,6 +38,8 @@ const TASK: &str = "task.json";
 const NEWS: &str = "news";
 /// The last line of the news.
 const OVER: &str = "over";
+/// How long a launcher may take to end its ranks and to remove what they shared: Open MPI's kills them a second after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
 /// Bytes of the report of all ranks: ten times what 100,000 of them take.
 const LONGEST: u64 = 1 << 30;
 
@@ -81,7 +84,9 @@ impl Session {
         };
         let json = serde_json::to_vec(&task).map_err(io::Error::from);
         json.and_then(|json| fs::write(place.task(), json)).map_err(work)?;
-        let command = command(launch, &place.task()).map_err(work)?;
+        let mut command = command(launch, &place.task()).map_err(work)?;
+        let shared = SharedMemory::apart(&[&place.0, &self.place]);
+        command.env.extend(shared.iter().flat_map(SharedMemory::variables));
 
         let started = Instant::now();
         let device = self.device.as_ref().map(|device| device.path().to_owned());
@@ -138,7 +143,7 @@ fn command(launch: &Launch, task: &Path) -> io::Result<CommandLine> {
     words.extend([own.display().to_string(), "load".into(), task.display().to_string()]);
     // Its own directory is in the task.
     words.extend(["--of-step", "--directory", "."].map(str::to_owned));
-    let mut command = CommandLine::new(&program, words);
+    let mut command = CommandLine { grace: GRACE, ..CommandLine::new(&program, words) };
     let unset = |name: &str| std::env::var_os(name).is_none();
     command
         .env
