@@ -9,9 +9,10 @@ use std::time::Duration;
 /// Is told what the load does. Called from one thread, never from those that perform operations.
 pub trait Observer: Sync {
     /// A measured interval begins: all threads of a measured phase stand ready and have not yet done anything. Measured
-    /// phases that follow one another are one interval. After a phase that is not measured, another one begins.
+    /// phases that follow one another are one interval. After a phase that is not measured, another one begins. Of several ranks all stand
+    /// ready.
     fn measured_begin(&self) {}
-    /// A measured interval has ended, with its sync.
+    /// A measured interval has ended, with its sync, and on all ranks where there are several.
     fn measured_end(&self) {}
     /// Who remembers what the load was promised, if somebody wants to check that. Data is stamped then.
     fn witness(&self) -> Option<&Witness> {

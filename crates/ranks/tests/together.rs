@@ -10,8 +10,8 @@ use fstone_model::workload::{
 use fstone_model::{LoadReport, Workload};
 use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings, Transport, simulated};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What rank 0 was told.
@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 struct Told {
     kept: Vec<RanksReport>,
     report: Option<RanksReport>,
+    noted: Arc<Mutex<Vec<(u32, &'static str)>>>,
 }
 
 impl Conclusion for Told {
@@ -44,6 +45,8 @@ enum Trouble {
     IsSignalled(u32),
     /// The load of this rank does nothing any more, once it is there.
     Hangs(u32),
+    /// This rank takes its time over its directories and its final sync.
+    IsSlow(u32),
 }
 
 struct Watched<'a> {
@@ -51,15 +54,45 @@ struct Watched<'a> {
     trouble: Trouble,
     silent: Arc<AtomicBool>,
     cancel: Arc<AtomicBool>,
+    /// What happened, and on which rank.
+    noted: Arc<Mutex<Vec<(u32, &'static str)>>>,
+}
+
+impl Watched<'_> {
+    fn note(&self, what: &'static str) {
+        self.noted.lock().expect("no panic").push((self.member.rank(), what));
+    }
+
+    fn takes_its_time(&self, what: &'static str) {
+        if self.trouble == Trouble::IsSlow(self.member.rank()) {
+            std::thread::sleep(Duration::from_millis(300));
+            self.note(what);
+        }
+    }
 }
 
 impl Observer for Watched<'_> {
+    fn measured_begin(&self) {
+        self.note("begin");
+    }
+
+    fn measured_end(&self) {
+        self.note("end");
+    }
+
+    fn directories_made(&self, _: usize, _: u64, _: Duration) {
+        self.takes_its_time("made");
+    }
+
     fn peers(&self) -> Option<&dyn Peers> {
         Some(&**self.member)
     }
 
     fn progress(&self, progress: &Progress) {
         self.member.progress(progress);
+        if progress.phase == "final sync" {
+            self.takes_its_time("synced");
+        }
         if progress.phase == "long" {
             match self.trouble {
                 Trouble::FallsSilent(rank) if rank == self.member.rank() => self.silent.store(true, Ordering::Relaxed),
@@ -126,6 +159,7 @@ fn run_on(
     silence: Duration,
     trouble: Trouble,
 ) -> (Told, Vec<Ended>) {
+    let all_noted = Arc::<Mutex<Vec<(u32, &'static str)>>>::default();
     let threads: Vec<_> = simulated::world(ranks)
         .into_iter()
         .map(|inner| {
@@ -133,16 +167,17 @@ fn run_on(
             let facts =
                 Facts { process: u32::MAX, host: format!("node{}", inner.rank() / 2), boot: inner.rank().to_string() };
             let settings = Settings { facts, ..settings(&workload, silence) };
+            let noted = Arc::clone(&all_noted);
             std::thread::spawn(move || {
                 let silent = Arc::new(AtomicBool::new(false));
                 let transport = Mortal { inner, silent: Arc::clone(&silent) };
-                let mut told = Told::default();
+                let mut told = Told { noted: Arc::clone(&noted), ..Told::default() };
                 let signal = Arc::clone(&settings.cancel);
                 let load = move |member: &Arc<Member>| -> Result<LoadReport, String> {
                     if trouble == Trouble::Fails(member.rank()) {
                         return Err("no such thing".into());
                     }
-                    let observer = Watched { member, trouble, silent, cancel: signal };
+                    let observer = Watched { member, trouble, silent, cancel: signal, noted };
                     let cancel = AtomicBool::new(false);
                     let options = RunOptions {
                         seed: member.seed(),
@@ -255,6 +290,26 @@ fn what_was_created_is_what_others_stat_and_remove() {
         // What was known after each phase was kept in between.
         assert_eq!(told.kept.iter().map(|kept| kept.phases.len()).max(), Some(3));
     }
+}
+
+/// Meters run from rank 0's begin to its end: nothing of what is measured is outside, and nothing of what is not is inside.
+#[test]
+fn the_interval_of_one_rank_is_that_of_all() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let phases = vec![Phase::new("write", vec![group("create", create(), FileChoice::Rotation)], operations(20))];
+    let load = Workload {
+        final_sync: FinalSync::Syncfs,
+        ..workload(Fileset { ranks: Sharing::Private, ..files(100, 0.0) }, phases)
+    };
+    let (told, _) = run_on(3, &load, place.path(), PATIENT, Trouble::IsSlow(1));
+    assert_eq!(told.report.expect("rank 0 was told").completed, 3);
+    let noted = told.noted.lock().expect("no panic");
+    let of_one: Vec<&str> = noted
+        .iter()
+        .filter(|(rank, what)| *rank == 0 || *what == "made" || *what == "synced")
+        .map(|(_, what)| *what)
+        .collect();
+    assert_eq!(of_one, ["made", "begin", "synced", "end"]);
 }
 
 /// Threads that find the quota used up ask in vain, which is no operation.

@@ -12,7 +12,7 @@ use crate::fileset::Files;
 use crate::fileset::build::{self, Site};
 use crate::measure::{Clock, Collector};
 use crate::options::{Progress, RunOptions};
-use crate::peers::{Peers, PhasePassed};
+use crate::peers::{Parted, Peers, PhasePassed};
 use crate::plan::{Found, PhasePlan};
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
@@ -300,11 +300,15 @@ impl<'a> Running<'a> {
         // Measured phases that follow one another are one interval for who looks on.
         let (begins, ends) = (!self.is_measured(number.checked_sub(1)), !self.is_measured(number.checked_add(1)));
         let before = std::cell::Cell::new(usage());
+        let peers = self.options.observer.peers();
         let begin_all = || {
             if begins {
+                // What other ranks still make ready is not to be counted.
+                peers.map_or(Ok(()), Peers::meet)?;
                 self.options.observer.measured_begin();
             }
             before.set(usage());
+            Ok(())
         };
         let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all);
         let mut end = match ended {
@@ -330,6 +334,10 @@ impl<'a> Running<'a> {
             }
         }
         let after = usage();
+        if ends {
+            // And what they still do, is. Where the load of all ends early there is nobody to wait for.
+            let _ = peers.map_or(Ok(()), Peers::meet);
+        }
         if ends || halted || self.cancelled() {
             self.options.observer.measured_end();
         }
@@ -389,7 +397,7 @@ impl<'a> Running<'a> {
     fn unmeasured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
         let groups: Vec<&ThreadGroup> = phase.groups.iter().collect();
         let collector = collector_of(&groups);
-        let end = self.run_phase(number, phase, &collector, 0, &|| {})?;
+        let end = self.run_phase(number, phase, &collector, 0, &|| Ok(()))?;
         self.keep_found(phase, end.found);
         let errors = collector.finish(&names(&groups, &[]), self.interval).errors;
         if self.has_parted() {
@@ -427,13 +435,11 @@ impl<'a> Running<'a> {
         phase: &Phase,
         collector: &Collector,
         first_group: usize,
-        begin: &dyn Fn(),
+        begin: &dyn Fn() -> Result<(), Parted>,
     ) -> Result<PhaseEnd, LoadError> {
         let peers = self.options.observer.peers();
-        let together = || {
-            begin();
-            peers.map_or(Ok(()), |peers| peers.begin(number)).map_err(LoadError::from)
-        };
+        let together =
+            || begin().and_then(|()| peers.map_or(Ok(()), |peers| peers.begin(number))).map_err(LoadError::from);
         let parted = || {
             let parted = peers.is_some_and(Peers::parted);
             if parted {
