@@ -27,6 +27,19 @@ struct Stretch {
     elapsed_ns: u64,
 }
 
+impl Stretch {
+    /// A phase, of the ranks that count.
+    fn of(number: u32, passed: &[Vec<Passed>], counts: &[bool]) -> Self {
+        let of = || {
+            let counted = passed.iter().zip(counts).filter(|(_, counts)| **counts).flat_map(|(passed, _)| passed);
+            counted.filter(|passed| passed.number == number)
+        };
+        let first_ns = of().map(|passed| passed.begin_ns).min().unwrap_or(0);
+        let running_ns = of().map(|passed| passed.end_ns).max().unwrap_or(0).saturating_sub(first_ns);
+        Self { first_ns, running_ns, elapsed_ns: running_ns }
+    }
+}
+
 /// Puts together the reports of ranks, one after the other: none is kept.
 #[derive(Debug)]
 pub(crate) struct Merger {
@@ -38,9 +51,13 @@ pub(crate) struct Merger {
     /// Which measured phase each of the report's operations is of.
     of_operation: Vec<usize>,
     passed: Vec<Vec<Passed>>,
+    /// Which ranks have reported.
+    reported: Vec<bool>,
     /// When the first rank began each of the workload's phases.
     first_begins: Vec<u64>,
     stretches: Vec<Stretch>,
+    /// When the last of the ranks that reported had synced each measured phase, from the phase's first begin.
+    synced_ns: Vec<u64>,
     /// When each rank closed each measured phase, from the phase's first begin.
     closings: Vec<Vec<Span>>,
     load: LoadReport,
@@ -54,7 +71,7 @@ pub(crate) struct Merger {
 }
 
 impl Merger {
-    /// `passed`: every rank's phases by rank 0's clock; `counts`: whether it will report.
+    /// `passed`: every rank's phases by rank 0's clock; `counts`: whether it is expected to report.
     pub(crate) fn new(workload: &Workload, seed: u64, passed: Vec<Vec<Passed>>, counts: &[bool]) -> Self {
         let measured: Vec<u32> =
             (0..).zip(&workload.phases).filter(|(_, phase)| phase.measured).map(|(at, _)| at).collect();
@@ -65,30 +82,19 @@ impl Merger {
                 of.groups.iter().flat_map(move |group| group.actions.all().into_iter().map(move |_| phase))
             })
             .collect();
-        let mut first_begins = vec![u64::MAX; workload.phases.len()];
-        let counted = || passed.iter().zip(counts).filter(|(_, counts)| **counts).flat_map(|(passed, _)| passed);
-        for one in counted() {
-            if let Some(first) = first_begins.get_mut(one.number as usize) {
-                *first = one.begin_ns.min(*first);
-            }
-        }
-        first_begins.iter_mut().filter(|first| **first == u64::MAX).for_each(|first| *first = 0);
-        let stretch = |number: &u32| {
-            let of = || counted().filter(|passed| passed.number == *number);
-            let first_ns = first_begins[*number as usize];
-            let last_ns = of().map(|passed| passed.end_ns).max().unwrap_or(0);
-            let running_ns = last_ns.saturating_sub(first_ns);
-            Stretch { first_ns, running_ns, elapsed_ns: running_ns }
-        };
-        let stretches: Vec<Stretch> = measured.iter().map(stretch).collect();
+        let first_begins = (0..).zip(&workload.phases).map(|(number, _)| Stretch::of(number, &passed, counts).first_ns);
+        let first_begins = first_begins.collect();
+        let stretches: Vec<Stretch> = measured.iter().map(|number| Stretch::of(*number, &passed, counts)).collect();
         Self {
             name: workload.name.clone(),
             phases: workload.phases.clone(),
             seed,
             measured,
             of_operation,
+            reported: vec![false; passed.len()],
             passed,
             first_begins,
+            synced_ns: vec![0; stretches.len()],
             closings: vec![Vec::new(); stretches.len()],
             stretches,
             load: LoadReport::default(),
@@ -112,6 +118,9 @@ impl Merger {
     /// Adds what a rank reported; gives its own figures.
     pub(crate) fn add(&mut self, rank: u32, report: &LoadReport) -> RankReport {
         self.merged += 1;
+        if let Some(reported) = self.reported.get_mut(rank as usize) {
+            *reported = true;
+        }
         let own = own_phases(report);
         self.lengthen(rank, &own);
         self.add_series(rank, report, &own);
@@ -149,8 +158,30 @@ impl Merger {
     fn lengthen(&mut self, rank: u32, own: &[(u64, u64)]) {
         for (phase, (running_ns, sync_ns)) in own.iter().enumerate().take(self.stretches.len()) {
             let end_ns = self.late_ns(rank, phase) + running_ns + sync_ns;
-            let stretch = &mut self.stretches[phase];
-            stretch.elapsed_ns = stretch.elapsed_ns.max(end_ns);
+            self.synced_ns[phase] = self.synced_ns[phase].max(end_ns);
+        }
+    }
+
+    /// A rank that was to report and died before it did has no operations in the sums, and so its time does not count either.
+    fn leave_out_lost(&mut self) {
+        if self.merged == 0 {
+            return;
+        }
+        for (phase, number) in self.measured.iter().enumerate() {
+            let of_all = self.stretches[phase];
+            let Stretch { first_ns, running_ns, .. } = Stretch::of(*number, &self.passed, &self.reported);
+            let before_ns = first_ns.saturating_sub(of_all.first_ns);
+            let elapsed_ns = self.synced_ns[phase].saturating_sub(before_ns).max(running_ns);
+            self.stretches[phase] = Stretch { first_ns, running_ns, elapsed_ns };
+            let operations = self.load.operations.iter_mut().zip(&self.of_operation);
+            let of_phase = operations.filter(|(_, of)| **of == phase).filter_map(|(one, _)| one.at_work.as_mut());
+            for span in of_phase.map(|[work, _]| work).chain(&mut self.closings[phase]) {
+                span.begin_ns = span.begin_ns.saturating_sub(before_ns);
+                span.end_ns = span.end_ns.saturating_sub(before_ns);
+            }
+            if phase == 0 {
+                self.load.first_done_ns = self.load.first_done_ns.saturating_sub(before_ns);
+            }
         }
     }
 
@@ -250,6 +281,7 @@ impl Merger {
 
     /// All together. `per_rank` has the figures that [`Self::add`] gave.
     pub(crate) fn finish(mut self, mut per_rank: Vec<RankReport>, uncertainty_ns: u64) -> RanksReport {
+        self.leave_out_lost();
         self.place_in_time();
         self.put_series();
         self.put_words();

@@ -133,6 +133,21 @@ fn a_phase_lasts_from_the_first_begin_to_the_last_end() {
 }
 
 #[test]
+fn a_rank_that_dies_before_it_reports_stretches_nothing() {
+    // The second rank begins first and ends last.
+    let one = || (passed(&[(1000, 300), (2010, 400)]), report(&[300, 400], &[vec![1; 30], vec![1; 40]]));
+    let alone = merged(&workload(2), &[one()]);
+    let (own, figures) = one();
+    let mut merger = Merger::new(&workload(2), 1, vec![own, passed(&[(900, 4000), (5000, 9000)])], &[true, true]);
+    let figures = vec![merger.add(0, &figures), RankReport { rank: 1, ..RankReport::default() }];
+    let left = merger.finish(figures, 0);
+    assert_eq!((left.merged, left.load.elapsed_ns), (1, 705 * MS));
+    assert_eq!(left.load.phases, alone.load.phases);
+    assert_eq!(left.load.operations, alone.load.operations);
+    assert_eq!(left.phases[1].length_ns, (14_000 - 2010) * MS, "how they met is of all");
+}
+
+#[test]
 fn a_phase_closes_as_long_as_ranks_did_when_its_groups_were_done() {
     // The first rank is done after 300 ms and closes for 5 ms, the second after 350 ms: the first one's closing is within the second's work.
     let merge = |ranks: [u64; 2]| {
