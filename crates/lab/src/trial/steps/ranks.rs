@@ -16,7 +16,7 @@ use crate::{
 };
 use fstone_model::{
     Outcome, Step, Workload,
-    metric::catalog,
+    metric::{Figure, catalog},
     outcome::Reason,
     ranks::{REPORT_FILE, RankNews, RankOutcome, RankTask, RanksReport, TABLE_FILE},
     workload::Launch,
@@ -122,10 +122,7 @@ impl Session {
         report: &mut StepReport,
     ) -> Result<(), Halt> {
         let told = outcome(step, &ranks, output);
-        if ranks.merged > 0 {
-            report.figures.extend(load_figures(&ranks.load, readings));
-        }
-        report.figures.extend(ranks_figures(&ranks));
+        report.figures.extend(figures(&ranks, readings));
         let skew = skew(step, &ranks);
         let settled = self.settle_load(step, workload, ranks.into_load(), report);
         if let Some(skew) = skew {
@@ -149,6 +146,15 @@ fn command(launch: &Launch, task: &Path) -> io::Result<CommandLine> {
         .env
         .extend(SETTINGS.iter().filter(|(name, _)| unset(name)).map(|(name, value)| ((*name).into(), (*value).into())));
     Ok(command)
+}
+
+/// The figures of all ranks, and of this machine.
+fn figures(ranks: &RanksReport, readings: Option<&Readings>) -> Vec<Figure> {
+    let mut figures = if ranks.merged > 0 { load_figures(&ranks.load, readings) } else { Vec::new() };
+    // The ranks' is of all nodes, where everything else about processors is of this one.
+    figures.retain(|figure| ranks.nodes == 1 || figure.metric != catalog::PROCESS_CPU.name);
+    figures.extend(ranks_figures(ranks));
+    figures
 }
 
 /// The first rank that did not end as it should, if any: that is what became of the step.
@@ -309,6 +315,17 @@ impl Drop for Meeting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::LoadReport;
+
+    #[test]
+    fn processor_time_of_several_nodes_is_no_figure_of_one() {
+        let has_it = |nodes| {
+            let load = LoadReport { elapsed_ns: 1_000_000_000, process_user_ns: 1, ..LoadReport::default() };
+            let ranks = RanksReport { merged: 2, ranks: 2, nodes, load, ..RanksReport::default() };
+            figures(&ranks, None).iter().any(|figure| figure.metric == catalog::PROCESS_CPU.name)
+        };
+        assert!(has_it(1) && !has_it(2));
+    }
 
     #[test]
     fn only_what_ranks_left_is_removed() {
