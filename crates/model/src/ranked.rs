@@ -64,6 +64,12 @@ impl PhaseMeeting {
     pub fn seconds(&self) -> f64 {
         Duration::from_nanos(self.length_ns).as_secs_f64()
     }
+
+    /// How far off a skew may be: it is the difference of two ranks' times.
+    #[must_use]
+    pub const fn skew_uncertainty_ns(&self) -> u64 {
+        2 * self.uncertainty_ns
+    }
 }
 
 /// What the ranks had done at the end of a phase's time, before those that had done less went on.

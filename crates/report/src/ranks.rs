@@ -84,7 +84,8 @@ fn meetings(out: &mut String, report: &RanksReport) {
             "  ! the ranks were apart for more than 1 % of the phase: for that time not all were at work"
         );
     }
-    let uncertainty = report.phases.iter().map(|phase| phase.uncertainty_ns).max().unwrap_or(0);
+    let largest = |of: fn(&PhaseMeeting) -> u64| time(report.phases.iter().map(of).max().unwrap_or(0));
+    let (skews, clocks) = (largest(PhaseMeeting::skew_uncertainty_ns), largest(|phase| phase.uncertainty_ns));
     let drifts = report.per_rank.iter().filter_map(|rank| {
         let clock = rank.clock?;
         Some((clock.drift_ppm?.abs(), clock.drift_uncertainty_ppm))
@@ -96,7 +97,7 @@ fn meetings(out: &mut String, report: &RanksReport) {
         Some((drift, None)) => format!("largest drift {drift:.1} ppm"),
         None => "drift unknown".to_owned(),
     };
-    let _ = writeln!(out, "  clocks compared within {}; {drift}", time(uncertainty));
+    let _ = writeln!(out, "  skews ± {skews}: clocks compared within {clocks}; {drift}");
 }
 
 /// Slowest, median and fastest rank, and nodes.

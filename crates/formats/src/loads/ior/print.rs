@@ -131,7 +131,7 @@ fn beside(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
             letters::mark(line.meeting)
         );
     }
-    letters::explain_mark(out, lines.iter().map(|line| line.meeting));
+    letters::explain_skews(out, lines.iter().map(|line| line.meeting));
     for (line, wall) in lines.iter().filter_map(|line| Some((line, line.meeting.stonewall?))) {
         letters::stonewall(out, &line.meeting.name, &wall, "operations");
     }
@@ -192,6 +192,7 @@ fn line_json(line: &Line<'_>) -> Value {
         "phase_seconds": line.meeting.seconds(),
         "start_skew_ns": line.meeting.start_skew_ns,
         "stop_skew_ns": line.meeting.stop_skew_ns,
+        "skew_uncertainty_ns": line.meeting.skew_uncertainty_ns(),
         "skewed": line.meeting.skewed,
     });
     if let Some(moves) = line.moves {

@@ -79,9 +79,17 @@ pub(in crate::loads) const fn mark(meeting: &PhaseMeeting) -> &'static str {
     if meeting.skewed { " !" } else { "" }
 }
 
-/// What that mark means, where a phase has it.
-pub(in crate::loads) fn explain_mark<'m>(out: &mut String, mut meetings: impl Iterator<Item = &'m PhaseMeeting>) {
-    if meetings.any(|meeting| meeting.skewed) {
+/// How sure the skews are, and what the mark means where a phase has it.
+pub(in crate::loads) fn explain_skews<'m>(out: &mut String, meetings: impl Iterator<Item = &'m PhaseMeeting>) {
+    let (mut uncertainty_ns, mut skewed) = (0, false);
+    for meeting in meetings {
+        uncertainty_ns = meeting.skew_uncertainty_ns().max(uncertainty_ns);
+        skewed |= meeting.skewed;
+    }
+    if uncertainty_ns > 0 {
+        let _ = writeln!(out, "   skews ± {}: clocks are compared by round trips", time(uncertainty_ns));
+    }
+    if skewed {
         let _ = writeln!(
             out,
             "   ! the tasks were apart for more than 1 % of the phase: for that time not all were at work"

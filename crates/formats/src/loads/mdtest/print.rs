@@ -96,7 +96,7 @@ fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
             letters::mark(meeting)
         );
     }
-    letters::explain_mark(out, met.iter().map(|(_, meeting)| *meeting));
+    letters::explain_skews(out, met.iter().map(|(_, meeting)| *meeting));
     for (figure, wall) in figures.iter().filter_map(|figure| Some((figure, figure.stonewall()?))) {
         letters::stonewall(out, figure.meeting.map_or("", |meeting| &meeting.name), &wall, "items");
     }
@@ -156,6 +156,7 @@ fn figure_json(results: &Results<'_>, figure: &Figure<'_>) -> Value {
         value["tasks"] = json!(meeting.ranks);
         value["start_skew_ns"] = json!(meeting.start_skew_ns);
         value["stop_skew_ns"] = json!(meeting.stop_skew_ns);
+        value["skew_uncertainty_ns"] = json!(meeting.skew_uncertainty_ns());
         value["skewed"] = json!(meeting.skewed);
         if let Some(operation) = of_phase(results, &meeting.name) {
             value["latency_ns"] = letters::latencies_json(operation);
