@@ -45,6 +45,8 @@ enum Trouble {
     IsSignalled(u32),
     /// The load of this rank does nothing any more, once it is there.
     Hangs(u32),
+    /// The same, while it still makes its files.
+    IsSignalledInSetup(u32),
     /// This rank takes its time over its directories and its final sync.
     IsSlow(u32),
 }
@@ -82,6 +84,9 @@ impl Observer for Watched<'_> {
 
     fn directories_made(&self, _: usize, _: u64, _: Duration) {
         self.takes_its_time("made");
+        if self.trouble == Trouble::IsSignalledInSetup(self.member.rank()) {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
     }
 
     fn peers(&self) -> Option<&dyn Peers> {
@@ -310,6 +315,19 @@ fn the_interval_of_one_rank_is_that_of_all() {
         .map(|(_, what)| *what)
         .collect();
     assert_eq!(of_one, ["made", "begin", "synced", "end"]);
+}
+
+/// Whoever still makes files ends as the others do, and in time for a launcher that soon kills.
+#[test]
+fn a_signal_in_set_up_ends_all_of_them_early() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let phases = vec![Phase::new("stat", vec![group("stat", Operation::Stat, FileChoice::Uniform)], operations(100))];
+    let load = workload(Fileset { ranks: Sharing::Private, ..files(400_000, 1.0) }, phases);
+    let (told, ended) = run_on(2, &load, place.path(), PATIENT, Trouble::IsSignalledInSetup(1));
+    let report = told.report.expect("rank 0 was told");
+    assert!(ended.iter().all(|ended| ended.clean), "{report:?}");
+    assert!(report.per_rank.iter().all(|rank| rank.outcome == RankOutcome::EndedEarly), "{report:?}");
+    assert!(left(place.path()) < 800_000, "they went on");
 }
 
 /// Threads that find the quota used up ask in vain, which is no operation.

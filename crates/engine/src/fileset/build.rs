@@ -2,24 +2,22 @@
 
 use super::beneath::{self, Elsewhere, Failure, Held, open_below};
 use super::claim::{Refusal, claim};
+use super::told::Told;
 use super::{Files, PathBuffer, Sizes};
 use crate::data::{Depot, Destination};
 use crate::error::{LoadError, cure};
 use crate::io::kernel;
-use crate::options::{Ownership, Progress, RunOptions};
+use crate::options::{Ownership, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Stat, mkdirat, unlinkat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Which stream of the run's seed sizes come from.
 const SIZE_STREAM: u64 = 0x7369_7a65;
-/// How often progress is told.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// After so many bytes written, a fileset that grows to a utilisation looks at the filesystem again.
 const UTILIZATION_STEP_BYTES: u64 = 1 << 20;
 /// And after so many files.
@@ -84,8 +82,7 @@ struct Builder<'a> {
     site: Site<'a>,
     name: String,
     root: PathBuf,
-    last_told: Instant,
-    started: Instant,
+    told: Told<'a>,
     files: u64,
     bytes: u64,
 }
@@ -163,18 +160,20 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
     }
 }
 
-/// Removes the directories that hold a fileset's files, which are empty. What is not empty is an error, and stays.
+/// Removes the directories that hold a fileset's files, which are empty. What is not empty is an error, and stays; what is not there, as a
+/// load leaves it that was ended, is passed over.
 pub(crate) fn remove_directories(files: &mut Files, site: Site<'_>) -> Result<u64, LoadError> {
     visit(files, site)?;
     let builder = Builder::new(files, site);
-    let mut removed = 0;
     let directories: Vec<String> = files.layout.all_directories().collect();
     for directory in directories.iter().rev() {
-        unlinkat(files.directory(), directory, AtFlags::REMOVEDIR)
-            .map_err(|errno| builder.failure(("rmdir", builder.root.join(directory), errno)))?;
-        removed += 1;
+        match unlinkat(files.directory(), directory, AtFlags::REMOVEDIR) {
+            Ok(()) => builder.told.one_directory(0, 0)?,
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(builder.failure(("rmdir", builder.root.join(directory), errno))),
+        }
     }
-    Ok(removed)
+    Ok(builder.told.directories())
 }
 
 /// Opens the directory of a fileset that another rank made. Nothing is claimed, made or looked at in it.
@@ -189,13 +188,11 @@ pub(crate) fn visit(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
 
 impl<'a> Builder<'a> {
     fn new(files: &Files, site: Site<'a>) -> Self {
-        let now = Instant::now();
         Self {
             site,
             name: files.spec.name.clone(),
             root: root(site.directory, &files.spec),
-            last_told: now,
-            started: now,
+            told: Told::new(site.options),
             files: 0,
             bytes: 0,
         }
@@ -324,8 +321,8 @@ impl<'a> Builder<'a> {
         let mut path = PathBuffer::default();
         let mut planned = Vec::new();
         for file in 0..count {
-            if file.is_multiple_of(1024) && self.site.options.cancel.load(Ordering::Relaxed) {
-                return Err(LoadError::Interrupted);
+            if file.is_multiple_of(1024) {
+                self.told.goes_on()?;
             }
             files.layout.file(&mut path, file as u32, false);
             let size = if file < present { files.sizes.draw(&mut random) } else { 0 };
@@ -434,18 +431,15 @@ impl<'a> Builder<'a> {
     /// The directories that hold files.
     fn make_directories(&self, files: &Files) -> Result<(), LoadError> {
         let started = Instant::now();
-        let mut made = 0;
         for directory in files.layout.all_directories() {
-            if self.site.options.cancel.load(Ordering::Relaxed) {
-                return Err(LoadError::Interrupted);
-            }
             match mkdirat(files.directory(), &directory, Mode::from_raw_mode(0o777)) {
                 Err(errno) if !(self.by_name() && errno == Errno::EXIST) => {
                     return Err(self.failure(("mkdir", self.root.join(directory), errno)));
                 }
-                _ => made += 1,
+                _ => self.told.one_directory(self.files, self.bytes)?,
             }
         }
+        let made = self.told.directories();
         self.site.options.observer.directories_made(self.site.index as usize, made, started.elapsed());
         Ok(())
     }
@@ -454,9 +448,7 @@ impl<'a> Builder<'a> {
     fn leaves(&self, files: &Files, make: impl Fn(&PathBuffer) -> Result<(), LoadError>) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
         for _ in 0..Self::present(&files.spec, files.spec.leaf_directories) {
-            if self.site.options.cancel.load(Ordering::Relaxed) {
-                return Err(LoadError::Interrupted);
-            }
+            self.told.one_directory(self.files, self.bytes)?;
             let leaf = files.leaves.begin_create().ok_or_else(|| too_many(&self.name))?;
             files.layout.leaf(&mut path, leaf, false);
             make(&path)?;
@@ -506,7 +498,7 @@ impl<'a> Builder<'a> {
                     offset += written as u64;
                 }
                 source.settle(length as usize, destination, true);
-                if self.site.options.cancel.load(Ordering::Relaxed) {
+                if self.told.goes_on().is_err() {
                     return Err(("write", Errno::CANCELED));
                 }
             }
@@ -515,7 +507,7 @@ impl<'a> Builder<'a> {
         let outcome = filled();
         let closed = kernel::close(fd).map_err(|errno| ("close", errno));
         match outcome.and(closed) {
-            Err((_, Errno::CANCELED)) => Err(LoadError::Interrupted),
+            Err((_, Errno::CANCELED)) => self.told.goes_on(),
             Err((call, errno)) => Err(self.refused(call, path, errno)),
             Ok(()) => Ok(()),
         }
@@ -650,26 +642,9 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Tells progress and heeds cancellation.
-    fn breathe(&mut self) -> Result<(), LoadError> {
-        if self.site.options.cancel.load(Ordering::Relaxed) {
-            return Err(LoadError::Interrupted);
-        }
-        // A look at the clock every 64 files is enough, unless files are large.
-        if (self.files.is_multiple_of(64) || self.bytes > self.files << 20)
-            && self.last_told.elapsed() >= PROGRESS_INTERVAL
-        {
-            self.site.options.observer.progress(&Progress {
-                phase: "setup".into(),
-                elapsed: self.started.elapsed(),
-                operations: self.files,
-                bytes: self.bytes,
-                interval: self.last_told.elapsed(),
-                ..Progress::default()
-            });
-            self.last_told = Instant::now();
-        }
-        Ok(())
+    /// Tells of what is built, and heeds what ends the load.
+    fn breathe(&self) -> Result<(), LoadError> {
+        self.told.breathe(self.files, self.bytes)
     }
 }
 

@@ -12,6 +12,7 @@ mod path;
 mod size;
 mod snapshot;
 mod table;
+mod told;
 
 pub(crate) use claim::MARK;
 pub(crate) use growing::Growing;
