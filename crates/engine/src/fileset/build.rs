@@ -46,6 +46,9 @@ pub(crate) struct Site<'a> {
     pub(crate) changes: bool,
     /// Whether its directories are everybody's, and another rank has made them.
     pub(crate) directories_made: bool,
+    /// Whether ranks may build it at once when the first has made its own directory: each has directories of its own in it, and nobody
+    /// asks whose they are.
+    pub(crate) at_once: bool,
 }
 
 /// What a stamp calls a file.
@@ -158,6 +161,13 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
         }
         Existing::Reuse | Existing::Rebuild | Existing::Assume => builder.rebuild(files),
     }
+}
+
+/// Makes a fileset's own directory, and nothing in it.
+pub(crate) fn enter(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> {
+    let builder = Builder::new(files, site);
+    files.directory = Some(builder.open_directory(&files.spec.directory)?);
+    Ok(())
 }
 
 /// Removes the directories that hold a fileset's files, which are empty. What is not empty is an error, and stays; what is not there, as a

@@ -26,11 +26,13 @@ pub(super) fn build(files: &mut Files, site: Site<'_>, peers: &dyn Peers) -> Res
     match files.spec.ranks {
         Sharing::Private => build::build(files, site),
         Sharing::Names => {
-            if first {
-                build::build(files, site)?;
+            match (first, site.at_once) {
+                (true, true) => build::enter(files, site)?,
+                (true, false) => build::build(files, site)?,
+                (false, _) => {}
             }
             peers.meet()?;
-            if first { Ok(()) } else { build::build(files, site) }
+            if first && !site.at_once { Ok(()) } else { build::build(files, site) }
         }
         Sharing::Shared | Sharing::Regions => {
             let made = if first {

@@ -11,13 +11,13 @@ use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build::{self, Site};
 use crate::measure::{Clock, Collector};
-use crate::options::{Progress, RunOptions};
+use crate::options::{Ownership, Progress, RunOptions};
 use crate::peers::{Parted, Peers, PhasePassed};
 use crate::plan::{Found, PhasePlan};
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
 use fstone_model::load::{ErrorReport, PhaseReport, Span};
-use fstone_model::workload::{DataPattern, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
+use fstone_model::workload::{DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
 use std::borrow::Cow;
@@ -193,6 +193,10 @@ impl<'a> Running<'a> {
     /// What building a fileset needs to know.
     pub(super) fn site(&self, index: usize) -> Site<'_> {
         let workload = &self.workload;
+        let (written, ownership) = (&self.written.filesets[index], self.options.ownership);
+        let common = written.has_common_directories();
+        let unasked =
+            matches!(ownership, Ownership::Own | Ownership::AsWritten) && written.existing == Existing::Rebuild;
         Site {
             directory: self.directory,
             depot: &self.depot,
@@ -201,8 +205,8 @@ impl<'a> Running<'a> {
             real: self.real(),
             metadata: uses(workload, index, &|operation| *operation == Operation::Metadata),
             changes: uses(workload, index, &|operation| operation.nature().changes()),
-            directories_made: self.options.observer.peers().is_some_and(|peers| peers.rank() > 0)
-                && self.written.filesets[index].has_common_directories(),
+            directories_made: self.options.observer.peers().is_some_and(|peers| peers.rank() > 0) && common,
+            at_once: self.real() && unasked && !common,
         }
     }
 
