@@ -53,18 +53,20 @@ fn table(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     );
     let kib = |bytes: u64| bytes as f64 / 1024.0;
     for line in lines {
-        let mean = line.moves.and_then(|moves| moves.latency.mean_ns()).unwrap_or(0.0) / 1e9;
+        let mean = line.moves.and_then(|moves| moves.latency.mean_ns()).map(|ns| ns / 1e9);
+        let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".into(), |seconds| format!("{seconds:.6}"));
         let _ = writeln!(
             out,
-            "{:<9} {:<10.2} {:<10.0} {mean:<11.6} {:<10.2} {:<10.2} {:<10.6} {:<10.6} {:<10.6} {:<10.6} {}",
+            "{:<9} {:<10.2} {:<10.0} {:<11} {:<10.2} {:<10.2} {:<10} {:<10.6} {:<10} {:<10.6} {}",
             line.access.name(),
             line.bandwidth(),
             line.transfers_per_second(),
+            known(mean),
             kib(results.ior.block_bytes),
             kib(results.ior.transfer_bytes),
-            line.longest[0],
+            known(line.longest[0]),
             line.moving_seconds(),
-            line.longest[2],
+            known(line.longest[2]),
             line.seconds,
             line.repetition
         );
@@ -119,13 +121,13 @@ fn beside(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     );
     for line in lines {
         let [p50, p99, longest] = letters::latencies(line.moves);
-        let fsync = Duration::from_secs_f64(line.longest[1]);
+        let fsync = line.longest[1].map(|seconds| units::format_duration(Duration::from_secs_f64(seconds)));
         let _ = writeln!(
             out,
             "   {:<26} {:>10} {p50:>10} {p99:>10} {longest:>10} {:>10} {:>12} {:>12}{}",
             line.meeting.name,
             line.transfers,
-            if fsync.is_zero() { "-".into() } else { units::format_duration(fsync) },
+            fsync.as_deref().unwrap_or("-"),
             time(line.meeting.start_skew_ns),
             time(line.meeting.stop_skew_ns),
             letters::mark(line.meeting)

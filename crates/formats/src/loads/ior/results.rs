@@ -33,8 +33,8 @@ pub(super) struct Line<'r> {
     pub(super) transfers: u64,
     /// From the first task's begin to the last one's end, with its fsync.
     pub(super) seconds: f64,
-    /// Longest of all tasks: open, fsync, close.
-    pub(super) longest: [f64; 3],
+    /// Longest of all tasks: open, fsync, close. Nothing for what no task did within its program, as what a deadline ended does not close.
+    pub(super) longest: [Option<f64>; 3],
     pub(super) meeting: &'r PhaseMeeting,
     /// The transfers.
     pub(super) moves: Option<&'r OperationReport>,
@@ -56,7 +56,7 @@ impl Line<'_> {
 
     /// The time without open, fsync and close.
     pub(super) fn moving_seconds(&self) -> f64 {
-        (self.seconds - self.longest.iter().sum::<f64>()).max(0.0)
+        (self.seconds - self.longest.iter().flatten().sum::<f64>()).max(0.0)
     }
 }
 
@@ -82,10 +82,10 @@ impl<'r> Results<'r> {
     fn line(&self, stage: &Stage) -> Option<Line<'r>> {
         let meeting = self.report.meeting(&stage.phase)?;
         let sync = stage.sync.as_ref().and_then(|name| self.report.meeting(name));
-        let bytes = self.report.of_phase(&stage.phase).map(|phase| phase.read_bytes + phase.written_bytes).sum();
+        let bytes: u64 = self.report.of_phase(&stage.phase).map(|phase| phase.read_bytes + phase.written_bytes).sum();
         let longest = |phase: &str, name: &str| {
-            let longest = self.operation(phase, name).map_or(0, |operation| operation.latency.max_ns());
-            Duration::from_nanos(longest).as_secs_f64()
+            let done = self.operation(phase, name).filter(|operation| operation.invocations > 0)?;
+            Some(Duration::from_nanos(done.latency.max_ns()).as_secs_f64())
         };
         let synced = stage.sync.as_deref().unwrap_or(&stage.phase);
         let moves = self.operation(&stage.phase, stage.access.name());
@@ -93,7 +93,8 @@ impl<'r> Results<'r> {
             access: stage.access,
             repetition: stage.repetition,
             bytes,
-            transfers: moves.map_or(0, |moves| moves.invocations),
+            // Of a task that was lost there are bytes, and no report.
+            transfers: bytes / self.ior.transfer_bytes.max(1),
             seconds: meeting.seconds() + sync.map_or(0.0, PhaseMeeting::seconds),
             longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
             meeting,

@@ -3,6 +3,9 @@ use crate::{
     Source,
     loads::{letters::CommandLine, native},
 };
+use fstone_model::Histogram;
+use fstone_model::load::{LoadReport, OperationReport};
+use fstone_model::ranks::{PhaseMeeting, RankPhase, RankReport, RanksReport};
 use fstone_model::workload::{Actions, Existing, Operation, Pattern, Runs, Step, Workload};
 use std::time::Duration;
 
@@ -106,6 +109,44 @@ fn every_load_is_a_workload_file() {
         assert_eq!(again, workload, "{printed}");
         assert_eq!(workload.unfit_for_ranks(), None, "{line}");
     }
+}
+
+/// The second task was lost before it reported, and the deadline ended both before they closed.
+#[test]
+fn a_line_is_of_the_same_tasks_throughout() {
+    let ior = read("-F -w -b 1m -t 4k -D 3").expect("right");
+    let plan = ior.plan();
+    let phase = &plan.stages[0].phase;
+    let wrote = RankPhase { name: phase.clone(), written_bytes: 40 << 10, ..RankPhase::default() };
+    let task = |rank| RankReport { rank, phases: vec![wrote.clone()], ..RankReport::default() };
+    let operation = |name: &str, invocations: u64| OperationReport {
+        group: phase.clone(),
+        name: name.into(),
+        invocations,
+        latency: Histogram::from_values(&vec![2_000_000; invocations as usize]),
+        ..OperationReport::default()
+    };
+    let operations = vec![operation("open", 1), operation("write", 10), operation("close", 0)];
+    let meeting = PhaseMeeting { name: phase.clone(), length_ns: 1_000_000_000, ..PhaseMeeting::default() };
+    let report = RanksReport {
+        ranks: 2,
+        merged: 1,
+        load: LoadReport { operations, ..LoadReport::default() },
+        phases: vec![meeting],
+        per_rank: vec![task(0), task(1)],
+        ..RanksReport::default()
+    };
+    let place = Place::default();
+    let results = Results { ior: &ior, plan: &plan, report: &report, place: &place };
+    let json = json(&results);
+    let line = &json["operations"][0]["repetitions"][0];
+    assert_eq!((&line["bytes"], &line["transfers"]), (&(80 << 10).into(), &20.into()), "{line}");
+    assert_eq!(line["longest_open_seconds"], 0.002);
+    assert!(line["longest_close_seconds"].is_null() && line["longest_fsync_seconds"].is_null(), "{line}");
+    let text = print(&results);
+    let row = text.lines().find(|row| row.starts_with("write ")).expect("a line of the table");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[6..], ["0.002000", "0.998000", "-", "1.000000", "0"], "{row}");
 }
 
 #[test]
