@@ -11,7 +11,12 @@ use fstone_analysis::when;
 use fstone_engine::{Ownership, Peers as _};
 use fstone_formats::ior::{self, Ior, Place, Plan, Results};
 use fstone_model::ranks::RanksReport;
-use std::{fs, ops::ControlFlow, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult {
     let begun = tasks::begin(&arguments.words, ior::help, ior::parse, |ior| ior.warnings.as_ref())?;
@@ -73,6 +78,16 @@ impl ranks::Course for Course {
             fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
         }
         Ok(())
+    }
+
+    fn left(&self, report: &RanksReport) -> Vec<PathBuf> {
+        // What was there before any phase is in the way, and somebody's.
+        if self.ior.keep || !self.ior.write || report.phases.is_empty() {
+            return Vec::new();
+        }
+        // One name says it of a file of each task.
+        let file = |repetition| Path::new(self.ior.directory()).join(self.ior.file_of(repetition, 0));
+        (0..self.ior.repetitions).map(file).collect()
     }
 
     fn live(&self) -> bool {

@@ -204,18 +204,25 @@ impl ranks::Course for Course {
     }
 
     fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error> {
-        let mut text = self.with_results(report, |results| match self.mdtest.json {
+        let text = self.with_results(report, |results| match self.mdtest.json {
             true => tasks::document(&mdtest::json(results)),
             false => Ok(mdtest::print(results)),
         })?;
-        if let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) {
-            let created = self.with_results(report, |results| results.created().map(|count| format!("{count}\n")));
-            let written = created.map_or(Ok(()), |text| fs::write(path, text));
-            if let Err(error) = written {
-                text.push_str(&format!("cannot write {path} of -x: {error}\n"));
-            }
-        }
         Ok((text, self.mdtest.json))
+    }
+
+    fn settled(&self, report: &RanksReport) -> Result<(), String> {
+        let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) else { return Ok(()) };
+        let written = self.with_results(report, |results| results.created().map(|created| fs::write(path, created)));
+        written.unwrap_or(Ok(())).map_err(|error| format!("cannot write {path} of -x: {error}"))
+    }
+
+    fn left(&self, _report: &RanksReport) -> Vec<PathBuf> {
+        if !self.mdtest.phases.remove {
+            return Vec::new();
+        }
+        let directory = Path::new(self.mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY));
+        (0..self.mdtest.iterations).map(|iteration| directory.join(Mdtest::test_directory(iteration))).collect()
     }
 
     fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {

@@ -74,6 +74,15 @@ pub(crate) trait Course: Send + Sync {
     /// # Errors
     /// When it cannot be written.
     fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error>;
+    /// What rank 0 does besides, once all is known.
+    ///
+    /// # Errors
+    /// What it could not do, in words for people.
+    fn settled(&self, _report: &RanksReport) -> Result<(), String> {
+        Ok(())
+    }
+    /// What the load would have removed at its end, some of it perhaps never made.
+    fn left(&self, report: &RanksReport) -> Vec<PathBuf>;
     /// Whether rank 0 shows live figures.
     fn live(&self) -> bool;
     /// More files for the directory of results: a name and what is in it.
@@ -170,7 +179,8 @@ fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
         Told::News(path) if rank == 0 => News::to(path),
         _ => None,
     };
-    let mut results = Results { directory: load.results, shown: load.told.clone(), exit: Exit::Success, told: false };
+    let mut results =
+        Results { directory: load.results, shown: load.told.clone(), exit: Exit::Success, told: false, others: false };
     if rank == 0 {
         results.prepare()?;
     }
@@ -284,21 +294,29 @@ struct Results {
     exit: Exit,
     /// Whether it was said that files cannot be written.
     told: bool,
+    /// Whether the files that are there are those of another load.
+    others: bool,
 }
 
 impl Results {
     /// Sees that files can be written, before anything is measured.
-    fn prepare(&self) -> Result<(), Failure> {
+    fn prepare(&mut self) -> Result<(), Failure> {
         let Some(directory) = &self.directory else { return Ok(()) };
         paths::require_directory_of(directory, " with --results")?;
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {} of --results", directory.display()))
-            .or_exit(Exit::BadInput)
+            .or_exit(Exit::BadInput)?;
+        self.others = directory.join(REPORT_FILE).symlink_metadata().is_ok();
+        Ok(())
     }
 
-    /// Each file is whole at any moment, the old one or the new one.
+    /// Each file is whole at any moment, the old one or the new one. A load that did nothing has nothing to put in place of another's.
     fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
+        if self.others && report.phases.is_empty() {
+            terminal::tell(&format!("{} has an earlier load's results, which stay\n", directory.display()));
+            return;
+        }
         let json = serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
         let files = [(REPORT_FILE, json), (TABLE_FILE, Ok(fstone_report::ranks_csv(report)))];
         for (name, text) in files.into_iter().chain(more.into_iter().map(|(name, text)| (name, Ok(text)))) {
@@ -343,6 +361,15 @@ impl Conclusion for Results {
             Ok((text, true)) => terminal::print_document(&text),
             Ok((text, false)) => terminal::print(&text),
             Err(error) => terminal::tell(&format!("cannot print the result: {error}\n")),
+        }
+        if let Told::Course(course) = &self.shown {
+            if let Err(words) = course.settled(&report) {
+                self.exit = Exit::LabFailed;
+                terminal::tell(&format!("{words}\n"));
+            }
+            for path in course.left(&report).into_iter().filter(|path| path.symlink_metadata().is_ok()) {
+                terminal::tell(&format!("{} is left, because not all came to their end\n", path.display()));
+            }
         }
         let well = fstone_report::ranks_all_well(&report);
         let exit = match well {

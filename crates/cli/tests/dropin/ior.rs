@@ -51,6 +51,16 @@ fn what_is_kept_is_read_later_and_not_overwritten() {
 }
 
 #[test]
+fn results_of_an_earlier_run_stay_when_another_is_refused() {
+    let bench = Bench::new();
+    run(&bench, "-b 64k -t 4k -w -k -o f --results kept");
+    let kept = fs::read(bench.path("kept/ranks.json")).expect("written");
+    let (code, out, err) = bench.run(&["ior", "-b", "64k", "-t", "4k", "-o", "f", "--results", "kept"]);
+    assert!(code == 4 && out.contains("not empty") && err.contains("results, which stay"), "{out}{err}");
+    assert_eq!(fs::read(bench.path("kept/ranks.json")).expect("still there"), kept);
+}
+
+#[test]
 fn a_stonewall_ends_writing_and_as_much_is_read() {
     let bench = Bench::new();
     let json = run(&bench, "-F -b 4k -t 4k -s 200000000 -D 1 -O stoneWallingWearOut=1 -e -o f");

@@ -73,7 +73,7 @@ fn phases_one_by_one_find_what_the_first_left() {
     fs::write(bench.path("d/mine"), b"mine").expect("writable");
     run(&bench, "-n 30 -z 1 -b 2 -F -C -w 10 -x kept -d d");
     assert_eq!(files_below(&bench.path("d")), 31);
-    assert_eq!(fs::read_to_string(bench.path("kept")).expect("written"), "30\n");
+    assert_eq!(fs::read_to_string(bench.path("kept")).expect("written"), "30 10\n");
     let first = bench.path("d/test-dir.0-0/mdtest_tree.0/file.mdtest.0.0");
     assert_eq!(fs::metadata(&first).expect("as mdtest calls it").len(), 10);
     // Another -C would mix both.
@@ -105,6 +105,27 @@ fn a_stonewall_wears_out_in_a_tree() {
     assert!(items[..4].iter().all(|(_, count)| *count == items[0].1), "created, stat-ed, read, removed: {items:?}");
     assert_eq!(json["operations"][0]["iterations"][0]["stonewall"]["most"], items[0].1);
     assert!(!bench.path("d").exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_beside_the_json() {
+    let bench = Bench::new();
+    let (code, out, err) = bench.run(&["mdtest", "--json", "-n", "5", "-F", "-C", "-x", "no/such/place", "-d", "d"]);
+    assert!(code == 5 && err.contains("cannot write no/such/place of -x"), "{code}: {err}");
+    let json: serde_json::Value = serde_json::from_str(&out).expect("nothing but JSON");
+    assert_eq!(items(&json)[0], ("File creation".into(), 5));
+}
+
+/// A load that was ended leaves less than there was to be; -r clears it all the same.
+#[test]
+fn what_an_ended_run_left_can_be_cleared() {
+    let bench = Bench::new();
+    run(&bench, "-n 60 -z 2 -b 2 -F -C -d d");
+    fs::remove_dir_all(bench.path("d/test-dir.0-0/mdtest_tree.0/mdtest_tree.2")).expect("ours");
+    let (code, out, err) = bench.run(&["mdtest", "-n", "60", "-z", "2", "-b", "2", "-F", "-r", "-d", "d"]);
+    assert!(code == 4 && out.contains("ENOENT"), "{out}{err}");
+    assert!(!out.contains("cannot remove the tree"), "{out}{err}");
+    assert!(!bench.path("d/test-dir.0-0").exists(), "it is cleared");
 }
 
 /// The calls of each kind in the order in which they first come, and how many there are.

@@ -123,10 +123,12 @@ impl<'r> Results<'r> {
         })
     }
 
-    /// How many items each task has created, which is what `-x` keeps: the fewest, so that none is looked for that is not there.
+    /// What `-x` keeps: how many items each task has created, the fewest, so that none is looked for that is not there; and, which mdtest
+    /// does not write and does not mind, how many each directory was to have.
     #[must_use]
-    pub fn created(&self) -> Option<u64> {
+    pub fn created(&self) -> Option<String> {
         let stage = self.plan.stages.iter().rev().find(|stage| stage.test == Test::FileCreation)?;
-        self.report.of_phase(&stage.phase).map(|phase| phase.operations).min()
+        let created = self.report.of_phase(&stage.phase).map(|phase| phase.operations).min()?;
+        Some(format!("{created} {}\n", self.mdtest.each))
     }
 }
