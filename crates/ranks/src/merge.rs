@@ -6,7 +6,7 @@
 
 use crate::message::Passed;
 use fstone_model::Histogram;
-use fstone_model::load::{ErrorReport, LoadReport, PhaseReport, SeriesPoint, Span, covered_ns};
+use fstone_model::load::{ErrorReport, LoadReport, OwnSeries, PhaseReport, SeriesPoint, Span, covered_ns};
 use fstone_model::ranks::{
     NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, RanksReport, SKEW_SHARE, Stonewall,
 };
@@ -64,6 +64,8 @@ pub(crate) struct Merger {
     merged: u32,
     /// Points before any were merged, by their place, and their length.
     series: BTreeMap<u64, SeriesPoint>,
+    /// The same of each action that has its own, by group and name.
+    own_series: BTreeMap<(String, String), BTreeMap<u64, SeriesPoint>>,
     point_ns: u64,
     doublings: u32,
     warnings: BTreeMap<String, Vec<u32>>,
@@ -100,6 +102,7 @@ impl Merger {
             load: LoadReport::default(),
             merged: 0,
             series: BTreeMap::new(),
+            own_series: BTreeMap::new(),
             point_ns: 0,
             doublings: 0,
             warnings: BTreeMap::new(),
@@ -270,12 +273,20 @@ impl Merger {
             own_ns += running_ns;
             first += points;
         }
-        for moment in report.moments() {
-            let phase = starts.partition_point(|(own_ns, ..)| *own_ns <= moment.begin_ns).saturating_sub(1);
-            let Some((own_ns, first, points, late_ns)) = starts.get(phase) else { continue };
-            let since_ns = moment.begin_ns - own_ns.min(&moment.begin_ns) + late_ns;
-            let place = first + ((since_ns + self.point_ns / 2) / self.point_ns).min(points - 1);
-            self.series.entry(place).or_default().add(moment.point);
+        let point_ns = self.point_ns;
+        let add = |sums: &mut BTreeMap<u64, SeriesPoint>, points: &[SeriesPoint]| {
+            for moment in report.moments_of(points) {
+                let phase = starts.partition_point(|(own_ns, ..)| *own_ns <= moment.begin_ns).saturating_sub(1);
+                let Some((own_ns, first, points, late_ns)) = starts.get(phase) else { continue };
+                let since_ns = moment.begin_ns - own_ns.min(&moment.begin_ns) + late_ns;
+                let place = first + ((since_ns + point_ns / 2) / point_ns).min(points - 1);
+                sums.entry(place).or_default().add(moment.point);
+            }
+        };
+        add(&mut self.series, &report.series);
+        for own in &report.own_series {
+            let of_action = self.own_series.entry((own.group.clone(), own.name.clone())).or_default();
+            add(of_action, &own.series);
         }
     }
 
@@ -377,15 +388,21 @@ impl Merger {
 
     fn put_series(&mut self) {
         let doublings = self.doublings.min(63);
-        let mut series: Vec<SeriesPoint> = Vec::new();
-        for (place, point) in std::mem::take(&mut self.series) {
-            let place = usize::try_from(place >> doublings).unwrap_or(usize::MAX);
-            if place >= series.len() {
-                series.resize_with(place + 1, SeriesPoint::default);
+        let whole = |points: BTreeMap<u64, SeriesPoint>| {
+            let mut series: Vec<SeriesPoint> = Vec::new();
+            for (place, point) in points {
+                let place = usize::try_from(place >> doublings).unwrap_or(usize::MAX);
+                if place >= series.len() {
+                    series.resize_with(place + 1, SeriesPoint::default);
+                }
+                series[place].add(&point);
             }
-            series[place].add(&point);
-        }
-        self.load.series = series;
+            series
+        };
+        self.load.series = whole(std::mem::take(&mut self.series));
+        let own = std::mem::take(&mut self.own_series).into_iter();
+        let own = own.map(|((group, name), points)| OwnSeries { group, name, series: whole(points) });
+        self.load.own_series = own.collect();
         self.load.series_interval_ns = self.point_ns << doublings;
         self.load.series_doublings = self.doublings;
     }

@@ -67,6 +67,11 @@ fn report(phases_ms: &[u64], latencies: &[Vec<u64>]) -> LoadReport {
         sync_ns,
         threads: 1,
         operations,
+        own_series: vec![OwnSeries {
+            group: "group0".into(),
+            name: "group0".into(),
+            series: points.clone().take(2).collect(),
+        }],
         series: points.collect(),
         series_interval_ns: 100 * MS,
         phases: if phases_ms.len() > 1 { phases.collect() } else { Vec::new() },
@@ -124,6 +129,8 @@ fn a_phase_lasts_from_the_first_begin_to_the_last_end() {
     assert_eq!(load.operations[0].invocations, 100);
     // Points of the first phase are at its first four places, and those of the second after them.
     assert_eq!(load.series.iter().map(|point| point.operations).collect::<Vec<_>>(), [2, 2, 2, 1, 4, 4, 2, 2, 0][..8]);
+    let own: Vec<u64> = load.own_series[0].series.iter().map(|point| point.operations).collect();
+    assert_eq!((load.own_series.len(), own), (1, vec![2, 2]), "the same of one action");
     let skews: Vec<_> =
         report.phases.iter().map(|phase| (phase.start_skew_ns / MS, phase.stop_skew_ns / MS, phase.skewed)).collect();
     assert_eq!(skews, [(10, 60, true), (10, 210, true)]);
