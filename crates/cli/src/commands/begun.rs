@@ -123,16 +123,20 @@ impl<'a> Begun<'a> {
     }
 
     fn write(&mut self) {
+        let mut failed = BTreeSet::new();
         for block in std::mem::take(&mut self.unwritten) {
             let since = Instant::now();
             let path = self.path(block);
-            if let Err(error) = self.write_block(block, &path)
-                && !std::mem::replace(&mut self.told, true)
-            {
-                terminal::tell(&format!("A block that is not whole is not kept: {}: {error:#}", path.display()));
+            if let Err(error) = self.write_block(block, &path) {
+                // It is tried again with the next trial.
+                failed.insert(block);
+                if !std::mem::replace(&mut self.told, true) {
+                    terminal::tell(&format!("A block that is not whole is not kept: {}: {error:#}", path.display()));
+                }
             }
             self.written = Some((Instant::now(), since.elapsed()));
         }
+        self.unwritten = failed;
     }
 
     fn write_block(&self, block: u32, path: &Path) -> anyhow::Result<()> {
