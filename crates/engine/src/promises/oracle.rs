@@ -146,20 +146,20 @@ struct Promises {
     writers: Writers,
 }
 
-/// Which file each generation was written to. A load gives a generation once.
+/// To which file each stamp and generation was written. A load gives a generation once.
 #[derive(Debug, Default)]
-struct Writers(HashMap<u64, FileId>);
+struct Writers(HashMap<(u64, u64), FileId>);
 
 impl Writers {
     fn note(&mut self, event: &Event) {
-        if let Change::Wrote { file, generation, .. } = &event.change {
-            self.0.insert(*generation, *file);
+        if let Change::Wrote { file, stamp, generation, .. } = &event.change {
+            self.0.insert((*stamp, *generation), *file);
         }
     }
 
     /// Whether what was found is known to be of another file than this one.
-    fn are_others(&self, generation: u64, than: FileId) -> bool {
-        self.0.get(&generation).is_some_and(|writer| *writer != than)
+    fn are_others(&self, stamp: u64, generation: u64, than: FileId) -> bool {
+        self.0.get(&(stamp, generation)).is_some_and(|writer| *writer != than)
     }
 }
 
@@ -471,7 +471,7 @@ impl Known {
         let Some((unit, Unit { says: Some((stamp, _)), .. })) = self.units.first_key_value() else { return false };
         let mut found = [0; stamp::UNIT];
         file.read_exact_at(&mut found, unit * UNIT).is_ok()
-            && stamp::generation(&found, *stamp, unit * UNIT).is_ok_and(|found| writers.are_others(found, id))
+            && stamp::generation(&found, *stamp, unit * UNIT).is_ok_and(|found| writers.are_others(*stamp, found, id))
     }
 
     /// The first unit that is not what was promised or newer.
