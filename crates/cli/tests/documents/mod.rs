@@ -26,7 +26,7 @@ struct Tried {
 
 const HERE: &[&str] = &["--device", "directory", "--repeats", "2", "--duration", "300ms", "--set", "files=200"];
 
-const README: [Tried; 11] = [
+const README: [Tried; 13] = [
     Tried { command: "check", quickly: &[], status: &[0], prints: &["ext4", "Filesystems"], makes: None },
     Tried {
         command: "list studies",
@@ -92,6 +92,20 @@ const README: [Tried; 11] = [
         status: &[8],
         prints: &["transactions per second"],
         makes: None,
+    },
+    Tried {
+        command: "run small-file --quick --live",
+        quickly: HERE,
+        status: &[0],
+        prints: &["transactions per second"],
+        makes: None,
+    },
+    Tried {
+        command: "publish site 1 2",
+        quickly: &[],
+        status: &[0],
+        prints: &[],
+        makes: Some(("site/index.html", "small-file")),
     },
     Tried {
         command: "export 2 mine.fstone",
@@ -353,8 +367,8 @@ fn the_loads_of_the_documentation_do_what_they_say() {
     let bench = Bench::new();
     let text = document("docs/workload-file.md");
     let examples = examples(&text);
-    assert_eq!(examples.len(), 4);
-    for (name, example) in ["mail", "delivery", "groups", "database"].into_iter().zip(examples) {
+    assert_eq!(examples.len(), 5);
+    for (name, example) in ["mail", "delivery", "groups", "depth", "database"].into_iter().zip(examples) {
         bench.write(&format!("{name}.workload"), example);
     }
     bench.write(
@@ -363,6 +377,7 @@ fn the_loads_of_the_documentation_do_what_they_say() {
          [[step]]\nname = \"mail\"\nload = { workload = \"mail.workload\", new.files = 200, new.directories = 4, duration = \"700 ms\" }\n\
          [[step]]\nname = \"delivery\"\nload = { workload = \"delivery.workload\", files = 100, duration = \"500 ms\" }\n\
          [[step]]\nname = \"database\"\nload = { workload = \"database.workload\", file-size = \"1 MiB\", duration = \"700 ms\" }\n\
+         [[step]]\nname = \"depth\"\nload = { workload = \"depth.workload\", file-size = \"4 MiB\", duration = \"500 ms\" }\n\
          [[step]]\nname = \"groups\"\nload = { workload = \"groups.workload\", file-size = \"4 MiB\", duration = \"500 ms\" }\n",
     );
     bench.succeed(&["run", "./both.toml"]);
@@ -384,6 +399,8 @@ fn the_loads_of_the_documentation_do_what_they_say() {
     // At the end each of 16 threads may have removed a file whose successor it has not synced: 32 per second of half a second.
     assert!(synced > 0.0 && removed >= synced && removed <= synced * 1.3 + 32.0, "{removed} {synced}");
     assert!(rate("groups", "read") > 0.0 && rate("groups", "write") > 0.0);
+    // The search for a depth is cut short, and what runs with the depth is measured.
+    assert!(rate("depth", "read") > 0.0);
     // Three reads to one write.
     let ratio = rate("database", "read") / rate("database", "write");
     assert!((2.0..4.5).contains(&ratio), "{ratio}");
