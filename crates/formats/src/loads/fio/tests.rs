@@ -461,6 +461,8 @@ fn the_first_job_that_is_done_ends_the_others() {
     assert_eq!(stops("exitall\n[a]\n[b]\nstonewall\n[c]"), [first; 2]);
     let timed = Stop { time: Some(Duration::from_secs(2)), ..first };
     assert_eq!(stops("exitall=1\n[a]\nruntime=3\n[b]\nruntime=2\n[c]"), [timed]);
+    let delayed = Stop { time: Some(Duration::from_secs(3)), ..first };
+    assert_eq!(stops("exitall=1\n[a]\nruntime=3\n[b]\nstartdelay=5\nruntime=2\n[c]"), [delayed]);
     assert_eq!(stops("[a]\n[b]"), [Stop::default()]);
     assert!(problems("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n").contains("`b` runs beside"));
     assert!(problems("[a]\nsize=1m\nexitall\nexit_what=all\n").contains("group"));

@@ -186,9 +186,10 @@ fn all_or_none<'j>(
     !so.is_empty()
 }
 
-/// The end of a phase that ends when the first of its groups does.
+/// The end of a phase that ends when the first of its groups does. A group's own time begins behind its delay.
 fn first_end(groups: &[ThreadGroup]) -> Stop {
-    Stop { time: groups.iter().filter_map(|group| group.stop.time).min(), first_done: true, ..Stop::default() }
+    let ends = groups.iter().filter_map(|group| Some(group.stop.time? + group.start_delay));
+    Stop { time: ends.min(), first_done: true, ..Stop::default() }
 }
 
 /// A group that looked for its queue depth, measured for a window at what it found.
