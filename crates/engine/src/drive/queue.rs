@@ -105,10 +105,10 @@ impl<E: Io> Worker<'_, E> {
         let (mut granted, mut performed) = ((0, 0), 0u64);
         let mut now = clock.now().max(start);
         let mut begun = now;
-        let given = self.group.found(self.number);
+        let given = self.group.found(self.number).map(|found| Found { depth: found.depth.min(most), ..found });
         let target = &self.group.spec.latency_target;
         let mut search = target.as_ref().map(|target| Search::new(target, most, &clock, now));
-        let first = if search.is_some() { 1 } else { given.map_or(most, |given| given.depth.min(most)) };
+        let first = if search.is_some() { 1 } else { given.map_or(most, |given| given.depth) };
         let mut queue = Queue::new(most, first, now);
         queue.window.target_ns = target.map_or(u64::MAX, |target| nanoseconds(target.latency));
         self.expect_aimed();
@@ -317,7 +317,8 @@ impl<E: Io> Worker<'_, E> {
             if begun != of {
                 (of, latency_ns) = (begun, clock.between(begun, queue.last_end));
             }
-            queue.window.late += u64::from(latency_ns > queue.window.target_ns);
+            // What failed did not come in time either.
+            queue.window.late += u64::from(outcome.is_err() || latency_ns > queue.window.target_ns);
             self.settle(index, outcome, latency_ns, queue.last_end, point);
         }
         queue.done = done;
