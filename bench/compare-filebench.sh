@@ -172,7 +172,7 @@ starts() {
         fresh tmpfs 2G
         local before=$((hung + failed))
         for ((number = 0; number < times; number++)); do
-            status=0
+            status=0 all=$((all + 1))
             timeout -k 5 30 "$fstone" load "$place/$name.toml" --directory "$place/fs" >/dev/null 2>"$place/said" || status=$?
             case $status in
             0) ;;
@@ -182,7 +182,6 @@ starts() {
             # What fails once fails again.
             [ $((hung + failed - before)) -lt 3 ] || break
         done
-        all=$((all + number))
         [ $((hung + failed)) -eq "$before" ] || echo "- $name: $(tail -n 1 "$place/said")"
     done
     echo
