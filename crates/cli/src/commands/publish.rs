@@ -59,14 +59,19 @@ pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> Comman
     Ok(Exit::Success)
 }
 
-/// The runs without what loads did, each once: a bundle may be of a run that is named by its number, too.
+/// The runs without what loads did, each once: a bundle may be of a run that is named by its number, too. Where one of both was
+/// made before the run was resumed, the other is taken.
 fn each_once(context: &Context, places: Vec<Place>) -> Result<(Vec<Place>, Vec<Dataset>), Failure> {
     let (mut kept, mut runs): (Vec<Place>, Vec<Dataset>) = (Vec::new(), Vec::new());
     for place in places {
         let dataset = place.figures(context)?;
-        if runs.iter().all(|known| known.run.identified() != dataset.run.identified()) {
-            kept.push(place);
-            runs.push(dataset);
+        match runs.iter().position(|known| known.run.identified() == dataset.run.identified()) {
+            None => {
+                kept.push(place);
+                runs.push(dataset);
+            }
+            Some(at) if dataset.trials.len() > runs[at].trials.len() => (kept[at], runs[at]) = (place, dataset),
+            Some(_) => {}
         }
     }
     Ok((kept, runs))

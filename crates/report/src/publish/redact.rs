@@ -3,7 +3,7 @@
 //! Every string of a run and its trials goes through here, as they are written down as JSON: a field that is added to the model is
 //! not forgotten. What has no reader on a published page (the mounts, most of the kernel's command line) is left out whole.
 
-use super::scan::{Telling, is_plain_device, is_word, telling};
+use super::scan::{ENDS, Telling, is_plain_device, is_word, telling};
 use fstone_model::{Dataset, Inventory, Note, Trial, dataset::Run, note::NOTE_CHARACTERS};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -232,13 +232,15 @@ impl Redactor {
         if whole.starts_with('/') && !whole.contains('\n') {
             self.learn_path(whole);
         }
+        self.learn_remote(whole);
         let homes = text.match_indices(['/', '~']).map(|(at, _)| &text[at..]);
         for rest in homes {
             for home in ["/home/", "/Users/", "/media/", "~"] {
                 let name = rest
                     .strip_prefix(home)
                     .and_then(|rest| rest.split(|c: char| !is_word(c) && !"-.".contains(c)).next());
-                if let Some(name) = name {
+                // "~10 min" is a length of time.
+                if let Some(name) = name.filter(|name| !name.starts_with(|c: char| c.is_ascii_digit())) {
                     self.name(name, "[user]", self.shown.users);
                 }
             }
@@ -246,6 +248,20 @@ impl Redactor {
         let small = text.to_ascii_lowercase();
         for (at, word) in small.match_indices("serial") {
             self.learn_serial(&text[at + word.len()..]);
+        }
+    }
+
+    /// A directory of another machine, as a whole word: `filer:/export`, `alice@filer.corp:/srv`.
+    fn learn_remote(&mut self, word: &str) {
+        let Some((place, path)) = word.split_once(":/") else { return };
+        let (user, host) = place.split_once('@').map_or((None, place), |(user, host)| (Some(user), host));
+        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| is_word(c) || "-.".contains(c));
+        if path.starts_with('/') || !is_name(host) || !user.is_none_or(is_name) {
+            return;
+        }
+        self.host(host, "[host]");
+        if let Some(user) = user {
+            self.name(user, "[user]", self.shown.users);
         }
     }
 
@@ -257,7 +273,8 @@ impl Redactor {
         }
         let Some(Telling::Path(_)) = telling(path, None) else { return };
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        let spaced: Vec<&str> = ends.map(|end| &path[..end]).filter(|part| part.contains(' ')).collect();
+        let spaced: Vec<&str> =
+            ends.map(|end| &path[..end]).filter(|part| part.contains(|c| c == ' ' || ENDS.contains(&c))).collect();
         for part in spaced {
             self.name(part, "[path]", self.shown.paths);
         }
@@ -372,7 +389,14 @@ mod tests {
             paths: HashMap::new(),
         };
         new.host("eve-laptop.example.org", "machine 1");
-        for text in ["/home/eve moon/study dir/x.toml", "cp /home/mallory/x y", "Serial Number: S4EWNX0N\n"] {
+        for text in [
+            "/home/eve moon/study dir/x.toml",
+            "cp /home/mallory/x y",
+            "Serial Number: S4EWNX0N\n",
+            "took ~10 min",
+            "alice@filer.corp:/srv",
+            "/srv/acme,merger/x",
+        ] {
             new.learn_text(text);
         }
         new
@@ -389,6 +413,10 @@ mod tests {
             ("open /home/eve moon/study dir/y: no", "open [path]/y: no"),
             ("cp '/srv/a b/c' /srv/d", "cp '[path 1]' [path 2]"),
             ("again /srv/d", "again [path 2]"),
+            ("sshfs alice@filer.corp:/srv /usr/x", "sshfs [user]@[host]:[path 3] /usr/x"),
+            ("https://bob:token@git.corp/x failed", "[address] failed"),
+            ("tcp to 10.0.0.7:22, 10 times", "tcp to [address]:22, 10 times"),
+            ("no /srv/acme,merger/x", "no [path]"),
             ("fsck.ext4 -n /dev/loop0, 400 MiB/s", "fsck.ext4 -n /dev/loop0, 400 MiB/s"),
         ] {
             assert_eq!(redactor.text(text), kept, "{text}");

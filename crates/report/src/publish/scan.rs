@@ -16,7 +16,7 @@ pub(super) enum Telling {
 }
 
 /// Ends a path, unless it began with a quote.
-const ENDS: &[char] = &['"', '\'', '`', ',', ';', ':', '(', ')', '[', ']', '{', '}', '<', '>', '|', '&'];
+pub(super) const ENDS: &[char] = &['"', '\'', '`', ',', ';', ':', '(', ')', '[', ']', '{', '}', '<', '>', '|', '&'];
 
 /// Directories that are the same on every machine.
 const EVERYWHERE: [&str; 8] = ["usr", "bin", "sbin", "lib", "lib64", "proc", "sys", "etc"];
@@ -46,8 +46,9 @@ pub(super) fn telling(rest: &str, before: Option<char>) -> Option<Telling> {
         return None;
     }
     let token = &rest[..rest.find(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>|&".contains(c)).unwrap_or(rest.len())];
-    if token.starts_with("http://") || token.starts_with("https://") {
-        return Some(Telling::Harmless(token.len()));
+    // Names of hosts and users are in it, and passwords may be.
+    if token.contains("://") {
+        return Some(Telling::Address(token.len()));
     }
     let word = &token[..token.find('/').unwrap_or(token.len())];
     if word.len() >= SHORTEST_ID
@@ -64,7 +65,10 @@ pub(super) fn telling(rest: &str, before: Option<char>) -> Option<Telling> {
     }
     let colons = of(":.");
     let address = rest[..colons].trim_end_matches([':', '.']);
-    (is_address(address) && ends(address.len())).then_some(Telling::Address(address.len()))
+    // A port may stand behind it.
+    let four = rest[..of(".")].trim_end_matches('.');
+    let address = [address, four].into_iter().find(|address| is_address(address) && ends(address.len()));
+    address.map(|address| Telling::Address(address.len()))
 }
 
 fn path(rest: &str, before: Option<char>) -> Option<Telling> {
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_does_not_tell_stays() {
-        for text in ["/usr/sbin/mkfs.ext4", "/dev/sda1", "/dev/loop0", "/proc/self/mountinfo", "https://a.b/c", "/s"] {
+        for text in ["/usr/sbin/mkfs.ext4", "/dev/sda1", "/dev/loop0", "/proc/self/mountinfo", "/s"] {
             assert!(matches!(telling(text, None), None | Some(Telling::Harmless(_))), "{text}");
         }
         for (before, text) in [('B', "/s"), ('d', "/or"), (':', "//x"), ('/', "/comment"), ('.', "/study.toml")] {
