@@ -101,6 +101,9 @@ fn a_job_moves_whole_blocks_of_its_part_of_each_file() {
     let parts = "[a]\nsize=1m\noffset_increment=1m\nnumjobs=3\nfilename=f\n";
     assert_eq!(region(parts), (at(2 << 20, 1 << 20), Some(256), SizeDistribution::Fixed(3 << 20)));
     assert_eq!(region("[a]\nsize=1m\nio_size=2m\n").1, Some(512));
+    // Found by fuzzing: the second job's files are the first one's, and larger than it wants them.
+    let larger = problems("[global]\nnrfiles=3\nfilesize=8k\n[a]\n[a]\nfilesize=4k\n");
+    assert!(larger.contains("`a` works on a part of each of several files"), "{larger}");
     assert_eq!(region("[a]\nsize=1m\nloops=3\n").1, Some(768));
     assert_eq!(region("[a]\nsize=1m\nnumber_ios=5\n").1, Some(5));
     assert_eq!(region("[a]\nsize=1m\nruntime=5\ntime_based\n").1, None);

@@ -84,6 +84,18 @@ pub(super) fn workload(
             let job = &jobs[*index];
             let group_name = unique(&mut names, job, *clone);
             let group = group(job, *clone, place, group_name.clone(), io, &filesets);
+            // Files are gone through by their number, and then as a whole.
+            let goes_through =
+                |action: &Action| matches!(action.choice, FileChoice::RoundRobin | FileChoice::Concatenated);
+            if group.region != Region::Whole && group.actions.all().into_iter().any(goes_through) {
+                let what = format!("`{}` works on a part of each of several files", job.name);
+                error(
+                    job,
+                    findings,
+                    what,
+                    "give jobs of one name the same filesize, and files a whole number of blocks",
+                );
+            }
             let verify = (job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()).then(|| {
                 let name = format!("{group_name} verify");
                 back.push(read_back(job, place, name.clone(), &group, &filesets));
