@@ -112,10 +112,18 @@ fn with_kernels(context: &Context, arguments: &RunArguments) -> Result<(RunArgum
         return Ok((arguments.clone(), own_command()));
     }
     let mut built = arguments.clone();
-    for kernel in &mut built.kernel {
-        if let NamedKernel::Tree(tree) = kernel {
-            let made = kernel::build(context, tree, None)?;
-            *kernel = NamedKernel::There(KernelSpec::Exact(made.release));
+    for at in 0..built.kernel.len() {
+        if let NamedKernel::Tree(tree) = &built.kernel[at] {
+            let made = NamedKernel::There(KernelSpec::Exact(kernel::build(context, tree, None)?.release));
+            // The second takes the name from the first, and both rows would run it.
+            if built.kernel.contains(&made) {
+                let words = format!(
+                    "two kernels would be called {}; build each with `fstone kernel build TREE --name NAME` and name them so",
+                    made.written()
+                );
+                return Err(Failure::new(Exit::BadInput, words));
+            }
+            built.kernel[at] = made;
         }
     }
     let command = context.command_line(&built);
