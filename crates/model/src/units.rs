@@ -83,6 +83,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| UnitError::OutOfRange)
 }
 
+/// A length of time in nanoseconds, as records and figures hold it; one of more than 584 years is as long as that.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A share, 0 to 1, from `2 %` or `0.02`.
 pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     let (number, unit) = split(text, "\"2 %\"")?;

@@ -12,13 +12,17 @@ use super::{
 use crate::{
     stop::Stop,
     trial::{
-        record::{Halt, Record, nanoseconds, skipped},
+        record::{Halt, Record, skipped},
         watch::Watch,
     },
 };
 use fstone_drive::Model;
 use fstone_model::{
-    Cell, Outcome, StepResult, outcome::Reason, result::CommandRecord, study::DeviceSpec, units::format_duration,
+    Cell, Outcome, StepResult,
+    outcome::Reason,
+    result::CommandRecord,
+    study::DeviceSpec,
+    units::{format_duration, nanoseconds},
 };
 use fstone_sandbox::{
     exact::{ExactEnd, ExactReport, ExactSpec},

@@ -7,12 +7,9 @@ use super::protocol::{
 use crate::{
     events::LoadProgress,
     machine::Machine,
-    trial::{
-        record::{Halt, nanoseconds},
-        session::Session,
-    },
+    trial::{record::Halt, session::Session},
 };
-use fstone_model::{Outcome, outcome::Reason};
+use fstone_model::{Outcome, outcome::Reason, units::nanoseconds};
 use fstone_sandbox::agent::{Context, Handler, LoadError, is_guest, time_of_a_read};
 use std::{
     sync::{Mutex, PoisonError},

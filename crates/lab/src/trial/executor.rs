@@ -7,7 +7,7 @@ use super::{
     job::{Executor, Job, TrialEnd},
     options::LabOptions,
     preflight::preflight,
-    record::{DEVICE, Halt, Record, blame_host, failed, nanoseconds, outcome_of_stop, refuse_full, skipped},
+    record::{DEVICE, Halt, Record, blame_host, failed, outcome_of_stop, refuse_full, skipped},
     watch::Gauge,
     who::{Whom, left_out, parts, whom},
 };
@@ -32,7 +32,7 @@ use fstone_model::{
     outcome::Reason,
     own::OwnCommand,
     study::{DeviceSpec, KernelSpec},
-    units::format_bytes,
+    units::{format_bytes, nanoseconds},
 };
 use std::{
     path::PathBuf,

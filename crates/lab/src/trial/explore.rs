@@ -5,7 +5,7 @@ use super::{
     agents::Agents,
     explorer::{Explorer, SequenceFound},
     power_cut::{in_state, lie},
-    record::{Halt, failed, nanoseconds, skipped},
+    record::{Halt, failed, skipped},
     steps::unclean,
     who::Whom,
 };
@@ -26,6 +26,7 @@ use fstone_model::{
     outcome::Reason,
     result::Effective,
     study::{DiskTruth, FsckMode, PowerCut},
+    units::nanoseconds,
 };
 use fstone_sandbox::{
     power::{Log, LogError, Mirror, States},

@@ -1,8 +1,8 @@
 //! Sequences of calls that the power is cut in: where they come from, and what came of each.
 
-use super::record::nanoseconds;
 use crate::agent::protocol::SequenceStateReply;
 use fstone_engine::sequences::Sequence;
+use fstone_model::units::nanoseconds;
 use fstone_sandbox::power::CrashState;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};

@@ -14,7 +14,7 @@ use fstone_model::{
     outcome::Reason,
     result::{CommandRecord, Effective},
     study::TRIAL_STEP,
-    units::{format_bytes, format_duration},
+    units::{format_bytes, format_duration, nanoseconds},
 };
 use std::{io, path::Path, time::Duration};
 
@@ -147,11 +147,6 @@ impl Record {
             load: None,
         });
     }
-}
-
-/// A duration as the records have it.
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

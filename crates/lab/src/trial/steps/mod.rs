@@ -18,7 +18,7 @@ use super::{
     error::ExecutorError,
     measure::{of_command, of_interval},
     own::OwnGround,
-    record::{Halt, StepReport, failed, nanoseconds, not_durable},
+    record::{Halt, StepReport, failed, not_durable},
     session::{OnProgress, Session},
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
         mount::{MountEntry, MountError, MountRequest},
     },
 };
-use fstone_model::{Outcome, Step, outcome::Reason, result::CommandRecord, study::StepAction};
+use fstone_model::{Outcome, Step, outcome::Reason, result::CommandRecord, study::StepAction, units::nanoseconds};
 use std::{
     fs,
     time::{Duration, Instant},
