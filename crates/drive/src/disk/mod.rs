@@ -6,7 +6,7 @@
 //!   heads in ascending order take part.
 //! - Reads go before what the write cache holds, unless that is three quarters full, or a flush waits.
 //! - The heads read on after a read while there is nothing else to do, up to `read-ahead`, and remember `segments` streams.
-//! - A flush is complete when all that was acknowledged before it is on the platters.
+//! - A flush is complete when all that was acknowledged before it is on the platters, and that is written before anything later.
 
 mod geometry;
 mod writes;
@@ -304,8 +304,11 @@ impl Disk {
             .map(|(index, one)| (begin(one.since_ns + self.command_ns, &one.sectors, one.writes), index))
             .min();
         let cached = destages.then(|| {
-            let near = self.writes.near(CANDIDATES).map(|sectors| (begin(now_ns, &sectors, true), sectors));
-            near.min_by_key(|(at_ns, sectors)| (*at_ns, sectors.start))
+            // A flush has what it waits for written first: new writes could go on for ever.
+            let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to)| *up_to);
+            let near = self.writes.near(CANDIDATES, DESTAGED_AT_ONCE, up_to).into_iter();
+            near.map(|sectors| (begin(now_ns, &sectors, true), sectors))
+                .min_by_key(|(at_ns, sectors)| (*at_ns, sectors.start))
         });
         match (next, cached.flatten()) {
             (Some((at_ns, index)), cached)
@@ -318,7 +321,6 @@ impl Disk {
             }
             (_, Some((at_ns, sectors))) => {
                 self.ahead = None;
-                let sectors = sectors.start..sectors.end.min(sectors.start + DESTAGED_AT_ONCE);
                 let (_, end_ns, place) = self.geometry.run(sectors.start, sectors.end, at_ns, u64::MAX);
                 (self.place, self.passed) = (place, sectors.end);
                 self.writes.take(&sectors);

@@ -181,3 +181,35 @@ fn nothing_waits_for_ever() {
         }
     }
 }
+
+/// A stream of writes keeps the heads busy, and grows in the cache where it is written out.
+#[test]
+fn a_flush_does_not_wait_for_later_writes() {
+    let (mut drive, model) = drive();
+    let far = SIZE / SECTOR_BYTES - 8;
+    drive.submit(0, 0, &Request::Write(far..far + 8));
+    let (mut now, mut next, mut flush_at) = (0, 1, None);
+    let most = model.number("write-cache") / 40e6 * 1e9 + 1e9;
+    loop {
+        // As much as the cache takes, and more.
+        if next < 100_000 {
+            drive.submit(now, next, &Request::Write(next * 512..next * 512 + 512));
+            next += 1;
+        }
+        if next == 200 {
+            drive.submit(now, u64::MAX, &Request::Flush);
+            flush_at = Some(now);
+        }
+        if next % 4 == 0 {
+            now = drive.next_event().expect("it is busy").max(now);
+            while let Some((_, id)) = drive.completed(now) {
+                if id == u64::MAX {
+                    let waited = now - flush_at.expect("it was sent");
+                    assert!((waited as f64) < most, "{waited}");
+                    return;
+                }
+            }
+        }
+        assert!(next < 100_000, "the flush is never done");
+    }
+}

@@ -1,21 +1,22 @@
-//! The write cache: extents that are acknowledged and not on the platters, each with the number of its oldest write.
+//! The write cache: what is acknowledged and not on the platters, in pieces, each with the number of its oldest write.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 #[derive(Debug, Default)]
 pub(super) struct Writes {
-    /// By first sector: end, number of the oldest write in it.
-    extents: BTreeMap<u64, (u64, u64)>,
+    /// By first sector: end, number of the oldest write in it. Pieces that touch stay apart: a stream that grows at its end while its
+    /// beginning is written out would have the number of its first write for ever, and a flush would wait as long.
+    pieces: BTreeMap<u64, (u64, u64)>,
     sectors: u64,
     newest: u64,
-    /// Where the last extent that was taken ended.
+    /// Where what was taken last ended.
     last_written: u64,
 }
 
 impl Writes {
     pub(super) fn is_empty(&self) -> bool {
-        self.extents.is_empty()
+        self.pieces.is_empty()
     }
 
     pub(super) const fn sectors(&self) -> u64 {
@@ -29,43 +30,70 @@ impl Writes {
 
     /// The number of the oldest write that is not on the platters; but for the one that the heads are at.
     pub(super) fn oldest(&self) -> Option<u64> {
-        self.extents.values().map(|(_, oldest)| *oldest).min()
+        self.pieces.values().map(|(_, oldest)| *oldest).min()
     }
 
     pub(super) fn holds(&self, sectors: &Range<u64>) -> bool {
-        self.extents.range(..=sectors.start).next_back().is_some_and(|(_, (end, _))| *end >= sectors.end)
+        let before = self.pieces.range(..=sectors.start).next_back().map_or(sectors.start, |(start, _)| *start);
+        let mut at = sectors.start;
+        for (start, (end, _)) in self.pieces.range(before..sectors.end) {
+            if *start > at {
+                break;
+            }
+            at = at.max(*end);
+        }
+        at >= sectors.end
     }
 
-    /// Takes a write in; what touches it becomes one extent with it.
+    /// Takes a write in. What of it was there already keeps its age: who waits for the older write waits for this one.
     pub(super) fn add(&mut self, sectors: Range<u64>) {
         self.newest += 1;
-        let (mut first, mut end, mut oldest) = (sectors.start, sectors.end, self.newest);
-        while let Some((&start, &(other_end, other_oldest))) = self.extents.range(..=end).next_back()
-            && other_end >= first
-        {
-            self.extents.remove(&start);
-            self.sectors -= other_end - start;
-            first = first.min(start);
-            end = end.max(other_end);
-            oldest = oldest.min(other_oldest);
+        let before = self.pieces.range(..=sectors.start).next_back().map_or(sectors.start, |(start, _)| *start);
+        let there: Vec<Range<u64>> =
+            self.pieces.range(before..sectors.end).map(|(start, (end, _))| *start..*end).collect();
+        let mut at = sectors.start;
+        for gap_end in there.iter().map(|piece| piece.start).chain([sectors.end]) {
+            if at < gap_end {
+                self.pieces.insert(at, (gap_end, self.newest));
+                self.sectors += gap_end - at;
+            }
+            let end = there.iter().find(|piece| piece.start == gap_end).map_or(gap_end, |piece| piece.end);
+            at = at.max(end);
         }
-        self.extents.insert(first, (end, oldest));
-        self.sectors += end - first;
     }
 
-    /// Extents in ascending order from where the last was taken, and from the first after the last.
-    pub(super) fn near(&self, count: usize) -> impl Iterator<Item = Range<u64>> {
-        let whole = self.extents.range(self.last_written..).chain(self.extents.range(..self.last_written));
-        whole.take(count).map(|(start, (end, _))| *start..*end)
+    /// Runs of pieces that touch, in ascending order from where the last was taken, and from the first after the last: of each at most
+    /// so many sectors, and only writes with numbers up to this one.
+    pub(super) fn near(&self, count: usize, most: u64, up_to: u64) -> Vec<Range<u64>> {
+        let whole = self.pieces.range(self.last_written..).chain(self.pieces.range(..self.last_written));
+        let mut runs: Vec<Range<u64>> = Vec::with_capacity(count);
+        // Where the pieces that touch the last run end.
+        let mut touches = None;
+        for (&start, &(end, _)) in whole.filter(|(_, (_, oldest))| *oldest <= up_to) {
+            if touches == Some(start)
+                && let Some(run) = runs.last_mut()
+            {
+                run.end = end.min(run.start + most);
+            } else if runs.len() == count {
+                break;
+            } else {
+                runs.push(start..end.min(start + most));
+            }
+            touches = Some(end);
+        }
+        runs
     }
 
-    /// Takes the beginning of an extent out, or all of it.
+    /// Takes a run out.
     pub(super) fn take(&mut self, sectors: &Range<u64>) {
-        let Some((end, oldest)) = self.extents.remove(&sectors.start) else { return };
-        if sectors.end < end {
-            self.extents.insert(sectors.end, (end, oldest));
+        while let Some((&start, &(end, oldest))) = self.pieces.range(sectors.start..sectors.end).next() {
+            self.pieces.remove(&start);
+            let taken = end.min(sectors.end);
+            if taken < end {
+                self.pieces.insert(taken, (end, oldest));
+            }
+            self.sectors -= taken - start;
         }
-        self.sectors -= sectors.end.min(end) - sectors.start;
         self.last_written = sectors.end;
     }
 }
@@ -74,23 +102,47 @@ impl Writes {
 mod tests {
     use super::*;
 
+    fn near(writes: &Writes, count: usize, most: u64, up_to: u64) -> String {
+        format!("{:?}", writes.near(count, most, up_to))
+    }
+
     #[test]
-    fn writes_that_touch_become_one_and_keep_their_age() {
+    fn writes_that_touch_are_one_run_and_each_keeps_its_age() {
         let mut writes = Writes::default();
         writes.add(0..8);
         writes.add(16..24);
         assert_eq!((writes.sectors(), writes.oldest()), (16, Some(1)));
         writes.add(8..16);
-        assert_eq!(writes.extents.iter().collect::<Vec<_>>(), [(&0, &(24, 1))]);
+        assert_eq!(near(&writes, 9, 100, u64::MAX), "[0..24]");
+        assert_eq!(near(&writes, 9, 100, 2), "[0..8, 16..24]");
+        assert_eq!(near(&writes, 9, 12, u64::MAX), "[0..12]");
         writes.add(4..12);
         assert_eq!((writes.sectors(), writes.newest()), (24, 4));
-        assert!(writes.holds(&(3..24)) && !writes.holds(&(3..25)));
+        assert!(writes.holds(&(3..24)) && !writes.holds(&(3..25)) && !writes.holds(&(30..31)));
         writes.add(100..108);
-        assert_eq!(writes.near(9).collect::<Vec<_>>(), [0..24, 100..108]);
-        writes.take(&(0..16));
-        assert_eq!((writes.sectors(), writes.oldest()), (16, Some(1)));
-        assert_eq!(writes.near(1).next(), Some(16..24));
-        writes.take(&(16..24));
+        assert_eq!(near(&writes, 9, 100, u64::MAX), "[0..24, 100..108]");
+        assert_eq!(near(&writes, 1, 100, u64::MAX), "[0..24]");
+        writes.take(&(0..18));
+        assert_eq!((writes.sectors(), writes.oldest()), (14, Some(2)));
+        assert_eq!(near(&writes, 1, 100, u64::MAX), "[18..24]");
+        writes.take(&(18..24));
         assert_eq!((writes.sectors(), writes.oldest()), (8, Some(5)));
+        // What covers a piece and more.
+        writes.add(90..120);
+        assert_eq!((writes.sectors(), writes.oldest()), (30, Some(5)));
+        assert_eq!(near(&writes, 9, 100, 5), "[100..108]");
+        assert!(writes.holds(&(90..120)));
+    }
+
+    #[test]
+    fn a_stream_that_grows_does_not_keep_its_first_age() {
+        let mut writes = Writes::default();
+        for step in 0..10 {
+            writes.add(step * 8..step * 8 + 8);
+            if step > 0 {
+                writes.take(&(step * 8 - 8..step * 8));
+            }
+        }
+        assert_eq!(writes.oldest(), Some(10));
     }
 }
