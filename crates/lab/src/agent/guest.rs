@@ -23,12 +23,12 @@ use crate::{
 use fstone_model::{
     Cell, Outcome, Step,
     outcome::Reason,
-    study::{DeviceSpec, KernelSpec, PowerCut, StepAction},
+    study::{DeviceSpec, PowerCut, StepAction},
     units::format_duration,
 };
 use fstone_sandbox::{
     guest::{BootError, Ending, Guest, GuestReport, IncidentKind},
-    kernel::{Flavour, Kernel},
+    kernel::{Flavour, Kernel, StoreError, command_for},
     power::LogSpec,
     qemu::{QemuError, QemuSpec},
     uml::{UmlDisk, UmlSpec},
@@ -63,11 +63,13 @@ pub(crate) fn set_up(
     undo: &mut Undo<'_>,
 ) -> Result<(GuestSeat, Provided), Halt> {
     let kernel = find(&cell.kernel, &options.kernels).map_err(|error| {
-        let cure = match &cell.kernel {
-            KernelSpec::Exact(_) => "fstone kernel build".to_owned(),
-            other => format!("fstone kernel add {}", other.written()),
-        };
-        Halt::Outcome(Outcome::Skipped(Reason::new(BOOT, error.to_string()).with_cure(cure)))
+        Halt::Outcome(Outcome::Skipped(match (command_for(&cell.kernel.written()), &error) {
+            (Some(command), StoreError::Unknown { wanted, known, .. }) => {
+                Reason::new(BOOT, format!("there is no kernel {wanted}; {known}")).with_cure(command)
+            }
+            (Some(command), error) => Reason::new(BOOT, error.to_string()).with_cure(command),
+            (None, error) => Reason::new(BOOT, error.to_string()),
+        }))
     })?;
     let DeviceSpec::Loop { size_bytes, directory, .. } = &cell.device else {
         return Err(skipped(DEVICE, "a guest's disk is an image: device = { loop = … }".into()));

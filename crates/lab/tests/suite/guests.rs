@@ -258,8 +258,8 @@ fn what_a_guest_or_this_machine_lacks_is_skipped_with_its_cure() {
     without_driver.kernel = lab.kernel_without_driver();
     let trials = lab.run(&plan(vec![unknown, zram, without_driver], 1));
     let of = |cell: u32| trials.iter().find(|trial| trial.id.cell == cell).expect("there is one of each");
-    let cure = of(0).outcome.reason().and_then(|reason| reason.cure.as_deref());
-    assert!(matches!(of(0).outcome, Outcome::Skipped(_)) && cure == Some("fstone kernel add uml:2.4"), "{:#?}", of(0));
+    let said = words(&of(0).outcome).contains("There is no package for 2.4");
+    assert!(matches!(of(0).outcome, Outcome::Skipped(_)) && said, "{:#?}", of(0));
     assert!(matches!(of(1).outcome, Outcome::Skipped(_)) && words(&of(1).outcome).contains("zram"), "{:#?}", of(1));
     let lacking = words(&of(2).outcome);
     assert!(

@@ -53,12 +53,14 @@ pub enum StoreError {
         problem: String,
     },
     /// No such kernel.
-    #[error("there is no kernel {wanted}; {known}. `fstone kernel add {wanted}` may fetch it")]
+    #[error("there is no kernel {wanted}; {known}. {cure}")]
     Unknown {
         /// As asked for.
         wanted: String,
         /// What there is.
         known: String,
+        /// How to get it, or that no package has it.
+        cure: String,
     },
 }
 

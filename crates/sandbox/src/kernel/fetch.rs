@@ -52,6 +52,14 @@ pub enum FetchError {
     /// The package's file has a name that cannot be a directory's beside the store's own.
     #[error("{0:?} cannot be the name of a kernel's directory; rename the package's file, like linux-image-6.1.deb")]
     Name(String),
+    /// The release of the distribution does not have it.
+    #[error("{suite} of Debian has no package {name}; kernels with short names are listed by fstone kernel add --help")]
+    NoPackage {
+        /// As asked for.
+        name: String,
+        /// The release.
+        suite: String,
+    },
     /// It succeeded, and what was asked for is not there.
     #[error("apt-get downloaded nothing for {0}")]
     Nothing(String),
@@ -169,7 +177,13 @@ impl Archive {
 
     /// Downloads a package, or what an empty package of this name stands for ("linux-image-amd64").
     pub(super) fn download(&self, name: &str) -> Result<Package, FetchError> {
-        let record = self.apt("apt-cache", &["show", "--no-all-versions", name])?;
+        let record = self.apt("apt-cache", &["show", "--no-all-versions", name]).map_err(|error| match error {
+            FetchError::Tool { output, .. } if output.contains("No packages found") => {
+                let suite = self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                FetchError::NoPackage { name: name.to_owned(), suite }
+            }
+            other => other,
+        })?;
         let name = if name.starts_with("linux-image-") { image_behind(&record).unwrap_or(name) } else { name };
         // apt-get prints neither path nor version: the file is the one of this name that it touched last.
         let packages = self.directory.join("packages");

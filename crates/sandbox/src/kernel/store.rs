@@ -25,6 +25,24 @@ const SHORT: [(&str, &str, &str); 5] = [
     ("qemu:6.12", "linux-image-cloud-amd64", "trixie"),
 ];
 
+/// The command that gets a kernel of this name; `None` where no package is known to have it.
+#[must_use]
+pub fn command_for(name: &str) -> Option<String> {
+    if name.starts_with("exact:") {
+        return Some("fstone kernel build".to_owned());
+    }
+    let is_of = |short: &str| name.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    SHORT.iter().find(|(short, ..)| is_of(short)).map(|(short, ..)| format!("fstone kernel add {short}"))
+}
+
+/// "There is no package for 9.9; there are 5.10, 6.1, 6.12".
+fn no_package_for(name: &str) -> String {
+    let (flavour, release) = name.split_once(':').unwrap_or(("", name));
+    let of_flavour = SHORT.iter().filter_map(|(short, ..)| short.strip_prefix(flavour)?.strip_prefix(':'));
+    let releases: Vec<&str> = of_flavour.collect();
+    format!("There is no package for {release}; there are {}", releases.join(", "))
+}
+
 impl Source {
     /// "uml:5.10" is short for the package that has it; "NAME" and "NAME/SUITE" are packages; all else is a path.
     fn parse(text: &str) -> Self {
@@ -146,13 +164,19 @@ impl Store {
         if let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(name)) {
             return Ok(kernel.clone());
         }
-        let names: Vec<String> = kernels.iter().map(Kernel::name).collect();
+        let mut names: Vec<String> = kernels.iter().map(Kernel::name).collect();
+        names.sort();
+        names.dedup();
         let known = if names.is_empty() {
             "there is none at all".to_owned()
         } else {
             format!("there are {}", names.join(", "))
         };
-        Err(StoreError::Unknown { wanted: name.to_owned(), known })
+        let cure = match command_for(name) {
+            Some(command) => format!("Get it: {command}"),
+            None => no_package_for(name),
+        };
+        Err(StoreError::Unknown { wanted: name.to_owned(), known, cure })
     }
 
     /// All kernels, with the user-mode Linux that is installed.
@@ -254,8 +278,22 @@ mod tests {
         assert!(text.contains("\"binary\": \"5.10/linux.uml\"") && text.contains("\"/k\""), "{text}");
         let error = store.find("qemu:2.6").unwrap_err().to_string();
         assert!(error.contains("no kernel qemu:2.6") && error.contains("uml:5.10.46"), "{error}");
+        assert!(error.ends_with("There is no package for 2.6; there are 6.1, 6.12"), "{error}");
+        let error = store.find("uml:6.12").unwrap_err().to_string();
+        assert!(error.ends_with("Get it: fstone kernel add uml:6.12"), "{error}");
         fs::write(directory.path().join("kernels.json"), "{").unwrap();
         assert!(matches!(store.list(), Err(StoreError::Registry { .. })));
+    }
+
+    #[test]
+    fn only_what_can_be_had_is_suggested() {
+        let command = |name| command_for(name).unwrap_or_default();
+        assert_eq!(command("uml:6.1"), "fstone kernel add uml:6.1");
+        assert_eq!(command("uml:6.1.176"), "fstone kernel add uml:6.1");
+        assert_eq!(command("exact:6.12"), "fstone kernel build");
+        for none in ["uml:9.9", "uml:6.11", "uml:6", "qemu:5.10", "uml:/no/linux"] {
+            assert_eq!(command(none), "", "{none}");
+        }
     }
 
     #[test]
