@@ -107,6 +107,10 @@ pub(crate) fn fio(text: &str) {
     assert!(!fio::normal(&plan, &report, &when).is_empty() && !fio::terse(&plan, &report, &when).is_empty());
     if placement == fio::Placement::UnderDirectory {
         let converted = native::print(&plan.workload);
+        // Many jobs with long names are more than a workload file may have.
+        if converted.len() > native::MAXIMUM_BYTES {
+            return;
+        }
         match native::parse(&Source::new("converted", converted.as_str())) {
             Ok(again) => assert_eq!(again, plan.workload.without_unused_depths(), "{converted}"),
             Err(wrong) => panic!("{converted}\n{wrong}"),

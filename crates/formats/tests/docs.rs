@@ -28,20 +28,42 @@ fn examples(text: &str) -> Vec<&str> {
     text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().expect("split gives one")).collect()
 }
 
+/// So many keys in a row are not listed twice.
+const REPEATED: usize = 4;
+
+/// The keys of each table. Those that an earlier table has, too, are only named.
 fn list(reference: &[KeyReference]) -> String {
     let mut text = String::new();
-    let mut table = None;
-    for key in reference {
-        if table != Some(key.table) {
-            table = Some(key.table);
-            let heading = if key.table.is_empty() { "At the top".to_owned() } else { format!("`{}`", key.table) };
-            text.push_str(&format!("\n### {heading}\n\n"));
+    let tables: Vec<&[KeyReference]> = reference.chunk_by(|a, b| a.table == b.table).collect();
+    for (number, keys) in tables.iter().enumerate() {
+        let heading = if keys[0].table.is_empty() { "At the top".to_owned() } else { format!("`{}`", keys[0].table) };
+        text.push_str(&format!("\n### {heading}\n\n"));
+        let mut rest = *keys;
+        while let Some(key) = rest.first() {
+            let earlier = tables[..number].iter().map(|table| (alike(rest, table), table[0].table));
+            // Of several, the first one.
+            let (length, table) = earlier.rev().max_by_key(|(length, _)| *length).unwrap_or((0, ""));
+            if length >= REPEATED {
+                let names: Vec<String> = rest[..length].iter().map(|key| format!("`{}`", key.name)).collect();
+                text.push_str(&format!("- {}: as in `{table}`\n", names.join(", ")));
+                rest = &rest[length..];
+                continue;
+            }
+            let required = if key.required { " (required)" } else { "" };
+            text.push_str(&format!("- `{}`{required}: {}\n", key.name, key.about));
+            rest = &rest[1..];
         }
-        let required = if key.required { " (required)" } else { "" };
-        text.push_str(&format!("- `{}`{required}: {}\n", key.name, key.about));
     }
     text.push('\n');
     text
+}
+
+/// How many keys at the start of these stand in a row in that table.
+fn alike(keys: &[KeyReference], table: &[KeyReference]) -> usize {
+    let told = |key: &KeyReference| (key.name, key.about.clone(), key.required);
+    let same = |(a, b): &(&KeyReference, &KeyReference)| told(a) == told(b);
+    let from = |start: usize| keys.iter().zip(&table[start..]).take_while(same).count();
+    (0..table.len()).map(from).max().unwrap_or(0)
 }
 
 fn check_list(name: &str, reference: &[KeyReference]) {

@@ -494,8 +494,9 @@ fn workload() -> BoxedStrategy<Workload> {
             // Only groups that can look for a queue depth have a latency target.
             let fit = workload.clone();
             let groups = workload.phases.iter_mut().flat_map(|phase| &mut phase.groups);
-            for (group, before) in groups.zip(fit.phases.iter().flat_map(|phase| &phase.groups)) {
-                group.latency_target = group.latency_target.filter(|_| fit.unfit_target(before).is_none());
+            let before = fit.phases.iter().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
+            for (group, (phase, before)) in groups.zip(before) {
+                group.latency_target = group.latency_target.filter(|_| fit.unfit_target(phase, before).is_none());
             }
             workload
         })
@@ -791,11 +792,17 @@ fn a_queue_depth_has_to_change_something() {
 #[test]
 fn a_latency_target_needs_a_queue() {
     let file = |io: &str, target: &str| {
+        let group = |target: &str| {
+            format!(
+                "stop = {{ operations = 1 }}\n[[phase.group]]\nname = \"g\"\nopen = \"keep-open\"\n\
+                 io = {{ engine = \"io-uring\"{io} }}\n{target}sequence = [{{ read = {{ size = \"4 KiB\", block = \"4 KiB\" }} }}]\n"
+            )
+        };
+        let searching = group(&format!("latency-target = {{ latency = \"2 ms\"{target} }}\n"));
         format!(
-            "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = \"1 MiB\"\n[[phase]]\nname = \"p\"\n\
-             stop = {{ operations = 1 }}\n[[phase.group]]\nname = \"g\"\n\
-             open = \"keep-open\"\nio = {{ engine = \"io-uring\"{io} }}\nlatency-target = {{ latency = \"2 ms\"{target} }}\n\
-             sequence = [{{ read = {{ size = \"4 KiB\", block = \"4 KiB\" }} }}]\n"
+            "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = \"1 MiB\"\n[[phase]]\nname = \"p\"\nmeasured = false\n\
+             {searching}[[phase]]\nname = \"q\"\n{}",
+            group("")
         )
     };
     let deep = ", queue-depth = 8";
@@ -811,6 +818,9 @@ fn a_latency_target_needs_a_queue() {
     let wrong = |text: String| native::parse(&Source::new("w.toml", text)).expect_err("it is wrong").to_string();
     assert!(wrong(file("", "")).contains("its queue depth is the largest that is tried"));
     assert!(wrong(file(deep, ", window = \"0 s\"")).contains("have to be above 0"));
+    let measured = |target: &str| file(deep, target).replace("measured = false\n", "");
+    assert!(wrong(measured("")).contains("its phase is measured"));
+    assert!(target(&measured(", follow = true")).follow);
 }
 
 #[test]

@@ -5,14 +5,16 @@ use crate::{
     args::ConvertArguments,
     exit::Exit,
     studies::read_bounded,
-    terminal::{self, CommandResult, OrExit},
+    terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_formats::{
     Source,
     ffsb::Ffsb,
     loads::{self, Document},
+    native,
 };
+use fstone_model::units::format_bytes;
 
 pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
     let path = &arguments.file;
@@ -25,6 +27,14 @@ pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> Comma
     let (text, warnings) = format.convert(&mut document).or_exit(Exit::BadInput)?;
     if let Some(warnings) = warnings {
         terminal::tell(&format!("{warnings}\n"));
+    }
+    if text.len() > native::MAXIMUM_BYTES {
+        let words = format!(
+            "as a workload file this load has {}, and fstone reads at most {}: run the file as it is",
+            format_bytes(text.len() as u64),
+            format_bytes(native::MAXIMUM_BYTES as u64)
+        );
+        return Err(Failure::new(Exit::BadInput, words));
     }
     terminal::print_document(&text);
     Ok(Exit::Success)

@@ -224,3 +224,15 @@ fn counts_are_those_of_fio_itself() {
         }
     }
 }
+
+/// Each of many jobs has a name of its own, and each file of a job.
+#[test]
+fn a_workload_file_that_could_not_be_read_is_not_written() {
+    let bench = Bench::new();
+    let name = "x".repeat(150);
+    let jobs: String = (0..1000).map(|job| format!("[{name}{job}]\nrw=write\nsize=4k\n")).collect();
+    bench.write("many.fio", &jobs);
+    let (code, out, err) = bench.run(&["convert", "many.fio"]);
+    let words = "and fstone reads at most 1 MiB: run the file as it is";
+    assert!(code == 2 && out.is_empty() && err.contains(words), "{code}: {} bytes; {err}", out.len());
+}

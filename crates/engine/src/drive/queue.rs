@@ -7,7 +7,7 @@
 
 use super::account::Point;
 use super::choice::{Choice, Next};
-use super::depth::{self, Search, Window};
+use super::depth::{Search, Window};
 use super::pace::EARLY;
 use super::patience::Patience;
 use crate::io::{Completion, Direction, Io};
@@ -15,6 +15,7 @@ use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, Queued};
 use crate::plan::{Found, PeriodicFsyncs};
 use crate::worker::{Fault, Incomplete, Worker};
+use fstone_model::units::nanoseconds;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -204,17 +205,21 @@ impl<E: Io> Worker<'_, E> {
                 begun = now;
             }
         }
+        if search.as_ref().is_some_and(Search::ends) && !self.load.phase.searches.are_over() {
+            self.load.phase.searches.leave();
+        }
         (queue.last_end, search.map(|search| search.found()).or(given))
     }
 
-    /// Has the queue go on with the depth that a search says; `false` when that is over.
+    /// Has the queue go on with the depth that a search says; `false` when all searches are over.
     fn search_on(&mut self, search: &mut Search, now: u64, queue: &mut Queue, point: &mut Point) -> bool {
-        let depth = match search.look(&queue.window, now) {
-            None => return true,
-            Some(depth::Next::Over) => return false,
-            Some(depth::Next::Depth(depth)) => depth,
-        };
-        if depth != queue.depth {
+        let searches = &self.load.phase.searches;
+        if search.ends() && searches.are_over() {
+            return false;
+        }
+        let Some(depth) = search.look(&queue.window, now) else { return true };
+        let changed = depth != queue.depth;
+        if changed {
             // What one depth has in flight is not counted for another.
             while queue.flying() > 0 {
                 self.take_back(1, None, queue, point);
@@ -222,8 +227,8 @@ impl<E: Io> Worker<'_, E> {
             queue.use_slots(depth);
         }
         queue.window = Window { target_ns: queue.window.target_ns, ..Window::NONE };
-        search.begin(self.load.clock.now());
-        true
+        search.begin(changed, searches, self.load.clock.now());
+        !(search.ends() && searches.are_over())
     }
 
     /// Begins an operation in a free slot.
@@ -341,8 +346,4 @@ impl<E: Io> Worker<'_, E> {
         self.name(&flight.picked);
         Err(Fault::new(if reading { Call::Read } else { Call::Write }, errno))
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, Directories, Distribution, Existing, Extent, FileChoice, Fileset, IoEngineKind,
-    MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, RANK, Region, Sharing, SizeDistribution, ThreadGroup,
+    MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, Phase, RANK, Region, Sharing, SizeDistribution, ThreadGroup,
 };
 use rustix::thread::CpuSet;
 
@@ -72,7 +72,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             ));
         }
         for group in &phase.groups {
-            check_io(workload, group)?;
+            check_io(workload, phase, group)?;
             let actions = group.actions.all();
             if actions.is_empty() {
                 return refuse(format!("has a group {:?} without operations", group.name));
@@ -167,7 +167,7 @@ fn check_region(group: &ThreadGroup) -> Result<(), LoadError> {
 }
 
 /// Refuses I/O settings that exclude each other.
-fn check_io(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
+fn check_io(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> Result<(), LoadError> {
     let (io, name) = (workload.io_of(group), &group.name);
     if (io.engine == IoEngineKind::Null) != (workload.io.engine == IoEngineKind::Null) {
         return refuse(format!(
@@ -180,7 +180,7 @@ fn check_io(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
     if io.queue_depth > MAX_DEPTH {
         return refuse(format!("asks for more than {MAX_DEPTH} requests in flight per thread in {name:?}"));
     }
-    if let Some(why) = workload.unfit_target(group) {
+    if let Some(why) = workload.unfit_target(phase, group) {
         return refuse(format!("has a latency target for {name:?}, of which it cannot find a queue depth: {why}"));
     }
     Ok(())

@@ -4,6 +4,7 @@ use super::action::{Manner, hold_of};
 use super::group::{Common, GroupPlan};
 use super::limits::Limits;
 use super::program::{Events, Mail};
+use super::searches::Searches;
 use super::wear::WearOut;
 use crate::fileset::{Files, Hold};
 use crate::measure::Clock;
@@ -45,6 +46,8 @@ pub(crate) struct PhasePlan {
     /// What threads that go through programs wait for.
     pub(crate) mails: Vec<Mail>,
     pub(crate) events: Option<Events>,
+    /// The threads that are done when they have found their queue depths.
+    pub(crate) searches: Searches,
     /// Who was done for want of files: the first thread's group and action.
     pub(crate) ran_out: OnceLock<String>,
 }
@@ -100,7 +103,10 @@ impl PhasePlan {
             })
             .collect();
         let (limits, events) = (Limits::new(&phase.stop, threads, clock, false), Events::of(phase));
-        Self { groups, limits, wear, alone, contended, refilled, rosters, mails, events, ran_out: OnceLock::new() }
+        let searching = phase.groups.iter().filter(|group| group.latency_target.is_some_and(|target| !target.follow));
+        let searches = Searches::new(searching.map(|group| group.threads).sum());
+        let ran_out = OnceLock::new();
+        Self { groups, limits, wear, alone, contended, refilled, rosters, mails, events, searches, ran_out }
     }
 
     /// The counter's value, counting it up: without a locked instruction where no other thread can.

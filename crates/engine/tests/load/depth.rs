@@ -86,9 +86,14 @@ fn groups_that_cannot_search_are_refused() {
         |group| group.open = OpenPolicy::PerOperation,
         |group| group.latency_target = Some(LatencyTarget { share: 0.0, ..target(LONG) }),
     ];
-    for change in changes {
+    let mut measured = searched(target(LONG));
+    measured.phases[0].measured = true;
+    let changed = changes.into_iter().map(|change| {
         let mut load = searched(target(LONG));
         change(&mut load.phases[0].groups[0]);
+        load
+    });
+    for load in changed.chain([measured]) {
         let refused = try_run(&load, in_memory().path(), 1);
         assert!(
             matches!(&refused, Err(LoadError::Unsupported { what }) if what.contains("latency target")),

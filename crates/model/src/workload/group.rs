@@ -125,7 +125,8 @@ pub struct LatencyTarget {
     pub share: f64,
     /// How long each depth is tried.
     pub window: Duration,
-    /// Whether a thread that has found it goes on, and on looking. It is done otherwise.
+    /// Whether a thread that has found it goes on, and on looking. Otherwise all threads of the phase that do not are done at once, when
+    /// each has kept its depth for a window in which none changed.
     pub follow: bool,
 }
 

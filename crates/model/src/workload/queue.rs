@@ -1,6 +1,6 @@
 //! Requests in flight: which groups can have several, and where a queue depth would change nothing.
 
-use super::{Actions, Extent, OpenPolicy, Operation, Pattern, ThreadGroup, Workload};
+use super::{Actions, Extent, OpenPolicy, Operation, Pattern, Phase, ThreadGroup, Workload};
 
 impl Operation {
     /// Whether it is one transfer, which can be kept in flight beside others.
@@ -31,16 +31,19 @@ impl Workload {
         }
     }
 
-    /// Why a group cannot look for the queue depth that keeps its latency target, if it has one.
+    /// Why a group of a phase cannot look for the queue depth that keeps its latency target, if it has one.
     #[must_use]
-    pub fn unfit_target(&self, group: &ThreadGroup) -> Option<&'static str> {
+    pub fn unfit_target(&self, phase: &Phase, group: &ThreadGroup) -> Option<&'static str> {
         let target = group.latency_target?;
         let depth_of_one =
             (self.io_of(group).queue_depth < 2).then_some("its queue depth is the largest that is tried");
         let nothing =
             target.latency.is_zero() || target.window.is_zero() || !(target.share > 0.0 && target.share <= 1.0);
+        let mixed = (phase.measured && !target.follow)
+            .then_some("its phase is measured, and the figures would be of all depths that it tries");
         self.one_at_a_time(group)
             .or(depth_of_one)
+            .or(mixed)
             .or(nothing.then_some("latency, window and share have to be above 0, and the share at most 1"))
     }
 

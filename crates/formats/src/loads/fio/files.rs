@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Diagnostics, Span, diagnostic::Diagnostic};
 use fstone_model::workload::{Amount, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Files of a job that are named one by one; more have to be numbered.
 const MAXIMUM_NAMED: u64 = 1_000;
@@ -32,6 +32,8 @@ pub(super) struct Filesets {
     first: Vec<(usize, bool)>,
     /// By directory and prefix, and whether that is the whole name.
     known: HashMap<(String, String, bool), usize>,
+    /// What filesets are called.
+    names: HashSet<String>,
 }
 
 /// What a clone of a job works on.
@@ -134,13 +136,13 @@ impl Filesets {
             job.filenames.iter().map(|name| (name.clone(), None)).collect()
         } else if files == 1 && !job.engine.of_files() {
             vec![(job.file_name(clone, 0), None)]
-        } else if job.format.ends_with("$filenum") && job.format.matches("$filenum").count() == 1 && !one_by_one {
-            let whole = job.file_name(clone, 0);
-            vec![(whole[..whole.len() - 1].to_owned(), Some(files))]
+        } else if let Some(prefix) = numbered_prefix(job, clone).filter(|_| !one_by_one) {
+            vec![(prefix, Some(files))]
         } else if files <= MAXIMUM_NAMED && !job.engine.of_files() {
             (0..files).map(|file| (job.file_name(clone, file), None)).collect()
         } else {
-            let cure = "let each hold whole blocks from its beginning, and filename_format end with $filenum";
+            let cure =
+                "let each hold whole blocks from its beginning, and filename_format end with a name and $filenum";
             error(job, findings, format!("more than {MAXIMUM_NAMED} files that have to be named one by one"), cure);
             return None;
         };
@@ -205,8 +207,8 @@ impl Filesets {
         };
         fileset.existing = if made { Existing::Rebuild } else { Existing::Reuse };
         fileset.preallocated = if made { 0.0 } else { 1.0 };
-        // Two may look alike: a name, and a prefix with a number behind it.
-        if self.known.contains_key(&(fileset.directory.clone(), fileset.naming.file_prefix.clone(), !exact)) {
+        // Two may look alike: a name, and a prefix with a number behind it. A workload file has `*` for any fileset.
+        while fileset.name == "*" || !self.names.insert(fileset.name.clone()) {
             fileset.name.push_str(if exact { " (file)" } else { " (files)" });
         }
         self.known.insert(key, self.all.len());
@@ -261,6 +263,17 @@ pub(super) fn block(job: &Job) -> u64 {
     used.map(|(blocks, _)| blocks.smallest()).min().unwrap_or(1).max(1)
 }
 
+/// What stands before the number in the names of a clone's files, if that is all that differs and can be a name by itself.
+fn numbered_prefix(job: &Job, clone: u32) -> Option<String> {
+    if !job.format.ends_with("$filenum") || job.format.matches("$filenum").count() != 1 {
+        return None;
+    }
+    let whole = job.file_name(clone, 0);
+    let prefix = whole.strip_suffix('0')?;
+    let last = prefix.rsplit('/').next().unwrap_or(prefix).trim();
+    (!matches!(last, "" | "." | "..")).then(|| prefix.to_owned())
+}
+
 /// The directory of a file and its name in there.
 fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings) -> Option<(String, String)> {
     let whole = if name.starts_with('/') || job.directory.is_empty() {
@@ -282,17 +295,14 @@ fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings
         Placement::AsWritten => whole.as_str(),
         Placement::UnderDirectory => whole.trim_start_matches('/'),
     };
-    let plain = |part: &str| part != ".." && !part.contains('\0');
+    // A workload file has no names that are blanks, and few people mean them.
+    let plain = |part: &str| part != ".." && !part.contains('\0') && !part.trim().is_empty();
     let (directory, file) = below.rsplit_once('/').unwrap_or(("", below));
     let absolute = directory.starts_with('/') || (directory.is_empty() && below.starts_with('/'));
     let parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    if file.is_empty()
-        || file == "."
-        || file.len() > MAXIMUM_NAME
-        || !plain(file)
-        || !parts.iter().all(|part| plain(part))
-    {
-        error(job, findings, format!("`{whole}` is no name for a file here"), "give it a shorter name, without `..`");
+    if file == "." || file.len() > MAXIMUM_NAME || !plain(file) || !parts.iter().all(|part| plain(part)) {
+        let cure = "give it a short name with more than blanks in it, without `..`";
+        error(job, findings, format!("`{whole}` is no name for a file here"), cure);
         return None;
     }
     let directory = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
@@ -330,3 +340,69 @@ pub(super) fn to_the_end(job: &Job) -> bool {
 
 /// The most files that all jobs have together.
 pub(super) const MOST_FILES: u64 = MAXIMUM_FILES;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, Plan, parse};
+    use crate::{Diagnostics, Source, native};
+
+    fn read(text: &str) -> Result<Plan, Diagnostics> {
+        let mut options = Options {
+            placement: super::Placement::UnderDirectory,
+            sections: &[],
+            variable: &|name| (name == "BLANK").then(|| " ".to_owned()),
+            loader: &mut |_| Err("it is not read here".to_owned()),
+            seconds: None,
+        };
+        parse(&Source::new("load.fio", format!("[global]\nsize=1m\n{text}\n")), &mut options)
+    }
+
+    /// Found by fuzzing: a directory of blanks, which a workload file does not take.
+    #[test]
+    fn every_name_that_is_taken_can_be_converted() {
+        let taken = [
+            "[a]\nfilename=*",
+            "[a]\nfilename=a (files):b\n[b]\nfilename_format=a$filenum\nnrfiles=2\ndirectory=x",
+            "[a]\nfilename=...",
+            "[a]\nfilename=./a:.//b:c/./d",
+            "[a]\n[a]\n[a (2)]",
+            "[c verify]\n[c]\nrw=write\nverify=md5\n[c verify]",
+            "[a]\nnrfiles=3\nfilename_format=$jobnum/$filenum",
+            "[a]\nnrfiles=3\nfilename_format=..$filenum",
+            "[a]\nnrfiles=3\nfilename_format=.$filenum",
+            "[a]\nnrfiles=3\nfilename_format=$filenum",
+            "[ a ]",
+        ];
+        for text in taken {
+            let workload = read(text).unwrap_or_else(|wrong| panic!("{wrong}")).workload;
+            let converted = native::print(&workload);
+            match native::parse(&Source::new("converted", converted.as_str())) {
+                Ok(again) => assert_eq!(again, workload.without_unused_depths(), "{text}"),
+                Err(wrong) => panic!("{text}\n{converted}\n{wrong}"),
+            }
+        }
+        let refused = [
+            "[\t/\t-\t$jobname\t:\tv]",
+            "[a]\nfilename=\\ ",
+            "[a]\nfilename= / :b",
+            "[a]\nfilename=.",
+            "[a]\nfilename=a/..",
+            "[a]\nfilename=//",
+            "[a]\nfilename=/",
+            "[a]\nfilename=::",
+            "[a]\nfilename_format=/",
+            "[a]\nfilename_format=a/${BLANK}",
+            "[a]\ndirectory=${BLANK}",
+            "[a]\ndirectory=..",
+            "[a]\nname=${BLANK}",
+            "[a]\nioengine=filecreate\nnrfiles=3\nfilename_format=$filenum",
+        ];
+        for text in refused {
+            let wrong = read(text).expect_err(text).to_string();
+            assert!(
+                ["no name for a file", "not a value for", "have to be named"].iter().any(|why| wrong.contains(why)),
+                "{text}: {wrong}"
+            );
+        }
+    }
+}

@@ -130,7 +130,8 @@ fn plan(
 fn stem(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.rsplit_once('.') {
-        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+        Some((stem, _)) if !stem.trim().is_empty() => stem.to_owned(),
+        _ if file.trim().is_empty() => "jobs".to_owned(),
         _ => file.to_owned(),
     }
 }

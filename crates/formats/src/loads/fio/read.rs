@@ -156,7 +156,7 @@ impl Reader<'_> {
                 };
             }
             "name" => {
-                if some.is_empty() {
+                if some.trim().is_empty() {
                     return Err("a name");
                 }
                 some.clone_into(&mut job.name);

@@ -82,7 +82,7 @@ pub(super) fn workload(
         let mut ramp = Duration::ZERO;
         for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == level) {
             let job = &jobs[*index];
-            let group_name = unique(&mut names, job, *clone);
+            let group_name = unique(&mut names, &group_name(job, *clone));
             let group = group(job, *clone, place, group_name.clone(), io, &filesets);
             // Files are gone through by their number, and then as a whole.
             let goes_through =
@@ -97,7 +97,7 @@ pub(super) fn workload(
                 );
             }
             let verify = (job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()).then(|| {
-                let name = format!("{group_name} verify");
+                let name = unique(&mut names, &format!("{group_name} verify"));
                 back.push(read_back(job, place, name.clone(), &group, &filesets));
                 name
             });
@@ -213,8 +213,9 @@ fn at_found_depth(group: &mut ThreadGroup) {
 
 /// Reports latency targets of jobs that cannot look for a queue depth.
 fn fit_targets(workload: &Workload, jobs: &[Job], parts: &[Part], findings: &mut Findings) {
-    for group in workload.phases.iter().flat_map(|phase| &phase.groups) {
-        let Some(why) = workload.unfit_target(group) else { continue };
+    let groups = workload.phases.iter().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
+    for (phase, group) in groups {
+        let Some(why) = workload.unfit_target(phase, group) else { continue };
         let part = parts.iter().find(|part| part.group == group.name && part.clone == 0);
         if let Some(job) = part.map(|part| &jobs[part.job]) {
             let what = format!("`{}` cannot look for the queue depth that keeps its latency_target: {why}", job.name);
@@ -281,12 +282,21 @@ fn levels(jobs: &[Job], findings: &mut Findings) -> Vec<usize> {
     levels
 }
 
-/// The name of a clone's group, which no other has.
-fn unique(names: &mut HashMap<String, u32>, job: &Job, clone: u32) -> String {
-    let name = if job.clones == 1 { job.name.clone() } else { format!("{}.{clone}", job.name) };
-    let seen = names.entry(name.clone()).or_default();
-    *seen += 1;
-    if *seen == 1 { name } else { format!("{name} ({seen})") }
+/// The name of a clone's group.
+fn group_name(job: &Job, clone: u32) -> String {
+    if job.clones == 1 { job.name.clone() } else { format!("{}.{clone}", job.name) }
+}
+
+/// A name for a group that no other has: this one, or with a number behind it.
+fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
+    let mut unique = name.to_owned();
+    while names.contains_key(&unique) {
+        let seen = names.entry(name.to_owned()).or_default();
+        *seen += 1;
+        unique = format!("{name} ({seen})");
+    }
+    names.insert(unique.clone(), 1);
+    unique
 }
 
 /// The I/O settings of most jobs.

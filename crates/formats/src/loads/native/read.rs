@@ -136,10 +136,10 @@ fn used_depths(workload: &Workload, surface: &WorkloadFile, phases: &[At<PhaseSu
 /// Reports latency targets of groups that cannot look for a queue depth.
 fn fit_targets(workload: &Workload, phases: &[At<PhaseSurface>], report: &mut Report) {
     let surfaces = phases.iter().flat_map(|phase| phase.value.group.iter().flat_map(|field| &field.value));
-    let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
-    for (group, surface) in groups.zip(surfaces) {
+    let groups = workload.phases.iter().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
+    for ((phase, group), surface) in groups.zip(surfaces) {
         let Some(field) = &surface.value.latency_target else { continue };
-        if let Some(why) = workload.unfit_target(group).filter(|_| !group.actions.all().is_empty()) {
+        if let Some(why) = workload.unfit_target(phase, group).filter(|_| !group.actions.all().is_empty()) {
             report.push(
                 Diagnostic::error(field.span, format!("group `{}` cannot look for a queue depth", group.name))
                     .label(why)

@@ -256,7 +256,7 @@ table! {
         "share" => share: Share;
         /// How long each depth is tried. 1 s unless given.
         "window" => window: Time;
-        /// Whether the group goes on when it has found the depth, and on looking as latency changes. It ends then unless given.
+        /// Whether the group goes on when it has found the depth, and on looking as latency changes. Unless given it ends with the others that search, and needs a phase that is not measured.
         "follow" => follow: Flag;
     }
 }

@@ -9,7 +9,7 @@ use fstone_model::{
     histogram::bounds_of,
     load::{GroupFsyncs, OperationReport, ThreadReport},
 };
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 /// When a run was, and what its process took: what a report of the load does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(super) struct JobFigures {
     pub(super) job_runtime_ms: u64,
     /// The queue depth that it was given, or found.
     pub(super) depth: u32,
+    /// Operations by the class of the depth that their clone kept to; none of one whose depth changed while it was measured.
+    by_depth: [u64; 7],
 }
 
 /// Reads or writes of a job.
@@ -57,11 +59,6 @@ pub(super) struct DirectionFigures {
     pub(super) latency: Histogram,
     /// How long the longest clone ran, ms.
     pub(super) runtime_ms: u64,
-}
-
-/// Nanoseconds, as many as can be said.
-pub(super) fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl DirectionFigures {
@@ -109,6 +106,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
                 others: Vec::new(),
                 job_runtime_ms: 0,
                 depth: job.depth,
+                by_depth: [0; 7],
             });
         }
         let figures = all.last_mut().expect("one was pushed");
@@ -118,6 +116,12 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         figures.job_runtime_ms += ms(elapsed(&part.group));
         if let Some(thread) = ran.get(part.group.as_str()).filter(|thread| thread.queue_depth > 0) {
             figures.depth = thread.queue_depth;
+        }
+        if job.latency_target.is_none() || !job.latency_run {
+            let thread = ran.get(part.group.as_str());
+            let depth = thread.map_or(0, |thread| thread.queue_depth);
+            let depth = if depth > 0 { depth } else { job.depth };
+            figures.by_depth[depth_class(depth)] += thread.map_or(1, |thread| thread.operations.max(1));
         }
         for name in std::iter::once(&part.group).chain(&part.verify) {
             for operation in operations.get(name.as_str()).into_iter().flatten() {
@@ -154,6 +158,12 @@ impl JobFigures {
         if operation.invocations > 0 {
             direction.runtime_ms = direction.runtime_ms.max(runtime_ms);
         }
+    }
+
+    /// The share of operations, in percent, of each class of queue depths.
+    pub(super) fn depths(&self) -> [f64; 7] {
+        let all: u64 = self.by_depth.iter().sum();
+        self.by_depth.map(|count| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 })
     }
 
     /// Latencies of reads and writes.
@@ -276,7 +286,7 @@ pub(super) fn cpu(report: &LoadReport) -> (f64, f64) {
 }
 
 /// In which of fio's classes a queue depth is: 1, 2, 4, 8, 16, 32, and 64 and more.
-pub(super) fn depth_class(depth: u32) -> usize {
+fn depth_class(depth: u32) -> usize {
     (31 - depth.max(1).leading_zeros()).min(6) as usize
 }
 
@@ -314,5 +324,37 @@ mod tests {
     #[test]
     fn depths_have_classes() {
         assert_eq!([1, 2, 3, 4, 32, 63, 64, 4096].map(depth_class), [0, 1, 1, 2, 5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn depths_are_those_that_clones_kept_to() {
+        let depths = |options: &str| {
+            let text = format!(
+                "[a]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=64\nnumjobs=2\ngroup_reporting\n{options}\n"
+            );
+            let mut asked = crate::fio::Options {
+                placement: crate::fio::Placement::UnderDirectory,
+                sections: &[],
+                variable: &|_| None,
+                loader: &mut |_| Err(String::new()),
+                seconds: None,
+            };
+            let plan = crate::fio::parse(&crate::Source::new("load.fio", text), &mut asked).expect("it is right");
+            let thread = |group: &str, queue_depth, operations| ThreadReport {
+                group: group.into(),
+                queue_depth,
+                operations,
+                ..ThreadReport::default()
+            };
+            let found = u32::from(options.contains("target"));
+            let per_thread = vec![thread("a.0", found * 4, 30), thread("a.1", found * 16, 10)];
+            let report = LoadReport { per_thread, ..LoadReport::default() };
+            jobs(&plan, &report)[0].depths()
+        };
+        assert_eq!(depths(""), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 100.0]);
+        let target = "latency_target=500\nlatency_window=2s";
+        assert_eq!(depths(target), [0.0, 0.0, 75.0, 0.0, 25.0, 0.0, 0.0]);
+        // It changed while the job was measured.
+        assert_eq!(depths(&format!("{target}\nlatency_run=1")), [0.0; 7]);
     }
 }

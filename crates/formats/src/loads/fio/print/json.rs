@@ -1,11 +1,10 @@
 //! Results as fio's JSON, key by key.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, bins, cpu, depth_class, jobs, mean_and_deviation, nanoseconds,
-    percentiles, shares, version,
+    DIVISIONS, DirectionFigures, JobFigures, When, bins, cpu, jobs, mean_and_deviation, percentiles, shares, version,
 };
 use crate::loads::fio::Plan;
-use fstone_model::{Histogram, LoadReport};
+use fstone_model::{Histogram, LoadReport, units::nanoseconds};
 use serde_json::{Map, Value, json};
 
 /// The results of a run as JSON, with histograms if that is `plus`.
@@ -75,10 +74,10 @@ fn entry(
     put("ctx", (when.context_switches * figures.clones / parts).into());
     put("majf", (when.major_faults * figures.clones / parts).into());
     put("minf", (when.minor_faults * figures.clones / parts).into());
-    let depth = depth_class(figures.depth);
-    put("iodepth_level", classes(&["1", "2", "4", "8", "16", "32", ">=64"], depth));
-    put("iodepth_submit", classes(&["0", "4", "8", "16", "32", "64", ">=64"], 1));
-    put("iodepth_complete", classes(&["0", "4", "8", "16", "32", "64", ">=64"], 1));
+    let four = [0.0, 100.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    put("iodepth_level", classes(["1", "2", "4", "8", "16", "32", ">=64"], figures.depths()));
+    put("iodepth_submit", classes(["0", "4", "8", "16", "32", "64", ">=64"], four));
+    put("iodepth_complete", classes(["0", "4", "8", "16", "32", "64", ">=64"], four));
     let (ns, us, ms) = shares(&figures.latency());
     let named = |shares: &[f64]| -> Value {
         let name = |index: usize| match DIVISIONS.get(index) {
@@ -98,9 +97,8 @@ fn entry(
     Value::Object(out)
 }
 
-fn classes(names: &[&str], all_in: usize) -> Value {
-    let share = |index: usize| json!(if index == all_in { 100.0 } else { 0.0 });
-    Value::Object(names.iter().enumerate().map(|(index, name)| ((*name).to_owned(), share(index))).collect())
+fn classes(names: [&str; 7], shares: [f64; 7]) -> Value {
+    Value::Object(names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), rounded(share))).collect())
 }
 
 /// fio prints six digits.

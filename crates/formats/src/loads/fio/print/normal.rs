@@ -1,11 +1,10 @@
 //! Results for people, in fio's words and order.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, cpu, depth_class, jobs, mean_and_deviation, nanoseconds,
-    percentiles, shares, version,
+    DIVISIONS, DirectionFigures, JobFigures, When, cpu, jobs, mean_and_deviation, percentiles, shares, version,
 };
 use crate::loads::fio::Plan;
-use fstone_model::{Histogram, LoadReport};
+use fstone_model::{Histogram, LoadReport, units::nanoseconds};
 use std::fmt::Write as _;
 
 /// The results of a run.
@@ -91,12 +90,8 @@ fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures,
         share(when.major_faults),
         share(when.minor_faults)
     );
-    let depth = depth_class(figures.depth);
-    let depths: Vec<String> = ["1", "2", "4", "8", "16", "32", ">=64"]
-        .iter()
-        .enumerate()
-        .map(|(class, name)| format!("{name}={:.1}%", if class == depth { 100.0 } else { 0.0 }))
-        .collect();
+    let names = ["1", "2", "4", "8", "16", "32", ">=64"].iter();
+    let depths: Vec<String> = names.zip(figures.depths()).map(|(name, share)| format!("{name}={share:.1}%")).collect();
     let _ = writeln!(out, "  IO depths    : {}", depths.join(", "));
     let _ = writeln!(
         out,

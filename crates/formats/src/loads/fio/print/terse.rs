@@ -1,8 +1,6 @@
 //! Results as lines of fields, fio's terse version 3.
 
-use super::figures::{
-    DirectionFigures, JobFigures, When, cpu, depth_class, jobs, mean_and_deviation, percentiles, shares, version,
-};
+use super::figures::{DirectionFigures, JobFigures, When, cpu, jobs, mean_and_deviation, percentiles, shares, version};
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport};
 
@@ -33,8 +31,7 @@ fn line(plan: &Plan, report: &LoadReport, figures: &JobFigures, when: &When, par
     fields.push(format!("{system:.6}%"));
     let of_process = [when.context_switches, when.major_faults, when.minor_faults];
     fields.extend(of_process.map(|count| (count * figures.clones / parts).to_string()));
-    let depth = depth_class(figures.depth);
-    fields.extend((0..7).map(|class| format!("{:.1}%", if class == depth { 100.0 } else { 0.0 })));
+    fields.extend(figures.depths().map(|share| format!("{share:.1}%")));
     let (ns, us, ms) = shares(&figures.latency());
     // Version 3 knows no nanoseconds: what is below one microsecond is below two.
     let below: f64 = ns.iter().sum();
