@@ -9,6 +9,7 @@ use crate::message::{Answer, Call, Hello, Message, Passed, State};
 use crate::run::Settings;
 use fstone_model::load::LoadReport;
 use fstone_model::ranks::{RankOutcome, RankReport, RanksReport};
+use fstone_model::units::nanoseconds;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -78,10 +79,6 @@ pub(crate) struct Coordinator {
     told_ns: u64,
     /// Phases that all had passed when it was looked last.
     passed: usize,
-}
-
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Coordinator {
@@ -336,7 +333,7 @@ impl Coordinator {
     pub(crate) fn end(&mut self, why: String, hasty: bool, now_ns: u64) {
         if hasty && !self.hasty {
             self.hasty = true;
-            let until_ns = now_ns + ns(HASTE);
+            let until_ns = now_ns + nanoseconds(HASTE);
             match &mut self.stage {
                 Stage::Ending { until_ns: until } => *until = until_ns.min(*until),
                 Stage::Comparing { again: true, .. } => self.collect(now_ns),
@@ -347,7 +344,7 @@ impl Coordinator {
             return;
         }
         self.over.get_or_insert_with(|| why.clone());
-        let until_ns = now_ns + ns(if self.hasty { HASTE } else { self.settings.silence });
+        let until_ns = now_ns + nanoseconds(if self.hasty { HASTE } else { self.settings.silence });
         self.tell_all(&Message::Over { why });
         self.stage = Stage::Ending { until_ns };
         self.all_done(now_ns);
@@ -358,7 +355,7 @@ impl Coordinator {
         if self.stage == Stage::Concluded {
             return;
         }
-        if now_ns.saturating_sub(self.told_ns) >= ns(self.settings.silence) / 5 {
+        if now_ns.saturating_sub(self.told_ns) >= nanoseconds(self.settings.silence) / 5 {
             self.told_ns = now_ns;
             self.tell_all(&Message::Alive);
         }
@@ -372,7 +369,7 @@ impl Coordinator {
             let silent = now_ns.saturating_sub(rank.heard_ns);
             let near = rank.hello.as_ref().filter(|hello| Some(&hello.boot) == boot.as_ref());
             let gone = silent >= LOOK_NS && near.is_some_and(|hello| facts::of_process(hello.process).contains("gone"));
-            if gone || silent >= ns(self.settings.silence) {
+            if gone || silent >= nanoseconds(self.settings.silence) {
                 let outcome = self.last_words(number, silent);
                 self.lose(number, outcome, now_ns);
             } else if rank.done.is_none() && Duration::from_millis(rank.state.still_ms) >= self.settings.stillness {

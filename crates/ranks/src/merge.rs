@@ -27,6 +27,9 @@ struct Stretch {
     elapsed_ns: u64,
 }
 
+/// Points by their measured phase and their place in it.
+type Points = BTreeMap<(usize, u64), SeriesPoint>;
+
 impl Stretch {
     /// A phase, of the ranks that count.
     fn of(number: u32, passed: &[Vec<Passed>], counts: &[bool]) -> Self {
@@ -62,10 +65,12 @@ pub(crate) struct Merger {
     closings: Vec<Vec<Span>>,
     load: LoadReport,
     merged: u32,
-    /// Points before any were merged, by their place, and their length.
-    series: BTreeMap<u64, SeriesPoint>,
+    /// When the first of the ranks that reported began each measured phase, from the phase's first begin.
+    before_ns: Vec<u64>,
+    /// Points before any were merged, by their phase and their place since its first begin, and their length.
+    series: Points,
     /// The same of each action that has its own, by group and name.
-    own_series: BTreeMap<(String, String), BTreeMap<u64, SeriesPoint>>,
+    own_series: BTreeMap<(String, String), Points>,
     point_ns: u64,
     doublings: u32,
     warnings: BTreeMap<String, Vec<u32>>,
@@ -98,6 +103,7 @@ impl Merger {
             first_begins,
             synced_ns: vec![0; stretches.len()],
             closings: vec![Vec::new(); stretches.len()],
+            before_ns: vec![0; stretches.len()],
             stretches,
             load: LoadReport::default(),
             merged: 0,
@@ -174,6 +180,7 @@ impl Merger {
             let of_all = self.stretches[phase];
             let Stretch { first_ns, running_ns, .. } = Stretch::of(*number, &self.passed, &self.reported);
             let before_ns = first_ns.saturating_sub(of_all.first_ns);
+            self.before_ns[phase] = before_ns;
             let elapsed_ns = self.synced_ns[phase].saturating_sub(before_ns).max(running_ns);
             self.stretches[phase] = Stretch { first_ns, running_ns, elapsed_ns };
             let operations = self.load.operations.iter_mut().zip(&self.of_operation);
@@ -257,30 +264,27 @@ impl Merger {
         latency
     }
 
-    /// Adds a rank's points where they are on the common axis, to the nearest point.
+    /// Adds a rank's points where they are in their phase, to the nearest point.
     fn add_series(&mut self, rank: u32, report: &LoadReport, own: &[(u64, u64)]) {
         let point_ns = (report.series_interval_ns >> report.series_doublings.min(63)).max(1);
         if self.point_ns == 0 {
             self.point_ns = point_ns;
         }
         self.doublings = self.doublings.max(report.series_doublings);
-        // Where each phase begins, in the rank's running time and in the common points.
+        // Where each phase begins in the rank's running time, and how much later than the first rank's it does.
         let mut starts = Vec::new();
-        let (mut own_ns, mut first) = (0, 0);
+        let mut own_ns = 0;
         for (phase, (running_ns, _)) in own.iter().enumerate().take(self.stretches.len()) {
-            let points = self.stretches[phase].running_ns.div_ceil(self.point_ns).max(1);
-            starts.push((own_ns, first, points, self.late_ns(rank, phase)));
+            starts.push((own_ns, self.late_ns(rank, phase)));
             own_ns += running_ns;
-            first += points;
         }
         let point_ns = self.point_ns;
-        let add = |sums: &mut BTreeMap<u64, SeriesPoint>, points: &[SeriesPoint]| {
+        let add = |sums: &mut Points, points: &[SeriesPoint]| {
             for moment in report.moments_of(points) {
-                let phase = starts.partition_point(|(own_ns, ..)| *own_ns <= moment.begin_ns).saturating_sub(1);
-                let Some((own_ns, first, points, late_ns)) = starts.get(phase) else { continue };
+                let phase = starts.partition_point(|(own_ns, _)| *own_ns <= moment.begin_ns).saturating_sub(1);
+                let Some((own_ns, late_ns)) = starts.get(phase) else { continue };
                 let since_ns = moment.begin_ns - own_ns.min(&moment.begin_ns) + late_ns;
-                let place = first + ((since_ns + point_ns / 2) / point_ns).min(points - 1);
-                sums.entry(place).or_default().add(moment.point);
+                sums.entry((phase, nearest(since_ns, point_ns))).or_default().add(moment.point);
             }
         };
         add(&mut self.series, &report.series);
@@ -386,11 +390,22 @@ impl Merger {
         }
     }
 
+    /// Puts the points of all phases on one axis, on which a phase has the points that it lasts.
     fn put_series(&mut self) {
         let doublings = self.doublings.min(63);
-        let whole = |points: BTreeMap<u64, SeriesPoint>| {
+        let point_ns = self.point_ns.max(1);
+        let mut first = 0;
+        let mut phases = Vec::new();
+        for (stretch, before_ns) in self.stretches.iter().zip(&self.before_ns) {
+            let points = stretch.running_ns.div_ceil(point_ns).max(1);
+            phases.push((first, points - 1, nearest(*before_ns, point_ns)));
+            first += points;
+        }
+        let whole = |points: Points| {
             let mut series: Vec<SeriesPoint> = Vec::new();
-            for (place, point) in points {
+            for ((phase, place), point) in points {
+                let Some((first, last, before)) = phases.get(phase) else { continue };
+                let place = first + place.saturating_sub(*before).min(*last);
                 let place = usize::try_from(place >> doublings).unwrap_or(usize::MAX);
                 if place >= series.len() {
                     series.resize_with(place + 1, SeriesPoint::default);
@@ -464,6 +479,11 @@ impl Merger {
             stonewall,
         })
     }
+}
+
+/// The place of the point that a moment is nearest to.
+fn nearest(moment_ns: u64, point_ns: u64) -> u64 {
+    (moment_ns + point_ns / 2) / point_ns
 }
 
 /// Running time and final sync of each measured phase that a rank came to.

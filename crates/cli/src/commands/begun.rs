@@ -17,12 +17,16 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
 /// A bundle is written anew with each trial. Where that takes long beside the trials, not with each: of the time at most one part in so
 /// many goes there.
 const SHARE: u32 = 20;
+
+/// How long it is waited before a last write that failed is tried again.
+const RETRIES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
 
 /// How the names of such files end.
 pub(super) const SUFFIX: &str = ".begun";
@@ -120,6 +124,14 @@ impl<'a> Begun<'a> {
             let _ = fs::remove_file(self.path(*block));
         }
         self.write();
+        // No other trial follows that would try again, and a disk that machines share may be back in a moment.
+        for pause in RETRIES {
+            if self.unwritten.is_empty() {
+                break;
+            }
+            thread::sleep(pause);
+            self.write();
+        }
     }
 
     fn write(&mut self) {

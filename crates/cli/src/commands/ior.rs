@@ -13,6 +13,7 @@ use fstone_formats::ior::{self, Ior, Place, Plan, Results};
 use fstone_model::ranks::RanksReport;
 use std::{
     fs,
+    io::ErrorKind,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -73,11 +74,18 @@ impl ranks::Course for Course {
         if rank > 0 && !self.ior.file_per_process {
             return Ok(());
         }
+        let mut removed = Ok(());
         for repetition in 0..self.ior.repetitions {
             let path = load.directory.join(self.ior.file_of(repetition, rank));
-            fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    removed = removed.and(Err(format!("cannot remove {}: {error}", path.display())));
+                }
+                // A load that ended early did not come to all repetitions.
+                _ => {}
+            }
         }
-        Ok(())
+        removed
     }
 
     fn left(&self, report: &RanksReport) -> Vec<PathBuf> {
@@ -85,9 +93,9 @@ impl ranks::Course for Course {
         if self.ior.keep || !self.ior.write || report.phases.is_empty() {
             return Vec::new();
         }
-        // One name says it of a file of each task.
-        let file = |repetition| Path::new(self.ior.directory()).join(self.ior.file_of(repetition, 0));
-        (0..self.ior.repetitions).map(file).collect()
+        let tasks = if self.ior.file_per_process { report.ranks } else { 1 };
+        let all = (0..self.ior.repetitions).flat_map(|repetition| (0..tasks).map(move |task| (repetition, task)));
+        all.map(|(repetition, task)| Path::new(self.ior.directory()).join(self.ior.file_of(repetition, task))).collect()
     }
 
     fn live(&self) -> bool {

@@ -3,7 +3,9 @@
 use super::{Context, fresh_seed, now_unix_ns, ranks, tasks};
 use crate::{
     args::MdtestArguments,
+    documents,
     exit::Exit,
+    paths,
     studies::read_bounded,
     terminal::{CommandResult, Failure, OrExit},
 };
@@ -14,7 +16,7 @@ use fstone_formats::{
     letters::CommandLine,
     mdtest::{self, Mdtest, Place, Plan, Results, Trees},
 };
-use fstone_model::ranks::RanksReport;
+use fstone_model::{ranks::RanksReport, units::nanoseconds};
 use std::{
     fs,
     io::ErrorKind,
@@ -152,16 +154,20 @@ impl Course {
         Ok(())
     }
 
+    /// Where a rank is lost nobody knows how long all took for the trees: one rank's time is not shown as that of all.
+    fn forget_trees(&self) {
+        *self.trees() = Trees::default();
+    }
+
     /// All ranks' trees in place of this one's: the longest time, and as many directories as there are.
     fn compare(&self, load: &ranks::Ran<'_>) {
         let Trees { made, removed } = self.trees().clone();
-        let nanoseconds = |elapsed: Duration| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let of = |times: &[(u64, Duration)]| -> Vec<u64> {
             // A rank that has none says so, that all say as much.
             let at = |index: usize| times.get(index).map_or(0, |(_, elapsed)| nanoseconds(*elapsed));
             (0..load.workload.filesets.len()).map(at).collect()
         };
-        let Ok(longest) = load.member.most(&[of(&made), of(&removed)].concat()) else { return };
+        let Ok(longest) = load.member.most(&[of(&made), of(&removed)].concat()) else { return self.forget_trees() };
         let ranks = if self.mdtest.unique { u64::from(load.member.size()) } else { 1 };
         let merged = |times: &[(u64, Duration)], longest: &[u64]| {
             times.iter().zip(longest).map(|((count, _), ns)| (count * ranks, Duration::from_nanos(*ns))).collect()
@@ -179,6 +185,7 @@ impl ranks::Course for Course {
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
         // All are done with what is in the trees.
         if load.member.meet().is_err() {
+            self.forget_trees();
             return Ok(());
         }
         let removed = if self.mdtest.phases.remove { self.remove(load) } else { Ok(()) };
@@ -213,8 +220,11 @@ impl ranks::Course for Course {
 
     fn settled(&self, report: &RanksReport) -> Result<(), String> {
         let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) else { return Ok(()) };
-        let written = self.with_results(report, |results| results.created().map(|created| fs::write(path, created)));
-        written.unwrap_or(Ok(())).map_err(|error| format!("cannot write {path} of -x: {error}"))
+        let path = Path::new(path);
+        let write =
+            |created| paths::require_directory_of(path, " with -x").and_then(|()| documents::write(path, created));
+        let written = self.with_results(report, |results| results.created().map(write));
+        written.unwrap_or(Ok(())).map_err(|failure| format!("{:#}", failure.error))
     }
 
     fn left(&self, _report: &RanksReport) -> Vec<PathBuf> {

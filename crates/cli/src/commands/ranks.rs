@@ -25,6 +25,9 @@ use std::{
     time::Duration,
 };
 
+/// Of what is left behind, as many are named.
+const LEFT_NAMED: usize = 3;
+
 /// What all ranks have from the command line.
 pub(crate) struct Load {
     pub(crate) workload: Workload,
@@ -306,7 +309,7 @@ impl Results {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {} of --results", directory.display()))
             .or_exit(Exit::BadInput)?;
-        self.others = directory.join(REPORT_FILE).symlink_metadata().is_ok();
+        self.others = [REPORT_FILE, TABLE_FILE].iter().any(|name| directory.join(name).symlink_metadata().is_ok());
         Ok(())
     }
 
@@ -367,8 +370,13 @@ impl Conclusion for Results {
                 self.exit = Exit::LabFailed;
                 terminal::tell(&format!("{words}\n"));
             }
-            for path in course.left(&report).into_iter().filter(|path| path.symlink_metadata().is_ok()) {
+            let mut left = course.left(&report).into_iter().filter(|path| path.symlink_metadata().is_ok());
+            for path in left.by_ref().take(LEFT_NAMED) {
                 terminal::tell(&format!("{} is left, because not all came to their end\n", path.display()));
+            }
+            match left.count() {
+                0 => {}
+                more => terminal::tell(&format!("… and {more} more like it\n")),
             }
         }
         let well = fstone_report::ranks_all_well(&report);

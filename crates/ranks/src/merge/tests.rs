@@ -151,6 +151,7 @@ fn a_rank_that_dies_before_it_reports_stretches_nothing() {
     assert_eq!((left.merged, left.load.elapsed_ns), (1, 705 * MS));
     assert_eq!(left.load.phases, alone.load.phases);
     assert_eq!(left.load.operations, alone.load.operations);
+    assert_eq!((&left.load.series, &left.load.own_series), (&alone.load.series, &alone.load.own_series));
     assert_eq!(left.phases[1].length_ns, (14_000 - 2010) * MS, "how they met is of all");
 }
 

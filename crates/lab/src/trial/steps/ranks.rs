@@ -151,8 +151,9 @@ fn command(launch: &Launch, task: &Path) -> io::Result<CommandLine> {
 /// The figures of all ranks, and of this machine.
 fn figures(ranks: &RanksReport, readings: Option<&Readings>) -> Vec<Figure> {
     let mut figures = if ranks.merged > 0 { load_figures(&ranks.load, readings) } else { Vec::new() };
-    // The ranks' is of all nodes, where everything else about processors is of this one.
-    figures.retain(|figure| ranks.nodes == 1 || figure.metric != catalog::PROCESS_CPU.name);
+    // What the ranks used and wrote is of all nodes, where the processors and the device that are read here are of this one.
+    let mixed = [catalog::PROCESS_CPU.name, catalog::WRITE_AMPLIFICATION.name];
+    figures.retain(|figure| ranks.nodes == 1 || !mixed.contains(&figure.metric.as_str()));
     figures.extend(ranks_figures(ranks));
     figures
 }
