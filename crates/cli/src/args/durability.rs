@@ -16,7 +16,7 @@ pub(crate) struct DurabilityArguments {
     /// Try all sequences of one operation and one call that persists something, rather than the table of properties
     #[arg(long)]
     pub(crate) exhaustive: bool,
-    /// Try so many sequences of two operations besides, drawn by the seed
+    /// Also try this many sequences of two operations, drawn by the seed
     #[arg(long, value_name = "N", default_value_t = 0, requires = "exhaustive")]
     pub(crate) pairs: u32,
     /// Try this sequence instead: 'rename a b; fsync b'. May be given several times
@@ -43,10 +43,10 @@ pub(crate) struct DurabilityArguments {
     /// What the disk writes whole, 512 or 4096 bytes: writes are torn at multiples of this
     #[arg(long, value_name = "BYTES", default_value_t = PowerCut::USUAL_SECTOR, value_parser = parse_sector)]
     pub(crate) sector: u32,
-    /// A disk that breaks its promise: forgets-flushes, tears, reorders. To see that a loss is found
+    /// Use a disk that breaks its promise (forgets-flushes, tears, reorders), to see that a loss is found
     #[arg(long, value_name = "DISK", default_value = "sound", value_parser = parse_disk)]
     pub(crate) disk: DiskTruth,
-    /// Forget what an earlier command with these options found, and begin anew
+    /// Try these sequences again, whatever an earlier command with these options found
     #[arg(long)]
     pub(crate) fresh: bool,
 }

@@ -6,6 +6,7 @@ use crate::{
     terminal::{self, Bar, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_analysis::text::counted;
 use fstone_engine::sequences::Sequence;
 use fstone_lab::run::explore::{Explorer, SequenceFound};
 use fstone_model::{
@@ -102,20 +103,35 @@ impl Campaign {
             let words = format!("{}: another fstone works on these sequences ({errno}); wait for it", path.display());
             return Err(Failure::new(Exit::CannotHere, words));
         }
-        if fresh {
-            remove_logs(&path).and_then(|()| file.set_len(0)).with_context(failed).or_exit(Exit::LabFailed)?;
-        }
-        let text = fs::read_to_string(&path).with_context(failed).or_exit(Exit::LabFailed)?;
-        let mut known = read(&text, &head).with_context(failed).or_exit(Exit::LabFailed)?;
-        let begin = match text.as_bytes().last() {
+        let mut text = fs::read_to_string(&path).with_context(failed).or_exit(Exit::LabFailed)?;
+        let mut known = match read(&text, &head) {
+            Err(_) if fresh => {
+                file.set_len(0).with_context(failed).or_exit(Exit::LabFailed)?;
+                text.clear();
+                BTreeMap::new()
+            }
+            known => known.with_context(failed).or_exit(Exit::LabFailed)?,
+        };
+        let mut begin = match text.as_bytes().last() {
             None => format!("{head}\n"),
             Some(b'\n') => String::new(),
             // A kill left a part of a line.
             Some(_) => "\n".to_owned(),
         };
-        file.write_all(begin.as_bytes()).with_context(failed).or_exit(Exit::LabFailed)?;
         let texts: Vec<String> = sequences.iter().map(ToString::to_string).collect();
         known.retain(|text, _| texts.contains(text));
+        if fresh {
+            // Those of this list alone; what is known of others stays.
+            for text in known.keys() {
+                begin += &(json!({ "sequence": text, "found": null }).to_string() + "\n");
+            }
+            known.clear();
+        }
+        file.write_all(begin.as_bytes()).with_context(failed).or_exit(Exit::LabFailed)?;
+        if fresh {
+            // Also the log of one that a kill kept from being written down.
+            remove_logs(&path, &texts).with_context(failed).or_exit(Exit::LabFailed)?;
+        }
         let queue = sequences.iter().zip(&texts).filter(|(_, text)| !known.contains_key(*text));
         let queue: VecDeque<Sequence> = queue.map(|(sequence, _)| sequence.clone()).collect();
         if !known.is_empty() {
@@ -183,11 +199,17 @@ impl Campaign {
         let (done, elapsed) = (results.found.len(), self.started.elapsed());
         let here = done - self.known;
         let left = elapsed.mul_f64((self.total - done) as f64 / here.max(1) as f64);
-        let lossy = results.found.values().filter(|found| !found.is_sound()).count();
+        let count = |which: fn(&SequenceFound) -> bool| results.found.values().filter(|found| which(found)).count();
+        let lossy = count(|found| found.lossy > 0);
+        let otherwise = match count(|found| found.lossy == 0 && !found.is_sound()) {
+            0 => String::new(),
+            otherwise => format!(", {otherwise} unclean or ended early"),
+        };
         let line = format!(
-            "{} states, {:.1} a second; {lossy} sequences with a loss; {} left",
+            "{} states, {:.1} a second; {} with a loss{otherwise}; {} left",
             results.states,
             results.states as f64 / elapsed.as_secs_f64().max(0.001),
+            counted(lossy, "sequence"),
             units::format_duration(Duration::from_secs(left.as_secs()))
         );
         match &self.bar {
@@ -241,15 +263,11 @@ fn log_path(campaign: &Path, number: u64) -> Option<PathBuf> {
 }
 
 /// Removes the logs of sequences that are to be forgotten.
-fn remove_logs(campaign: &Path) -> io::Result<()> {
-    let Some(directory) = campaign.parent() else { return Ok(()) };
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let number = path.file_stem().and_then(|stem| stem.to_str()?.rsplit_once('-'));
-        let number = number.and_then(|(_, number)| u64::from_str_radix(number, 16).ok());
-        // Exactly a name that is given here, and nothing like it.
-        if number.is_some_and(|number| log_path(campaign, number).as_ref() == Some(&path)) {
-            fs::remove_file(&path)?;
+fn remove_logs(campaign: &Path, sequences: &[String]) -> io::Result<()> {
+    for path in sequences.iter().filter_map(|text| log_path(campaign, number_of(text))) {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
     }
     Ok(())
@@ -263,10 +281,18 @@ fn read(text: &str, head: &str) -> anyhow::Result<BTreeMap<String, SequenceFound
     let result = |line: &str| {
         let mut value: Value = serde_json::from_str(line).ok()?;
         let sequence = value.get("sequence")?.as_str()?.to_owned();
-        Some((sequence, serde_json::from_value(value.get_mut("found")?.take()).ok()?))
+        let found: Option<SequenceFound> = serde_json::from_value(value.get_mut("found")?.take()).ok()?;
+        Some((sequence, found))
     };
+    let mut known = BTreeMap::new();
     // What a kill left of a line is tried again.
-    Ok(lines.filter_map(result).collect())
+    for (sequence, found) in lines.filter_map(result) {
+        match found {
+            Some(found) => known.insert(sequence, found),
+            None => known.remove(&sequence),
+        };
+    }
+    Ok(known)
 }
 
 /// The same number for the same text everywhere: FNV-1a (Fowler, Noll, Vo).
@@ -340,6 +366,17 @@ mod tests {
         assert!(whole.is_complete() && whole.has_losses() && whole.next().is_none());
         assert_ne!(open(2, false).path(), whole.path(), "another seed, other states");
         drop(whole);
+        // One of them is tried again, and the others stay known.
+        let one = Campaign::open(directory.path(), &setting(&filesystem, &kernel, (1, false)), &sequences[1..2], true);
+        let next = one.ok().unwrap().next();
+        assert_eq!(next.map(|sequence| sequence.to_string()).as_deref(), Some("unlink a; sync"));
+        let rest: Vec<String> = std::iter::from_fn({
+            let again = open(1, false);
+            move || again.next()
+        })
+        .map(|sequence| sequence.to_string())
+        .collect();
+        assert_eq!(rest, ["unlink a; sync"]);
         assert_eq!(std::iter::from_fn(|| open(1, true).next()).take(1).count(), 1);
     }
 
@@ -375,7 +412,7 @@ mod tests {
         assert!(path.exists(), "of another setting");
         assert!(table.log(&sequence, &lacking).is_some() && table.log(&sequence, &sound).is_none());
         drop(open(false, true));
-        assert!(!path.exists(), "it begins anew");
+        assert!(!path.exists(), "it is tried again");
         assert!(others.iter().all(|other| directory.path().join(other).exists()));
     }
 }
