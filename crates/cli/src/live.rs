@@ -3,7 +3,7 @@
 use crate::judge::RunJudge;
 use fstone_lab::{events::LoadProgress, run::budget::Judge as _};
 use fstone_model::{Plan, Trial, lately::Lately, result::TrialId, text};
-use fstone_report::{live_figures, live_line};
+use fstone_report::live_figures;
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -51,7 +51,7 @@ impl Live {
             return None;
         }
         state.logged = Some(Instant::now());
-        Some(format!("  {}", live_line(&progress.phase, progress.elapsed, lately)))
+        Some(log_line(progress, lately))
     }
 
     /// A step begins.
@@ -75,7 +75,36 @@ impl Live {
     }
 }
 
+/// "  read 20 s, in the last 1 s: 12,345/s · 48.2 MiB/s": lines of a log are further apart than what they tell.
+fn log_line(progress: &LoadProgress, lately: &Lately) -> String {
+    let tenths = (lately.interval.as_secs_f64() * 10.0).round() / 10.0;
+    let (phase, elapsed) = (text::line(&progress.phase), progress.elapsed.as_secs());
+    format!("  {phase} {elapsed} s, in the last {tenths} s: {}", live_figures(lately))
+}
+
 /// What a load did lately; while its files are made there is nothing to tell.
 fn lately(progress: &LoadProgress) -> Option<&Lately> {
     progress.lately.as_ref().filter(|_| progress.phase != "setup")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_model::Histogram;
+
+    #[test]
+    fn a_log_says_what_time_its_figures_are_of() {
+        let (second, elapsed) = (Duration::from_micros(1_000_300), Duration::from_secs(20));
+        let lately = Lately::of(second, 3000, 0, &Histogram::default());
+        let progress = LoadProgress {
+            phase: "read".into(),
+            elapsed,
+            expected: None,
+            operations: 60_000,
+            bytes: 0,
+            lately: Some(lately.clone()),
+        };
+        let line = log_line(&progress, &lately);
+        assert!(line.starts_with("  read 20 s, in the last 1 s: 2,999"), "{line}");
+    }
 }

@@ -19,6 +19,7 @@ mod signals;
 mod sources;
 mod studies;
 mod terminal;
+mod watched;
 
 use args::{Arguments, Command};
 use clap::Parser;

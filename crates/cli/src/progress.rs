@@ -4,11 +4,13 @@
 use crate::{
     live::Live,
     terminal::{self, Bar},
+    watched::Watched,
 };
 use fstone_analysis::text::shorten;
 use fstone_engine::{Observer, Progress};
 use fstone_lab::events::{Event, ProgressSink};
 use fstone_model::{Outcome, Trial, text, units};
+use fstone_report::html::Now;
 use std::{
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -48,16 +50,36 @@ pub(crate) struct RunProgress {
     expected: Expected,
     left_behind: Mutex<Vec<String>>,
     live: Option<Live>,
+    watched: Option<Watched>,
 }
 
 impl RunProgress {
     pub(crate) fn new(expected: Expected) -> Self {
-        Self { bar: Bar::counting(), current: Mutex::default(), expected, left_behind: Mutex::default(), live: None }
+        Self {
+            bar: Bar::counting(),
+            current: Mutex::default(),
+            expected,
+            left_behind: Mutex::default(),
+            live: None,
+            watched: None,
+        }
     }
 
     /// One that also shows what the load does and what is known by now.
     pub(crate) fn live(expected: Expected, live: Live) -> Self {
         Self { bar: Bar::counting_above_a_line(), live: Some(live), ..Self::new(expected) }
+    }
+
+    /// The same, which `fstone serve` can ask what the run of this identity does just now.
+    pub(crate) fn watched(self, identity: &str) -> Self {
+        Self { watched: Watched::open(identity).ok(), ..self }
+    }
+
+    /// Changes what `fstone serve` is told.
+    fn now(&self, change: impl FnOnce(&mut Now)) {
+        if let Some(watched) = &self.watched {
+            change(&mut watched.now());
+        }
     }
 
     /// A line that stays.
@@ -84,9 +106,14 @@ impl RunProgress {
     }
 
     fn show(&self, doing: &str) {
-        let Some(bar) = &self.bar else { return };
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = self.expected.left(current.remaining).map(|left| format!(" · {left}")).unwrap_or_default();
+        let left = self.expected.left(current.remaining);
+        self.now(|now| {
+            now.step = format!("{}{doing}", current.step);
+            now.left = left.clone().unwrap_or_default();
+        });
+        let Some(bar) = &self.bar else { return };
+        let left = left.map(|left| format!(" · {left}")).unwrap_or_default();
         bar.say(&format!("{} · {}{doing}{left}", current.label, current.step));
     }
 }
@@ -133,15 +160,16 @@ impl ProgressSink for RunProgress {
             Event::WarmUpStarted { label, finished, total } => {
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
                     Current { label: format!("warm-up: {}", first_line(label)), ..Current::default() };
+                self.show("");
                 if let Some(bar) = &self.bar {
                     bar.set(*finished, *total);
-                    self.show("");
                 } else {
                     terminal::tell(&format!("warm-up, trial {} of {total}: {}", finished + 1, first_line(label)));
                 }
             }
             Event::TrialStarted { id, label, finished, total, remaining } => {
                 if let Some(known) = self.live.as_ref().and_then(|live| live.trial_started(*id)) {
+                    self.now(|now| now.known.clone_from(&known));
                     self.tell(&known);
                 }
                 {
@@ -149,9 +177,9 @@ impl ProgressSink for RunProgress {
                     *current =
                         Current { label: first_line(label).to_owned(), step: "device".into(), remaining: *remaining };
                 }
+                self.show("");
                 if let Some(bar) = &self.bar {
                     bar.set(*finished, *total);
-                    self.show("");
                 } else {
                     let left =
                         self.expected.left(*remaining).map(|left| format!(" (about {left})")).unwrap_or_default();
@@ -162,6 +190,7 @@ impl ProgressSink for RunProgress {
                 #[cfg(debug_assertions)]
                 crate::fault::rehearse(step);
                 self.current.lock().unwrap_or_else(PoisonError::into_inner).step = (*step).to_owned();
+                self.now(|now| now.figures.clear());
                 if let Some(live) = &self.live {
                     live.step_started();
                     self.show_load("");
@@ -176,14 +205,19 @@ impl ProgressSink for RunProgress {
                     None => whole_seconds(progress.elapsed),
                 };
                 self.show(&format!(" ({} {time})", progress.phase));
+                self.now(|now| now.figures = Live::figures(progress));
                 match (&self.live, &self.bar) {
                     (Some(_), Some(_)) => self.show_load(&Live::figures(progress)),
                     (Some(live), None) => live.line(progress).iter().for_each(|line| terminal::tell(line)),
                     (None, _) => {}
                 }
             }
-            Event::Looked { words } => self.tell(words),
+            Event::Looked { words } => {
+                self.now(|now| (*words).clone_into(&mut now.known));
+                self.tell(words);
+            }
             Event::TrialFinished(trial) => {
+                self.now(|now| (now.step, now.figures) = Default::default());
                 if let Some(live) = &self.live {
                     live.trial_finished(trial);
                 }

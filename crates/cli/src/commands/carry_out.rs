@@ -129,6 +129,8 @@ pub(super) struct Work<'a> {
     pub(super) arguments: &'a RunArguments,
     pub(super) options: &'a LabOptions,
     pub(super) cancel: &'a AtomicBool,
+    /// The run's identity.
+    pub(super) identity: &'a str,
 }
 
 /// What a run came to.
@@ -171,6 +173,7 @@ impl Work<'_> {
         } else {
             RunProgress::new(expected)
         };
+        let progress = progress.watched(self.identity);
         let (options, cancel) = (self.options, self.cancel);
         let end = if let Some(blocks) = &self.arguments.blocks {
             carry_out_blocks(plan, &blocks.0, options, finished, &mut recorder, &progress, cancel)

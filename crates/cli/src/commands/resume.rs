@@ -55,7 +55,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     ));
     let warning = (!changed.is_empty()).then(|| format!("made on another machine than the run began on: {changed}"));
     let options = lab_options(context, arguments, &dataset.run.plan, presence)?;
-    let work = Work { context, arguments, options: &options, cancel: &cancel };
+    let work = Work { context, arguments, options: &options, cancel: &cancel, identity: &last.identity };
     let recorder = StoreRecorder::of_known(&mut store, last.id, warning);
     let carried = work.carry_out(&dataset.run.plan, &dataset.trials, recorder, Expected::default());
     Ok(work.conclude(&mut store, carried)?.exit())

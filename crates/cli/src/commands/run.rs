@@ -341,7 +341,7 @@ pub(super) fn carry_out(
         plan,
     };
     let options = lab_options(context, arguments, &run.plan, presence)?;
-    let work = Work { context, arguments, options: &options, cancel: &cancel };
+    let work = Work { context, arguments, options: &options, cancel: &cancel, identity: &run.identity };
     let recorder = StoreRecorder::of_new(&mut store, &run);
     let carried = work.carry_out(&run.plan, &[], recorder, expected);
     work.conclude(&mut store, carried)

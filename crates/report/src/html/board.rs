@@ -6,7 +6,7 @@ use crate::{
     when,
 };
 use askama::Template;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A run as the board shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,21 @@ pub struct Live {
     pub since_seconds: Option<u64>,
     /// Since the run's start.
     pub running_seconds: u64,
+    /// What it does just now; `None` where its process does not say.
+    pub now: Option<Now>,
+}
+
+/// What a run does just now, in the words of `fstone run --live`. Each may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// The step: "load (read 3 s of 10 s)".
+    pub step: String,
+    /// What the load did in the last second or so: "12,345/s · 48.2 MiB/s · p50 80 µs, p99 1.2 ms".
+    pub figures: String,
+    /// "3 min left".
+    pub left: String,
+    /// Which rows are told apart so far.
+    pub known: String,
 }
 
 #[derive(Template)]
@@ -85,6 +100,8 @@ struct LiveRow {
     trials: u64,
     planned: u64,
     words: String,
+    figures: String,
+    known: String,
 }
 
 /// The board as a page with a small script that keeps its progress up to date (it asks `/live.json`).
@@ -115,6 +132,8 @@ pub fn board(runs: &[BoardRun]) -> String {
                 trials: live.trials,
                 planned: live.planned,
                 words: words(live),
+                figures: live.now.as_ref().map_or_else(String::new, |now| line(&now.figures)),
+                known: live.now.as_ref().map_or_else(String::new, |now| line(&now.known)),
             })
             .collect(),
         runs: newest
@@ -154,7 +173,12 @@ fn outcomes(outcomes: &[(String, u64)]) -> String {
 fn words(live: &Live) -> String {
     let current =
         live.current.as_deref().map(|label| format!(", {} for {} s", line(label), live.since_seconds.unwrap_or(0)));
-    format!("{} of at least {}{}", live.trials, counted(live.planned as usize, "trial"), current.unwrap_or_default())
+    let told =
+        |words: &str, before: &str| if words.is_empty() { String::new() } else { format!("{before}{}", line(words)) };
+    let (step, left) =
+        live.now.as_ref().map_or_else(Default::default, |now| (told(&now.step, ", "), told(&now.left, " · ")));
+    let trials = counted(live.planned as usize, "trial");
+    format!("{} of at least {trials}{}{step}{left}", live.trials, current.unwrap_or_default())
 }
 
 /// For a query: everything but letters and digits percent-encoded.

@@ -109,6 +109,8 @@ struct Page {
     runs: usize,
     /// By machine and by kernel, where there is more than one.
     others: Vec<Other>,
+    /// Whether it leads to runs of many machines, whose readers were not there.
+    is_published: bool,
 }
 
 struct Study {
@@ -148,6 +150,15 @@ struct Line {
 /// An index of runs, by study, the newest first.
 #[must_use]
 pub fn index(entries: &[IndexEntry]) -> String {
+    page(entries, false)
+}
+
+/// The same of runs for everybody: it says what may be compared.
+pub(crate) fn published_index(entries: &[IndexEntry]) -> String {
+    page(entries, true)
+}
+
+fn page(entries: &[IndexEntry], is_published: bool) -> String {
     let mut newest: Vec<&IndexEntry> = entries.iter().collect();
     newest.sort_by_key(|entry| std::cmp::Reverse((entry.started_unix_ns, entry.id)));
     let mut studies: Vec<Study> = Vec::new();
@@ -175,7 +186,9 @@ pub fn index(entries: &[IndexEntry]) -> String {
             answer: entry.answer.clone(),
         });
     }
-    Page { css: css(), runs: entries.len(), studies, others }.render().expect("writing to a string does not fail")
+    Page { css: css(), runs: entries.len(), studies, others, is_published }
+        .render()
+        .expect("writing to a string does not fail")
 }
 
 fn others(entries: &[&IndexEntry]) -> Vec<Other> {

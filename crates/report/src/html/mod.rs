@@ -21,7 +21,8 @@ mod shared;
 mod table;
 mod trials;
 
-pub use board::{BoardRun, Live, board, message};
+pub use board::{BoardRun, Live, Now, board, message};
+pub(crate) use index::published_index;
 pub use index::{IndexEntry, index, is_index};
 pub use page::html;
 pub(crate) use page::html_with_way_back;

@@ -7,6 +7,7 @@ use crate::{
     args::ServeArguments,
     exit::Exit,
     terminal::{self, CommandResult, Failure, OrExit},
+    watched,
 };
 use anyhow::Context as _;
 use fstone_analysis::{
@@ -218,9 +219,7 @@ fn failed(error: &ReadError) -> Refusal {
 
 /// How a run goes that is going on; `None` for others.
 fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
-    if !matches!(RunState::of(run), RunState::GoingOn(_)) {
-        return Ok(None);
-    }
+    let RunState::GoingOn(holder) = RunState::of(run) else { return Ok(None) };
     let current = store.unfinished(run.id).map_err(|error| failed(&error))?.pop();
     let label = match &current {
         Some(attempt) => store.cell_label(run.id, attempt.id.cell).map_err(|error| failed(&error))?,
@@ -233,6 +232,7 @@ fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
         trials: run.trials,
         planned: run.planned_minimum,
         current: label,
+        now: watched::ask(holder.process, &run.identity),
         since_seconds: current.map(|attempt| ago(attempt.started_unix_ns).as_secs()),
         running_seconds: ago(run.started_unix_ns).as_secs(),
     }))

@@ -1,0 +1,129 @@
+//! What a run does just now, for `fstone serve` on the same machine.
+//!
+//! The run has a socket without a file: nothing is written to a disk that is being measured, and nothing stays when the run is killed.
+//! It answers whoever knows the run's identity. That is in the store, so who can read the store can see this.
+
+use fstone_report::html::Now;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
+use std::{
+    io::{self, PipeReader, PipeWriter, Write},
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixDatagram},
+    },
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+/// Longest answer: a few lines.
+const LONGEST: usize = 16 << 10;
+
+/// How long an answer is waited for. A run that has not answered by then is shown without.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Answers for a run until it is dropped.
+pub(crate) struct Watched {
+    now: Arc<Mutex<Now>>,
+    end: PipeWriter,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watched {
+    /// For the run of this identity, which is carried out by this process.
+    ///
+    /// # Errors
+    /// When there is no such socket to be had. The run is then not seen from elsewhere, which is no reason not to run.
+    pub(crate) fn open(identity: &str) -> io::Result<Self> {
+        let socket = UnixDatagram::bind_addr(&address(std::process::id())?)?;
+        // Neither does whoever asks and takes no answer hold up the others.
+        socket.set_nonblocking(true)?;
+        let (ended, end) = io::pipe()?;
+        let now = Arc::new(Mutex::new(Now::default()));
+        let (identity, shared) = (identity.to_owned(), Arc::clone(&now));
+        let thread = thread::Builder::new().name("watched".into());
+        let thread = thread.spawn(move || answer(&socket, &ended, &identity, &shared))?;
+        Ok(Self { now, end, thread: Some(thread) })
+    }
+
+    /// Changes what is told.
+    pub(crate) fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // Not by closing it: a child that was just started may have it open, too.
+        if self.end.write_all(b".").is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn answer(socket: &UnixDatagram, ended: &PipeReader, identity: &str, now: &Mutex<Now>) {
+    let mut asked = [0; 512];
+    loop {
+        let mut waiting = [PollFd::new(socket, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
+        match poll(&mut waiting, None) {
+            Ok(_) if !waiting[1].revents().is_empty() => return,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        while let Ok((length, from)) = socket.recv_from(&mut asked) {
+            if &asked[..length] != identity.as_bytes() {
+                continue;
+            }
+            let now = now.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Ok(json) = serde_json::to_vec(&now) {
+                let _ = socket.send_to_addr(&json, &from);
+            }
+        }
+    }
+}
+
+/// What the run of this identity does just now, which this process carries out; `None` where it does not say.
+pub(crate) fn ask(process: u32, identity: &str) -> Option<Now> {
+    static ASKED: AtomicU64 = AtomicU64::new(0);
+    let own = format!("fstone-asks-{}-{}", std::process::id(), ASKED.fetch_add(1, Ordering::Relaxed));
+    let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(own).ok()?).ok()?;
+    socket.set_write_timeout(Some(PATIENCE)).ok()?;
+    socket.set_read_timeout(Some(PATIENCE)).ok()?;
+    // From then on it takes nothing from others.
+    socket.connect_addr(&address(process).ok()?).ok()?;
+    socket.send(identity.as_bytes()).ok()?;
+    let mut answer = vec![0; LONGEST];
+    let length = socket.recv(&mut answer).ok()?;
+    serde_json::from_slice(&answer[..length]).ok()
+}
+
+fn address(process: u32) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("fstone-run-{process}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_knows_the_run_is_told() {
+        let process = std::process::id();
+        let watched = Watched::open("4f2c1a7e").expect("a socket");
+        assert_eq!(ask(process, "4f2c1a7e"), Some(Now::default()));
+        watched.now().figures = "12,345/s".into();
+        assert_eq!(ask(process, "4f2c1a7e").expect("told").figures, "12,345/s");
+        assert_eq!(ask(process, "another"), None);
+        assert!(Watched::open("4f2c1a7e").is_err(), "one run at a time");
+        drop(watched);
+        assert_eq!(ask(process, "4f2c1a7e"), None);
+        drop(Watched::open("4f2c1a7e").expect("the address is free again"));
+    }
+}
