@@ -68,16 +68,17 @@ impl Footnote {
         }
     }
 
-    /// "2 of 3 trials of ext4" when some of a row's trials did complete or ended otherwise; else `None`.
+    /// "2 of 3 trials of ext4" when some of a row's trials did complete or ended otherwise; else `None`. Then rows of which all
+    /// trials ended so are named, too.
     #[must_use]
     pub fn share(&self, rows: &[Row<'_>]) -> Option<String> {
-        let partial: Vec<String> = self
-            .rows
-            .iter()
-            .filter(|row| row.trials < row.of)
-            .map(|row| format!("{} of {} trials of {}", row.trials, row.of, rows[row.row].label))
-            .collect();
-        (!partial.is_empty()).then(|| text::listing(&partial))
+        let told = |row: &FootnoteRow| match (rows[row.row].label.as_str(), row.trials, row.of) {
+            (label, 1, 1) => format!("the trial of {label}"),
+            (label, trials, of) if trials == of => format!("all {of} trials of {label}"),
+            (label, trials, of) => format!("{trials} of {of} trials of {label}"),
+        };
+        let is_partial = self.rows.iter().any(|row| row.trials < row.of);
+        is_partial.then(|| text::listing(&self.rows.iter().map(told).collect::<Vec<_>>()))
     }
 }
 

@@ -166,7 +166,11 @@ fn left_out(analysis: &Analysis<'_>) -> Finding {
         .map(|row| row.label.as_str())
         .collect();
     if !silent.is_empty() {
-        problems.push(format!("{} has no trial and no reason", listing(&silent)));
+        problems.push(format!(
+            "{} {} no trial and no reason",
+            listing(&silent),
+            if silent.len() == 1 { "has" } else { "have" }
+        ));
     }
     unless(problems, || {
         let failed = analysis.dataset.trials.len() - analysis.completed();

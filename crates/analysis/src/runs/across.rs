@@ -45,6 +45,8 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
     /// Whether the run tells the two apart.
     pub differs: bool,
+    /// Whether it rests on so few trials that it has to be marked.
+    pub is_rough: bool,
 }
 
 impl Across {
@@ -104,8 +106,11 @@ fn ratios(run: &Analysis<'_>, column: usize) -> Vec<(String, String, Ratio)> {
             let relative = pair.and_then(|pair| pair.relative);
             let interval = relative.map(|shift| (1.0 + shift.interval.low, 1.0 + shift.interval.high));
             let differs = pair.is_some_and(|pair| pair.differs);
+            // As the run's own table marks them.
+            let is_marked = [baseline, row].iter().any(|row| run.rows[*row].entries[column].is_unreliable());
+            let is_rough = is_marked || relative.is_none() || pair.is_some_and(|pair| !pair.can_differ);
             let labels = (run.rows[row].label.clone(), run.rows[baseline].label.clone());
-            found.push((labels.0, labels.1, Ratio { ratio, interval, differs }));
+            found.push((labels.0, labels.1, Ratio { ratio, interval, differs, is_rough }));
         }
     }
     found

@@ -12,9 +12,14 @@ use anyhow::Context as _;
 use fstone_analysis::text::counted;
 use fstone_model::{Dataset, text};
 use fstone_report::publish::{Gallery, Page, Shown};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -25,7 +30,7 @@ const MARK: &str = ".fstone-publish";
 const MARKED: &str = "Made by fstone publish, which replaces and removes these files:";
 
 pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> CommandResult {
-    let site = Site::examine(&arguments.directory)?;
+    Site::examine(&arguments.directory)?;
     let places: Vec<Place> = arguments.runs.iter().map(|name| Place::of(name)).collect::<Result<_, _>>()?;
     let (places, runs) = each_once(context, places)?;
     let gallery = Gallery::of(&runs, shown(&arguments.show)).or_exit(Exit::CannotHere)?;
@@ -33,6 +38,7 @@ pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> Comman
     let pages = gallery.pages();
     let mut names: BTreeSet<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
     names.extend((0..places.len()).map(|place| gallery.name(place)));
+    let (site, _alone) = Site::alone(&arguments.directory)?;
     let dropped = site.refuse_to_drop(&names, arguments.remove)?;
     site.refuse_foreign(&names)?;
     site.mark(names.iter().copied().chain(site.made.iter().map(String::as_str)))?;
@@ -135,6 +141,21 @@ impl<'a> Site<'a> {
             return refuse("is not empty and was not made by `fstone publish`; name a new directory");
         }
         Ok(Self { directory, made: Vec::new() })
+    }
+
+    /// The same, made if it is not there, and nobody else publishes into it until the file is closed.
+    fn alone(directory: &'a Path) -> Result<(Self, File), Failure> {
+        let named = directory.display();
+        paths::create_directory(directory).with_context(|| format!("cannot make {named}")).or_exit(Exit::LabFailed)?;
+        let opened = File::open(directory).with_context(|| format!("cannot read {named}")).or_exit(Exit::LabFailed)?;
+        match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok((Self::examine(directory)?, opened)),
+            Err(Errno::WOULDBLOCK) => {
+                let words = format!("another `fstone publish` is writing to {named}; try again when it is done");
+                Err(Failure::new(Exit::CannotHere, words))
+            }
+            Err(errno) => Err(errno).with_context(|| format!("cannot lock {named}")).or_exit(Exit::LabFailed),
+        }
     }
 
     /// The pages that nothing leads to any more. Their runs may be nowhere else: they go when that was said.

@@ -114,8 +114,23 @@ fn a_directory_is_brought_up_to_date_and_nothing_goes_unasked() {
     assert_eq!(files(&bench.path("site")), after);
     bench.succeed(&["publish", "site", "of-2.fstone", "--remove"]);
     let left = files(&bench.path("site"));
-    assert_eq!(left.keys().filter(|name| name.starts_with("tiny-")).count(), 1, "{:?}", left.keys());
+    let pages: Vec<&String> = left.keys().filter(|name| name.starts_with("tiny-")).collect();
+    assert_eq!(pages, ["tiny-00000002.html"], "it is called by the run's identity");
     assert_eq!(left["robots.txt"], b"mine");
+}
+
+#[test]
+fn one_publishes_at_a_time() {
+    let bench = two_machines();
+    bench.succeed(&["publish", "site", "1"]);
+    let before = files(&bench.path("site"));
+    let held = fs::File::open(bench.path("site")).expect("there");
+    held.lock().expect("nobody has it");
+    let (status, _, told) = bench.run(&["publish", "site", "1", "of-1.fstone"]);
+    assert!(status == 3 && told.contains("another `fstone publish` is writing to site"), "{status}: {told}");
+    assert_eq!(files(&bench.path("site")), before);
+    drop(held);
+    bench.succeed(&["publish", "site", "1", "of-1.fstone"]);
 }
 
 #[test]

@@ -13,11 +13,12 @@ pub use redact::{RedactError, Shown};
 use crate::{
     Analysis, Options,
     analysis::runs::Across,
-    html::{IndexEntry, html_with_way_back, index},
+    html::{IndexEntry, html_with_way_back, published_index},
     when,
 };
-use fstone_model::Dataset;
+use fstone_model::{Dataset, dataset::Run};
 use redact::Redactor;
+use scan::is_uuid;
 use std::collections::BTreeMap;
 
 /// The page that leads to all others.
@@ -47,9 +48,10 @@ impl Gallery {
         places.sort_by_key(|place| (runs[*place].run.started_unix_ns, runs[*place].run.identified()));
         let ordered: Vec<&Dataset> = places.iter().map(|place| &runs[*place]).collect();
         let redactor = Redactor::of(&ordered, shown);
+        let names = names(&ordered);
         let runs = ordered.iter().zip(1..).map(|(run, number)| redactor.redacted(run, number));
         let runs: Vec<Dataset> = runs.collect::<Result<_, _>>()?;
-        Ok(Self { names: names(&runs), redactor, runs, places })
+        Ok(Self { names, redactor, runs, places })
     }
 
     /// Name of the page of the run at this place.
@@ -90,12 +92,14 @@ impl Gallery {
             if across.is_empty() {
                 continue;
             }
-            let name = unique(&format!("study-{}", plain(study)), |name| pages.iter().any(|(other, _)| other == name));
+            let is_taken =
+                |name: &str| self.names.iter().chain(pages.iter().map(|(name, _)| name)).any(|other| other == name);
+            let name = unique(&format!("study-{}", plain(study)), is_taken);
             let of_entries: Vec<&IndexEntry> = runs.iter().map(|run| &entries[*run]).collect();
             pages.push((name.clone(), ratios::html(&of_study, &of_entries, &across, INDEX)));
             runs.iter().for_each(|run| entries[*run].ratios = Some(name.clone()));
         }
-        pages.push((INDEX.to_owned(), index(&entries)));
+        pages.push((INDEX.to_owned(), published_index(&entries)));
         pages
     }
 
@@ -106,6 +110,9 @@ impl Gallery {
 
 /// What a run found, for a list in which runs of other machines stand: without a figure of its own.
 fn told_apart(analysis: &Analysis<'_>) -> String {
+    if analysis.completed() == 0 {
+        return "No trial completed.".to_owned();
+    }
     let Some(column) = analysis.primary() else { return String::new() };
     let pairs = || analysis.comparisons[column].panels.iter().flatten().flat_map(|panel| &panel.comparison.pairs);
     let header = &analysis.columns[column].header;
@@ -118,17 +125,26 @@ fn told_apart(analysis: &Analysis<'_>) -> String {
     }
 }
 
-/// What runs' pages are called: by study and start, which stay when more runs are published.
-fn names(runs: &[Dataset]) -> Vec<String> {
+/// What runs' pages are called: by study and identity, which stay when other runs are published.
+fn names(runs: &[&Dataset]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for dataset in runs {
-        let start = when::iso(dataset.run.started_unix_ns).replace(['-', ':'], "");
-        let name = unique(&format!("{}-{start}", plain(&dataset.run.plan.study)), |name| {
+        let name = unique(&format!("{}-{}", plain(&dataset.run.plan.study), identity(&dataset.run)), |name| {
             names.iter().any(|other| other == name)
         });
         names.push(name);
     }
     names
+}
+
+/// The start of a run's random UUID, 32 bits. An identity of before there were any has the host's name in it: of those the start.
+fn identity(run: &Run) -> String {
+    let identity = run.identified();
+    if is_uuid(&identity) {
+        identity.chars().take(8).collect()
+    } else {
+        when::iso(run.started_unix_ns).replace(['-', ':'], "")
+    }
 }
 
 /// The name of a page that no other has.

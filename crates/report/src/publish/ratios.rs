@@ -4,6 +4,7 @@ use crate::{
     Analysis,
     analysis::runs::{Across, AcrossColumn, Ratio},
     html::{IndexEntry, css},
+    legend::UNRELIABLE,
     number::ratio,
 };
 use askama::Template;
@@ -17,6 +18,8 @@ struct Page<'a> {
     study: &'a str,
     back: &'a str,
     groups: Vec<Group<'a>>,
+    /// What stands behind a ratio of few trials, where there is one.
+    rough: Option<&'static str>,
 }
 
 /// Runs that asked the same.
@@ -46,6 +49,7 @@ struct Cell {
     ratio: String,
     interval: String,
     differs: bool,
+    mark: &'static str,
 }
 
 /// The page of a study's runs, whose entries in the index are these; `back` is the index's address.
@@ -56,7 +60,10 @@ pub(super) fn html(runs: &[&Analysis<'_>], entries: &[&IndexEntry], all: &[Acros
         runs: across.runs.iter().map(|run| entries[*run]).collect(),
         columns: across.columns.iter().enumerate().map(|(index, of)| column(of, number, index)).collect(),
     });
-    Page { css: css(), title: &entries[0].title, study: &entries[0].study, back, groups: groups.collect() }
+    let rows = all.iter().flat_map(|across| &across.columns).flat_map(|column| &column.rows);
+    let is_rough = rows.flat_map(|row| row.ratios.iter().flatten()).any(|ratio| ratio.is_rough);
+    let rough = is_rough.then_some(UNRELIABLE);
+    Page { css: css(), title: &entries[0].title, study: &entries[0].study, back, groups: groups.collect(), rough }
         .render()
         .expect("writing to a string does not fail")
 }
@@ -82,6 +89,7 @@ fn column(of: &AcrossColumn, group: usize, index: usize) -> Column<'_> {
         ratio: ratio(found.ratio),
         interval: found.interval.map_or_else(String::new, |(low, high)| format!("{} to {}", ratio(low), ratio(high))),
         differs: found.differs,
+        mark: if found.is_rough { UNRELIABLE } else { "" },
     };
     Column {
         id: format!("column-{group}-{index}"),

@@ -3,7 +3,7 @@
 //! Every string of a run and its trials goes through here, as they are written down as JSON: a field that is added to the model is
 //! not forgotten. What has no reader on a published page (the mounts, most of the kernel's command line) is left out whole.
 
-use super::scan::{ENDS, Telling, is_plain_device, is_word, telling};
+use super::scan::{ENDS, Telling, is_ours, is_plain_device, is_word, telling};
 use fstone_model::{Dataset, Inventory, Note, Trial, dataset::Run, note::NOTE_CHARACTERS};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -219,6 +219,9 @@ impl Redactor {
                     self.host(text, "[host]");
                 }
                 self.learn_text(text);
+                if matches!(field, "argv" | "command") {
+                    self.learn_argument(text);
+                }
             }
             Value::Array(items) => items.iter().for_each(|item| self.learn_value(field, item)),
             Value::Object(fields) => fields.iter().for_each(|(name, item)| self.learn_value(name, item)),
@@ -248,6 +251,16 @@ impl Redactor {
         let small = text.to_ascii_lowercase();
         for (at, word) in small.match_indices("serial") {
             self.learn_serial(&text[at + word.len()..]);
+        }
+    }
+
+    /// A word of a command that is a path from where the command ran: `trees/acme`, `of=images/acme`.
+    fn learn_argument(&mut self, word: &str) {
+        let path = word.rsplit('=').next().unwrap_or(word);
+        let is_plain = |c: char| is_word(c) || "/.+@%-".contains(c);
+        let named = path.contains(|c: char| c.is_ascii_alphabetic()) && path.trim_end_matches('/').contains('/');
+        if named && path.starts_with(is_word) && path.chars().all(is_plain) && !is_ours(path) {
+            self.name(path, "[path]", self.shown.paths);
         }
     }
 
@@ -366,7 +379,9 @@ fn without(text: &str, name: &str, now: &str) -> String {
     let mut done = 0;
     for (at, found) in small.match_indices(&wanted) {
         let end = at + found.len();
-        if text[..at].ends_with(is_word) || text[end..].starts_with(is_word) || at < done {
+        // What ends like a path from here may be one of the root's.
+        let longer = name.contains('/') && !name.starts_with('/') && text[..at].ends_with(['/', '.', '~', '-']);
+        if text[..at].ends_with(is_word) || text[end..].starts_with(is_word) || at < done || longer {
             continue;
         }
         kept.push_str(&text[done..at]);
@@ -399,6 +414,9 @@ mod tests {
         ] {
             new.learn_text(text);
         }
+        for word in ["of=images/acme", "compress=zstd", "9/10", "docs/x"] {
+            new.learn_argument(word);
+        }
         new
     }
 
@@ -413,10 +431,15 @@ mod tests {
             ("open /home/eve moon/study dir/y: no", "open [path]/y: no"),
             ("cp '/srv/a b/c' /srv/d", "cp '[path 1]' [path 2]"),
             ("again /srv/d", "again [path 2]"),
-            ("sshfs alice@filer.corp:/srv /usr/x", "sshfs [user]@[host]:[path 3] /usr/x"),
+            ("sshfs alice@filer.corp:/srv /usr/bin/x", "sshfs [user]@[host]:[path 3] /usr/bin/x"),
             ("https://bob:token@git.corp/x failed", "[address] failed"),
             ("tcp to 10.0.0.7:22, 10 times", "tcp to [address]:22, 10 times"),
             ("no /srv/acme,merger/x", "no [path]"),
+            ("images/acme: is full", "[path]: is full"),
+            ("image of /dev/loop0 in myimages/acme", "image of /dev/loop0 in myimages/acme"),
+            ("run ./acme/x.toml then loads/acme.fio, 9/10 in docs/x", "run [path 4] then [path 5], 9/10 in docs/x"),
+            ("/etc/acme/key, /usr/local/bin/acme, /usr/bin/tar", "[path 6], [path 7], /usr/bin/tar"),
+            ("eth0 52-54-00-12-34-56", "eth0 [address]"),
             ("fsck.ext4 -n /dev/loop0, 400 MiB/s", "fsck.ext4 -n /dev/loop0, 400 MiB/s"),
         ] {
             assert_eq!(redactor.text(text), kept, "{text}");

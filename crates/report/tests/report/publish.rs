@@ -6,7 +6,7 @@ use fstone_report::publish::{Gallery, INDEX, Page, Shown};
 use std::fs;
 
 /// What nobody is to read.
-const SECRETS: [&str; 12] = [
+const SECRETS: [&str; 14] = [
     "mallory",
     "moonbase",
     "S4EWNX0N123456",
@@ -19,6 +19,8 @@ const SECRETS: [&str; 12] = [
     "LVM-abcdefgh12345678",
     "/srv/",
     "far-node",
+    "52-54-00-12-34-57",
+    "acme",
 ];
 
 /// A run on a machine of this name, full of what tells.
@@ -40,7 +42,7 @@ fn telling(host: &str, factor: f64, hour: u64) -> Dataset {
     inventory.kernel_command_line =
         format!("root=UUID=4f2c1a7e-0b1d-4c55-9d3e-0123456789ab systemd.hostname={host} mitigations=off");
     inventory.mounts = "22 1 0:20 / /home/mallory rw - nfs far-node:/home rw".into();
-    inventory.settings.push(("network".into(), "52:54:00:12:34:56 192.168.7.12".into()));
+    inventory.settings.push(("network".into(), "52:54:00:12:34:56 52-54-00-12-34-57 192.168.7.12".into()));
     if let Some(device) = &mut inventory.device {
         device.name = "mapper/vg-mallory".into();
         device.queue.push(("dm/name".into(), "vg-mallory".into()));
@@ -56,7 +58,10 @@ fn telling(host: &str, factor: f64, hour: u64) -> Dataset {
             }
             for command in &mut step.commands {
                 command.argv.push("/home/mallory/secret project/mnt".into());
-                command.output_tail = "no such disk: /dev/disk/by-id/ata-SSD_S4EWNX0N123456".into();
+                command.argv.extend(["if=trees/acme", "/usr/local/acme/bin/x", "../acme"].map(str::to_owned));
+                command.output_tail =
+                    "no such disk: /dev/disk/by-id/ata-SSD_S4EWNX0N123456, /etc/acme/x, ./acme/y, trees/acme.tar"
+                        .into();
             }
         }
     }
@@ -134,6 +139,42 @@ fn machines_share_ratios_alone() {
 }
 
 #[test]
+fn addresses_are_of_the_run_itself() {
+    let mut runs = vec![telling("a-host", 1.0, 0), telling("b-host", 1.0, 0)];
+    for (run, number) in runs.iter_mut().zip(1..) {
+        run.run.identity = format!("{number}f2c1a7e-0b1d-4c55-9d3e-0123456789ab");
+    }
+    let gallery = Gallery::of(&runs, Shown::default()).expect("it can be redacted");
+    assert_eq!([gallery.name(0), gallery.name(1)], ["small-file-1f2c1a7e.html", "small-file-2f2c1a7e.html"]);
+    runs.remove(0);
+    let gallery = Gallery::of(&runs, Shown::default()).expect("it can be redacted");
+    assert_eq!(gallery.name(0), "small-file-2f2c1a7e.html", "whatever else is published");
+}
+
+#[test]
+fn a_run_without_a_figure_says_so() {
+    let mut run = telling("a-host", 1.0, 0);
+    run.trials.clear();
+    let pages = published(&[run], Shown::default());
+    let (_, index) = pages.last().expect("the index is last");
+    assert!(index.contains("No trial completed."), "{index}");
+}
+
+#[test]
+fn ratios_of_few_trials_are_marked() {
+    let ratios = |runs: &[Dataset]| {
+        let pages = published(runs, Shown::default());
+        pages.into_iter().find(|(name, _)| name == "study-small-file.html").expect("ratios").1
+    };
+    let whole = telling("a-host", 1.0, 0);
+    let mut few = whole.clone();
+    few.trials.retain(|trial| trial.id.repetition < 1);
+    assert!(!ratios(&[whole]).contains('†'));
+    let few = ratios(&[few]);
+    assert!(few.contains("†<span") && few.contains("† marks ratios from too few trials"), "{few}");
+}
+
+#[test]
 fn runs_that_did_other_work_are_not_set_side_by_side() {
     let (one, mut other) = (telling("a-host", 1.0, 0), telling("b-host", 1.0, 1));
     for cell in &mut other.run.plan.cells {
@@ -142,6 +183,12 @@ fn runs_that_did_other_work_are_not_set_side_by_side() {
     let pages = published(&[one, other], Shown::default());
     let (_, ratios) = pages.iter().find(|(name, _)| name.starts_with("study-")).expect("ratios");
     assert!(ratios.contains("Set 1: ") && ratios.contains("Set 2: "), "two sets of one run each");
+    let mut headings: Vec<&str> =
+        ratios.split("<h3 ").skip(1).filter_map(|rest| rest.split_once('>')?.1.split("</h3>").next()).collect();
+    let all = headings.len();
+    headings.sort_unstable();
+    headings.dedup();
+    assert!(all > 1 && headings.len() == all, "each table has a name of its own");
 }
 
 #[test]
@@ -152,6 +199,7 @@ fn the_index_leads_to_every_page() {
         assert!(name == INDEX || index.contains(&format!("href=\"{name}\"")), "{name}");
         assert!(name == INDEX || page.contains("href=\"index.html\""), "{name} leads back");
     }
+    assert!(index.contains("compare ratios only"));
     for section in ["id=\"machines\"", "id=\"kernels\"", "id=\"study-1\""] {
         assert!(index.contains(section) || section.contains("kernels"), "{section}");
     }
