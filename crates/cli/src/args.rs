@@ -24,8 +24,8 @@ use fstone_sandbox::{
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
-        fstone run small-file --dry-run     what would be done, to the command line; touches nothing\n  fstone run small-file --quick       \
-        do it in about four minutes\n  fstone report --format html         the last run as a page\n  man fstone-run                      the manual, a page for each command; not installed: fstone manual | man -l -";
+        fstone run small-file --dry-run     what would be done, command by command; touches nothing\n  fstone run small-file --quick       \
+        do it in about four minutes\n  fstone report --format html         the last run as a page\n  man fstone-run                      the manual; not installed yet: fstone manual | man -l -";
 
 /// Version and commit.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")");
@@ -109,11 +109,11 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Write a run into one file: study, machine, every trial with its raw histograms, and their hashes
     Export(ExportArguments),
-    /// Take a run from such a file into the store, or blocks of one that other machines made
+    /// Add a run from such a file to the store, or blocks of a run that other machines made
     Import(ImportArguments),
     /// Make some blocks of a run that another machine began, into a file for `fstone import --into`
     Blocks(BlocksArguments),
-    /// Put a note on a run, in place of the one it has: a line for lists, reports and comparisons
+    /// Put a note on a run, in place of any it has: one line, shown in lists, reports and comparisons
     Note(NoteArguments),
     /// Make web pages of many runs from many machines, without names of hosts and users, paths and serial numbers
     Publish(PublishArguments),
@@ -121,39 +121,39 @@ pub(crate) enum Command {
     Delete(DeleteArguments),
     /// Check a run or a bundle: hashes, and every figure worked out again from the raw data
     Verify(VerifyArguments),
-    /// Show the store in a browser of this machine: runs, live progress, reports, two compared by clicking
+    /// Show the store in a browser on this machine: runs, live figures, reports, comparisons
     Serve(ServeArguments),
-    /// Do what a bundle's run did again on this machine, and compare the two
+    /// Repeat a bundle's run on this machine, and compare the two
     Rerun(RerunArguments),
     /// List the built-in studies, and the runs in the store
     List(ListArguments),
-    /// Tell what this machine can do, and the command that installs what is missing
+    /// Show what this machine can do, and the command that installs what is missing
     Check,
     /// Run a workload on a directory or a device with the load engine alone: no mkfs, no store
     Load(LoadArguments),
     /// Run an FFSB profile unchanged, in the directories it names, and print FFSB's figures
     Ffsb(FfsbArguments),
-    /// Take a fio command line unchanged: `fstone fio [OPTIONS] JOB.fio`, and print fio's figures
+    /// Run a fio command line unchanged, and print fio's figures: `fstone fio [OPTIONS] JOB.fio`
     Fio(FioArguments),
     /// Run a filebench personality unchanged, in the directories it names, and print filebench's figures
     Filebench(FilebenchArguments),
-    /// Take a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
+    /// Run a sysbench command line unchanged: `fstone sysbench fileio OPTIONS prepare|run|cleanup`
     Sysbench(SysbenchArguments),
-    /// Take an IOR command line unchanged, also under mpirun or srun: `fstone ior -b 1g -t 1m -o FILE`
+    /// Run an IOR command line unchanged, also under mpirun or srun: `fstone ior -b 1g -t 1m -o FILE`
     Ior(IorArguments),
-    /// Take an mdtest command line unchanged, also under mpirun or srun: `fstone mdtest -n 1000 -F -d DIR`
+    /// Run an mdtest command line unchanged, also under mpirun or srun: `fstone mdtest -n 1000 -F -d DIR`
     Mdtest(MdtestArguments),
     /// Print a load of another format (FFSB, fio, filebench, mdtest, IOR) as the equivalent workload file
     Convert(ConvertArguments),
     /// Kernels for guests: fetch or name one, list them; nothing is installed
     Kernel(KernelArguments),
-    /// Models of drives: what is in one, where that is from, and what such a drive does
+    /// List models of drives, or show one: its parameters, their sources, and its service times
     Device(DeviceArguments),
-    /// Write a state that a power cut could have left into an image, from the log that a run kept
+    /// Write a state that a power cut could have left to an image, from the log that a run kept
     CrashState(CrashStateArguments),
-    /// Cut the power in short sequences of calls (rename, fsync, …), and look whether what was persisted is there
+    /// Cut the power in short sequences of calls (rename, fsync, …), and check that what was persisted is still there
     Durability(DurabilityArguments),
-    /// Undo what a killed run left behind: mounts, loop devices, images; lists before it acts
+    /// Undo what a killed run left behind: mounts, loop devices, images; lists it first
     Clean(CleanArguments),
     /// Print the JSON schema of the study file
     Schema,
@@ -207,10 +207,10 @@ pub(crate) struct RunArguments {
     /// How often each cell is tried: N, or MIN..MAX
     #[arg(long, value_name = "N", value_parser = parse_repeats, allow_hyphen_values = true)]
     pub(crate) repeats: Option<(u32, u32)>,
-    /// Deal out this much time instead of repeats: after each block to the rows that are not told apart yet, until all are
+    /// Spend this much time instead of a number of repeats: after each block, on the rows that cannot be told apart yet
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "repeats", allow_hyphen_values = true)]
     pub(crate) budget: Option<Duration>,
-    /// With --budget: rows that are shown to be closer than this are decided as well [default: 5%]
+    /// With --budget: pairs of rows that are shown to be closer than this count as decided [default: 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "budget", allow_hyphen_values = true)]
     pub(crate) resolution: Option<f64>,
     /// Size of the loop image
@@ -219,21 +219,21 @@ pub(crate) struct RunArguments {
     /// `loop`, `memory` (a loop image in memory), `zram`, `directory`, `directory:PATH`, or the path of a block device to format
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// Permit fstone to format this block device; needed beside --device PATH
+    /// Permit fstone to format this block device; needed as well as --device PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
-    /// What carries the trials out: the running kernel, or guests that need no root
+    /// What runs the trials: the running kernel, or guests that need no root
     #[arg(long, value_name = "EXECUTOR", default_value = "auto")]
     pub(crate) executor: ExecutorChoice,
-    /// What becomes of rows whose filesystem the running kernel lacks: they are skipped, or a second run has them, with the baseline
+    /// What to do with rows whose filesystem the running kernel lacks: skip them, or run them and the baseline again in guests
     #[arg(long, value_name = "WHAT", default_value = "skip", conflicts_with_all = ["kernel", "exact", "resume"])]
     pub(crate) missing: Missing,
     /// Run every row under this kernel: host, uml:6.1, qemu:6.12, … (`fstone kernel list`), or build:TREE, which `fstone kernel build
     /// TREE` makes first. May be given several times
     #[arg(long, value_name = "KERNEL", value_parser = NamedKernel::parse, conflicts_with = "executor")]
     pub(crate) kernel: Vec<NamedKernel>,
-    /// In virtual time: figures without noise, the same on every machine; a repeat is another seed. Takes a kernel that `fstone kernel build`
-    /// made: the first, or what --kernel names
+    /// Run in virtual time: figures without noise, the same on every machine; each repeat has another seed. Uses a kernel made by
+    /// `fstone kernel build`: the first, or what --kernel names
     #[arg(long, conflicts_with_all = ["executor", "guest_disk", "resume"])]
     pub(crate) exact: bool,
     /// The drive of trials in virtual time: a model (`fstone device`), or a .toml file. Default: hdd-7200-2008
@@ -248,7 +248,7 @@ pub(crate) struct RunArguments {
     /// Memory of a guest. Default: 512 MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_guest_memory, allow_hyphen_values = true)]
     pub(crate) guest_memory: Option<u64>,
-    /// Slow the disks of guests down to a known speed: iops=N, bandwidth=SIZE (a second), latency=TIME, with commas between
+    /// Slow the disks of guests down to a known speed: iops=N, bandwidth=SIZE (per second), latency=TIME, separated by commas
     #[arg(long, value_name = "SPEED", value_parser = parse_speed)]
     pub(crate) guest_disk: Option<Speed>,
     /// Only these levels of a factor; `*` matches anything. May be given several times
@@ -264,10 +264,10 @@ pub(crate) struct RunArguments {
     /// Make only these blocks here, from 1 (3, 2-4, or 1,3-4); `fstone blocks` makes the others on other machines
     #[arg(long, value_name = "BLOCKS", value_parser = parse_blocks, conflicts_with_all = ["all", "dry_run", "budget", "missing", "resume"])]
     pub(crate) blocks: Option<Blocks>,
-    /// Deal the blocks out to the nodes of a Slurm cluster, as the tasks of one job array; what stands behind `--` goes to sbatch
+    /// Give the blocks to the nodes of a Slurm cluster, as the tasks of one job array; what follows `--` goes to sbatch
     #[arg(long, conflicts_with_all = ["all", "dry_run", "budget", "missing", "exact", "blocks", "jobs", "wait", "changed_machine"])]
     pub(crate) slurm: bool,
-    /// A directory that all nodes see, for the plan and for the blocks on their way home. Default: a directory `slurm` beside the store
+    /// A directory that all nodes see, for the plan and the finished blocks. Default: a directory `slurm` beside the store
     #[arg(long, value_name = "DIR", requires = "slurm")]
     pub(crate) slurm_directory: Option<PathBuf>,
     /// With --slurm: options of sbatch, like --partition=fast --constraint=nvme
@@ -277,19 +277,19 @@ pub(crate) struct RunArguments {
     /// group, phase or fileset of a load: readers.threads=4. May be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
     pub(crate) set: Vec<(String, String)>,
-    /// Go on with this machine's last unfinished run of this study: finished trials stay, the plan is the one it had
+    /// Go on with this machine's last unfinished run of this study: its plan and its finished trials are kept
     #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set", "executor", "kernel", "note"])]
     pub(crate) resume: bool,
-    /// With --resume: go on although the kernel, a tool or fstone is another than before; each trial made so says it
+    /// With --resume: go on although the kernel, a tool or fstone has changed; each trial made then says so
     #[arg(long, requires = "resume")]
     pub(crate) changed_machine: bool,
-    /// While another run is going on on this machine, wait for its end. Without this both run, and each says so in its trials
+    /// Wait until no other run is going on on this machine. Without this both run, and the trials of both carry a warning
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
-    /// Go on when the first trials of all rows fail alike, instead of stopping there
+    /// Go on even if the first trials of all rows fail in the same way
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Show throughput and latency of the load as it runs, and after each block which rows are told apart so far
+    /// Show throughput and latency while the load runs, and after each block which rows are told apart so far
     #[arg(long, conflicts_with_all = ["dry_run", "slurm"])]
     pub(crate) live: bool,
     /// Print the published figures beside today's
@@ -303,7 +303,7 @@ pub(crate) struct RunArguments {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// What carries trials out.
+/// What runs trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExecutorChoice {
     /// The running kernel for root, where it has any of the filesystems; else user-mode Linux; else a directory
@@ -315,7 +315,7 @@ pub(crate) enum ExecutorChoice {
     Uml,
     /// QEMU, with the newest kernel that was added for it
     Qemu,
-    /// The filesystem that is there, in a directory of it
+    /// A directory of the filesystem that is already there
     Directory,
 }
 
@@ -347,7 +347,7 @@ pub(crate) enum KernelAction {
         #[arg(value_name = "PACKAGE|PATH", required = true, value_parser = NonEmptyStringValueParser::new())]
         what: Vec<String>,
     },
-    /// Build a kernel whose time can be simulated, for exact figures: some 8 minutes of CPU, once; nothing is installed, and a tree is left as it is
+    /// Build a kernel whose time can be simulated, for exact figures: about 8 minutes of CPU, once; nothing is installed, and a tree is left as it is
     Build {
         /// A package (linux-source-6.1, linux-source-6.12, or NAME/SUITE), a .tar, or the directory of a kernel tree
         #[arg(value_name = "SOURCE", default_value = "linux-source-6.1")]
@@ -382,10 +382,10 @@ pub(crate) struct LoadArguments {
     /// The directory to work in
     #[arg(long, short, value_name = "DIR", required_unless_present = "device")]
     pub(crate) directory: Option<PathBuf>,
-    /// A block device to work on instead: it is the one file of the load's one fileset, and its data is overwritten
+    /// A block device to work on instead, as the only file of the load's only fileset; its data is overwritten
     #[arg(long, value_name = "PATH", conflicts_with_all = ["directory", "verify", "overwrite"])]
     pub(crate) device: Option<PathBuf>,
-    /// The device of --device once more: all that is on it may be lost
+    /// The device of --device once more, to confirm that everything on it may be lost
     #[arg(long, value_name = "PATH", requires = "device")]
     pub(crate) allow_destroy: Vec<PathBuf>,
     /// The seed of all random streams. Default: drawn, and printed
@@ -400,15 +400,15 @@ pub(crate) struct LoadArguments {
     /// Print the whole result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Of a load of many ranks: write ranks.json and ranks.csv here, anew after each phase, so that they outlive the job
+    /// With many ranks: write ranks.json and ranks.csv here, again after each phase, so that they survive the job
     #[cfg(feature = "mpi")]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Of a load of many ranks: a rank without a sign of life for so long is taken for dead
+    /// With many ranks: a rank that gives no sign of life for this long is considered dead
     #[cfg(feature = "mpi")]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60 s")]
     pub(crate) rank_silence: Duration,
-    /// Of a load of many ranks: a rank that completes nothing for so long is taken for hung
+    /// With many ranks: a rank that completes nothing for this long is considered hung
     #[cfg(feature = "mpi")]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10 min")]
     pub(crate) rank_stillness: Duration,

@@ -70,7 +70,7 @@ impl Exit {
                 "fstone compare cannot decide: nothing in common, too few trials, or less power than required"
             }
             Self::Interrupted => "interrupted; finished trials were kept, and everything was undone or is listed",
-            Self::ReaderGone => "whoever read standard output went away before the end",
+            Self::ReaderGone => "standard output was closed before the end",
         }
     }
 

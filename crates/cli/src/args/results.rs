@@ -80,10 +80,10 @@ pub(crate) struct CompareArguments {
     /// Save the run under this name, for --baseline; nothing is compared
     #[arg(long, value_name = "NAME")]
     pub(crate) save_baseline: Option<String>,
-    /// Differences up to this are told but are no regressions
+    /// Differences up to this are shown, but are no regressions
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, allow_hyphen_values = true)]
     pub(crate) threshold: f64,
-    /// Fail unless a difference of this share would have been found, four times in five, in every figure that has a better
+    /// Fail unless a difference of this share would have been found four times out of five, in every figure that has a better
     /// direction
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) require_power: Option<f64>,
@@ -207,7 +207,7 @@ pub(crate) struct PublishArguments {
     /// Publish these as they are
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) show: Vec<Shows>,
-    /// Remove the pages of runs that were published here before and are not named now
+    /// Remove pages of runs that were published here before and are not named now
     #[arg(long)]
     pub(crate) remove: bool,
 }
@@ -219,7 +219,7 @@ pub(crate) enum Shows {
     Hosts,
     /// Paths that are not the same on every machine
     Paths,
-    /// Names of users that stand in paths
+    /// Names of users in paths
     Users,
     /// Serial numbers, UUIDs and names of volumes
     Serials,
@@ -296,7 +296,7 @@ pub(crate) struct VerifyArguments {
     /// A bundle, or the number of a run
     #[arg(value_name = "FILE|RUN")]
     pub(crate) what: String,
-    /// Make the trials again, which have to be in virtual time, and compare every figure and the hash of all requests
+    /// Make the trials again (they must be in virtual time), and compare every figure and the hash of all requests
     #[arg(long)]
     pub(crate) again: bool,
     /// Permit the study to run programs and read files of this machine; without it they are listed and refused
@@ -352,7 +352,7 @@ pub(crate) struct ServeArguments {
     /// The port on 127.0.0.1; 0 takes any that is free
     #[arg(long, value_name = "N", default_value_t = 4080, value_parser = parse_port, allow_hyphen_values = true)]
     pub(crate) port: u16,
-    /// Let in who has no token: every user of this machine can read the store then
+    /// Do not ask for a token: every user of this machine can then read the store
     #[arg(long)]
     pub(crate) no_token: bool,
 }

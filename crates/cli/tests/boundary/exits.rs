@@ -176,7 +176,15 @@ fn every_signal_that_asks_for_the_end_has_one_status() {
     let send = |server: &Child, signal| {
         rustix::process::kill_process(rustix::process::Pid::from_child(server), signal).expect("it is running");
     };
+    // A server that is started by tests that nohup started ignores it, too, and would never end.
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("the kernel says");
+    let ignores_hup = u64::from_str_radix(ignored.trim(), 16).expect("a mask") & 1 == 1;
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        if signal == Signal::HUP && ignores_hup {
+            eprintln!("skipped: SIGHUP is ignored where these tests run");
+            continue;
+        }
         let mut server = serving(&mut bench.command(&["serve", "--port", "0"]));
         send(&server, signal);
         assert_eq!(server.wait().expect("it ends").code(), Some(130), "{signal:?}");
