@@ -114,13 +114,11 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         let elapsed = |group: &str| ran.get(group).map_or(report.running_ns, |thread| thread.elapsed_ns);
         let ms = |ns: u64| ns.div_ceil(1_000_000);
         figures.job_runtime_ms += ms(elapsed(&part.group));
-        if let Some(thread) = ran.get(part.group.as_str()).filter(|thread| thread.queue_depth > 0) {
-            figures.depth = thread.queue_depth;
-        }
+        let thread = ran.get(part.group.as_str());
+        let found = thread.map(|thread| thread.queue_depth).filter(|depth| *depth > 0);
+        figures.depth = found.unwrap_or(figures.depth);
         if job.latency_target.is_none() || !job.latency_run {
-            let thread = ran.get(part.group.as_str());
-            let depth = thread.map_or(0, |thread| thread.queue_depth);
-            let depth = if depth > 0 { depth } else { job.depth };
+            let depth = found.unwrap_or(job.depth);
             figures.by_depth[depth_class(depth)] += thread.map_or(1, |thread| thread.operations.max(1));
         }
         for name in std::iter::once(&part.group).chain(&part.verify) {
