@@ -28,7 +28,7 @@ use fstone_model::{
 };
 use fstone_sandbox::{
     guest::{BootError, Ending, Guest, GuestReport, IncidentKind},
-    kernel::{Flavour, Kernel, StoreError, command_for},
+    kernel::{Flavour, Kernel},
     power::LogSpec,
     qemu::{QemuError, QemuSpec},
     uml::{UmlDisk, UmlSpec},
@@ -63,12 +63,11 @@ pub(crate) fn set_up(
     undo: &mut Undo<'_>,
 ) -> Result<(GuestSeat, Provided), Halt> {
     let kernel = find(&cell.kernel, &options.kernels).map_err(|error| {
-        Halt::Outcome(Outcome::Skipped(match (command_for(&cell.kernel.written()), &error) {
-            (Some(command), StoreError::Unknown { wanted, known, .. }) => {
-                Reason::new(BOOT, format!("there is no kernel {wanted}; {known}")).with_cure(command)
-            }
-            (Some(command), error) => Reason::new(BOOT, error.to_string()).with_cure(command),
-            (None, error) => Reason::new(BOOT, error.to_string()),
+        let (problem, command) = error.problem_and_command();
+        let reason = Reason::new(BOOT, problem);
+        Halt::Outcome(Outcome::Skipped(match command {
+            Some(command) => reason.with_cure(command),
+            None => reason,
         }))
     })?;
     let DeviceSpec::Loop { size_bytes, directory, .. } = &cell.device else {

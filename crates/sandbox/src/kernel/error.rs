@@ -52,16 +52,33 @@ pub enum StoreError {
         /// What it said.
         problem: String,
     },
-    /// No such kernel.
-    #[error("there is no kernel {wanted}; {known}. {cure}")]
-    Unknown {
-        /// As asked for.
-        wanted: String,
-        /// What there is.
-        known: String,
-        /// How to get it, or that no package has it.
-        cure: String,
+    /// No such kernel, and one can be had.
+    #[error("{problem}. Get it: {command}")]
+    Absent {
+        /// What was asked for, and what there is.
+        problem: String,
+        /// What gets it.
+        command: String,
     },
+    /// No such kernel, and no package has it.
+    #[error("{problem}. {packages}")]
+    Unknown {
+        /// What was asked for, and what there is.
+        problem: String,
+        /// Which of this flavour packages have.
+        packages: String,
+    },
+}
+
+impl StoreError {
+    /// The problem, and apart from it the command that is the cure, if there is one.
+    #[must_use]
+    pub fn problem_and_command(self) -> (String, Option<String>) {
+        match self {
+            Self::Absent { problem, command } => (problem, Some(command)),
+            other => (other.to_string(), None),
+        }
+    }
 }
 
 pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> StoreError {

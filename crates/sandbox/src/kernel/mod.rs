@@ -20,4 +20,4 @@ pub(crate) use elf::{LOADER, LOADER_LINK, interpreter_of};
 pub use error::StoreError;
 pub use fetch::FetchError;
 pub use identity::{Flavour, Kernel};
-pub use store::{Store, command_for};
+pub use store::Store;

@@ -26,8 +26,7 @@ const SHORT: [(&str, &str, &str); 5] = [
 ];
 
 /// The command that gets a kernel of this name; `None` where no package is known to have it.
-#[must_use]
-pub fn command_for(name: &str) -> Option<String> {
+fn command_for(name: &str) -> Option<String> {
     if name.starts_with("exact:") {
         return Some("fstone kernel build".to_owned());
     }
@@ -172,11 +171,11 @@ impl Store {
         } else {
             format!("there are {}", names.join(", "))
         };
-        let cure = match command_for(name) {
-            Some(command) => format!("Get it: {command}"),
-            None => no_package_for(name),
-        };
-        Err(StoreError::Unknown { wanted: name.to_owned(), known, cure })
+        let problem = format!("there is no kernel {name}; {known}");
+        Err(match command_for(name) {
+            Some(command) => StoreError::Absent { problem, command },
+            None => StoreError::Unknown { problem, packages: no_package_for(name) },
+        })
     }
 
     /// All kernels, with the user-mode Linux that is installed.
