@@ -8,7 +8,7 @@ use crate::{
     compare::{MAX_COMPARED_ROWS, PanelComparison},
     machines::{Machine, machines},
     run::Analysis,
-    text::{counted, listing},
+    text::{counted, has, listing},
 };
 use fstone_model::{
     Cell, Inventory, LoadReport, Unit, load_metric,
@@ -166,11 +166,7 @@ fn left_out(analysis: &Analysis<'_>) -> Finding {
         .map(|row| row.label.as_str())
         .collect();
     if !silent.is_empty() {
-        problems.push(format!(
-            "{} {} no trial and no reason",
-            listing(&silent),
-            if silent.len() == 1 { "has" } else { "have" }
-        ));
+        problems.push(format!("{} {} no trial and no reason", listing(&silent), has(silent.len())));
     }
     unless(problems, || {
         let failed = analysis.dataset.trials.len() - analysis.completed();

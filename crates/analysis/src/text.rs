@@ -85,6 +85,12 @@ pub fn listing<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
+/// "has" of one, "have" of several.
+#[must_use]
+pub fn has(count: usize) -> &'static str {
+    if count == 1 { "has" } else { "have" }
+}
+
 /// "1 trial", "3 trials".
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     number::{grouped, p_value},
     sentences::amount,
-    text::{capitalised, counted, line, listing},
+    text::{capitalised, counted, has, line, listing},
 };
 use fstone_stats::{ALPHA, CONFIDENCE_TEXT, compare::Shift};
 
@@ -314,8 +314,7 @@ fn required(comparison: &RunComparison<'_>) -> Option<String> {
     }
     if missing > 0 {
         let what = if missing == 1 { "row or column" } else { "rows and columns" };
-        let verb = if missing == 1 { "has" } else { "have" };
-        parts.push(format!("{missing} {what} of {} {verb} no counterpart", comparison.baseline_name));
+        parts.push(format!("{missing} {what} of {} {} no counterpart", comparison.baseline_name, has(missing)));
     }
     Some(if parts.is_empty() {
         format!("Every figure could have shown a difference of {}, as required.", percent(share))
