@@ -89,6 +89,14 @@ pub(crate) fn require_directory_of(path: &Path, option: &str) -> Result<(), Fail
     Err(Failure::new(Exit::BadInput, words))
 }
 
+/// Removes a file, or a link, which is not followed. One that is not there is as good as removed.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Makes a directory and those above it; what it makes belongs to the caller.
 pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
     create_directories(path, Owner::caller())

@@ -4,6 +4,7 @@ use super::{Context, fresh_seed, now_unix_ns, ranks, tasks};
 use crate::{
     args::IorArguments,
     exit::Exit,
+    paths,
     terminal::{CommandResult, OrExit},
 };
 use anyhow::Context as _;
@@ -12,8 +13,6 @@ use fstone_engine::{Ownership, Peers as _};
 use fstone_formats::ior::{self, Ior, Place, Plan, Results};
 use fstone_model::ranks::RanksReport;
 use std::{
-    fs,
-    io::ErrorKind,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -77,12 +76,9 @@ impl ranks::Course for Course {
         let mut removed = Ok(());
         for repetition in 0..self.ior.repetitions {
             let path = load.directory.join(self.ior.file_of(repetition, rank));
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    removed = removed.and(Err(format!("cannot remove {}: {error}", path.display())));
-                }
-                // A load that ended early did not come to all repetitions.
-                _ => {}
+            // A load that ended early did not come to all repetitions.
+            if let Err(error) = paths::remove_file(&path) {
+                removed = removed.and(Err(format!("cannot remove {}: {error}", path.display())));
             }
         }
         removed

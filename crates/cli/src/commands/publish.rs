@@ -49,8 +49,7 @@ pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> Comman
         site.write(page)?;
     }
     for name in dropped {
-        fs::remove_file(site.directory.join(name))
-            .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+        paths::remove_file(&site.directory.join(name))
             .with_context(|| format!("cannot remove {name} in {}", site.directory.display()))
             .or_exit(Exit::LabFailed)?;
     }

@@ -336,12 +336,7 @@ impl Results {
 
 /// Writes a file that is not there before. What had its name, a link perhaps, is not followed.
 fn write_anew(path: &Path, text: &str) -> io::Result<()> {
-    let removed = fs::remove_file(path);
-    if let Err(error) = removed
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
-    }
+    paths::remove_file(path)?;
     File::create_new(path)?.write_all(text.as_bytes())
 }
 

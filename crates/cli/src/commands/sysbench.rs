@@ -4,6 +4,7 @@ use super::{Context, cancel_on_signals, fresh_seed, load};
 use crate::{
     args::SysbenchArguments,
     exit::Exit,
+    paths,
     terminal::{self, CommandResult, OrExit},
 };
 use anyhow::Context as _;
@@ -48,12 +49,8 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
         Command::Cleanup => {
             terminal::print(&sysbench::header(&fileio));
             for name in fileio.file_names() {
-                match std::fs::remove_file(&name) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(error).context(format!("cannot remove {name}")).or_exit(Exit::LabFailed);
-                    }
-                    _ => {}
-                }
+                let removed = paths::remove_file(Path::new(&name));
+                removed.with_context(|| format!("cannot remove {name}")).or_exit(Exit::LabFailed)?;
             }
             Ok(Exit::Success)
         }

@@ -3,6 +3,7 @@
 
 use crate::{
     exit::Exit,
+    paths,
     terminal::{self, Bar, Failure, OrExit},
 };
 use anyhow::Context as _;
@@ -264,13 +265,8 @@ fn log_path(campaign: &Path, number: u64) -> Option<PathBuf> {
 
 /// Removes the logs of sequences that are to be forgotten.
 fn remove_logs(campaign: &Path, sequences: &[String]) -> io::Result<()> {
-    for path in sequences.iter().filter_map(|text| log_path(campaign, number_of(text))) {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
+    let mut logs = sequences.iter().filter_map(|text| log_path(campaign, number_of(text)));
+    logs.try_for_each(|path| paths::remove_file(&path))
 }
 
 /// What a file knows, if it is of this setting.
