@@ -28,14 +28,14 @@ impl SharedMemory {
         mount("fstone", PLACE, "tmpfs", flags, c"mode=1777").ok().map(|()| Self(()))
     }
 
-    /// What has Open MPI's launcher keep its own files there, on this machine: other nodes' directories are theirs, and TMPDIR is the
-    /// user's. Nothing where the user says where they are to be, for both at once are refused.
+    /// What has Open MPI's launcher keep its own files there, and TMPDIR stays the user's. It is the same place on all nodes: its ranks
+    /// are told one for all, and refuse one for the launcher's node beside that. Nothing where the user says where they are to be.
     pub(super) fn variables(&self) -> Vec<(String, String)> {
         let of_user = |prefix: &&str| {
             ["", "local_", "remote_"].iter().any(|of| std::env::var_os(format!("{prefix}_{of}tmpdir_base")).is_some())
         };
         let ours = ["OMPI_MCA_orte", "PRTE_MCA_prte"].into_iter().filter(|prefix| !of_user(prefix));
-        ours.map(|prefix| (format!("{prefix}_local_tmpdir_base"), PLACE.into())).collect()
+        ours.map(|prefix| (format!("{prefix}_tmpdir_base"), PLACE.into())).collect()
     }
 }
 
