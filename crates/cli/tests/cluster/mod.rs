@@ -1,5 +1,6 @@
 //! Blocks that a Slurm cluster makes: dealt out, lost, made again, and in the store once.
 
+mod launched;
 mod nodes;
 mod pretended;
 
