@@ -3,7 +3,7 @@
 //!
 //! Random bytes are made once, in pieces that threads hand round: a thread writes from its piece, in place, without
 //! copying, and swaps it for another when it is used up. What a filesystem's compressor or deduplicator could find:
-//! - *Within its window*, nothing: a piece comes back only after [`RESERVE_BYTES`] of others, which is more than the
+//! - *Within its window*, nothing: what is written comes back [`WINDOW_BYTES`] later at the earliest, which is no less than the
 //!   longest compressed extent of today's filesystems (btrfs 128 KiB, bcachefs 256 KiB, f2fs 1 MiB).
 //! - *By block*, nothing: every [`UNIT`] bytes written start with 16 bytes that are never written again.
 
@@ -26,8 +26,8 @@ const UNIT: usize = 4096;
 const MARK: usize = 16;
 /// Length of a piece unless blocks are larger.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes in pieces that no thread holds.
-const RESERVE_BYTES: usize = 1 << 20;
+/// Bytes without repetition.
+const WINDOW_BYTES: usize = 1 << 20;
 /// Contents that duplicate blocks have: few, so that nearly every one of them is redundant.
 const DUPLICATES: usize = 8;
 /// Positions in a piece are multiples of this, which every device accepts for direct I/O.
@@ -111,9 +111,14 @@ impl Depot {
         }
     }
 
+    /// How many pieces no thread holds. None where one alone is long enough: a second one would take as much of the processor's cache.
+    fn reserve(&self) -> usize {
+        WINDOW_BYTES.div_ceil(self.piece_bytes) - 1
+    }
+
     /// Another piece in exchange for a used one, or a thread's first.
     fn exchange(&self, used: Option<Aligned>) -> Aligned {
-        let reserve = (RESERVE_BYTES / self.piece_bytes).max(1);
+        let reserve = self.reserve();
         let first = used.is_none();
         let mut spare = self.spare();
         spare.extend(used);
@@ -175,6 +180,20 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Makes the pieces that the first writes would make, so that they are not made while these are timed.
+    pub(crate) fn stock(&mut self) {
+        let DataPattern { stamped, compressible, repeat, .. } = &self.depot.pattern;
+        if *stamped || (*compressible == 0.0 && !repeat.is_empty()) || self.piece.is_some() {
+            return;
+        }
+        self.piece = Some(self.depot.exchange(None));
+        let mut spare = self.depot.spare();
+        while spare.len() < self.depot.reserve() {
+            let number = self.depot.sources.fetch_add(1, Ordering::Relaxed);
+            spare.push_back(self.depot.new_piece(number));
+        }
+    }
+
     /// Makes the next `length` bytes to write ready, in memory aligned for direct I/O when `length` is.
     #[inline]
     pub(crate) fn prepare(&mut self, length: usize, destination: Destination) {
@@ -354,9 +373,27 @@ mod tests {
         }
         // A long window over everything: only what lies further apart than the reserve may repeat.
         let mut data = written(DataPattern::default(), 4096, 1 << 20);
-        data.truncate(RESERVE_BYTES);
+        data.truncate(WINDOW_BYTES);
         let compressed = zstd::bulk::compress(&data, 19).expect("memory").len();
         assert!(compressed as f64 > data.len() as f64 * 0.99, "{compressed}");
+    }
+
+    #[test]
+    fn what_is_in_stock_is_not_made_while_it_is_written() {
+        for (block, made) in [(4096, 17), (512 << 10, 3), (1 << 20, 2), (4 << 20, 2)] {
+            let depot = Depot::new(DataPattern::default(), block, 1);
+            let mut source = depot.source();
+            source.stock();
+            source.stock();
+            assert_eq!(depot.sources.load(Ordering::Relaxed), made, "the source, and its pieces: {block}");
+            for _ in 0..1000 {
+                source.next(block, NOWHERE);
+            }
+            assert_eq!(depot.sources.load(Ordering::Relaxed), made, "{block}");
+        }
+        let stamped = Depot::new(DataPattern { stamped: true, ..DataPattern::default() }, 4096, 1);
+        stamped.source().stock();
+        assert_eq!(stamped.sources.load(Ordering::Relaxed), 1, "stamps take no pieces");
     }
 
     #[test]

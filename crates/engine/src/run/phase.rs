@@ -246,7 +246,11 @@ pub(super) fn ready<'a, E: Io>(
     };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);
-    // Memory that reads go to is there before the clock runs, as in other tools: its first touch is not the filesystem's.
+    // Memory that reads go to and data that writes take are there before the clock runs, as in other tools: making them is not the
+    // filesystem's work.
+    if group.actions.iter().any(|action| action.writes) {
+        worker.source.stock();
+    }
     let read = group.actions.iter().filter(|action| !action.writes).map(|action| action.block_bytes).max();
     worker.buffer.touch(read.unwrap_or(0) as usize);
     if group.spec.is_paced() || !group.spec.think_time.is_zero() {
