@@ -124,6 +124,11 @@ impl Member {
         if still < LONG { state } else { State { threads: facts::threads(), ..state } }
     }
 
+    /// Whether its load waits for other ranks.
+    pub(crate) fn waits(&self) -> bool {
+        locked(&self.doing).waiting
+    }
+
     pub(crate) fn answered(&self, meeting: u64, answer: Answer) {
         locked(&self.inbox).answers.insert(meeting, answer);
         self.arrived.notify_all();
