@@ -489,8 +489,8 @@ fn a_shared_file_is_written_in_regions_by_all() {
     assert_eq!((report.completed, report.load.written_bytes()), (4, 8 * 64 * 4096), "{:?}", report.load.errors);
     let data = std::fs::read(place.path().join("file0")).expect("one file for all");
     let empty = data.chunks(4096).filter(|block| block.iter().all(|byte| *byte == 0)).count();
-    // Threads of a rank share its operations, perhaps unevenly, and begin their part again where they have all of it.
-    assert!(empty < 256, "{empty} blocks of 512 that nobody wrote");
+    // Threads of a rank share its operations, perhaps so unevenly that one does them all. It writes its part twice then, and half is empty.
+    assert!(empty <= 256, "{empty} blocks of 512 that nobody wrote");
     let written = |rank: usize| data[rank * 128 * 4096..][..128 * 4096].iter().any(|byte| *byte != 0);
     assert!((0..4).all(written), "each rank has its part");
 }
@@ -519,7 +519,7 @@ fn a_seed_repeats_and_ranks_have_different_ones() {
 #[test]
 fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let time = Stop { time: Some(Duration::from_secs(40)), ..Stop::default() };
+    let time = Stop { time: Some(Duration::from_secs(300)), ..Stop::default() };
     let phases = vec![
         Phase::new("short", vec![group("stat", Operation::Stat, FileChoice::Uniform)], operations(100)),
         Phase::new("long", vec![group("stat", Operation::Stat, FileChoice::Uniform)], time),
@@ -529,7 +529,7 @@ fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
     let run = |trouble| {
         let started = Instant::now();
         let (told, ended) = run_on(3, &load, place.path(), short, trouble);
-        assert!(started.elapsed() < Duration::from_secs(30), "nobody waits for the phase's end");
+        assert!(started.elapsed() < Duration::from_secs(250), "nobody waits for the phase's end");
         (told.report.expect("rank 0 was told"), ended)
     };
     let (report, ended) = run(Trouble::FallsSilent(2));

@@ -294,7 +294,7 @@ fn a_step_that_hangs_in_the_kernel_ends_with_the_stack_it_hangs_in() {
     let trigger = Trigger::From(200);
     lab.guests().faults = vec![Fault { operation: Some(Operation::Write), trigger, effect: Effect::Stall }];
     let write = shell("write", "i=0; while [ $i -lt 1000 ]; do echo $i > file; sync file; i=$((i+1)); done");
-    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![limited(write, 6)]));
+    let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![limited(write, 15)]));
     assert!(matches!(&outcome, Outcome::Hung(reason) if reason.step == "write"), "{outcome:?}");
     assert!(words(&outcome).contains("Show Blocked State"), "{outcome:?}");
     assert!(words(&outcome).contains("jbd2") || words(&outcome).contains("sync"), "{outcome:?}");
