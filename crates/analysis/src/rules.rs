@@ -78,16 +78,16 @@ type Check = (&'static str, fn(&Analysis<'_>) -> Finding);
 /// In the order of the paper, whose first rule is number 1.
 const CHECKS: [Check; 12] = [
     ("ratios name their base and show its own figure", base_of_ratios),
-    ("what was left out is said, with the reason", left_out),
+    ("omissions are reported with their reason", left_out),
     ("means suit what they summarise", means),
-    ("ratios are of means, and no mean is of ratios", ratios_of_means),
+    ("ratios are ratios of means; no mean is a mean of ratios", ratios_of_means),
     ("figures that vary have an interval", intervals),
     ("normality is tested, not assumed", normality),
     ("differences are tested, all pairs of a column together", tests),
-    ("latencies have percentiles beside a mean, from enough operations", percentiles),
+    ("mean latencies come with percentiles from enough operations", percentiles),
     ("factors, levels and the set-up are recorded", set_up),
-    ("how times were taken, and in which order, is recorded", measurement),
-    ("the best that the device could do is known", upper_bound),
+    ("how and in which order times were measured is recorded", measurement),
+    ("the best that the device can do is known", upper_bound),
     ("lines join ordered levels only", lines),
 ];
 
@@ -149,7 +149,7 @@ fn base_of_ratios(analysis: &Analysis<'_>) -> Finding {
     }
     match analysis.baseline_name() {
         _ if !any => Finding::NotApplicable("no ratios are shown".to_owned()),
-        None => Finding::Broken("ratios are shown and no baseline is named".to_owned()),
+        None => Finding::Broken("ratios are shown, but no baseline is named".to_owned()),
         Some(name) => unless(problems, || format!("the base is {name}, whose own figures are in the table")),
     }
 }
@@ -192,7 +192,7 @@ fn means(analysis: &Analysis<'_>) -> Finding {
     for (column, panel) in compared(analysis) {
         let view = &analysis.columns[column];
         if is_rate(view.unit) && panel.comparison.scale == Scale::Differences {
-            problems.push(format!("{}: rates among which are zeros have arithmetic means", view.header));
+            problems.push(format!("{}: rates that include zeros have arithmetic means", view.header));
             continue;
         }
         let entry = |row: &usize| &analysis.rows[*row].entries[column];
@@ -300,12 +300,12 @@ fn normality(analysis: &Analysis<'_>) -> Finding {
         .iter()
         .map(|(column, residuals)| {
             let header = &analysis.columns[*column].header;
-            format!("{header}: {} are too few to see whether they are normal", counted(*residuals, "residual"))
+            format!("{header}: {} are too few for a test of normality", counted(*residuals, "residual"))
         })
         .collect();
     unless(problems, || {
         let ranks = compared(analysis).filter(|(_, panel)| panel.comparison.basis == Basis::Ranks).count();
-        let took = if ranks > 0 { "; where it failed, rank tests took over" } else { ", and passed" };
+        let took = if ranks > 0 { "; where the test failed, rank tests are used" } else { ", and passed" };
         format!("residuals were tested by Anderson and Darling’s statistic{took}")
     })
 }
@@ -321,10 +321,10 @@ fn tests(analysis: &Analysis<'_>) -> Finding {
             any |= present > 1;
             match compared {
                 None if present > MAX_COMPARED_ROWS => {
-                    problems.push(format!("{header}: {present} rows are too many to be compared"));
+                    problems.push(format!("{header}: {present} rows are too many to compare"));
                 }
                 Some(compared) if compared.is_powerless() => {
-                    problems.push(format!("{header}: so few trials can show no difference"));
+                    problems.push(format!("{header}: with so few trials no difference can show"));
                 }
                 Some(compared) => {
                     let apart = |interval: &fstone_stats::Interval| interval.low > 0.0 || interval.high < 0.0;
@@ -376,14 +376,14 @@ fn percentiles(analysis: &Analysis<'_>) -> Finding {
         let counts = reports(analysis, &column.step).map(|report| load_metric::latencies_of(report, name));
         let too_few = counts.filter(|behind| behind.count() > 0 && !behind.has_percentile(percentile));
         if let Some(fewest) = too_few.map(|behind| behind.count()).min() {
-            problems.push(format!("{}: {fewest} latencies of a trial have no such percentile", column.header));
+            problems.push(format!("{}: {fewest} latencies of a trial are too few for this percentile", column.header));
         }
     }
     let drawn = || analysis.columns.iter().any(|column| reports(analysis, &column.step).next().is_some());
     if !any && !drawn() {
         return Finding::NotApplicable("no latency is shown".to_owned());
     }
-    unless(problems, || "percentiles stand beside means, in columns or in the figures of the load".to_owned())
+    unless(problems, || "means have percentiles beside them, in columns or in the figures of the load".to_owned())
 }
 
 fn set_up(analysis: &Analysis<'_>) -> Finding {
@@ -415,7 +415,7 @@ fn set_up(analysis: &Analysis<'_>) -> Finding {
         .map(|row| row.label.as_str())
         .collect();
     if !unread.is_empty() {
-        problems.push(format!("mount options in force were not read back of {}", listing(&unread)));
+        problems.push(format!("mount options in force were not read back for {}", listing(&unread)));
     }
     unless(problems, || {
         format!(
@@ -447,10 +447,10 @@ fn measurement(analysis: &Analysis<'_>) -> Finding {
     }
     unless(problems, || match plan.order {
         Order::Blocks => format!(
-            "each step’s time is recorded by itself, trials ran in shuffled blocks (seed {}), and loads say what their clock costs",
+            "each step’s time is recorded separately, trials ran in shuffled blocks (seed {}), and loads record what their clock costs",
             plan.seed
         ),
-        Order::AsWritten => "each step’s time is recorded by itself, and there is but one row".to_owned(),
+        Order::AsWritten => "each step’s time is recorded separately, and there is only one row".to_owned(),
     })
 }
 

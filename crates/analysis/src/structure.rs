@@ -235,7 +235,7 @@ pub fn of_executor(executor: &str) -> &str {
     match executor {
         "uml" => "user-mode Linux",
         "qemu" => "QEMU",
-        "exact" => "virtual time, on a model of a drive, a repeat being another seed",
+        "exact" => "virtual time, on a model of a drive; each repeat has another seed",
         _ => "the running kernel",
     }
 }

@@ -99,7 +99,7 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Carry out a study: make the filesystems, run the workloads, check, store, report
+    /// Run a study: make the filesystems, run the workloads, check, store, report
     Run(Box<RunArguments>),
     /// Print or write the report of a run
     Report(ReportArguments),
@@ -107,19 +107,19 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// One row's figure over many runs, with the runs at which it changed
     History(HistoryArguments),
-    /// Write a run into one file: study, machine, every trial with its raw histograms, and their hashes
+    /// Write a run to a file (a bundle): study, machine, every trial with its raw histograms, and hashes
     Export(ExportArguments),
-    /// Add a run from such a file to the store, or blocks of a run that other machines made
+    /// Add a run from a bundle to the store, or blocks of a run that other machines made
     Import(ImportArguments),
-    /// Make some blocks of a run that another machine began, into a file for `fstone import --into`
+    /// Run some blocks of another machine's run, and write them to a file for `fstone import --into`
     Blocks(BlocksArguments),
-    /// Put a note on a run, in place of any it has: one line, shown in lists, reports and comparisons
+    /// Set the note of a run: one line, shown in lists, reports and comparisons
     Note(NoteArguments),
     /// Make web pages of many runs from many machines, without names of hosts and users, paths and serial numbers
     Publish(PublishArguments),
-    /// Delete runs from the store; lists them and asks first
+    /// Delete runs from the store, after listing them and asking
     Delete(DeleteArguments),
-    /// Check a run or a bundle: hashes, and every figure worked out again from the raw data
+    /// Check a run or a bundle: its hashes, and every figure, recomputed from the raw data
     Verify(VerifyArguments),
     /// Show the store in a browser on this machine: runs, live figures, reports, comparisons
     Serve(ServeArguments),
@@ -129,7 +129,7 @@ pub(crate) enum Command {
     List(ListArguments),
     /// Show what this machine can do, and the command that installs what is missing
     Check,
-    /// Run a workload on a directory or a device with the load engine alone: no mkfs, no store
+    /// Run a workload in a directory or on a device, with the load engine alone: no mkfs, no store
     Load(LoadArguments),
     /// Run an FFSB profile unchanged, in the directories it names, and print FFSB's figures
     Ffsb(FfsbArguments),
@@ -145,17 +145,17 @@ pub(crate) enum Command {
     Mdtest(MdtestArguments),
     /// Print a load of another format (FFSB, fio, filebench, mdtest, IOR) as the equivalent workload file
     Convert(ConvertArguments),
-    /// Kernels for guests: fetch or name one, list them; nothing is installed
+    /// Kernels for guests: fetch, build or list them; nothing is installed
     Kernel(KernelArguments),
-    /// List models of drives, or show one: its parameters, their sources, and its service times
+    /// List the models of drives, or show one: its parameters, their sources, and its service times
     Device(DeviceArguments),
-    /// Write a state that a power cut could have left to an image, from the log that a run kept
+    /// Write a state that a power cut could have left into an image, from the log of a run
     CrashState(CrashStateArguments),
-    /// Cut the power in short sequences of calls (rename, fsync, …), and check that what was persisted is still there
+    /// Simulate power cuts in short sequences of calls (rename, fsync, …), and check that persisted data is still there
     Durability(DurabilityArguments),
-    /// Undo what a killed run left behind: mounts, loop devices, images; lists it first
+    /// Undo what a killed run left behind (mounts, loop devices, images), after listing it
     Clean(CleanArguments),
-    /// Print the JSON schema of the study file
+    /// Print the JSON schema of study files
     Schema,
     /// Print shell completions
     Completions {
@@ -219,10 +219,10 @@ pub(crate) struct RunArguments {
     /// `loop`, `memory` (a loop image in memory), `zram`, `directory`, `directory:PATH`, or the path of a block device to format
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// Permit fstone to format this block device; needed as well as --device PATH
+    /// Permit fstone to format this block device; required in addition to --device PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
-    /// What runs the trials: the running kernel, or guests that need no root
+    /// Where trials run: on the running kernel, or in guests, which need no root
     #[arg(long, value_name = "EXECUTOR", default_value = "auto")]
     pub(crate) executor: ExecutorChoice,
     /// What to do with rows whose filesystem the running kernel lacks: skip them, or run them and the baseline again in guests
@@ -239,7 +239,7 @@ pub(crate) struct RunArguments {
     /// The drive of trials in virtual time: a model (`fstone device`), or a .toml file. Default: hdd-7200-2008
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// What a system call takes in virtual time; 0 s for nothing. Default: 2 us
+    /// The time that each system call is charged in virtual time; 0 s charges nothing. Default: 2 us
     #[arg(long, value_name = "TIME", value_parser = parse_charge)]
     pub(crate) charge: Option<Duration>,
     /// How many trials in virtual time run at once; the figures are the same. Default: one per core
@@ -248,7 +248,7 @@ pub(crate) struct RunArguments {
     /// Memory of a guest. Default: 512 MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_guest_memory, allow_hyphen_values = true)]
     pub(crate) guest_memory: Option<u64>,
-    /// Slow the disks of guests down to a known speed: iops=N, bandwidth=SIZE (per second), latency=TIME, separated by commas
+    /// Slow down the disks of guests to a known speed: iops=N, bandwidth=SIZE (per second), latency=TIME, separated by commas
     #[arg(long, value_name = "SPEED", value_parser = parse_speed)]
     pub(crate) guest_disk: Option<Speed>,
     /// Only these levels of a factor; `*` matches anything. May be given several times
@@ -257,11 +257,11 @@ pub(crate) struct RunArguments {
     /// The seed of the order and of all random streams; recorded either way
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
-    /// The source tree for the studies that unpack one: an archive that tar reads, or a directory. Default: Debian's
-    /// linux-source-* when it is installed, or one that is made; the quick forms make small ones
+    /// The source tree for studies that unpack one: an archive that tar reads, or a directory. Default: Debian's
+    /// linux-source-* if it is installed, else a generated one; the quick forms generate small ones
     #[arg(long, value_name = "PATH")]
     pub(crate) source: Option<PathBuf>,
-    /// Make only these blocks here, from 1 (3, 2-4, or 1,3-4); `fstone blocks` makes the others on other machines
+    /// Run only these blocks here, from 1 (3, 2-4, or 1,3-4); `fstone blocks` runs the others on other machines
     #[arg(long, value_name = "BLOCKS", value_parser = parse_blocks, conflicts_with_all = ["all", "dry_run", "budget", "missing", "resume"])]
     pub(crate) blocks: Option<Blocks>,
     /// Give the blocks to the nodes of a Slurm cluster, as the tasks of one job array; what follows `--` goes to sbatch
@@ -270,23 +270,23 @@ pub(crate) struct RunArguments {
     /// A directory that all nodes see, for the plan and the finished blocks. Default: a directory `slurm` beside the store
     #[arg(long, value_name = "DIR", requires = "slurm")]
     pub(crate) slurm_directory: Option<PathBuf>,
-    /// With --slurm: options of sbatch, like --partition=fast --constraint=nvme
+    /// With --slurm: options for sbatch, like --partition=fast --constraint=nvme
     #[arg(last = true, value_name = "SBATCH OPTIONS", allow_hyphen_values = true)]
     pub(crate) sbatch: Vec<String>,
     /// Another value for one of the study's variables, like build=none, or for a number of its loads: threads=4; of one
     /// group, phase or fileset of a load: readers.threads=4. May be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_set, conflicts_with = "all")]
     pub(crate) set: Vec<(String, String)>,
-    /// Go on with this machine's last unfinished run of this study: its plan and its finished trials are kept
+    /// Continue this machine's last unfinished run of this study: its plan and its finished trials are kept
     #[arg(long, conflicts_with_all = ["all", "dry_run", "duration", "repeats", "device", "device_size", "only", "seed", "source", "set", "executor", "kernel", "note"])]
     pub(crate) resume: bool,
-    /// With --resume: go on although the kernel, a tool or fstone has changed; each trial made then says so
+    /// With --resume: continue although the kernel, a tool or fstone has changed; each trial from then on says so
     #[arg(long, requires = "resume")]
     pub(crate) changed_machine: bool,
-    /// Wait until no other run is going on on this machine. Without this both run, and the trials of both carry a warning
+    /// Wait until no other run is going on on this machine. Without this option both run, and the trials of both carry a warning
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
-    /// Go on even if the first trials of all rows fail in the same way
+    /// Continue even if the first trials of all rows fail in the same way
     #[arg(long)]
     pub(crate) keep_going: bool,
     /// Show throughput and latency while the load runs, and after each block which rows are told apart so far
@@ -298,7 +298,7 @@ pub(crate) struct RunArguments {
     /// A line about the run, for lists, reports and comparisons: "before the patch"
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub(crate) note: Option<Note>,
-    /// Where the HTML report goes, and the index of all reports there. Default: a directory `reports` beside the store
+    /// The directory for the HTML report and an index of all reports. Default: `reports` beside the store
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -306,7 +306,7 @@ pub(crate) struct RunArguments {
 /// What runs trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExecutorChoice {
-    /// The running kernel for root, where it has any of the filesystems; else user-mode Linux; else a directory
+    /// The running kernel for root, if it has any of the filesystems; else user-mode Linux; else a directory
     #[default]
     Auto,
     /// The running kernel
@@ -315,11 +315,11 @@ pub(crate) enum ExecutorChoice {
     Uml,
     /// QEMU, with the newest kernel that was added for it
     Qemu,
-    /// A directory of the filesystem that is already there
+    /// A directory of an existing filesystem
     Directory,
 }
 
-/// What becomes of rows that the running kernel cannot have.
+/// What to do with rows whose filesystem the running kernel lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Missing {
     /// Skip them; the table says so
@@ -347,12 +347,12 @@ pub(crate) enum KernelAction {
         #[arg(value_name = "PACKAGE|PATH", required = true, value_parser = NonEmptyStringValueParser::new())]
         what: Vec<String>,
     },
-    /// Build a kernel whose time can be simulated, for exact figures: about 8 minutes of CPU, once; nothing is installed, and a tree is left as it is
+    /// Build a kernel whose time can be simulated, for exact figures. Takes about 8 minutes of CPU time, once; nothing is installed, and your tree is not changed
     Build {
         /// A package (linux-source-6.1, linux-source-6.12, or NAME/SUITE), a .tar, or the directory of a kernel tree
         #[arg(value_name = "SOURCE", default_value = "linux-source-6.1")]
         source: String,
-        /// What a study calls it, behind `exact:`. Default: its release, or the directory's name
+        /// Its name in studies, after `exact:`. Default: its release, or the directory's name
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
@@ -365,7 +365,7 @@ pub(crate) enum KernelAction {
     after_help = "Examples:\n  fstone device\n  fstone device hdd-7200-2008 --size '5 TB'\n  fstone device ./mine.toml"
 )]
 pub(crate) struct DeviceArguments {
-    /// A model that is built in, or a .toml file. Default: list those that are built in
+    /// A built-in model, or a .toml file. Default: list the built-in models
     #[arg(value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The size of the drive
@@ -385,7 +385,7 @@ pub(crate) struct LoadArguments {
     /// A block device to work on instead, as the only file of the load's only fileset; its data is overwritten
     #[arg(long, value_name = "PATH", conflicts_with_all = ["directory", "verify", "overwrite"])]
     pub(crate) device: Option<PathBuf>,
-    /// The device of --device once more, to confirm that everything on it may be lost
+    /// The path of --device again, to confirm that everything on it may be lost
     #[arg(long, value_name = "PATH", requires = "device")]
     pub(crate) allow_destroy: Vec<PathBuf>,
     /// The seed of all random streams. Default: drawn, and printed
@@ -400,7 +400,7 @@ pub(crate) struct LoadArguments {
     /// Print the whole result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// With many ranks: write ranks.json and ranks.csv here, again after each phase, so that they survive the job
+    /// With many ranks: write ranks.json and ranks.csv here, anew after each phase, so that they survive if the job is killed
     #[cfg(feature = "mpi")]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
@@ -424,7 +424,7 @@ pub(crate) struct FfsbArguments {
     /// The profile, in FFSB's 4.x, 5.x or 6.0 format
     #[arg(value_name = "PROFILE")]
     pub(crate) profile: PathBuf,
-    /// Seconds to run (4.x profiles say it here)
+    /// Seconds to run (4.x profiles expect it here)
     #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
     /// The seed of all random streams
@@ -451,7 +451,7 @@ pub(crate) struct FilebenchArguments {
     /// Seconds to run, whatever the personality says
     #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
-    /// The personality, as filebench takes it
+    /// The personality, for filebench's own syntax
     #[arg(short = 'f', value_name = "PERSONALITY", conflicts_with = "personality")]
     pub(crate) script: Option<PathBuf>,
     /// Replace files that have the load's names in a directory that fstone did not make
@@ -465,7 +465,7 @@ pub(crate) struct FilebenchArguments {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub(crate) struct FioArguments {
-    /// fio's own words: JOB.fio --output-format=json, or --name=NAME --rw=randread --size=1g …
+    /// fio's own arguments: JOB.fio --output-format=json, or --name=NAME --rw=randread --size=1g …
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 }
@@ -473,27 +473,27 @@ pub(crate) struct FioArguments {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct SysbenchArguments {
-    /// sysbench's own words: fileio --file-test-mode=rndrw … run
+    /// sysbench's own arguments: fileio --file-test-mode=rndrw … run
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArguments {
-    /// A load in any format that is known by its extension; without one, an FFSB profile
+    /// A load in any format, recognised by its extension; without one, an FFSB profile
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Seconds to run, where the format has it apart (FFSB 4.x profiles)
+    /// Seconds to run, for formats that do not contain it (FFSB 4.x profiles)
     #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CrashStateArguments {
-    /// The log of a disk that a run with a `power-cut` step kept, as its warnings name it
+    /// The disk log that a run with a `power-cut` step kept; its warnings name it
     #[arg(value_name = "LOG")]
     pub(crate) log: PathBuf,
-    /// The state, as the run's warnings name it: 1523-torn-9f2c
+    /// The state, as in the run's warnings: 1523-torn-9f2c
     #[arg(value_name = "STATE")]
     pub(crate) state: String,
     /// The image to write, a new file
@@ -510,7 +510,7 @@ pub(crate) struct CleanArguments {
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let time = units::parse_duration(text).map_err(|error| error.to_string())?;
-    if time.is_zero() { Err("it has to be longer than 0".into()) } else { Ok(time) }
+    if time.is_zero() { Err("it must be longer than 0".into()) } else { Ok(time) }
 }
 
 /// Nothing, or a time. A second for a system call is a slip of the hand.
@@ -525,16 +525,16 @@ const MOST_JOBS: usize = 1024;
 
 fn parse_jobs(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=MOST_JOBS).contains(number));
-    number.ok_or_else(|| format!("it has to be a whole number, from 1 to {MOST_JOBS}"))
+    number.ok_or_else(|| format!("it must be a whole number, from 1 to {MOST_JOBS}"))
 }
 
 fn parse_number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("it has to be a whole number, from 0 to {}", u64::MAX))
+    text.parse().map_err(|_| format!("it must be a whole number, from 0 to {}", u64::MAX))
 }
 
 /// The number of a run.
 fn parse_run(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "it has to be the number of a run, as `fstone list runs` lists them".into())
+    text.parse().map_err(|_| "it must be the number of a run, as `fstone list runs` lists them".into())
 }
 
 fn parse_note(text: &str) -> Result<Note, NoteError> {
@@ -548,7 +548,7 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
         let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?}: write NAME=VALUE, like iops=500"))?;
         match name.trim() {
             "iops" => {
-                speed.iops = Some(value.trim().parse().map_err(|_| "iops has to be a whole number, like iops=500")?);
+                speed.iops = Some(value.trim().parse().map_err(|_| "iops must be a whole number, like iops=500")?);
             }
             "bandwidth" => speed.bytes_per_second = Some(parse_bytes(value.trim().trim_end_matches("/s"))?),
             "latency" => speed.latency = Some(parse_duration(value.trim())?),
@@ -556,7 +556,7 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
         }
     }
     if speed.iops == Some(0) || speed.bytes_per_second == Some(0) {
-        return Err("a disk that does nothing in a second would never be done".into());
+        return Err("a disk needs more than 0 per second".into());
     }
     Ok(speed)
 }

@@ -35,7 +35,7 @@ pub(crate) fn go_on_as(directory: &Path) -> Result<(), Failure> {
     }
     // Only returns when it fails. Supplementary groups of root's are dropped with its user id.
     Err(command.exec())
-        .context("cannot go on as the user who called sudo; run this without sudo")
+        .context("cannot continue as the user who called sudo; run this without sudo")
         .or_exit(Exit::CannotHere)
 }
 

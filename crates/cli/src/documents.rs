@@ -134,7 +134,7 @@ fn inherited(open: RawFd, path: &Path) -> io::Result<File> {
 
 fn refuse_disk(found: &Metadata) -> Result<(), Failure> {
     if found.file_type().is_block_device() {
-        return Err(Failure::new(Exit::CannotHere, "it is a disk, and what is on it would be lost"));
+        return Err(Failure::new(Exit::CannotHere, "it is a disk, and its contents would be lost"));
     }
     Ok(())
 }

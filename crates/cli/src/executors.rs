@@ -64,8 +64,7 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
         return match default(Flavour::Exact) {
             Some(kernel) => all_under(kernel),
             None => missing(
-                "there is no kernel whose time can be simulated; build one with `fstone kernel build`: some eight minutes of \
-                 CPU, once, and no root",
+                "there is no kernel whose time can be simulated; build one with `fstone kernel build` (about eight minutes of CPU time, once; no root)",
             ),
         };
     }
@@ -92,7 +91,9 @@ fn there(kernels: &[NamedKernel]) -> Result<Vec<KernelSpec>, Failure> {
     let there = |kernel: &NamedKernel| match kernel {
         NamedKernel::There(kernel) => Ok(kernel.clone()),
         NamedKernel::Tree(tree) => {
-            let words = format!("--dry-run builds nothing: `fstone kernel build {tree}` first, and name what it made");
+            let words = format!(
+                "--dry-run builds nothing: run `fstone kernel build {tree}` first, and name the kernel that it built"
+            );
             Err(Failure::new(Exit::BadInput, words))
         }
     };
@@ -145,7 +146,7 @@ fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen 
         (false, false) => "Not root",
     };
     terminal::tell(&format!(
-        "{why}: running the study in user-mode Linux ({}). Its figures compare with each other, and with no others.",
+        "{why}: running the study in user-mode Linux ({}). Compare its figures with each other only.",
         uml.written()
     ));
     Chosen::Plan(Box::new(
@@ -173,7 +174,9 @@ pub(crate) fn rows_for_guests(context: &Context, plan: &Plan) -> Option<(KernelS
         return None;
     }
     let Some(partner) = baseline.into_iter().chain(&plan.cells).filter(in_guest).find(|cell| !lacks(cell)) else {
-        terminal::tell("No second run in user-mode Linux: no row runs here; --executor uml runs all of them there.");
+        terminal::tell(
+            "No second run in user-mode Linux, because no row runs here; --executor uml runs all of them there.",
+        );
         return None;
     };
     names.push(partner.filesystem.name.clone());

@@ -14,7 +14,7 @@ pub(crate) const NO_RANKS: Option<(&str, &str)> = if cfg!(feature = "mpi") {
     None
 } else {
     Some((
-        "this fstone was built without MPI, and cannot carry out a load of several ranks",
+        "this fstone was built without MPI and cannot run a load of several ranks",
         "build one with MPI: `make mpi`, or `cargo build --release --package fstone --features mpi`",
     ))
 };

@@ -76,12 +76,12 @@ pub(crate) fn require_directory_of(path: &Path, option: &str) -> Result<(), Fail
     let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
     let named = directory.display();
     let words = match fs::metadata(directory) {
-        Ok(found) if !found.is_dir() => format!("{named} is no directory; name another place{option}"),
+        Ok(found) if !found.is_dir() => format!("{named} is not a directory; name another place{option}"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             format!("there is no directory {named}; make it, or name another place{option}")
         }
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            format!("the path {named} leads through a file; name another place{option}")
+            format!("a part of the path {named} is a file; name another place{option}")
         }
         // What may not be looked at is told by whoever needs it.
         Ok(_) | Err(_) => return Ok(()),

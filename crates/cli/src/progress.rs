@@ -146,13 +146,13 @@ fn first_line(words: &str) -> &str {
 impl ProgressSink for RunProgress {
     fn event(&self, event: &Event<'_>) {
         match event {
-            Event::CleanedUp { what } => terminal::tell(&format!("Undone, left over from an earlier run: {what}")),
+            Event::CleanedUp { what } => terminal::tell(&format!("Left over from an earlier run, now undone: {what}")),
             Event::NotCleanedUp { error } => {
-                terminal::tell(&format!("Not undone, left over from an earlier run: {}", text::line(error)));
+                terminal::tell(&format!("Left over from an earlier run, not undone: {}", text::line(error)));
             }
             Event::OtherRun { who } => {
                 let line = format!(
-                    "Another run is going on on this machine ({}): the figures of both suffer. `--wait` waits for its end.",
+                    "Another run is going on on this machine ({}), and each disturbs the other's figures. `--wait` waits until it ends.",
                     text::line(who)
                 );
                 self.tell(&line);

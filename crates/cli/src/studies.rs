@@ -112,7 +112,7 @@ impl Study {
 /// Reads a text file, refusing what is too large or not UTF-8 before it is all in memory.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<String> {
     let too_large =
-        || io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB, which no study or profile is");
+        || io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB, the limit for studies and profiles");
     let file = fs::File::open(path)?;
     // Pipes and the like have no size to go by.
     if file.metadata()?.len() > FILE_LIMIT_BYTES {

@@ -103,7 +103,7 @@ fn models_are_listed_printed_and_refused_with_their_names() {
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/constant.toml")).expect("built in");
     fs::write(&mine, text.replace("\"1 ms\"", "\"1000 s\"")).expect("ours");
     let (code, _, error) = bench.run(&["device", &mine.display().to_string()]);
-    assert!(code == 2 && error.contains("`latency` is 1000 s, and has to be from"), "{code}: {error}");
+    assert!(code == 2 && error.contains("`latency` is 1000 s, and must be from"), "{code}: {error}");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_nothing() {
     support::interrupt(&resumed);
     let output = resumed.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("going on with run 1"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("continuing run 1"));
     assert!(support::trials(&bench.json()).len() >= kept);
     bench.assert_clean();
 }
@@ -399,7 +399,7 @@ fn a_run_is_looked_at_by_another_factor() {
     }
     let (code, _, err) = bench.run(&["report", "--by", "kernel"]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("run 1 did not vary that; it varied threads, files"), "{err}");
+    assert!(err.contains("run 1 did not vary this factor; it varied threads, files"), "{err}");
 }
 
 #[test]
@@ -414,7 +414,7 @@ fn two_runs_are_compared_and_a_baseline_has_a_name() {
     let text = undecided(&["compare", "1", "2"]);
     assert!(text.contains("Run 2 against run 1") && text.contains("too few trials"), "{text}");
     let (code, out, _) = bench.run(&["compare", "1", "2", "--require-power", "5%"]);
-    assert!(code == 8 && out.contains("Required was to find a difference of 5 %"), "{code} {out}");
+    assert!(code == 8 && out.contains("The requirement was to find a difference of 5 %"), "{code} {out}");
     let junit = undecided(&["compare", "1", "2", "--format", "junit"]);
     assert!(junit.starts_with("<?xml") && junit.contains("<skipped"), "{junit}");
     assert!(bench.succeed(&["compare", "--save-baseline", "main", "1"]).contains("baseline main"));
@@ -556,7 +556,7 @@ fn a_note_goes_with_its_run() {
     // A remark by hand does not make it another run.
     let store = rusqlite::Connection::open(elsewhere.store()).expect("opened");
     store.execute_batch("UPDATE runs SET note = 'mine'").expect("set");
-    assert!(elsewhere.succeed(&["import", "one.fstone"]).contains("which is here already"));
+    assert!(elsewhere.succeed(&["import", "one.fstone"]).contains("which the store already has"));
     assert!(elsewhere.succeed(&["list", "runs"]).contains("mine"));
 }
 
@@ -571,9 +571,9 @@ fn a_run_goes_into_a_bundle_and_back_and_every_figure_follows_from_it() {
     assert_eq!(bench.run(&["export", "9", "nine.fstone"]).0, 2);
 
     let verified = bench.succeed(&["verify", "two.fstone"]);
-    assert!(verified.contains(&digest) && verified.contains("worked out again: 0 differ"), "{verified}");
+    assert!(verified.contains(&digest) && verified.contains("recomputed: 0 differ"), "{verified}");
     let known = bench.succeed(&["import", "two.fstone"]);
-    assert!(known.contains("is run 2, which is here already"), "{known}");
+    assert!(known.contains("is run 2, which the store already has"), "{known}");
     assert!(!bench.succeed(&["list", "runs"]).contains("two.fstone"), "it is counted once");
     let elsewhere = Bench::new();
     fs::copy(bench.path("two.fstone"), elsewhere.path("two.fstone")).expect("copied");

@@ -146,7 +146,7 @@ pub enum ModelError {
     #[error("it has no `{0}`")]
     Missing(String),
     /// Something is there that nobody asks for.
-    #[error("`{found}` is no parameter of a {kind}: those are {known}")]
+    #[error("`{found}` is not a parameter of a {kind}: those are {known}")]
     Unknown {
         /// What there is.
         found: String,
@@ -156,7 +156,7 @@ pub enum ModelError {
         known: String,
     },
     /// A parameter cannot be read.
-    #[error("`{name}` has to be written as {expected}, with its source: {name} = {{ is = …, from = \"…\" }}")]
+    #[error("`{name}` must be written as {expected}, with its source: {name} = {{ is = …, from = \"…\" }}")]
     Form {
         /// Of the parameter.
         name: String,
@@ -164,7 +164,7 @@ pub enum ModelError {
         expected: &'static str,
     },
     /// A parameter is out of range.
-    #[error("`{name}` is {written}, and has to be from {least} to {most}")]
+    #[error("`{name}` is {written}, and must be from {least} to {most}")]
     OutOfRange {
         /// Of the parameter.
         name: String,
@@ -399,11 +399,11 @@ mod tests {
         said(latency, "no `bandwidth`");
         said(
             &(latency.replace("1 ms", "1000 s") + bandwidth),
-            "`latency` is 1000 s, and has to be from 0 ms to 100000 ms",
+            "`latency` is 1000 s, and must be from 0 ms to 100000 ms",
         );
         said(&(latency.replace("1 ms", "-1 ms") + bandwidth), "a time");
         said(&(latency.replace(", from = \"me\"", "") + bandwidth), "with its source");
-        said(&(latency.to_owned() + bandwidth + "rpm = 7200\n"), "`rpm` is no parameter of a constant");
+        said(&(latency.to_owned() + bandwidth + "rpm = 7200\n"), "`rpm` is not a parameter of a constant");
         assert!(Model::parse("x", "title = ").unwrap_err().to_string().contains("line 1"));
         assert!(Model::parse("x", "title = \"\"\nkind = \"tape\"").unwrap_err().to_string().contains("ssd"));
     }

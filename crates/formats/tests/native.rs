@@ -817,7 +817,7 @@ fn a_latency_target_needs_a_queue() {
     );
     let wrong = |text: String| native::parse(&Source::new("w.toml", text)).expect_err("it is wrong").to_string();
     assert!(wrong(file("", "")).contains("its queue depth is the largest that is tried"));
-    assert!(wrong(file(deep, ", window = \"0 s\"")).contains("have to be above 0"));
+    assert!(wrong(file(deep, ", window = \"0 s\"")).contains("must be above 0"));
     let measured = |target: &str| file(deep, target).replace("measured = false\n", "");
     assert!(wrong(measured("")).contains("its phase is measured"));
     assert!(target(&measured(", follow = true")).follow);

@@ -62,7 +62,7 @@ impl Check for Plan {
             own_is_sound(cell)?;
         }
         let dealt = self.budget.is_none_or(|budget| !budget.time.is_zero() && budget.resolution.is_finite());
-        require(dealt, || "its budget is no time, or its resolution no share".to_owned())?;
+        require(dealt, || "its budget is not a time, or its resolution not a share".to_owned())?;
         require(self.warm_up <= 10, || format!("it warms up for {} blocks", self.warm_up))?;
         let baseline = self.baseline.is_none_or(|cell| (cell as usize) < self.cells.len());
         require(baseline, || "its baseline is none of its cells".to_owned())

@@ -20,7 +20,7 @@ impl FromStr for KernelSpec {
             Some(("qemu", which)) if !which.is_empty() => Ok(Self::Qemu(which.to_owned())),
             Some(("exact", which)) if !which.is_empty() => Ok(Self::Exact(which.to_owned())),
             _ => Err(format!(
-                "{text:?} is no kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION, qemu:PATH, exact:NAME or exact:PATH"
+                "{text:?} is not a kernel: write host, uml:VERSION, uml:PATH, qemu:VERSION, qemu:PATH, exact:NAME or exact:PATH"
             )),
         }
     }

@@ -11,7 +11,7 @@ const BYTE_UNITS: &str = "B, KiB, MiB, GiB, TiB";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// No number at the start.
-    #[error("it has to start with a number, like {0}")]
+    #[error("it must start with a number, like {0}")]
     NoNumber(&'static str),
     /// An unknown suffix.
     #[error("unknown unit {found:?}; use one of {known}")]

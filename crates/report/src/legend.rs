@@ -55,8 +55,7 @@ pub(crate) fn executors(analysis: &Analysis<'_>) -> Option<String> {
         [] | ["host"] => None,
         ["exact"] => clock::heading(&analysis.dataset.run).map(|clock| {
             format!(
-                "Measured in {clock}. A repeat is another seed, so what varies is layout luck and no noise; rows are compared seed by \
-                 seed, and with no figures of another clock."
+                "Measured in {clock}. Each repeat has another seed, so variation is luck in layout, not noise. Rows are compared seed by seed, and never with figures of another clock."
             )
         }),
         [_] => {
@@ -66,7 +65,7 @@ pub(crate) fn executors(analysis: &Analysis<'_>) -> Option<String> {
             Some(format!("Measured in {}{of}: figures compare with each other, not with another executor's.", names[0]))
         }
         _ => Some(format!(
-            "Figures of {} are not compared with each other: the same call costs something else in each.",
+            "Figures of {} are not compared with each other, because the same call has a different cost in each.",
             listing(&names)
         )),
     }
@@ -93,9 +92,9 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
     };
     Some(match (analysis.common_count(), intervals) {
         (Some(1), _) if clock::is_virtual(analysis.dataset) => {
-            "One seed: exact for it; how much is layout luck only other seeds tell.".to_owned()
+            "One seed: exact for this seed; only other seeds show how much is luck in layout.".to_owned()
         }
-        (Some(1), _) => "Single trials: nothing is known of how much they vary.".to_owned(),
+        (Some(1), _) => "Single trials: their variation is unknown.".to_owned(),
         (_, true) => format!(
             "{count}{after} ± the longer arm of its {CONFIDENCE_TEXT} interval{}.",
             overlap(analysis).map(|words| format!("; {words}")).unwrap_or_default()
@@ -125,7 +124,7 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
         analysis.rows.iter().any(|row| view.is_beyond_device(&row.entries[column]))
     };
     if (0..analysis.columns.len()).any(beyond) {
-        lines.push(format!("{BEYOND} better than the device is by itself, so memory served it."));
+        lines.push(format!("{BEYOND} better than the device alone, so memory served it."));
     }
     if analysis.has_letters() {
         let within =

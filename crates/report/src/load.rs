@@ -49,7 +49,7 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
     }
     let results = io500::figures(report);
     if !results.is_empty() {
-        let _ = writeln!(out, "\n  Of the phases of IO500, and no official submission:");
+        let _ = writeln!(out, "\n  From the phases of IO500; not an official submission:");
         for Figure { metric, value, unit, .. } in &results {
             let _ = writeln!(out, "  {metric:<26}  {}", Scale::of_one(*unit, *value).with_unit(*value));
         }

@@ -39,8 +39,7 @@ pub fn ranks_summary(report: &RanksReport) -> String {
     meetings(&mut out, report);
     if report.merged > 0 {
         if report.merged < report.ranks {
-            let _ =
-                writeln!(out, "\nThe figures are those of {} ranks: of the others there is no report.", report.merged);
+            let _ = writeln!(out, "\nThe figures are those of {} ranks; the others sent no report.", report.merged);
         }
         out.push('\n');
         out.push_str(&load_summary(&report.name, &report.load));
@@ -81,7 +80,7 @@ fn meetings(out: &mut String, report: &RanksReport) {
     if report.phases.iter().any(|phase| phase.skewed) {
         let _ = writeln!(
             out,
-            "  ! the ranks were apart for more than 1 % of the phase: for that time not all were at work"
+            "  ! the ranks started or ended more than 1 % of the phase apart: not all were at work meanwhile"
         );
     }
     let largest = |of: fn(&PhaseMeeting) -> u64| time(report.phases.iter().map(of).max().unwrap_or(0));

@@ -22,7 +22,7 @@ pub enum OpenError {
         cause: std::io::Error,
     },
     /// There is no such file, and it was to be read only.
-    #[error("open the store {path}: there is none yet; `fstone run` makes it")]
+    #[error("open the store {path}: there is none yet; `fstone run` creates it")]
     Missing {
         /// The store's file.
         path: PathBuf,

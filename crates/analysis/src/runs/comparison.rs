@@ -65,7 +65,7 @@ pub struct RunComparison<'a> {
     pub outcomes: Vec<OutcomeChange>,
     /// Rows, and columns among those asked for, that only one of the runs has.
     pub unmatched: Vec<Unmatched>,
-    /// What else was different.
+    /// Other differences.
     pub changes: Vec<Change>,
 }
 

@@ -156,7 +156,7 @@ impl History {
         let mut sentences = Vec::new();
         if self.points.len() < FEWEST_RUNS {
             sentences.push(format!(
-                "{label}, {header}, over {runs}. A change point takes about {FEWEST_RUNS} runs to be found; with fewer, compare two of them."
+                "{label}, {header}, over {runs}. Finding a change point takes about {FEWEST_RUNS} runs; with fewer, compare two of them."
             ));
         } else if self.changes.is_empty() {
             sentences.push(format!("{label}, {header}: no change point in {runs}."));

@@ -48,9 +48,9 @@ impl Setting {
     #[must_use]
     pub const fn why(self) -> &'static str {
         match self {
-            Self::Study => "figures of two studies answer two questions",
+            Self::Study => "two studies answer different questions",
             Self::Load => "rows of the same name did different work",
-            Self::Clock => "a second of one is none of the other",
+            Self::Clock => "a second of one is not a second of the other",
             Self::Executor => "a guest's figures measure its emulator as much as its kernel",
             Self::Device => "the difference would be the devices' as much as the filesystems'",
             Self::Machine => "the difference would be the machines' as much as the filesystems'",

@@ -22,11 +22,10 @@ pub fn caveat(comparison: &RunComparison<'_>) -> &'static str {
     if comparison.figures().any(|(_, figure)| seed_by_seed(figure.pair)) { EXACT_CAVEAT } else { CAVEAT }
 }
 
-const EXACT_CAVEAT: &str = "Changes are shares of the figure before, seed by seed, with the least and the most that any seed has. Virtual time has \
-                            no noise: what differs comes from kernel, tools, load or settings. A kernel that was built anew lies otherwise in \
-                            memory, which alone moves most figures by 0.1 to 0.3 %.";
+const EXACT_CAVEAT: &str = "Changes are relative to the figure before, seed by seed, with the smallest and the largest over the seeds. Virtual time has \
+                            no noise: what differs comes from kernel, tools, load or settings. A rebuilt kernel has another layout in memory, which alone moves most figures by 0.1 to 0.3 %.";
 
-const CAVEAT: &str = "Changes are shares of the figure before, with their intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
+const CAVEAT: &str = "Changes are relative to the figure before, with their intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";
 
 impl Verdict {
@@ -70,7 +69,7 @@ impl RunComparison<'_> {
         told.map(|change| format!("{}: {}; before: {}", change.label, change.other, change.baseline)).collect()
     }
 
-    /// What else was different, a line each.
+    /// Other differences, a line each.
     #[must_use]
     pub fn change_lines(&self) -> Vec<String> {
         let told = self.changes.iter();
@@ -152,10 +151,7 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     let threshold = percent(comparison.threshold);
     let mut sentences = Vec::new();
     if compared == 0 {
-        sentences.push(format!(
-            "There is no figure that both {} and {} have.",
-            comparison.baseline_name, comparison.other_name
-        ));
+        sentences.push(format!("{} and {} have no figure in common.", comparison.baseline_name, comparison.other_name));
     } else if comparison.nothing_could_differ() {
         sentences.push(format!(
             "With so few trials no difference between {} and {} could be found, however large{}.",
@@ -319,7 +315,7 @@ fn required(comparison: &RunComparison<'_>) -> Option<String> {
     Some(if parts.is_empty() {
         format!("Every figure could have shown a difference of {}, as required.", percent(share))
     } else {
-        format!("Required was to find a difference of {}, and {}.", percent(share), listing(&parts))
+        format!("The requirement was to find a difference of {}, but {}.", percent(share), listing(&parts))
     })
 }
 

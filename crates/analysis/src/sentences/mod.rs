@@ -30,7 +30,7 @@ impl Analysis<'_> {
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let Some(column) = self.primary() else {
-            return vec!["The study shows no column, so there is nothing to compare.".to_owned()];
+            return vec!["The study has no column to show, so there is nothing to compare.".to_owned()];
         };
         let teller = Teller { analysis: self, column };
         let present = self.rows.iter().filter(|row| row.entries[column].summary.is_some()).count();

@@ -28,7 +28,7 @@ impl Teller<'_> {
                 scale.with_unit(interval.high),
             ),
             None => format!(
-                "In {}, {label} reached {} in a single trial, which tells nothing of how much it varies.",
+                "In {}, {label} reached {} in a single trial, which says nothing about its variation.",
                 self.header(),
                 self.value(row),
             ),
@@ -87,7 +87,7 @@ impl Teller<'_> {
         present.sort_by(|a, b| mean(a).unwrap_or(0.0).total_cmp(&mean(b).unwrap_or(0.0)));
         let (low, high) = (present[0], *present.last().expect("at least two"));
         format!(
-            "In {}, the means of {} lie between {} ({}) and {} ({}); so many are not compared pair by pair.",
+            "In {}, the means of {} lie between {} ({}) and {} ({}). So many rows are not compared in words.",
             self.header(),
             counted(present.len(), "row"),
             self.value(low),

@@ -158,7 +158,7 @@ impl Teller<'_> {
         }
         if !never.is_empty() {
             let verb = if never.len() == 1 { "is" } else { "are" };
-            parts.push(format!("{} {verb} nowhere told apart from it", listing(&never)));
+            parts.push(format!("{} {verb} not told apart from it in any column", listing(&never)));
         }
         let told = !parts.is_empty() && parts.len() <= MAX_NAMES;
         told.then(|| format!("Against the baseline, {}: {}.", quoted(&baseline_name), parts.join("; ")))

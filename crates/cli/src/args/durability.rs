@@ -7,10 +7,10 @@ use fstone_model::study::{DiskTruth, KernelSpec, PowerCut};
 #[command(
     after_help = "Examples:\n  fstone durability ext4 xfs btrfs f2fs\n  fstone durability ext4 --exhaustive\n  fstone durability ext4 xfs btrfs f2fs --exhaustive --pairs 500\n  \
     fstone durability ext4 --mount data=writeback --exhaustive\n  fstone durability ext2 --exhaustive --sequence 'rename a n; fsync n' --states 500\n\n\
-    Exit status 1 when something was lost that a call had persisted, or a state could not be mounted or was not clean. docs/durability.md says what has to be there after which call."
+    The exit status is 1 if something was lost that a call had persisted, or if a state could not be mounted or was not clean. docs/durability.md says what each call promises."
 )]
 pub(crate) struct DurabilityArguments {
-    /// Types of filesystems (ext4, xfs, …), or studies whose filesystems are tried
+    /// Filesystem types (ext4, xfs, …), or studies whose filesystems to try
     #[arg(value_name = "TYPE|STUDY", required = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) filesystem: Vec<String>,
     /// Try all sequences of one operation and one call that persists something, rather than the table of properties
@@ -22,31 +22,31 @@ pub(crate) struct DurabilityArguments {
     /// Try this sequence instead: 'rename a b; fsync b'. May be given several times
     #[arg(long, value_name = "CALLS", conflicts_with = "pairs")]
     pub(crate) sequence: Vec<String>,
-    /// Most states that each sequence gets. Default: 60, and 200 for the table of properties
+    /// The most states to try for each sequence. Default: 60, or 200 for the table of properties
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) states: Option<u32>,
-    /// Another seed draws other pairs and other states
+    /// The seed that pairs and states are drawn by
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Options of mkfs, for types
+    /// mkfs options, if types are given
     #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
     pub(crate) mkfs: String,
-    /// Options to mount with, for types
+    /// Mount options, if types are given
     #[arg(long, value_name = "OPTIONS", default_value = "")]
     pub(crate) mount: String,
-    /// The guest's kernel: uml:6.1, qemu:6.12, … Default: user-mode Linux, else QEMU, as `fstone kernel list` has them
+    /// The guest's kernel: uml:6.1, qemu:6.12, … (`fstone kernel list`). Default: user-mode Linux, else QEMU
     #[arg(long, value_name = "KERNEL", value_parser = str::parse::<KernelSpec>)]
     pub(crate) kernel: Option<KernelSpec>,
-    /// Guests at once. Default: one per core
+    /// How many guests run at once. Default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
-    /// What the disk writes whole, 512 or 4096 bytes: writes are torn at multiples of this
+    /// The unit that the disk writes atomically, 512 or 4096 bytes: writes are torn at multiples of it
     #[arg(long, value_name = "BYTES", default_value_t = PowerCut::USUAL_SECTOR, value_parser = parse_sector)]
     pub(crate) sector: u32,
-    /// Use a disk that breaks its promise (forgets-flushes, tears, reorders), to see that a loss is found
+    /// Use a disk that breaks its promises (forgets-flushes, tears, reorders), to check that losses are found
     #[arg(long, value_name = "DISK", default_value = "sound", value_parser = parse_disk)]
     pub(crate) disk: DiskTruth,
-    /// Try these sequences again, whatever an earlier command with these options found
+    /// Try these sequences again, even if an earlier command with these options did
     #[arg(long)]
     pub(crate) fresh: bool,
 }
@@ -61,6 +61,6 @@ fn parse_disk(text: &str) -> Result<DiskTruth, String> {
         "forgets-flushes" => Ok(DiskTruth::ForgetsFlushes),
         "tears" => Ok(DiskTruth::Tears),
         "reorders" => Ok(DiskTruth::Reorders),
-        _ => Err("disks are sound, forgets-flushes, tears and reorders".to_owned()),
+        _ => Err("write sound, forgets-flushes, tears or reorders".to_owned()),
     }
 }

@@ -1,13 +1,13 @@
-//! What `--kernel` names.
+//! Values of `--kernel`.
 
 use fstone_model::study::KernelSpec;
 
-/// What `--kernel` names.
+/// A value of `--kernel`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NamedKernel {
-    /// One that is there, or should be.
+    /// An existing kernel.
     There(KernelSpec),
-    /// One that is built of these sources before the study begins.
+    /// One to be built from these sources before the study begins.
     Tree(String),
 }
 
@@ -16,13 +16,13 @@ impl NamedKernel {
 
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text.strip_prefix(Self::BUILD) {
-            Some("") => Err("which sources? write build:TREE, like build:. or build:/home/me/linux".into()),
+            Some("") => Err("no sources given; write build:TREE, like build:. or build:/home/me/linux".into()),
             Some(tree) => Ok(Self::Tree(tree.to_owned())),
             None => text.parse().map(Self::There).map_err(|error: String| format!("{error}, or build:TREE")),
         }
     }
 
-    /// As it is written behind `--kernel`.
+    /// As it is written after `--kernel`.
     pub(crate) fn written(&self) -> String {
         match self {
             Self::There(kernel) => kernel.written(),

@@ -1,4 +1,4 @@
-//! What the commands that work with stored runs are told.
+//! Arguments of the commands that work with stored runs.
 
 use clap::{
     Args, ValueEnum,
@@ -15,16 +15,16 @@ pub(crate) struct ReportArguments {
     /// The run's number (`fstone list runs`). Default: the last
     #[arg(value_name = "RUN", value_parser = super::parse_run)]
     pub(crate) run: Option<u64>,
-    /// What to make
+    /// The format of the report
     #[arg(long, short, default_value = "terminal")]
     pub(crate) format: Format,
-    /// Where to: a file, or a directory for svg. Default: standard output
+    /// Write to this file, or for svg into this directory. Default: standard output
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,
-    /// Compare rows by this factor (`kernel`, say), whatever the study says
+    /// Compare rows by this factor (for example `kernel`), whatever the study says
     #[arg(long, value_name = "FACTOR")]
     pub(crate) by: Option<String>,
 }
@@ -64,14 +64,14 @@ pub(crate) enum ListWhat {
 #[command(
     after_help = "Examples:\n  fstone compare 3 7\n  fstone compare --save-baseline main 3\n  fstone compare --baseline main\n  \
     fstone compare --baseline main --threshold 2% --format markdown --output comment.md\n  fstone compare before.fstone after.fstone --format junit\n\n\
-    A regression is a difference that is statistically real (rank tests, Holm-corrected to 5 % over all figures), in the worse direction, and by its\n\
-    estimate beyond the threshold; or a row that completed and does not any more. Exit status 1 then. Exit status 8 when there is none but the\n\
-    comparison cannot say so: the runs have no figure in common, no row has the trials that any difference could show in, or --require-power asks\n\
-    for more than the trials can show. Else 0."
+    A regression is a difference that is statistically real (rank tests, Holm-corrected to 5 % over all figures), for the worse, and larger than\n\
+    the threshold by its estimate; or a row that no longer completes. The exit status is then 1. It is 8 if no regression was found but the\n\
+    comparison is inconclusive: the runs have no figure in common, no row has enough trials for any difference to show, or --require-power asks\n\
+    for more than the trials can show. Otherwise it is 0."
 )]
 pub(crate) struct CompareArguments {
     /// The baseline and the run to compare with it: numbers (`fstone list runs`) or bundles (`fstone export`). With
-    /// --baseline, only the latter, and the last run of the baseline's study unless it is given
+    /// --baseline, only the run to compare; by default the last run of the baseline's study
     #[arg(value_name = "RUN", num_args = 0..=2)]
     pub(crate) runs: Vec<String>,
     /// Compare with the run that was saved under this name
@@ -80,23 +80,23 @@ pub(crate) struct CompareArguments {
     /// Save the run under this name, for --baseline; nothing is compared
     #[arg(long, value_name = "NAME")]
     pub(crate) save_baseline: Option<String>,
-    /// Differences up to this are shown, but are no regressions
+    /// Differences up to this are shown, but do not count as regressions
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, allow_hyphen_values = true)]
     pub(crate) threshold: f64,
     /// Fail unless a difference of this share would have been found four times out of five, in every figure that has a better
     /// direction
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) require_power: Option<f64>,
-    /// Only this column of the table; may be given several times. Fewer figures need less correction
+    /// Only this column of the table. May be given several times. Fewer figures need less correction
     #[arg(long, value_name = "HEADER")]
     pub(crate) column: Vec<String>,
-    /// Compare although these are not the same in both runs
+    /// Compare although these differ between the runs
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) across: Vec<Across>,
-    /// What to make
+    /// The format of the comparison
     #[arg(long, short, default_value = "terminal")]
     pub(crate) format: CompareFormat,
-    /// Where to. Default: standard output
+    /// Write to this file. Default: standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -106,7 +106,7 @@ pub(crate) struct CompareArguments {
 pub(crate) enum Across {
     /// Different studies
     Study,
-    /// Rows of one name that do different work
+    /// Rows with the same name that do different work
     Load,
     /// Host and guests
     Executor,
@@ -131,7 +131,7 @@ pub(crate) enum CompareFormat {
 }
 
 fn parse_port(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| format!("it has to be the number of a port, from 0 to {}", u16::MAX))
+    text.parse().map_err(|_| format!("it must be the number of a port, from 0 to {}", u16::MAX))
 }
 
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
@@ -143,19 +143,19 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     after_help = "Examples:\n  fstone history\n  fstone history ext4 --study small-file --column 'transactions per second'\n  fstone history ext4 --format html --output ext4.html"
 )]
 pub(crate) struct HistoryArguments {
-    /// The row's label, as the report's table has it. Default: the first row
+    /// The row's label, as in the report's table. Default: the first row
     #[arg(value_name = "ROW")]
     pub(crate) row: Option<String>,
     /// The study. Default: that of the last run
     #[arg(long, value_name = "NAME")]
     pub(crate) study: Option<String>,
-    /// The column. Default: the first that has a better direction
+    /// The column. Default: the first with a better direction
     #[arg(long, value_name = "HEADER")]
     pub(crate) column: Option<String>,
-    /// What to make
+    /// The format of the history
     #[arg(long, short, default_value = "terminal")]
     pub(crate) format: HistoryFormat,
-    /// Where to. Default: standard output
+    /// Write to this file. Default: standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -176,7 +176,7 @@ pub(crate) struct ExportArguments {
     /// The run's number (`fstone list runs`)
     #[arg(value_name = "RUN", value_parser = super::parse_run)]
     pub(crate) run: u64,
-    /// The file to make; there may be none of this name yet
+    /// The file to write; it must not exist yet
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -187,15 +187,15 @@ pub(crate) struct NoteArguments {
     /// The run's number (`fstone list runs`)
     #[arg(value_name = "RUN", value_parser = super::parse_run)]
     pub(crate) run: u64,
-    /// The note, a line
+    /// The note, one line
     #[arg(value_name = "TEXT", value_parser = super::parse_note)]
     pub(crate) text: Note,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  fstone publish site 3 7\n  fstone publish site *.fstone --show hosts\n\n\
-    The directory holds the pages of exactly these runs, and index.html leads to them. They need no script and load nothing: any web server has\n\
-    them. What is taken out is listed in docs/publish.md. Read the pages before you put them up: a note or a study may say in its own words\n\
+    The directory then has the pages of exactly these runs, and an index.html. They need no script and load nothing, so any web server will do.\n\
+    docs/publish.md lists what is taken out. Read the pages before you put them online: a note or a study may say in its own words\n\
     whose machine it was.")]
 pub(crate) struct PublishArguments {
     /// The directory for the pages: a new one, an empty one, or one that `fstone publish` made
@@ -207,12 +207,12 @@ pub(crate) struct PublishArguments {
     /// Publish these as they are
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) show: Vec<Shows>,
-    /// Remove pages of runs that were published here before and are not named now
+    /// Remove pages of runs that were published here before and are no longer named
     #[arg(long)]
     pub(crate) remove: bool,
 }
 
-/// What is taken out of published pages otherwise.
+/// What is taken out of published pages unless it is to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shows {
     /// Names and addresses of machines
@@ -241,10 +241,10 @@ pub(crate) struct DeleteArguments {
     after_help = "Examples:\n  fstone import small-file.fstone\n  fstone import --into 3 blocks-of-n1.fstone blocks-of-n2.fstone"
 )]
 pub(crate) struct ImportArguments {
-    /// Bundles that `fstone export` made; with --into, those of `fstone blocks`
+    /// Bundles written by `fstone export`; with --into, by `fstone blocks`
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Merge the blocks in the bundles, made of the same plan on other machines, into this run: all of them or none, and nothing twice
+    /// Merge the blocks in the bundles into this run: all of them or none. They must come from the same plan
     #[arg(long, value_name = "RUN", value_parser = super::parse_run)]
     pub(crate) into: Option<u64>,
 }
@@ -254,23 +254,23 @@ pub(crate) struct ImportArguments {
     after_help = "Examples:\n  fstone run small-file --blocks 1-2 && fstone export 3 begun.fstone      on the first machine\n  \
     fstone blocks begun.fstone 3-5 --output second.fstone                  on the second one\n  \
     fstone import --into 3 second.fstone                                   on the first one again\n\n\
-    The plan in the bundle is carried out as it is, with the same fstone. The bundle that is made has these blocks alone, whole; an interrupted\n\
-    block is not in it. docs/clusters.md has the whole story. `fstone run STUDY --slurm` does this with a cluster's nodes."
+    The plan in the bundle is run as it is, with the same fstone. The new bundle has only these blocks, and only complete ones.\n\
+    docs/clusters.md has the details. `fstone run STUDY --slurm` does this with the nodes of a cluster."
 )]
 pub(crate) struct BlocksArguments {
-    /// A bundle of the run, as `fstone export` made it on the machine that began it
+    /// A bundle of the run, written by `fstone export` on the machine that started it
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
     /// Which blocks, from 1: 3, 2-4, or 1,3-4
     #[arg(value_name = "BLOCKS", value_parser = super::parse_blocks)]
     pub(crate) blocks: Blocks,
-    /// The bundle to make; there may be none of this name yet
+    /// The bundle to write; it must not exist yet
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// What this machine is called in reports. Default: the node's name in Slurm, or the host's
+    /// The name of this machine in reports. Default: the node's name in Slurm, or the host name
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) machine: Option<String>,
-    /// Permit the plan to run programs and use files, directories and devices of this machine; without it they are listed and refused
+    /// Permit the plan to run programs and use files, directories and devices of this machine; otherwise they are listed and refused
     #[arg(long)]
     pub(crate) allow_commands: bool,
     /// Permit fstone to format this block device, which the plan names
@@ -296,10 +296,10 @@ pub(crate) struct VerifyArguments {
     /// A bundle, or the number of a run
     #[arg(value_name = "FILE|RUN")]
     pub(crate) what: String,
-    /// Make the trials again (they must be in virtual time), and compare every figure and the hash of all requests
+    /// Repeat the trials (they must be in virtual time), and compare every figure and the hash of all requests
     #[arg(long)]
     pub(crate) again: bool,
-    /// Permit the study to run programs and read files of this machine; without it they are listed and refused
+    /// Permit the study to run programs and read files of this machine; otherwise they are listed and refused
     #[arg(long, requires = "again")]
     pub(crate) allow_commands: bool,
     /// How many trials run at once. Default: one per core
@@ -310,14 +310,14 @@ pub(crate) struct VerifyArguments {
 #[derive(Debug, Default, Args)]
 #[command(
     after_help = "Examples:\n  fstone rerun small-file.fstone --dry-run\n  fstone rerun small-file.fstone\n  fstone rerun kernel-tree.fstone --allow-commands\n\n\
-    The study in the bundle is read like any study file and run with the seed and the options it had there. Block devices and directories of\n\
-    the other machine are never used: name yours with --device. What is not the same here is told before the first trial."
+    The study in the bundle is read like any study file and run with its seed and options. Block devices and directories of\n\
+    the other machine are never used: name yours with --device. Differences between the machines are listed before the first trial."
 )]
 pub(crate) struct RerunArguments {
-    /// A bundle that `fstone export` made
+    /// A bundle written by `fstone export`
     #[arg(value_name = "FILE")]
     pub(crate) bundle: PathBuf,
-    /// Permit the study to run programs and read files of this machine; without it they are listed and refused
+    /// Permit the study to run programs and read files of this machine; otherwise they are listed and refused
     #[arg(long, visible_alias = "allow-shell")]
     pub(crate) allow_commands: bool,
     /// Print the plan and touch nothing
@@ -332,13 +332,13 @@ pub(crate) struct RerunArguments {
     /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device to format
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// Permit fstone to format this block device; needed beside --device PATH
+    /// Permit fstone to format this block device; required in addition to --device PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
-    /// Archive of a source tree for the studies that unpack one
+    /// The source tree for studies that unpack one: an archive that tar reads, or a directory
     #[arg(long, value_name = "PATH")]
     pub(crate) source: Option<PathBuf>,
-    /// Where the HTML report goes. Default: a directory `reports` beside the store
+    /// The directory for the HTML report. Default: `reports` beside the store
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// A line about the run, for lists, reports and comparisons: "new firmware"

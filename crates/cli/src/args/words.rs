@@ -54,9 +54,7 @@ impl RunArguments {
             }
             (_, _, words) => {
                 let words = words.join(" ");
-                return Err(format!(
-                    "{words:?} behind the -- is for sbatch, which takes a study and --slurm before it"
-                ));
+                return Err(format!("{words:?} after -- is for sbatch, which needs a study and --slurm before it"));
             }
         }
         Ok(arguments)

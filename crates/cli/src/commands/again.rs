@@ -30,8 +30,7 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     let run = &recorded.run;
     if let Some(cell) = run.plan.cells.iter().find(|cell| !matches!(cell.kernel, KernelSpec::Exact(_))) {
         let words = format!(
-            "{}: only trials in virtual time are the same again, and {} was not one; `fstone rerun` repeats a run and compares it \
-             by its intervals",
+            "{}: only trials in virtual time come out the same again, and {} was not one; `fstone rerun` repeats a run and compares it by its intervals",
             arguments.what,
             text::line(&cell.label)
         );
@@ -65,7 +64,7 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     match difference {
         None => {
             terminal::print(&format!(
-                "Made again: {}. {}, and the requests to the drive with their times, are the same to the last bit.\n",
+                "Repeated: {}. {}, and the requests to the drive with their times, are the same to the last bit.\n",
                 counted(trials, "trial"),
                 counted(figures, "figure")
             ));
@@ -99,7 +98,7 @@ fn differences(
         && plan.cells.iter().zip(&run.plan.cells).all(|(here, there)| work(here) == work(there));
     if !same {
         return cannot(format!(
-            "this fstone makes another plan of the recorded study than fstone {fstone} did; verify it with that one"
+            "this fstone makes a different plan from the recorded study than fstone {fstone} did; verify it with that version"
         ));
     }
     let mut changed = Vec::new();
@@ -110,7 +109,7 @@ fn differences(
         }
         if name.starts_with("kernel ") && sha256(before) != sha256(&value) {
             return cannot(format!(
-                "{name} is another build here: {value}; recorded was {before}. Build the recorded one (fstone kernel build)"
+                "{name} is a different build here: {value}; the recorded one is {before}. Build that one (fstone kernel build)"
             ));
         }
         changed.push(format!("{name}: {before} then, {value} now"));

@@ -78,7 +78,7 @@ impl<'a> Begun<'a> {
                 Ok(mut trials) => {
                     let kept = counted(trials.len(), "trial");
                     begun.trials.append(&mut trials);
-                    format!("going on with the {kept} that an earlier attempt made here")
+                    format!("continuing with the {kept} of an earlier attempt here")
                 }
                 Err(why) => format!("begun afresh: {why}"),
             };
@@ -97,7 +97,7 @@ impl<'a> Begun<'a> {
         let origin = run.origin(block).ok_or_else(|| format!("{} names no machine", path.display()))?;
         if origin.machine != self.machine {
             return Err(format!(
-                "it was {} that made a part of it, and a block is of one machine",
+                "{} made a part of it, and a block comes from one machine",
                 text::line(&origin.machine)
             ));
         }
@@ -143,7 +143,7 @@ impl<'a> Begun<'a> {
                 // It is tried again with the next trial.
                 failed.insert(block);
                 if !std::mem::replace(&mut self.told, true) {
-                    terminal::tell(&format!("A block that is not whole is not kept: {}: {error:#}", path.display()));
+                    terminal::tell(&format!("An incomplete block was not kept: {}: {error:#}", path.display()));
                 }
             }
             self.written = Some((Instant::now(), since.elapsed()));

@@ -100,7 +100,7 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
         RunEnd::Cancelled | RunEnd::FailedAlike(_) => {
             let directory = directory.display();
             terminal::tell(&format!(
-                "Interrupted: what there is of a block that is not whole is kept in {directory}, and this machine goes on with it there."
+                "Interrupted: trials of an incomplete block are kept in {directory}, and this machine can continue with them there."
             ));
             Ok(Exit::Interrupted)
         }
@@ -117,7 +117,7 @@ fn refuse_another_program(run: &Run, digest: Option<&str>) -> Result<(), Failure
     let (here, there) = ((env!("CARGO_PKG_VERSION"), env!("FSTONE_COMMIT")), &run.inventory);
     if here != (there.fstone_version.as_str(), there.fstone_commit.as_str()) {
         let words = format!(
-            "the run was begun with fstone {} ({}), and this is {} ({}); a run is made with one fstone, on all machines",
+            "the run was started with fstone {} ({}), and this is {} ({}); use the same fstone on all machines",
             text::line(&there.fstone_version),
             text::line(&there.fstone_commit),
             here.0,
@@ -131,7 +131,7 @@ fn refuse_another_program(run: &Run, digest: Option<&str>) -> Result<(), Failure
     if own.context("cannot read this program").or_exit(Exit::LabFailed)? == digest {
         return Ok(());
     }
-    let words = "the run was begun with another build of fstone than this machine has; a run is made with one fstone, on all machines";
+    let words = "the run was started with another build of fstone; use the same fstone on all machines";
     Err(Failure::new(Exit::CannotHere, words))
 }
 
@@ -143,8 +143,7 @@ fn refuse_shared_directory(context: &Context, local: bool) -> Result<(), Failure
         Some(path) => Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "{} is on a filesystem that machines share, and a task works on its node's own: have TMPDIR or SLURM_TMPDIR name a \
-                 directory that is local to the node",
+                "{} is on a filesystem that machines share, but a task works on its node's own disk: set TMPDIR or SLURM_TMPDIR to a directory that is local to the node",
                 path.display()
             ),
         )),

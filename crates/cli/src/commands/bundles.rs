@@ -68,9 +68,9 @@ fn import_blocks(context: &Context, run: u64, staged: &[MergePart]) -> CommandRe
     let lacking = merge::finish_if_complete(&mut store, run)?;
     let (added, known) = (counted(merged.added as usize, "trial"), counted(merged.known as usize, "trial"));
     let mut words = match (merged.added, merged.known) {
-        (0, _) => format!("Run {run} has all of it already ({known}); nothing was added. "),
+        (0, _) => format!("Run {run} already has all of it ({known}); nothing was added. "),
         (_, 0) => format!("Added to run {run}: {added}. "),
-        _ => format!("Added to run {run}: {added}; {known} it had already. "),
+        _ => format!("Added to run {run}: {added}; it already had {known}. "),
     };
     if lacking.is_empty() {
         words.push_str("It has all its blocks now.\n");
@@ -96,8 +96,7 @@ fn import_run(store: &mut Store, file: &str, staged: Staged) -> Result<(), Failu
     let imported = match staged.import(store, super::now_unix_ns()) {
         Err(error @ bundle::ImportError::Differs { .. }) => {
             let message = format!(
-                "failed to {error}. Nothing was imported. Ask its maker for the digest of the bundle, which is {} here; if \
-                 they agree, import it into another store with --store",
+                "failed to {error}. Nothing was imported. Ask its author for the digest of the bundle, which is {} here; if they agree, import it into another store with --store",
                 contents.digest
             );
             return Err(Failure::new(Exit::CannotHere, message));
@@ -113,16 +112,15 @@ fn import_run(store: &mut Store, file: &str, staged: Staged) -> Result<(), Failu
             contents.digest
         ),
         Imported::More { run, added } => format!(
-            "{file} is run {run}, of which an earlier state was here. Added: {}. It has {} now.\n",
+            "{file} is run {run}, of which the store had an earlier state. Added: {}. It now has {}.\n",
             counted(added as usize, "trial"),
             contents.trials
         ),
         Imported::Known { run, trials } if trials == contents.trials => {
-            format!("{file} is run {run}, which is here already; nothing was imported.\n")
+            format!("{file} is run {run}, which the store already has; nothing was imported.\n")
         }
         Imported::Known { run, trials } => format!(
-            "{file} is an earlier state of run {run}, which is here already with {}, among them all of the bundle. Nothing was \
-             imported.\n",
+            "{file} is an earlier state of run {run}, which the store already has with {}, including everything in the bundle. Nothing was imported.\n",
             counted(trials as usize, "trial")
         ),
     };
@@ -145,12 +143,12 @@ pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandR
     let verified = Verified::of(&dataset);
     let mut text = String::new();
     if let Some(digest) = digest {
-        text.push_str(&format!("Every entry is what the manifest says; digest {digest}.\n"));
+        text.push_str(&format!("Every entry agrees with the manifest; digest {digest}.\n"));
     }
     text.push_str(&format!(
-        "{}: {} figures follow from the load engine's reports and were worked out again: {} differ.\n\
-         {} figures are themselves what was read (clocks, the kernel's and the tools' counters).\n\
-         {} figures of the table ({} rows × {} columns) were worked out from the trials just now.\n",
+        "{}: {} figures follow from the load engine's reports and were recomputed: {} differ.\n\
+         {} figures are readings (clocks, counters of the kernel and of tools).\n\
+         {} figures of the table ({} rows × {} columns) were computed from the trials.\n",
         counted(dataset.trials.len(), "trial"),
         verified.recomputed,
         verified.wrong.len(),

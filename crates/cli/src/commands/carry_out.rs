@@ -220,7 +220,7 @@ impl Work<'_> {
             RunEnd::Cancelled => {
                 let undone = if carried.all_undone { "everything was undone, " } else { "" };
                 terminal::tell(&format!(
-                    "Interrupted: {undone}run {id} keeps its finished trials ({}); `--resume` goes on with it.",
+                    "Interrupted: {undone}run {id} keeps its finished trials ({}); `--resume` continues it.",
                     dataset.trials.len()
                 ));
                 return done(Exit::Interrupted);
@@ -228,7 +228,7 @@ impl Work<'_> {
             RunEnd::FailedAlike(reason) => {
                 terminal::tell(&format!(
                     "Stopped: the first trials of {} failed alike, at {}: {}\n\
-                     They are kept as run {id}; `--resume` makes the rest all the same, as `--keep-going` would have done.",
+                     They are kept as run {id}; `--resume` runs the rest anyway, as `--keep-going` would have done.",
                     match dataset.run.plan.cells.len() {
                         1 => "its only row".to_owned(),
                         rows => format!("all {rows} rows"),

@@ -33,7 +33,7 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
         }
     };
     if baseline.dataset == other.dataset {
-        return Err(Failure::new(Exit::BadInput, "the two runs are the same one; compare it with another"));
+        return Err(Failure::new(Exit::BadInput, "both are the same run; compare it with another"));
     }
     let across: Vec<Setting> = arguments.across.iter().map(|across| setting(*across)).collect();
     let refused: Vec<Mismatch> = runs::mismatches(&baseline.dataset, &other.dataset)
@@ -140,7 +140,7 @@ fn save(context: &Context, arguments: &CompareArguments, name: &str) -> CommandR
     let Ok(run) = run.parse::<u64>() else {
         return Err(Failure::new(
             Exit::BadInput,
-            format!("{run:?} is not the number of a run; a bundle is imported first (`fstone import`)"),
+            format!("{run:?} is not the number of a run; import a bundle first (`fstone import`)"),
         ));
     };
     figures(&open(context)?, run)?;
@@ -149,7 +149,7 @@ fn save(context: &Context, arguments: &CompareArguments, name: &str) -> CommandR
         Err(error @ RecordError::BaselineName { .. }) => Err(error).or_exit(Exit::BadInput)?,
         other => other.or_exit(Exit::LabFailed)?,
     }
-    terminal::print(&format!("Run {run} is the baseline {name} now: `fstone compare --baseline {name}`.\n"));
+    terminal::print(&format!("Run {run} is now the baseline {name}: `fstone compare --baseline {name}`.\n"));
     Ok(Exit::Success)
 }
 
@@ -173,6 +173,6 @@ fn refusal(baseline: &str, other: &str, refused: &[Mismatch]) -> String {
         return text;
     }
     let words: Vec<&str> = refused.iter().map(|mismatch| mismatch.setting.word()).collect();
-    text.push_str(&format!("If that is what you want to see, say so: --across {}", words.join(",")));
+    text.push_str(&format!("To compare them anyway: --across {}", words.join(",")));
     text
 }

@@ -30,7 +30,7 @@ pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> Comma
     }
     if text.len() > native::MAXIMUM_BYTES {
         let words = format!(
-            "as a workload file this load has {}, and fstone reads at most {}: run the file as it is",
+            "as a workload file this load would have {}, but fstone reads at most {}: run the file as it is",
             format_bytes(text.len() as u64),
             format_bytes(native::MAXIMUM_BYTES as u64)
         );

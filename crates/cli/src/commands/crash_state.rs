@@ -22,7 +22,7 @@ pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
         .or_exit(Exit::LabFailed)?;
     let events = log.events();
     if state.cut() > events {
-        let words = format!("state {state} is not of this log, which has {events} events");
+        let words = format!("state {state} does not belong to this log, which has {events} events");
         return Err(Failure::new(Exit::BadInput, words));
     }
     let failed = || format!("cannot write the image {}", image.display());

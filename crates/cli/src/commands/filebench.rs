@@ -49,7 +49,7 @@ fn read(path: &Path, seconds: Option<u64>) -> Result<Personality, Failure> {
 fn below_root(directory: &str) -> Result<String, Failure> {
     let (path, name) = directory.rsplit_once('/').unwrap_or((".", directory));
     let path = if path.is_empty() { "/" } else { path };
-    let failed = || format!("the personality's path {path} is not there; make it, or mount its filesystem first");
+    let failed = || format!("the personality's path {path} does not exist; make it, or mount its filesystem first");
     let base = Path::new(path).canonicalize().with_context(failed).or_exit(Exit::BadInput)?;
     let full = base.join(name).to_string_lossy().into_owned();
     Ok(full.trim_start_matches('/').to_owned())

@@ -44,7 +44,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     // A directory that is mistyped, or whose filesystem is not mounted, is not made somewhere else.
     if let Some(job) = plan.jobs.iter().find(|job| !job.directory.is_empty() && !Path::new(&job.directory).is_dir()) {
         let why = format!(
-            "the directory {} of {} is not there; make it, or mount its filesystem first",
+            "the directory {} of {} does not exist; make it, or mount its filesystem first",
             job.directory, job.name
         );
         return Err(Failure::new(Exit::BadInput, why));

@@ -78,7 +78,7 @@ impl Told {
             BuildProgress::Preparing(what) => return self.say(what),
             BuildProgress::Uncharged => {
                 return self.say(
-                    "the patch that charges system calls does not fit these sources: under this kernel they will be free",
+                    "the patch that charges system calls does not fit these sources: under this kernel system calls will take no time",
                 );
             }
             BuildProgress::Compiling { done, total, elapsed } => (done, total, elapsed),

@@ -71,7 +71,7 @@ fn run(directory: &Path, arguments: &MdtestArguments, mdtest: Mdtest, plan: Plan
 fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
     if !mdtest.phases.create && !directory.join(Mdtest::test_directory(0)).is_dir() {
         return Err(anyhow!(
-            "{} has nothing that a run with -C left: there is no directory {} in it",
+            "{} has nothing from a run with -C: there is no directory {} in it",
             directory.display(),
             Mdtest::test_directory(0)
         ))
@@ -92,8 +92,7 @@ fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
         let path = directory.join(Mdtest::test_directory(iteration));
         if path.symlink_metadata().is_ok() {
             return Err(anyhow!(
-                "{} is there already. It may be what a run with -C left, which -r with the same -n, -z, -b, -I, -u and -L removes; \
-                 or give another directory with -d. Nothing was touched",
+                "{} already exists. If a run with -C left it, -r with the same -n, -z, -b, -I, -u and -L removes it; or give another directory with -d. Nothing was touched",
                 path.display()
             ))
             .or_exit(Exit::BadInput);

@@ -19,8 +19,7 @@ pub(super) fn check_blocks(plan: &Plan, blocks: &Blocks) -> Result<(), Failure> 
     if plan.budget.is_some() {
         return Err(Failure::new(
             Exit::BadInput,
-            "a budget of time is dealt out after each block by what all blocks before it showed, so blocks cannot be made apart; \
-             give the study a number of repeats (--repeats)",
+            "with a time budget each block depends on the results of all blocks before it, so blocks cannot be run separately; use a number of repeats (--repeats)",
         ));
     }
     let most = plan.repeats.max.max(plan.repeats.min);
@@ -76,8 +75,7 @@ pub(super) fn merge(store: &mut Store, run: u64, parts: &[MergePart]) -> Result<
             return Err(Failure::new(
                 Exit::CannotHere,
                 format!(
-                    "cannot merge {name} into run {run}: block {} of it is not whole, it lacks {}; a block is what one machine does in \
-                     one go, so make it again there",
+                    "cannot merge {name} into run {run}: its block {} is incomplete, it lacks {}; a block comes from one machine, so run it again there",
                     block + 1,
                     text::line(label)
                 ),
@@ -112,10 +110,13 @@ pub(super) fn to_come(dataset: &Dataset) -> Result<Vec<u32>, Failure> {
 pub(super) fn refuse_going_on(run: &RunSummary) -> Result<(), Failure> {
     let words = match RunState::of(run) {
         RunState::GoingOn(holder) => {
-            format!("run {} is going on, in process {}; wait for its end, or stop it first", run.id, holder.process)
+            format!(
+                "run {} is still going on, in process {}; wait until it ends, or stop it first",
+                run.id, holder.process
+            )
         }
         RunState::Elsewhere(holder) => {
-            format!("run {} was begun {}, and may be going on there; merge there", run.id, elsewhere(holder))
+            format!("run {} was started {}, and may still be going on there; merge there", run.id, elsewhere(holder))
         }
         RunState::Finished | RunState::Unfinished => return Ok(()),
     };

@@ -102,7 +102,7 @@ fn taken_out(show: &[Shows]) -> String {
     if out.is_empty() {
         return "Nothing was taken out of them.".to_owned();
     }
-    format!("Taken out: {}. Read the pages before you put them up.", out.join(", "))
+    format!("Taken out: {}. Read the pages before you put them online.", out.join(", "))
 }
 
 /// A directory of pages.
@@ -121,7 +121,7 @@ impl<'a> Site<'a> {
         match fs::metadata(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { directory, made: Vec::new() }),
             Err(error) => return Err(error).with_context(|| format!("cannot use {named}")).or_exit(Exit::LabFailed),
-            Ok(found) if !found.is_dir() => return refuse("is no directory; name a new one for the pages"),
+            Ok(found) if !found.is_dir() => return refuse("is not a directory; name a new one for the pages"),
             Ok(_) => {}
         }
         let mark = directory.join(MARK);
@@ -165,8 +165,7 @@ impl<'a> Site<'a> {
         }
         let listed: Vec<String> = dropped.iter().map(|name| format!("  {}", text::line(name))).collect();
         let words = format!(
-            "{} has pages of runs that are not named now:\n{}\nName these runs, too, or remove their pages with --remove. Nothing was \
-             changed",
+            "{} has pages of runs that are no longer named:\n{}\nName these runs too, or remove their pages with --remove. Nothing was changed",
             self.directory.display(),
             listed.join("\n")
         );

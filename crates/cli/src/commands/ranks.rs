@@ -49,7 +49,7 @@ pub(crate) struct Load {
 
 /// How rank 0 tells what came of it, beside its files.
 #[derive(Clone)]
-#[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI only drop-ins that are one rank come here"))]
+#[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI only drop-ins with one rank get here"))]
 pub(crate) enum Told {
     /// As a page of text.
     Summary,
@@ -122,8 +122,7 @@ fn launched_rank(load: Load, _: Option<&Launched>) -> CommandResult {
     let ranks = world.size();
     if let Some(expected) = load.expected.filter(|expected| *expected != ranks) {
         let words = format!(
-            "{expected} ranks were asked for, and the launcher started this one among {ranks}: is it that of another MPI? This fstone is \
-             linked with {}",
+            "{expected} ranks were requested, but the launcher started this one among {ranks}: does it belong to another MPI? This fstone is linked with {}",
             fstone_mpi::library()
         );
         return Err(Failure::new(Exit::CannotHere, words));
@@ -145,7 +144,7 @@ pub(crate) fn refusal(launched: &Launched) -> Failure {
     let Launched { rank, ranks, by } = launched;
     let told = if *rank == 0 {
         format!(
-            "{by} started {ranks} processes, and this fstone was built without MPI: they would be {ranks} unrelated loads. Nothing \
+            "{by} started {ranks} processes, but this fstone was built without MPI: they would be {ranks} unrelated loads. Nothing \
              was touched. Build one with MPI: `make mpi`, or `cargo build --release --package fstone --features mpi`"
         )
     } else {
@@ -317,7 +316,7 @@ impl Results {
     fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
         if self.others && report.phases.is_empty() {
-            terminal::tell(&format!("{} has an earlier load's results, which stay\n", directory.display()));
+            terminal::tell(&format!("{} has the results of an earlier load, which stay\n", directory.display()));
             return;
         }
         let json = serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
@@ -367,7 +366,7 @@ impl Conclusion for Results {
             }
             let mut left = course.left(&report).into_iter().filter(|path| path.symlink_metadata().is_ok());
             for path in left.by_ref().take(LEFT_NAMED) {
-                terminal::tell(&format!("{} is left, because not all came to their end\n", path.display()));
+                terminal::tell(&format!("{} is left, because not all ranks ended normally\n", path.display()));
             }
             match left.count() {
                 0 => {}

@@ -138,7 +138,7 @@ pub(super) fn refuse_foreign(context: &Context, store: &Store, run: u64, plan: &
     Err(Failure::new(
         Exit::CannotHere,
         format!(
-            "run {run} of {} was not begun by this user on this machine, or its plan was changed since, and it\n{}\n\
+            "run {run} of {} was not started by this user on this machine, or its plan has changed, and it\n{}\n\
              start a new run of the study instead, or `fstone rerun` a bundle of it",
             context.store.display(),
             listed.join("\n")

@@ -29,7 +29,7 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
         let varied: Vec<&str> = varied.map(|(_, factor)| factor.name.as_str()).collect();
         if !varied.contains(&factor.as_str()) {
             let names = if varied.is_empty() { "nothing".to_owned() } else { varied.join(", ") };
-            let message = format!("--by {factor}: run {} did not vary that; it varied {names}", dataset.run.id);
+            let message = format!("--by {factor}: run {} did not vary this factor; it varied {names}", dataset.run.id);
             return Err(Failure::new(Exit::BadInput, message));
         }
         plan.compare = Some(factor.clone());
@@ -116,7 +116,7 @@ pub(crate) fn write_index(store: &Store, directory: &Path, deleted: &[RunSummary
     let endings: Vec<String> = runs.iter().chain(deleted).map(|run| page_ending(run.id, &run.identity)).collect();
     let Some(index) = index_path(directory, &endings).or_exit(Exit::LabFailed)? else {
         terminal::tell(&format!(
-            "{} is not a page of fstone's and was left as it is: there is no index of the reports.",
+            "{} is not one of fstone's pages and was left as it is, so there is no index of the reports.",
             directory.join("index.html").display()
         ));
         return Ok(());

@@ -87,7 +87,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
         Command::Run(started) => *started,
         // As an older fstone recorded it.
         Command::Rerun(_) => {
-            return Err(unknown("which does not say with which options; repeat the bundle that it names"));
+            return Err(unknown("which does not contain the options; repeat the bundle that it names"));
         }
         _ => return Err(unknown("which is not that of a run")),
     };
@@ -164,8 +164,9 @@ pub(super) fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(
 }
 
 fn elsewhere(places: &str) -> Failure {
-    let words =
-        format!("the bundle's study works on {places} of its own machine; say where to work here with --device");
+    let words = format!(
+        "the bundle's study works on {places} of its own machine; name the place on this machine with --device"
+    );
     Failure::new(Exit::CannotHere, words)
 }
 

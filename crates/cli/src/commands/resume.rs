@@ -38,7 +38,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
         return Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {} cannot go on here, the machine has changed ({changed}); start a new run, or add --changed-machine",
+                "run {} cannot continue here, because the machine has changed ({changed}); start a new run, or add --changed-machine",
                 last.id
             ),
         ));
@@ -49,11 +49,12 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
         return Err(Failure::new(Exit::CannotHere, words));
     }
     terminal::tell(&format!(
-        "{name}: going on with run {}; finished so far: {}",
+        "{name}: continuing run {}; finished so far: {}",
         last.id,
         counted(dataset.trials.len(), "trial")
     ));
-    let warning = (!changed.is_empty()).then(|| format!("made on another machine than the run began on: {changed}"));
+    let warning =
+        (!changed.is_empty()).then(|| format!("made on another machine than the run was started on: {changed}"));
     let options = lab_options(context, arguments, &dataset.run.plan, presence)?;
     let work = Work { context, arguments, options: &options, cancel: &cancel, identity: &last.identity };
     let recorder = StoreRecorder::of_known(&mut store, last.id, warning);

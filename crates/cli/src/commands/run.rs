@@ -75,7 +75,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
             let seed = match arguments.seed {
                 Some(seed) => seed.to_string(),
                 None => format!(
-                    "{0} (a run of this order: --seed {0}; without it each draws another, unless the study has one)",
+                    "{0} (for this order use --seed {0}; otherwise each run draws another, unless the study has one)",
                     plan.seed
                 ),
             };
@@ -118,7 +118,7 @@ fn with_kernels(context: &Context, arguments: &RunArguments) -> Result<(RunArgum
             // The second takes the name from the first, and both rows would run it.
             if built.kernel.contains(&made) {
                 let words = format!(
-                    "two kernels would be called {}; build each with `fstone kernel build TREE --name NAME` and name them so",
+                    "two kernels would have the name {}; build each with `fstone kernel build TREE --name NAME` and use these names",
                     made.written()
                 );
                 return Err(Failure::new(Exit::BadInput, words));
@@ -155,7 +155,7 @@ pub(super) fn check_places(context: &Context, arguments: &RunArguments) -> Resul
     let Some(output) = &arguments.output else { return Ok(()) };
     paths::require_directory_of(output, " with --output")?;
     if output.metadata().is_ok_and(|found| !found.is_dir()) {
-        let words = format!("{} is no directory; name one for the reports with --output", output.display());
+        let words = format!("{} is not a directory; name one for the reports with --output", output.display());
         return Err(Failure::new(Exit::BadInput, words));
     }
     Ok(())
@@ -175,8 +175,7 @@ impl Part {
         let (kernel, names) = executors::rows_for_guests(context, first)?;
         let (lacking, partner) = (&names[..names.len() - 1], &names[names.len() - 1]);
         terminal::tell(&format!(
-            "The running kernel lacks {}: a second run has them in user-mode Linux ({}), with {}. Its figures compare with each \
-             other, and with no others.",
+            "The running kernel lacks {}: a second run tests them in user-mode Linux ({}), with {}. Compare its figures with each other only.",
             text::line(&listing(lacking)),
             kernel.written(),
             text::line(partner)
@@ -285,7 +284,7 @@ fn refuse_own_in_guests(plan: &Plan) -> Result<(), Failure> {
     let Some(cell) = plan.cells.iter().find(in_guest) else { return Ok(()) };
     let name = &cell.filesystem.kind;
     let words = format!(
-        "{name} is a filesystem of the study's own, and cannot be made in a guest ({}); leave its rows out with --only          filesystem=NAME, or run the study with --executor host",
+        "{name} is described by the study itself and cannot be made in a guest ({}); leave its rows out with --only filesystem=NAME, or run the study with --executor host",
         cell.kernel.written()
     );
     Err(Failure::new(Exit::BadInput, words))

@@ -90,7 +90,7 @@ fn question(path: &Path, facts: &BlockFacts, fate: &str) -> (String, String) {
     };
     let size = format_bytes(facts.size_bytes);
     let question = format!(
-        "{} ({identity}{size}) will be {fate}, and all that is on it lost.\nType {what} to go on: ",
+        "{} ({identity}{size}) will be {fate}, and everything on it will be lost.\nType {what} to go on: ",
         path.display()
     );
     (question, answer)
@@ -112,7 +112,7 @@ mod tests {
         let (asked, answer) = question(disk, &facts, "formatted");
         assert_eq!(
             asked,
-            "/dev/sdz (Disk 9000, serial number S4EVNX0, 1 TiB) will be formatted, and all that is on it lost.\n\
+            "/dev/sdz (Disk 9000, serial number S4EVNX0, 1 TiB) will be formatted, and everything on it will be lost.\n\
              Type its serial number to go on: "
         );
         assert_eq!(answer, "S4EVNX0");

@@ -47,7 +47,7 @@ impl Sacrificed {
         let lock = devices.lock(path, number).context("refused").or_exit(Exit::CannotHere)?;
         let hold = devices.hold(path, number).context("refused").or_exit(Exit::CannotHere)?;
         let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-            return Err(anyhow!("{}: this is no path of a device", path.display())).or_exit(Exit::BadInput);
+            return Err(anyhow!("{}: this is not a path of a device", path.display())).or_exit(Exit::BadInput);
         };
         files.naming = Naming { file_prefix: name.to_owned(), exact: true, ..Naming::default() };
         files.directory = String::new();

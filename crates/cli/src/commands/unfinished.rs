@@ -25,22 +25,21 @@ fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a
         _ if run.imported_unix_ns.is_some() => Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {id} of {name} was imported, and only the machine that began it ({}) can go on with it; start a new \
-                 run here, or repeat its bundle with `fstone rerun`",
+                "run {id} of {name} was imported, and only the machine that started it ({}) can continue it; start a new run here, or repeat its bundle with `fstone rerun`",
                 text::line(&run.host)
             ),
         )),
         RunState::Elsewhere(holder) => Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {id} of {name} was begun {}, and may be going on there; resume it there, or start a new run here",
+                "run {id} of {name} was started {}, and may still be going on there; resume it there, or start a new run here",
                 elsewhere(holder)
             ),
         )),
         RunState::GoingOn(holder) => Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {id} of {name} is still going on, in process {}; wait for its end, or stop it first",
+                "run {id} of {name} is still going on, in process {}; wait until it ends, or stop it first",
                 holder.process
             ),
         )),

@@ -146,7 +146,7 @@ fn an_index_that_is_not_fstones_stays() {
     fs::create_dir(bench.path("site")).expect("ours");
     bench.write("site/index.html", "<title>My site</title>");
     let (code, _, err) = bench.run(&["run", "./one.toml", "--output", "site"]);
-    assert!(code == 0 && err.contains("site/index.html is not a page of fstone's"), "{code} {err}");
+    assert!(code == 0 && err.contains("site/index.html is not one of fstone's pages"), "{code} {err}");
     assert_eq!(fs::read_to_string(bench.path("site/index.html")).expect("there"), "<title>My site</title>");
     assert_eq!(pages(&bench.path("site")).len(), 2, "the run's page is there");
 

@@ -97,7 +97,7 @@ fn blocks_are_dealt_out_and_those_of_a_node_that_dies_are_made_again() {
     cluster.kill("n2");
     let (status, out, said) = said.end(child);
     assert_eq!(status, 0, "{said}\n{out}");
-    assert!(said.contains("block 2: lost (") && said.contains("it is made again"), "{said}");
+    assert!(said.contains("block 2: lost (") && said.contains("running it again"), "{said}");
     assert!(out.contains("n1"), "the report says which machines: {out}");
 
     let report = bench.json();
@@ -155,7 +155,7 @@ fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     // Not here alone, for tasks might be on their way.
     let mut child = cluster.fstone(&bench, &["run", "./tiny.toml", "--resume"]).spawn().expect("started");
     let (status, _, words) = Said::by(&mut child).end(child);
-    assert!(status == 3 && words.contains("go on with --slurm --resume"), "{status}: {words}");
+    assert!(status == 3 && words.contains("continue with --slurm --resume"), "{status}: {words}");
     let (said, child) = run(&["--resume"]);
     let (status, out, words) = said.end(child);
     assert_eq!(status, 0, "{words}\n{out}");
@@ -213,13 +213,13 @@ fn what_cannot_be_dealt_out_is_refused_before_anything_is_made() {
     }
     let path = format!("{nowhere}:{}", std::env::var("PATH").expect("set"));
     for (more, words) in [
-        (&["--device", "/dev/null", "--allow-destroy", "/dev/null"][..], "the nodes have others under the same name"),
+        (&["--device", "/dev/null", "--allow-destroy", "/dev/null"][..], "nodes have others under the same name"),
         (&["--budget", "1h"], "cannot be used with"),
         (&["--exact"], "cannot be used with"),
         (&["--blocks", "1"], "cannot be used with"),
         (&["--slurm-directory", "/nonexistent"], "there is no directory /nonexistent"),
-        (&["--", "--array=1-9"], "--array=1-9 is fstone's own affair"),
-        (&["--", "-a1"], "-a1 is fstone's own affair"),
+        (&["--", "--array=1-9"], "fstone sets --array=1-9 itself"),
+        (&["--", "-a1"], "fstone sets -a1 itself"),
     ] {
         let (status, _, said) =
             bench.run_with(&[&["run", "./tiny.toml", "--slurm"], more].concat(), &[("PATH", &path)]);

@@ -41,8 +41,8 @@ fn a_block_that_comes_home_damaged_is_not_made_again_without_end() {
     study(&bench);
     let path = pretend(&bench, "echo damaged >block-1.fstone", ":");
     let (status, _, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
-    assert!(status == 5 && said.contains("block 1 came home damaged, and was made 4 times"), "{status}: {said}");
-    assert_eq!((asked(&bench, "sbatch"), said.matches("it is made again").count()), (4, 3), "{said}");
+    assert!(status == 5 && said.contains("block 1 came back damaged after 4 attempts"), "{status}: {said}");
+    assert_eq!((asked(&bench, "sbatch"), said.matches("running it again").count()), (4, 3), "{said}");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_directory_of_the_blocks_is_found_from_anywhere() {
     let sbatch = bench.path("programs/sbatch");
     let path = pretend(&bench, "echo damaged >block-1.fstone", ":");
     let (status, _, said) = bench.run_with(&[&RUN[..], &["--slurm-directory", "shared"]].concat(), &[("PATH", &path)]);
-    assert!(status == 5 && said.contains("came home damaged"), "{status}: {said}");
+    assert!(status == 5 && said.contains("came back damaged"), "{status}: {said}");
     let text = fs::read_to_string(&sbatch).expect("ours");
     fs::write(&sbatch, text.replace("echo damaged >block-1.fstone\n", &format!("{TASK}\n"))).expect("ours");
     let mut elsewhere = bench.command(&["run", "../tiny.toml", "--resume", "--slurm"]);
@@ -73,8 +73,8 @@ fn a_block_that_cannot_be_read_just_now_is_waited_for() {
     );
     let path = pretend(&bench, "mkdir block-1.fstone", &look);
     let (status, out, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
-    assert!(status == 0 && said.contains("it is tried again"), "{status}: {said}\n{out}");
-    assert!(!said.contains("made again"), "{said}");
+    assert!(status == 0 && said.contains("trying again"), "{status}: {said}\n{out}");
+    assert!(!said.contains("running it again"), "{said}");
     assert_eq!(asked(&bench, "sbatch"), 1, "{said}");
     assert_eq!(trials(&bench.json()).len(), 1, "{said}");
     assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");

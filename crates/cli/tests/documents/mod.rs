@@ -128,8 +128,8 @@ fn every_command_of_the_readme_does_what_it_says() {
         tried.go(&bench);
     }
     // What the last one's remark says of the file.
-    assert!(bench.succeed(&["verify", "mine.fstone"]).contains("Every entry is what the manifest says"));
-    assert!(bench.succeed(&["import", "mine.fstone"]).contains("run 2, which is here already"));
+    assert!(bench.succeed(&["verify", "mine.fstone"]).contains("Every entry agrees with the manifest"));
+    assert!(bench.succeed(&["import", "mine.fstone"]).contains("run 2, which the store already has"));
     assert!(bench.succeed(&["rerun", "mine.fstone", "--dry-run"]).contains("small-file"));
     bench.assert_clean();
 }
@@ -236,7 +236,7 @@ const TUTORIAL: [Tried; 11] = [
         command: "verify mail.fstone",
         quickly: &[],
         status: &[0],
-        prints: &["Every entry is what the manifest says"],
+        prints: &["Every entry agrees with the manifest"],
         makes: None,
     },
 ];
@@ -267,7 +267,7 @@ const CI: [Tried; 8] = [
         command: "compare --save-baseline main 1",
         quickly: &[],
         status: &[0],
-        prints: &["Run 1 is the baseline main now"],
+        prints: &["Run 1 is now the baseline main"],
         makes: None,
     },
     Tried {
@@ -289,7 +289,7 @@ const CI: [Tried; 8] = [
         quickly: &[],
         // Two trials of a row can show nothing.
         status: &[8],
-        prints: &["Required was to find a difference of 5 %"],
+        prints: &["The requirement was to find a difference of 5 %"],
         makes: None,
     },
     Tried {

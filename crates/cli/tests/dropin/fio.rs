@@ -233,6 +233,6 @@ fn a_workload_file_that_could_not_be_read_is_not_written() {
     let jobs: String = (0..1000).map(|job| format!("[{name}{job}]\nrw=write\nsize=4k\n")).collect();
     bench.write("many.fio", &jobs);
     let (code, out, err) = bench.run(&["convert", "many.fio"]);
-    let words = "and fstone reads at most 1 MiB: run the file as it is";
+    let words = "but fstone reads at most 1 MiB: run the file as it is";
     assert!(code == 2 && out.is_empty() && err.contains(words), "{code}: {} bytes; {err}", out.len());
 }

@@ -56,7 +56,10 @@ fn results_of_an_earlier_run_stay_when_another_is_refused() {
     run(&bench, "-b 64k -t 4k -w -k -o f --results kept");
     let kept = fs::read(bench.path("kept/ranks.json")).expect("written");
     let (code, out, err) = bench.run(&["ior", "-b", "64k", "-t", "4k", "-o", "f", "--results", "kept"]);
-    assert!(code == 4 && out.contains("not empty") && err.contains("results, which stay"), "{out}{err}");
+    assert!(
+        code == 4 && out.contains("not empty") && err.contains("the results of an earlier load, which stay"),
+        "{out}{err}"
+    );
     assert_eq!(fs::read(bench.path("kept/ranks.json")).expect("still there"), kept);
 }
 

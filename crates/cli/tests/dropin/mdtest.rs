@@ -78,7 +78,7 @@ fn phases_one_by_one_find_what_the_first_left() {
     assert_eq!(fs::metadata(&first).expect("as mdtest calls it").len(), 10);
     // Another -C would mix both.
     let (code, _, err) = bench.run(&["mdtest", "-n", "30", "-F", "-d", "d"]);
-    assert!(code == 2 && err.contains("test-dir.0-0 is there already"), "{err}");
+    assert!(code == 2 && err.contains("test-dir.0-0 already exists"), "{err}");
     assert_eq!(
         items(&run(&bench, "-z 1 -b 2 -F -T -E -e 10 -R -x kept -d d")),
         [("File stat".into(), 30), ("File read".into(), 30)]

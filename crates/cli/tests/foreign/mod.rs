@@ -10,7 +10,6 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     os::unix::fs::PermissionsExt,
-    process::Stdio,
     time::Duration,
 };
 
@@ -29,7 +28,7 @@ fn exported() -> Bench {
 fn ones_own_bundle_is_recognised() {
     let bench = exported();
     let told = bench.succeed(&["import", "run.fstone"]);
-    assert!(told.contains("run 1, which is here already") && told.contains("othing was imported"), "{told}");
+    assert!(told.contains("run 1, which the store already has") && told.contains("othing was imported"), "{told}");
     let history: serde_json::Value =
         serde_json::from_str(&bench.succeed(&["history", "--study", "tiny", "--format", "json"])).expect("JSON");
     assert!(history.to_string().matches("\"run\":").count() <= 1, "{history}");
@@ -93,7 +92,7 @@ fn a_plan_that_this_user_did_not_begin_runs_nothing() {
     })
     .expect("recorded");
     let (code, _, err) = bench.run(&["run", "./tiny.toml", "--resume", "--changed-machine"]);
-    assert!(code == 3 && err.contains("was not begun by this user") && err.contains("runs touch "), "{code}: {err}");
+    assert!(code == 3 && err.contains("was not started by this user") && err.contains("runs touch "), "{code}: {err}");
     assert!(!witness.exists());
     // And what no study file may say no store can hold.
     let refused = begin(&|plan| {
@@ -190,30 +189,13 @@ fn a_repetition_tells_what_it_would_run_and_read() {
     bench.assert_clean();
 }
 
-/// script(1), which every Debian has, gives the question a terminal.
 #[test]
 fn at_a_terminal_a_repetition_asks() {
     let bench = with_a_command("directory", |_| EXT4.to_owned());
     for (answer, runs) in [("no\n", 1), ("\n", 1), ("yes\n", 2)] {
-        let words = bench.typed(&["rerun", "run.fstone", "--device", "directory"]).join(" ");
-        let mut child = bench
-            .shell(&format!("exec script --quiet --return --command \"{words}\" /dev/null"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("script starts");
-        let mut asked = String::new();
-        let mut terminal = child.stdout.take().expect("piped");
-        while !asked.contains("Type yes: ") {
-            let mut byte = [0];
-            assert_eq!(terminal.read(&mut byte).expect("read"), 1, "it ended without a question: {asked}");
-            asked.push(char::from(byte[0]));
-        }
+        let line = bench.typed(&["rerun", "run.fstone", "--device", "directory"]).join(" ");
+        let (asked, rest, code) = bench.at_a_terminal(&line, answer);
         assert!(asked.contains("touch proof"), "{asked}");
-        child.stdin.as_mut().expect("piped").write_all(answer.as_bytes()).expect("answered");
-        let mut rest = String::new();
-        terminal.read_to_string(&mut rest).expect("UTF-8");
-        let code = child.wait().expect("it ends").code();
         assert_eq!(code, Some(if runs == 2 { 0 } else { 3 }), "{answer:?}: {asked}{rest}");
         assert_eq!(bench.succeed(&["list", "runs"]).matches("tiny").count(), runs, "{answer:?}: {rest}");
     }
@@ -294,7 +276,7 @@ fn a_repetition_of_a_repetition_has_the_options_of_the_first_run() {
     drop(store);
     bench.succeed(&["export", "2", "older.fstone"]);
     let (code, _, err) = bench.run(&["rerun", "older.fstone", "--dry-run"]);
-    assert!(code == 2 && err.contains("does not say with which options"), "{code} {err}");
+    assert!(code == 2 && err.contains("does not contain the options"), "{code} {err}");
 }
 
 #[test]

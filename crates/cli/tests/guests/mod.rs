@@ -45,7 +45,7 @@ fn rows_that_the_running_kernel_lacks_get_a_table_from_guests() {
     assert!(bench.succeed(&behind).contains("2 cells, 1 trial each"), "words behind -- are no options");
     let (code, out, err) = bench.run(&run);
     assert_eq!(code, 0, "{out}{err}");
-    assert!(err.contains("The running kernel lacks old one: a second run has them in user-mode Linux"), "{err}");
+    assert!(err.contains("The running kernel lacks old one: a second run tests them in user-mode Linux"), "{err}");
     let rows = |number: &str| -> Vec<(String, String)> {
         let json: serde_json::Value =
             serde_json::from_str(&bench.succeed(&["report", number, "--format", "json"])).expect("JSON");
@@ -273,7 +273,7 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
     ];
     let (code, out, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &here);
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("Made again: 2 trials.") && out.contains("the same to the last bit"), "{out}{err}");
+    assert!(out.contains("Repeated: 2 trials.") && out.contains("the same to the last bit"), "{out}{err}");
 
     // Another kernel is no repeat, and a run in real time has none.
     let (code, _, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &[("FSTONE_KERNELS", "/nowhere")]);
@@ -281,7 +281,7 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
     bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
     bench.run(&["run", "./tiny.toml", "--executor", "directory", "--duration", "0.1s"]);
     let (code, _, err) = bench.run(&["verify", "--again", "2"]);
-    assert!(code == 2 && err.contains("only trials in virtual time are the same again"), "{code}: {err}");
+    assert!(code == 2 && err.contains("only trials in virtual time come out the same again"), "{code}: {err}");
 }
 
 #[test]
@@ -308,12 +308,7 @@ fn what_cannot_be_in_virtual_time_is_refused_before_anything_is_made() {
         "mine.toml",
         "title = \"t\"\nkind = \"constant\"\n[parameters]\nlatency = { is = \"900 s\", from = \"me\" }\n",
     );
-    refused(
-        "device = { model = \"mine.toml\", size = \"1 GiB\" }",
-        &exact,
-        2,
-        "`latency` is 900 s, and has to be from",
-    );
+    refused("device = { model = \"mine.toml\", size = \"1 GiB\" }", &exact, 2, "`latency` is 900 s, and must be from");
     if has_uml() {
         let uml = ["--kernels", kernels.as_str(), "--kernel", "exact:/usr/bin/linux.uml"];
         refused(modelled, &uml, 3, "without time travel");

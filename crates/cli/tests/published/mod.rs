@@ -144,7 +144,7 @@ fn what_is_not_its_own_is_left_alone() {
         assert!(found == status && told.contains(words), "{arguments:?}: {found}: {told}");
     };
     refused(&["publish", "full", "1"], 2, "full is not empty and was not made by `fstone publish`");
-    refused(&["publish", "mine.html", "1"], 2, "mine.html is no directory");
+    refused(&["publish", "mine.html", "1"], 2, "mine.html is not a directory");
     refused(&["publish", "none/site", "1"], 2, "there is no directory none");
     refused(&["publish", "site", "7"], 2, "there is no run 7");
     refused(&["publish", "site", "mine.html"], 2, "");

@@ -54,7 +54,7 @@ fn only_this_machines_runs_whose_process_has_ended_are_resumed() {
     let newer = fstone_model::dataset::Run { identity: "newer".into(), ..dataset.run };
     store.begin_run_of(&newer, &elsewhere).expect("recorded");
     let (code, _, err) = resume();
-    assert!(code == 0 && err.contains(&format!("going on with run {own}; finished so far: 1 trial")), "{code}: {err}");
+    assert!(code == 0 && err.contains(&format!("continuing run {own}; finished so far: 1 trial")), "{code}: {err}");
     let runs = store.runs().expect("readable");
     let finished: Vec<(u64, bool)> = runs.iter().map(|run| (run.id, run.finished_unix_ns.is_some())).collect();
     assert_eq!(finished, [(run, false), (own, true), (own + 1, false)]);

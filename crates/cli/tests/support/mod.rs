@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
+    io::{Read, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -154,6 +155,28 @@ impl Bench {
             .env("FSTONE_WORK_DIRECTORY", self.work())
             .env("FSTONE_MACHINE_LOCK", self.path("machine.lock"));
         command
+    }
+
+    /// A line of a shell at a terminal (of script(1), which every Debian has): what is shown up to the first question, what after the
+    /// answer, and the exit status.
+    pub(crate) fn at_a_terminal(&self, line: &str, answer: &str) -> (String, String, Option<i32>) {
+        let mut child = self
+            .shell(&format!("exec script --quiet --return --command \"{line}\" /dev/null"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script starts");
+        let mut asked = String::new();
+        let mut terminal = child.stdout.take().expect("piped");
+        while !asked.contains("Type yes: ") {
+            let mut byte = [0];
+            assert_eq!(terminal.read(&mut byte).expect("read"), 1, "it ended without a question: {asked}");
+            asked.push(char::from(byte[0]));
+        }
+        child.stdin.as_mut().expect("piped").write_all(answer.as_bytes()).expect("answered");
+        let mut rest = String::new();
+        terminal.read_to_string(&mut rest).expect("UTF-8");
+        (asked, rest, child.wait().expect("it ends").code())
     }
 
     /// Exit status, standard output, standard error.

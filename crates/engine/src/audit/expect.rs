@@ -47,8 +47,7 @@ pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
         && share > OVERHEAD
     {
         warnings.push(format!(
-            "fstone itself takes {null:.0} ns an operation, {:.1} % of the time that one takes: compare only with figures \
-                 taken by the same tool",
+            "fstone's own cost is {null:.0} ns per operation, {:.1} % of an operation's time: compare only with figures from the same tool",
             share * 100.0
         ));
     }

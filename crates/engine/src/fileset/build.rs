@@ -639,7 +639,7 @@ impl<'a> Builder<'a> {
             problem,
         };
         if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
-            return Err(problem("is no block device".into()));
+            return Err(problem("is not a block device".into()));
         }
         let size = rustix::fs::seek(&device, SeekFrom::End(0)).map_err(|errno| failed("lseek", errno))?;
         let needed = files.sizes.least();

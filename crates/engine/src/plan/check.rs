@@ -38,10 +38,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             check_exact(workload, fileset)?;
         }
         if fileset.leaf_directories > 0 && fileset.existing == Existing::Require {
-            return refuse(format!(
-                "has leaf directories in fileset {:?}, which has to be there already",
-                fileset.name
-            ));
+            return refuse(format!("has leaf directories in fileset {:?}, which must be there already", fileset.name));
         }
         if fileset.existing == Existing::Assume && !matches!(fileset.amount, Amount::Files(_)) {
             return refuse(format!(

@@ -15,7 +15,7 @@ impl From<Parted> for LoadError {
 /// What another rank sent cannot be read; only of another build of fstone, which ranks look for when they meet.
 pub(super) fn unreadable(fileset: &Fileset) -> LoadError {
     LoadError::Unsupported {
-        what: format!("has fileset {:?}, of which another rank told nothing that can be read", fileset.name),
+        what: format!("has fileset {:?}, about which another rank sent nothing readable", fileset.name),
     }
 }
 

@@ -109,18 +109,18 @@ impl fmt::Display for Sequence {
 pub enum ParseSequenceError {
     /// Not a call.
     #[error(
-        "{0:?} is no call; calls are create, mkdir, unlink, rmdir PATH, link, rename FROM TO, truncate PATH LENGTH, write, punch, \
+        "{0:?} is not a call; calls are create, mkdir, unlink, rmdir PATH, link, rename FROM TO, truncate PATH LENGTH, write, punch, \
          allocate, reserve, zero PATH OFFSET BYTES, setxattr, removexattr PATH NAME, fsync, fdatasync PATH, sync"
     )]
     Call(String),
     /// A path that leads elsewhere.
-    #[error("{0:?} is no path below the filesystem's root")]
+    #[error("{0:?} is not a path below the filesystem's root")]
     Path(String),
     /// A number that is none, or too large.
-    #[error("{0:?} is no number of bytes up to {MAX_BYTES}")]
+    #[error("{0:?} is not a number of bytes up to {MAX_BYTES}")]
     Number(String),
     /// An attribute's name.
-    #[error("{0:?} is no name of an attribute; they begin with \"user.\"")]
+    #[error("{0:?} is not a name of an attribute; they begin with \"user.\"")]
     Attribute(String),
     /// None, or too many.
     #[error("a sequence has 1 to {MAX_CALLS} calls, with \";\" between them")]
@@ -187,13 +187,13 @@ mod tests {
     #[test]
     fn what_leads_elsewhere_or_makes_no_sense_is_no_sequence() {
         let error = |text: &str| text.parse::<Sequence>().unwrap_err().to_string();
-        assert!(error("create /etc/passwd").contains("is no path below"));
-        assert!(error("rename a ../b").contains("is no path below"));
-        assert!(error("unlink .").contains("is no path below"));
-        assert!(error("write a 0 99999999").contains("is no number of bytes"));
-        assert!(error("setxattr a security.x").contains("is no name of an attribute"));
-        assert!(error("melt a").contains("is no call"));
-        assert!(error("").contains("is no call"));
+        assert!(error("create /etc/passwd").contains("is not a path below"));
+        assert!(error("rename a ../b").contains("is not a path below"));
+        assert!(error("unlink .").contains("is not a path below"));
+        assert!(error("write a 0 99999999").contains("is not a number of bytes"));
+        assert!(error("setxattr a security.x").contains("is not a name of an attribute"));
+        assert!(error("melt a").contains("is not a call"));
+        assert!(error("").contains("is not a call"));
         assert!(error(&["sync"; 17].join(";")).contains("1 to 16 calls"));
         let sequence: Sequence = "rename a b;fsync .".parse().unwrap();
         assert_eq!(sequence.to_string(), "rename a b; fsync .");

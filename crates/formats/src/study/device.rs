@@ -69,7 +69,8 @@ pub(super) fn device(surface: &DeviceSurface, report: &mut Report) -> Option<Dev
     if let Some(field) = &surface.block {
         let path = absolute(field, report);
         if !path.starts_with("/dev/") {
-            report.push(Diagnostic::error(field.span, "this is no block device").label("expected a path below /dev"));
+            report
+                .push(Diagnostic::error(field.span, "this is not a block device").label("expected a path below /dev"));
         }
         return Some(DeviceSpec::Block { path });
     }
@@ -124,7 +125,7 @@ pub(super) fn overridden(device: DeviceSpec, overrides: &Overrides, report: &mut
     };
     match (overrides.device_size, device) {
         (Some(bytes), _) if !(MINIMUM_BYTES..=MAXIMUM_BYTES).contains(&bytes) || !bytes.is_multiple_of(4096) => {
-            report.push(Diagnostic::whole("--device-size has to be a multiple of 4 KiB, from 1 MiB to 1 EiB"));
+            report.push(Diagnostic::whole("--device-size must be a multiple of 4 KiB, from 1 MiB to 1 EiB"));
             DeviceSpec::Zram { size_bytes: MINIMUM_BYTES }
         }
         (Some(size_bytes), device @ DeviceSpec::Loop { in_memory, .. }) => image(device, size_bytes, in_memory),

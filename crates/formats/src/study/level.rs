@@ -73,7 +73,7 @@ impl PlainFactor {
             Self::QueueRequests => "Requests that the device's queue holds.",
             Self::RequestSize => "Largest request that the kernel makes of the device.",
             Self::WriteCache => {
-                "What the kernel takes the device's cache for: \"write back\" (it is flushed) or \"write through\"."
+                "What the kernel assumes about the device's cache: \"write back\" (it is flushed) or \"write through\"."
             }
             Self::Load(parameter) => parameter.about(),
         }

@@ -127,7 +127,7 @@ fn quantity(text: &str, span: Span, column: &Column, report: &mut Report) -> Opt
             Unit::Count | Unit::Ratio => "1.5",
         };
         report.push(
-            Diagnostic::error(span, format!("`{text}` is no figure of `{}`", column.metric))
+            Diagnostic::error(span, format!("`{text}` is not a figure of `{}`", column.metric))
                 .label(format!("expected something like {example}")),
         );
     }

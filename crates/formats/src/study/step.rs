@@ -126,7 +126,7 @@ impl Template {
             for (place, tree) in source_tree::found(text) {
                 if tree.is_none() {
                     report.push(
-                        Diagnostic::error(at.span, format!("`{}` is no source tree", &text[place]))
+                        Diagnostic::error(at.span, format!("`{}` is not a source tree", &text[place]))
                             .label("expected {source}, or {source:FILES} with a number of files"),
                     );
                 }

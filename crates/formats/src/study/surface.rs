@@ -49,11 +49,11 @@ table! {
         "filesystem" => filesystem: Entries<OwnSurface>;
         /// What is varied. Every combination of levels is a row; the last factor varies fastest.
         "factor" => factor: FactorsSurface, required;
-        /// Instead of every combination of levels: the combinations of each sweep, one sweep after the other.
+        /// In place of every combination of levels: the combinations of each sweep, one sweep after the other.
         "sweep" => sweep: Vec<At<SweepSurface>>;
         /// Words that commands have as `{name}`, so that `[quick]` can change them.
         "variables" => variables: Entries<Variable>;
-        /// What is done to each filesystem, in order. Making and mounting it come first, whether listed or not.
+        /// What is done to each filesystem, in order. Making and mounting it come first, even if not listed.
         "step" => step: Vec<At<StepSurface>>, required;
         /// What `--quick` changes.
         "quick" => quick: QuickSurface;
@@ -79,7 +79,7 @@ table! {
         "min" => min: Trials, required;
         /// At most this often.
         "max" => max: Trials, required;
-        /// Enough when the 95 % interval's half-width is below this share of the value.
+        /// Stop when the half-width of the 95 % interval is below this share of the value.
         "until" => until: Share, required;
     }
 }
@@ -118,7 +118,7 @@ table! {
         "loop" => r#loop: LoopSurface;
         /// A compressed-RAM disk.
         "zram" => zram: ZramSurface;
-        /// The path of a block device, which will be formatted; the command line has to permit it.
+        /// The path of a block device, which will be formatted; the command line must permit it.
         "block" => block: Text;
         /// No device: a directory of a filesystem that is already there. Nothing is made, mounted or checked.
         "directory" => directory: Text;
@@ -174,7 +174,7 @@ table! {
         "mkfs" => mkfs: Words;
         /// Mount options, comma separated.
         "mount" => mount: Text;
-        /// A directory of this machine that is in it from the start, put there by its mkfs; or `{source}`, see `command`.
+        /// A directory of this machine that its mkfs copies into it; or `{source}`, see `command`.
         "tree" => tree: Text;
     }
 }
@@ -190,17 +190,17 @@ table! {
     pub(crate) struct OwnSurface {
         /// Makes it, on `{device}` or in `{directory}`.
         "make" => make: CommandWords;
-        /// Mounts it at `{mountpoint}`. It ends when that is done; a daemon stays in the background.
+        /// Mounts it at `{mountpoint}`. The command ends when that is done; a daemon stays in the background.
         "mount" => mount: CommandWords, required;
         /// Unmounts `{mountpoint}`. umount(2) unless given.
         "unmount" => unmount: CommandWords;
         /// Checks it, unmounted; an exit status other than 0 is an error in it.
         "check" => check: CommandWords;
-        /// Removes what `make` made. Runs after every trial whose `make` was begun, perhaps twice.
+        /// Removes what `make` made. Runs after every trial in which `make` was started, perhaps twice.
         "remove" => remove: CommandWords;
-        /// The Debian packages that have its programs, to be named where one is missing.
+        /// The Debian packages of its programs, named if one is missing.
         "packages" => packages: CommandWords;
-        /// How often it is mounted, each time as another client, `{client}`, at another mount point. 1 unless given.
+        /// How often it is mounted: each time as another client, `{client}`, at another mount point. 1 unless given.
         "clients" => clients: Clients;
     }
 }
@@ -219,7 +219,7 @@ table! {
 table! {
     /// One step of a trial: exactly one thing to do, and how it is called, bounded and shown.
     pub(crate) struct StepSurface {
-        /// Its name, unique in the study; what it does unless given.
+        /// Its name, unique in the study. Its kind unless given.
         "name" => name: Text;
         /// How long it may take before the trial counts as hung.
         "limit" => limit: Time;

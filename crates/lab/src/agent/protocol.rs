@@ -416,7 +416,7 @@ impl Message for StepReply {
         let many = self.figures.len().max(self.warnings.len()).max(self.effective.superblock.len());
         require(many.max(self.commands.len()) <= ITEMS, || format!("it has a list of {many}"))?;
         let is_uuid = |uuid: &String| uuid.len() <= 36 && uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-        require(self.uuid.as_ref().is_none_or(is_uuid), || format!("{:?} is no UUID", self.uuid))?;
+        require(self.uuid.as_ref().is_none_or(is_uuid), || format!("{:?} is not a UUID", self.uuid))?;
         self.end.check()
     }
 }
@@ -505,7 +505,7 @@ mod tests {
             (&|reply| reply.figures[1] = second(&reply.figures[0].metric.clone()), "is there twice"),
             (&|reply| reply.figures[1] = second("\u{1b}[2J"), "no metric's name"),
             (&|reply| reply.figures[1] = second(""), "no metric's name"),
-            (&|reply| reply.uuid = Some("../x".into()), "is no UUID"),
+            (&|reply| reply.uuid = Some("../x".into()), "is not a UUID"),
             (&|reply| reply.warnings = vec![String::new(); ITEMS + 1], "a list of"),
             (&|reply| reply.end = StepEnd::Outcome(Outcome::Completed), "and is completed"),
             (

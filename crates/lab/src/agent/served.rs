@@ -95,7 +95,7 @@ impl Served {
                 Ok(()) => Ok(encode(&std::mem::take(&mut session.warnings))),
                 Err(error) => Err(error.to_string()),
             },
-            other => Err(format!("{other:?} is no job of a trial")),
+            other => Err(format!("{other:?} is not a job of a trial")),
         }
     }
 

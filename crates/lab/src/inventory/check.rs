@@ -87,7 +87,7 @@ const PROGRAMS: [(&str, &str, &str); 12] = [
     ("bison", "bison", "building linux-source"),
     ("bc", "bc", "building linux-source"),
     ("git", "git", "a tree under version control"),
-    ("svn", "subversion", "a tree under version control; git serves, too"),
+    ("svn", "subversion", "a tree under version control; git works, too"),
     ("fstrim", "util-linux", "trim steps"),
     ("linux.uml", "user-mode-linux", "the sandbox, without root"),
     ("qemu-system-x86_64", "qemu-system-x86", "the sandbox, with other kernels"),
@@ -111,7 +111,7 @@ fn check_with(work_directory: &Path, runner: &dyn CommandRunner, kernel_has: &dy
     Check {
         root: Ability::new(
             is_root,
-            "no mkfs, mount or fsck without root; user-mode Linux serves (--executor uml), or measure a directory",
+            "no mkfs, mount or fsck without root; use user-mode Linux (--executor uml), or measure a directory",
         ),
         loop_devices: openable("/dev/loop-control"),
         io_uring: io_uring(),
@@ -225,7 +225,7 @@ fn user_namespaces(runner: &dyn CommandRunner) -> Ability {
 /// The archive that Debian's linux-source packages bring.
 fn linux_source(directory: &Path) -> Ability {
     source_archive::installed(directory).map_or_else(
-        || Ability::new(false, "a generated tree serves; `apt-get install linux-source` brings a real one"),
+        || Ability::new(false, "a generated tree is used; `apt-get install linux-source` installs a real one"),
         |path| Ability { available: true, detail: path.display().to_string() },
     )
 }

@@ -96,7 +96,7 @@ mod tests {
         Check {
             root: ability(
                 false,
-                "no mkfs, mount or fsck without root; user-mode Linux serves (--executor uml), or measure a directory",
+                "no mkfs, mount or fsck without root; use user-mode Linux (--executor uml), or measure a directory",
             ),
             loop_devices: ability(false, "/dev/loop-control: Permission denied (os error 13)"),
             io_uring: ability(true, ""),
@@ -125,8 +125,8 @@ mod tests {
     fn a_check_is_plain_text() {
         insta::assert_snapshot!(example().to_string(), @r"
         This machine
-          root                no: no mkfs, mount or fsck without root; user-mode Linux
-                              serves (--executor uml), or measure a directory
+          root                no: no mkfs, mount or fsck without root; use user-mode
+                              Linux (--executor uml), or measure a directory
           loop devices        no: /dev/loop-control: Permission denied (os error 13)
           io_uring            yes
           KVM                 yes

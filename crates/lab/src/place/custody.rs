@@ -13,10 +13,10 @@ const OVERFLOW_USER: u32 = 65534;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Exchangeable {
     /// A directory that others may write.
-    #[error("others may write to {}, and root must not work there; chmod go-w it", .0.display())]
+    #[error("others may write to {}, so root does not work there; chmod go-w it", .0.display())]
     Writable(PathBuf),
     /// What another user owns, by this number.
-    #[error("{} belongs to user {}, and root must not work there; work as that user", .0.display(), .1)]
+    #[error("{} belongs to user {}, so root does not work there; work as that user", .0.display(), .1)]
     Owned(PathBuf, u32),
 }
 

@@ -191,7 +191,7 @@ impl WorkDirectory {
         // Of a link or a file the kernel says that it is none.
         let facts = fs::symlink_metadata(&path)?;
         if !facts.is_dir() || fs::read_dir(&path)?.next().is_some() {
-            let words = format!("{} has to be an empty directory", path.display());
+            let words = format!("{} must be an empty directory", path.display());
             return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, words));
         }
         Ok(path)

@@ -281,8 +281,8 @@ mod tests {
              fsck     sync -f /var/tmp/fstone/mnt; umount /var/tmp/fstone/mnt; e2fsck -fy /dev/loopN
           2  here 1
              on directory (work directory), kernel: the running one
-             mkfs   left out: a directory is not fstone's to make, mount or check
-             mount  left out: a directory is not fstone's to make, mount or check
+             mkfs   left out: fstone does not make, mount or check a directory
+             mount  left out: fstone does not make, mount or check a directory
         Order
              block 1: 1 2
              block 2: 1 2

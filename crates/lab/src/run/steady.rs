@@ -33,12 +33,12 @@ fn unsteady(report: &LoadReport, seed: u64) -> Option<String> {
     match stationarity(&series, seed) {
         Stationarity::Stationary | Stationarity::TooShort => None,
         Stationarity::WarmUp { until_index } => Some(format!(
-            "the first {} of {all} went at another rate than the rest (warm-up); the figures are of both together",
+            "the first {} of {all} ran at another rate than the rest (warm-up); the figures cover both",
             after(until_index)
         )),
         Stationarity::Shifted { at } => {
             let times: Vec<String> = at.into_iter().map(after).collect();
-            Some(format!("its rate changed after {} of {all}; the figures are of all of it together", times.join(", ")))
+            Some(format!("its rate changed after {} of {all}; the figures cover both parts", times.join(", ")))
         }
     }
 }
@@ -64,12 +64,12 @@ mod tests {
     fn a_load_that_changes_its_rate_is_marked() {
         assert_eq!(unsteady(&report(61, |_| 1000), 1), None);
         let told = unsteady(&report(61, |second| if second < 45 { 1000 } else { 800 }), 1);
-        let expected = "its rate changed after 45 s of 1 min; the figures are of all of it together";
+        let expected = "its rate changed after 45 s of 1 min; the figures cover both parts";
         assert_eq!(told.as_deref(), Some(expected));
         let told = unsteady(&report(61, |second| if second < 10 { 500 } else { 1000 }), 1).expect("a warm-up");
         // Where a warm-up ends is an estimate, and errs on the long side.
         let seconds: u64 = told["the first ".len()..].split(' ').next().and_then(|n| n.parse().ok()).expect("seconds");
-        assert!((10..=30).contains(&seconds) && told.contains(" s of 1 min went at another rate"), "{told}");
+        assert!((10..=30).contains(&seconds) && told.contains(" s of 1 min ran at another rate"), "{told}");
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl<'a> Agents<'a> {
             Err(Halt::Outcome(Outcome::Hung(_))) => {
                 self.given_up = true;
                 let limit = format_duration(self.options.closing_limit);
-                Ok(Some(format!("what it wrote was not durable {limit} after its end; it was given up")))
+                Ok(Some(format!("what it wrote was not durable {limit} after its end; fstone stopped waiting")))
             }
             Err(halt) => Err(halt),
         }

@@ -353,7 +353,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             _ => self.host.work.path().to_owned(),
         };
         if let Some(path) = [&parent, &place].into_iter().find(|path| !is_plain(path)) {
-            let words = format!("{}: a shell would not read this path as one plain word", path.display());
+            let words = format!("{}: a shell would split or change this path", path.display());
             let cure = "name a directory of letters, digits and ._-+@%=, with --work-directory or `device`";
             return Err(Halt::Outcome(Outcome::Skipped(Reason::new(DEVICE, words).with_cure(cure))));
         }
@@ -439,7 +439,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         if let Some(provided) = self.provided.take() {
             let path = provided.path().display();
             self.record.warn(format!(
-                "it hangs in the kernel still, with all it had ({path}); the kernel takes that back when it ends"
+                "it still hangs in the kernel, with everything it had ({path}); the kernel releases that when it ends"
             ));
         }
         // A directory does not.

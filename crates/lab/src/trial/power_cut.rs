@@ -104,10 +104,8 @@ impl Agents<'_> {
         match disk.log() {
             Some(Ok(log)) => Ok(log),
             Some(Err(LogError::Full { bound_bytes })) => {
-                let words = format!(
-                    "the load wrote more than {}, which is all that the disk's log may hold",
-                    format_bytes(bound_bytes)
-                );
+                let words =
+                    format!("the load wrote more than {}, the limit of the disk's log", format_bytes(bound_bytes));
                 let cure = "give the step a larger `log`, or the load less to do";
                 Err(Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words).with_cure(cure))))
             }
@@ -124,7 +122,7 @@ impl Agents<'_> {
         let name = format!("{}-{}", self.job.cell.filesystem.name, self.job.cell.kernel.written());
         match kept_log(&options.kept, &name, log) {
             Ok(Some(path)) => format!(
-                "{}: to see such a state: `fstone crash-state {} STATE --image FILE` writes it into FILE",
+                "{}: to examine such a state: `fstone crash-state {} STATE --image FILE` writes it into FILE",
                 step.name,
                 path.display()
             ),

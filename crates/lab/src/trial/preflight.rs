@@ -68,14 +68,14 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         return obstacle_of_own(cell, own, machine).or_else(|| missing_program(cell));
     }
     if cell.device.model().is_some() && !matches!(cell.kernel, KernelSpec::Exact(_)) {
-        let words = "a modelled drive is one in virtual time only";
+        let words = "a modelled drive works in virtual time only";
         return Some(
             Obstacle::skipped("device", words).with_cure("run it with --exact, or kernel = [\"exact:VERSION\"]"),
         );
     }
     let cuts = cell.steps.iter().find(|step| matches!(step.action, StepAction::PowerCut(_)));
     if let Some(step) = cuts.filter(|_| !matches!(cell.kernel, KernelSpec::Uml(_) | KernelSpec::Qemu(_))) {
-        let words = "power cuts need a guest (user-mode Linux or QEMU), whose disk is fstone's own";
+        let words = "power cuts need a guest (user-mode Linux or QEMU), because its disk is fstone's own";
         let obstacle = Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) };
         return Some(obstacle.with_cure("--executor uml"));
     }
@@ -124,13 +124,12 @@ fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
     let (step, launch) = launched?;
     let program = launch.program();
     if cell.kernel != KernelSpec::Host {
-        let words = "the ranks of a load are processes of this machine, and none is started in a guest";
+        let words = "the ranks of a load are processes of this machine, and cannot be started in a guest";
         return Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("--executor host"));
     }
     if launch.is_of_slurm() && !matches!(cell.device, DeviceSpec::Directory { .. }) {
-        let words = format!(
-            "{program} starts ranks on the nodes of a cluster, where nothing is mounted that this trial mounts for itself"
-        );
+        let words =
+            format!("{program} starts ranks on the nodes of a cluster, where the mounts of this trial do not exist");
         let cure = "measure a directory that all nodes see (--device directory:/path), or launch = \"mpirun\"";
         return Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure(cure));
     }
@@ -138,7 +137,7 @@ fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         return None;
     }
     let package = if launch.is_of_slurm() { "slurm-client" } else { "openmpi-bin" };
-    let words = format!("{program} is not installed, which starts the ranks");
+    let words = format!("{program}, which starts the ranks, is not installed");
     Some(Obstacle::skipped(&step.name, words).with_cure(format!("apt-get install {package}")))
 }
 
@@ -146,7 +145,7 @@ fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
 fn obstacle_of_own(cell: &Cell, own: &OwnFilesystem, machine: &Machine) -> Option<Obstacle> {
     let name = &cell.filesystem.kind;
     if cell.kernel != KernelSpec::Host {
-        let words = format!("{name} is a filesystem of the study's own, and cannot be made in a guest");
+        let words = format!("{name} is described by the study itself and cannot be made in a guest");
         return Some(Obstacle { refused: true, ..Obstacle::skipped("mkfs", words) }.with_cure("--executor host"));
     }
     if !machine.privileged {
@@ -155,7 +154,7 @@ fn obstacle_of_own(cell: &Cell, own: &OwnFilesystem, machine: &Machine) -> Optio
     }
     let cuts = cell.steps.iter().find(|step| matches!(step.action, StepAction::PowerCut(_)));
     if let Some(step) = cuts {
-        let words = "power cuts need a guest, and a filesystem of the study's own is made on the host";
+        let words = "power cuts need a guest, but a filesystem that the study describes is made on the host";
         return Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) });
     }
     own.commands().find_map(|(which, words)| {
@@ -190,7 +189,7 @@ fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle>
     if let Some(word) = filesystem.mkfs_options().unsafe_word(&cell.filesystem.mkfs) {
         return Some(Obstacle {
             step: "mkfs".to_owned(),
-            words: format!("{word:?} is no option of {} that fstone knows to be safe", filesystem.tools()[0]),
+            words: format!("{word:?} is not an option of {} that fstone knows to be safe", filesystem.tools()[0]),
             cure: Some("leave it out; options that run programs or name files are never used".to_owned()),
             refused: true,
         });
@@ -210,7 +209,7 @@ fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle>
         } else if !known {
             Some(Obstacle {
                 step: "mount".to_owned(),
-                words: format!("{typed:?} is no option of {} that fstone knows to be safe", filesystem.kind()),
+                words: format!("{typed:?} is not an option of {} that fstone knows to be safe", filesystem.kind()),
                 cure: Some("leave it out; an option with a value may name another device".to_owned()),
                 refused: true,
             })
@@ -315,7 +314,11 @@ mod tests {
         let mut cell = testing::cell(0, "squashfs", "ro", &[]);
         cell.filesystem.mkfs = vec!["-p".to_owned(), "x f 644 0 0 id".to_owned()];
         let obstacle = preflight(&cell, &Machine::fake()).expect("it would run id");
-        assert!(obstacle.refused && obstacle.words.contains("\"-p\" is no option of mksquashfs"), "{}", obstacle.words);
+        assert!(
+            obstacle.refused && obstacle.words.contains("\"-p\" is not an option of mksquashfs"),
+            "{}",
+            obstacle.words
+        );
         cell.filesystem.mkfs = vec!["-comp".to_owned(), "zstd".to_owned()];
         assert_eq!(preflight(&cell, &Machine::fake()).filter(|obstacle| obstacle.refused), None);
     }

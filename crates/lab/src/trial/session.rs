@@ -196,7 +196,7 @@ impl Session {
             }
             (_, Some(outcome)) => StepEnd::Outcome(outcome),
             (Err(Halt::Outcome(outcome)), None) => StepEnd::Outcome(outcome),
-            (Err(Halt::Stopped(_)), None) => StepEnd::Lab("it was stopped, and nobody had wanted that".into()),
+            (Err(Halt::Stopped(_)), None) => StepEnd::Lab("it was stopped, but not by fstone".into()),
             (Err(Halt::Lab(error)), None) => StepEnd::Lab(error.to_string()),
         };
         StepReply {

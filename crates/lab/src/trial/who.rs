@@ -24,7 +24,7 @@ pub(crate) enum Whom {
 pub(crate) fn left_out(cell: &Cell, step: &Step) -> Option<&'static str> {
     let in_directory = matches!(cell.device, DeviceSpec::Directory { .. });
     (in_directory && !step.action.works_in_a_directory())
-        .then_some("left out: a directory is not fstone's to make, mount or check")
+        .then_some("left out: fstone does not make, mount or check a directory")
 }
 
 /// Who makes a step, given who has the filesystem mounted: what one kernel has mounted, the other's tools must not check, and

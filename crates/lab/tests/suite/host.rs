@@ -126,7 +126,7 @@ fn refusals_are_in_the_words_of_whoever_refuses() {
         (4, "refused at mkfs: Invalid value 0 for -d agcount option. Value is too small."),
         (5, "refused at mount: btrfs: Unknown parameter 'nonsense'"),
         (7, "refused at mkfs: xfs needs 300 MiB and the device has 100 MiB"),
-        (8, "refused at mkfs: \"nosuch=1\" is no option of mkfs.xfs that fstone knows to be safe"),
+        (8, "refused at mkfs: \"nosuch=1\" is not an option of mkfs.xfs that fstone knows to be safe"),
     ] {
         assert_eq!(words(cell), expected);
     }

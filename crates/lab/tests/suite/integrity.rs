@@ -77,7 +77,7 @@ fn a_flipped_byte_under_a_mounted_filesystem_is_found_with_file_and_offset() {
     let name = flipped.steps[5].commands[0].output_tail.trim().trim_start_matches("./");
     assert_eq!(reason.step, "read again");
     let expected = format!(
-        "read: verify {name} at byte {}: corruption: what was read is not what was written",
+        "read: verify {name} at byte {}: corruption: the data read is not the data written",
         4 * 4096 + 1234 / 512 * 512
     );
     assert_eq!(reason.words, expected, "{:#?}", flipped.steps[5]);

@@ -200,7 +200,7 @@ pub enum Region {
         offset_bytes: u64,
         /// How much; to the file's end unless given.
         length_bytes: Option<u64>,
-        /// How much later the next thread's begins.
+        /// How much later the next thread's part begins.
         step_bytes: u64,
     },
     /// Of a load of many ranks: the rank's part of the file, or, split, the thread's part of that.

@@ -37,7 +37,7 @@ pub enum Operation {
     Fill {
         /// Size of each write.
         block_bytes: u64,
-        /// As much as the file in this handle is to have.
+        /// As much as the file in this handle should have.
         like: Option<u32>,
     },
     /// Open and close.

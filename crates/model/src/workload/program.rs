@@ -52,7 +52,7 @@ pub enum Step {
     },
     /// The thread sleeps.
     Pause(Duration),
-    /// The thread writes to memory so many times.
+    /// The thread writes to memory this many times.
     Spin(u64),
     /// The thread waits until so many posts have come, and takes them.
     Wait {
@@ -71,7 +71,7 @@ pub enum Step {
         to: String,
         /// How many posts.
         posts: u64,
-        /// Whether to wait while too many are waiting to be taken.
+        /// Whether to wait while too many posts are pending.
         bounded: bool,
     },
 }

@@ -44,7 +44,7 @@ impl Workload {
         self.one_at_a_time(group)
             .or(depth_of_one)
             .or(mixed)
-            .or(nothing.then_some("latency, window and share have to be above 0, and the share at most 1"))
+            .or(nothing.then_some("latency, window and share must be above 0, and the share at most 1"))
     }
 
     /// The first group whose queue depth, its own or the workload's, changes nothing: the places of its phase and of itself in

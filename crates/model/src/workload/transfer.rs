@@ -169,7 +169,7 @@ pub const MAXIMUM_ZONES: usize = 16;
 /// A part of a space.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zone {
-    /// It is drawn weight / sum of weights of the time.
+    /// It gets weight / sum of weights of the operations.
     pub weight: u32,
     /// It is length / sum of lengths of the space.
     pub length: u32,

@@ -29,7 +29,7 @@ pub struct Document<'a> {
     pub figures: Vec<FigurePart<'a>>,
     /// Rows whose trials ended otherwise.
     pub outcomes: Vec<OutcomePart<'a>>,
-    /// What else was different: (what, before, after).
+    /// Other differences: (what, before, after).
     pub changes: Vec<(&'a str, &'a str, &'a str)>,
     /// Rows that only the baseline has.
     pub only_in_baseline: Vec<&'a str>,

@@ -45,7 +45,7 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
     }
     let changes = list(comparison.change_lines());
     if !changes.is_empty() {
-        output.push_str(&fold("What else was different", &changes));
+        output.push_str(&fold("Other differences", &changes));
     }
     let unmatched = list(comparison.unmatched_lines());
     if !unmatched.is_empty() {

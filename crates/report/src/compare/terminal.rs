@@ -37,7 +37,7 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
         output.push_str(&table(comparison, index).render(columns, color));
     }
     section("Outcomes that changed", &comparison.outcome_lines(), columns, color, &mut output);
-    section("What else was different", &comparison.change_lines(), columns, color, &mut output);
+    section("Other differences", &comparison.change_lines(), columns, color, &mut output);
     section("Not compared", &comparison.unmatched_lines(), columns, color, &mut output);
     output.push('\n');
     paragraph(caveat(comparison), "", columns, &mut output);

@@ -56,7 +56,7 @@ pub(super) fn views<'a>(
             id: "load",
             title: "Inside the load",
             short: "Load",
-            text: "A figure per second is a mean over a whole trial. Here is what it is a mean of.".to_owned(),
+            text: "A figure per second is a mean over a whole trial. This is what went into it.".to_owned(),
             published: None,
             figures: of(Chapter::Load),
         },

@@ -37,7 +37,7 @@ pub(super) fn machine(analysis: &Analysis<'_>) -> Machine {
         }
         facts.push((
             "Begun on",
-            "the machine below; rows are compared within blocks, each of which is of one machine".to_owned(),
+            "the machine below; rows are compared within blocks, and each block comes from one machine".to_owned(),
         ));
     }
     facts.extend([

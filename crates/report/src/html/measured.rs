@@ -57,7 +57,7 @@ pub(super) fn measured(analysis: &Analysis<'_>) -> Measured {
     }
     let figures: usize = steps.iter().flat_map(|(_, metrics)| metrics).map(|sums| sums.rows.len()).sum();
     if figures > MAX_FIGURES {
-        let note = format!("{figures} more figures were measured; the CSV and JSON reports have them.");
+        let note = format!("{figures} more figures were measured; see the CSV and JSON reports.");
         return Measured { steps: Vec::new(), note };
     }
     let steps = steps.into_iter().filter(|(_, metrics)| !metrics.is_empty());

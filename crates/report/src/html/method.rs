@@ -22,7 +22,7 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     let repeats = match (plan.repeats.min, plan.repeats.max, plan.repeats.until) {
         (min, max, Some(until)) if min < max => format!(
             "Each of the {} is tried {min} to {max} times: until the half-width of its {CONFIDENCE_TEXT} interval is below {} % of \
-             the value. Looking after every trial costs confidence, which wider intervals pay back.",
+             the value. Looking after every trial costs confidence, so intervals are wider to make up for it.",
             counted(plan.cells.len(), "row"),
             grouped(until * 100.0, usize::from(until < 0.1)),
         ),
@@ -34,8 +34,7 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     };
     let order = match plan.order {
         Order::Blocks => format!(
-            "Trials run in complete blocks, each row once in a block and in a shuffled order (seed {}), so that slow \
-             changes of the machine favour no row.{} {}",
+            "Trials run in complete blocks, each row once in a block and in a shuffled order (seed {}), so that slow changes of the machine favour no row.{} {}",
             plan.seed,
             warm_up(plan.warm_up),
             made(analysis)
@@ -49,14 +48,12 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
         repeats,
         order,
         format!(
-            "Figures are means of completed trials: geometric for positive quantities, which are compared by ratios, arithmetic for \
-             shares and for what can be zero. Rows and blocks are fitted by least squares, so what a block did to all rows is in \
-             no comparison. ± is the {CONFIDENCE_TEXT} interval of a row over the blocks of this run{}.",
+            "Figures are means of completed trials: geometric for positive quantities, which are compared by ratios, arithmetic for shares and for anything that can be zero. Rows and blocks are fitted by least squares, so effects that a block has on all rows cancel out of every comparison. ± is the {CONFIDENCE_TEXT} interval of a row over the blocks of this run{}.",
             overlap(analysis).map(|words| format!("; {words}")).unwrap_or_default(),
         ),
         compared(analysis),
         format!(
-            "No trial is left out. Trials far from the others of their row are marked: beyond a modified z-score of {THRESHOLD}, \
+            "No trial is left out. Trials far from the others in their row are marked: beyond a modified z-score of {THRESHOLD}, \
              and of up to {} in rows of fewer than ten.",
             small_sample_threshold(),
         ),
@@ -84,15 +81,14 @@ fn compared(analysis: &Analysis<'_>) -> String {
     let ranks = used(Basis::Ranks);
     if !ranks.is_empty() {
         text.push_str(&format!(
-            " In {} the figures are too far from normal for that: exact rank tests within blocks (Mann–Whitney, signed ranks) with \
-             Hodges–Lehmann shifts took over.",
+            " In {} the figures are too far from normal for that: exact rank tests within blocks (Mann–Whitney, signed ranks) with Hodges–Lehmann shifts were used instead.",
             line(&listing(&ranks)),
         ));
     }
     let exact = used(Basis::Exact);
     if !exact.is_empty() {
         text.push_str(&format!(
-            " In {} nothing varies within a row, so figures are compared as such.",
+            " In {} nothing varies within a row, so figures are compared as they are.",
             line(&listing(&exact))
         ));
     }
@@ -103,16 +99,16 @@ fn warm_up(blocks: u32) -> String {
     if blocks == 0 {
         return String::new();
     }
-    format!(" {} ran first, of which nothing was recorded.", counted(blocks as usize, "warm-up block"))
+    format!(" {} ran first and was not recorded.", counted(blocks as usize, "warm-up block"))
 }
 
 /// What a trial starts from.
 fn made(analysis: &Analysis<'_>) -> &'static str {
     let given = |cell: &Cell| matches!(cell.device, DeviceSpec::Directory { .. });
     if analysis.dataset.run.plan.cells.iter().any(given) {
-        "No filesystem was made: the loads worked in a directory of one that was there already, in whatever state it was."
+        "No filesystem was made: the loads ran in a directory of an existing one, in whatever state it was."
     } else {
-        "Every trial has a filesystem of its own, made anew."
+        "Every trial has a fresh filesystem."
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn outcomes(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Outcomes {
     }
     if !analysis.footnotes.is_empty() {
         sentence.push_str(
-            " The reasons are in the footnotes of the table. A trial that did not complete has no figure in it.",
+            " The reasons are in the footnotes of the table. A trial that did not complete has no figure there.",
         );
     }
     Outcomes { sentence, errors: errors(analysis, loads) }

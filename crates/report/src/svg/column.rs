@@ -84,8 +84,8 @@ fn of_device(analysis: &Analysis<'_>, column: usize, shown: &[usize]) -> String 
     let Some(best) = view.ceiling else { return String::new() };
     let told = view.scale.with_unit(best.value);
     let mut words = match ceiling(analysis, column, shown) {
-        Some(_) => format!(" The dotted line is the best that the device does by itself, {told}."),
-        None => format!(" The best that the device does by itself, {told}, is beyond the axis."),
+        Some(_) => format!(" The dotted line is the best of the device alone, {told}."),
+        None => format!(" The best of the device alone, {told}, is beyond the axis."),
     };
     if shown.iter().any(|row| view.is_beyond_device(&analysis.rows[*row].entries[column])) {
         words.push_str(&format!(" {BEYOND} marks figures that are better, so memory served them."));

@@ -54,10 +54,9 @@ fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>, operation: &st
         .collect();
     let overlaid = curves.len() <= OVERLAID;
     let caption = if overlaid {
-        "Further right is rarer: at 99 %, one operation in a hundred takes longer. Bands hold the single trials."
+        "Further right is rarer: at 99 %, one operation in a hundred takes longer. Bands cover the single trials."
     } else {
-        "Further right is rarer: at 99 %, one operation in a hundred takes longer. Grey: the other rows. Bands hold the \
-         single trials."
+        "Further right is rarer: at 99 %, one operation in a hundred takes longer. Grey: the other rows. Bands cover the single trials."
     };
     Some(Figure {
         slug: slug(&[&load.step, operation, "latency"]),

@@ -50,7 +50,7 @@ pub(super) fn figures<'a>(analysis: &'a Analysis<'a>, published: &'a Published, 
             slug: slug(&[header, "over", over, "then and now"]),
             chapter: Chapter::Published(column),
             title: format!("{} over {over}{held}, then and now", crate::text::title(header)),
-            caption: "Diamonds are the published figures, dots today's means. Look at the courses: machines differ."
+            caption: "Diamonds are the published figures, dots today's means. Compare the shapes: machines differ."
                 .to_owned(),
             description: format!("{}.", told.join("; ")),
             logarithmic: false,

@@ -218,8 +218,8 @@ fn figures_beyond_the_device_are_marked() {
         html.contains("class=\"fs-axis fs-device\"") && html.contains("better than the device by itself\">▲"),
         "marked"
     );
-    assert!(html.contains("The dotted line is the best that the device does by itself"), "explained");
-    assert!(markdown.contains("▲ better than the device is by itself"), "{markdown}");
+    assert!(html.contains("The dotted line is the best of the device alone"), "explained");
+    assert!(markdown.contains("▲ better than the device alone"), "{markdown}");
     let (html, markdown) = with(80e6);
     assert!(
         html.contains("class=\"fs-axis fs-device\"") && !html.contains("▲") && !markdown.contains("▲"),

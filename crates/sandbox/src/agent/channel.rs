@@ -49,7 +49,7 @@ pub(crate) fn inherited(number: RawFd) -> io::Result<Line> {
     // Through /proc, which takes no descriptor's owner on trust; a socket cannot be opened there, but it can be told.
     let target = fs::read_link(format!("/proc/self/fd/{number}"))?;
     if !target.to_string_lossy().starts_with("socket:") {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("descriptor {number} is no socket")));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("descriptor {number} is not a socket")));
     }
     // SAFETY: it is open, as was just seen, and was passed on for this alone; nothing else in this process knows it.
     let descriptor = unsafe { OwnedFd::from_raw_fd(number) };

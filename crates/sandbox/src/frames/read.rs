@@ -20,7 +20,7 @@ pub enum ReadError {
         want: usize,
     },
     /// Not a frame.
-    #[error("a frame has to start with 66 73 but {found:02x?} came: something else writes to this channel")]
+    #[error("a frame must start with 66 73 but {found:02x?} came: something else writes to this channel")]
     Magic {
         /// The first bytes.
         found: [u8; 2],

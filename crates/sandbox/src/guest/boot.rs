@@ -17,7 +17,7 @@ pub enum BootError {
         value: String,
     },
     /// Out of bounds.
-    #[error("{what} is {value}, and has to be {bounds}")]
+    #[error("{what} is {value}, and must be {bounds}")]
     OutOfBounds {
         /// "the guest's memory", …
         what: &'static str,

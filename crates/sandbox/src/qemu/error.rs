@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
     /// The kernel is user-mode Linux, which runs by itself.
-    #[error("{0} is no kernel for QEMU")]
+    #[error("{0} is not a kernel for QEMU")]
     Flavour(String),
     /// The emulator is missing.
     #[error("qemu-system-x86_64 is not installed (apt-get install --no-install-recommends qemu-system-x86)")]

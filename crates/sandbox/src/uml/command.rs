@@ -139,7 +139,7 @@ mod tests {
         small.memory_bytes = 1 << 20;
         assert_eq!(
             argv(&small).unwrap_err().to_string(),
-            "the guest's memory is 1 MiB, and has to be from 64 MiB to 64 GiB"
+            "the guest's memory is 1 MiB, and must be from 64 MiB to 64 GiB"
         );
     }
 }

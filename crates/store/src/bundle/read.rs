@@ -208,7 +208,7 @@ fn checked_run(path: &Path, mut run: Run) -> Result<Run, BundleError> {
 
 fn checked_trial(path: &Path, name: &str, content: &[u8]) -> Result<Trial, BundleError> {
     let trial: TrialFile = parse(path, name, content)?;
-    trial.into_trial().ok_or_else(|| malformed(path, &format!("{name} contradicts itself")))
+    trial.into_trial().ok_or_else(|| malformed(path, &format!("{name} is inconsistent")))
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, name: &str, content: &[u8]) -> Result<T, BundleError> {

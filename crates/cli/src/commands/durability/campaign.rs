@@ -101,7 +101,8 @@ impl Campaign {
         let open = OpenOptions::new().append(true).read(true).create(true).open(&path);
         let mut file = open.with_context(failed).or_exit(Exit::LabFailed)?;
         if let Err(errno) = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            let words = format!("{}: another fstone works on these sequences ({errno}); wait for it", path.display());
+            let words =
+                format!("{}: another fstone is working on these sequences ({errno}); wait for it", path.display());
             return Err(Failure::new(Exit::CannotHere, words));
         }
         let mut text = fs::read_to_string(&path).with_context(failed).or_exit(Exit::LabFailed)?;
@@ -273,7 +274,7 @@ fn remove_logs(campaign: &Path, sequences: &[String]) -> io::Result<()> {
 fn read(text: &str, head: &str) -> anyhow::Result<BTreeMap<String, SequenceFound>> {
     let mut lines = text.lines();
     let Some(first) = lines.next() else { return Ok(BTreeMap::new()) };
-    anyhow::ensure!(first == head, "it is of another setting; --fresh begins it anew");
+    anyhow::ensure!(first == head, "it was made with other settings; --fresh starts again");
     let result = |line: &str| {
         let mut value: Value = serde_json::from_str(line).ok()?;
         let sequence = value.get("sequence")?.as_str()?.to_owned();

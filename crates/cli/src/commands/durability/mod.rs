@@ -83,12 +83,12 @@ fn filesystems(arguments: &DurabilityArguments) -> Result<Vec<FilesystemSpec>, F
         }
         let known = || filesystem::all().iter().map(|known| known.kind()).collect::<Vec<_>>().join(", ");
         let study = studies::find(name).map_err(|error| {
-            let words = format!("{name} is no type of filesystem ({}), and no study: {error}", known());
+            let words = format!("{name} is neither a type of filesystem ({}) nor a study: {error}", known());
             Failure::new(Exit::BadInput, words)
         })?;
         if !arguments.mkfs.is_empty() || !arguments.mount.is_empty() {
             let words =
-                format!("--mkfs and --mount are for types of filesystems; {name} is a study, which has its own");
+                format!("--mkfs and --mount are for filesystem types; {name} is a study, which has its own options");
             return Err(Failure::new(Exit::BadInput, words));
         }
         let (plan, _) = study.compile(&Overrides::default()).or_exit(Exit::BadInput)?;
@@ -105,8 +105,7 @@ fn filesystems(arguments: &DurabilityArguments) -> Result<Vec<FilesystemSpec>, F
 fn kernel(context: &Context, arguments: &DurabilityArguments) -> Result<KernelSpec, Failure> {
     if let Some(kernel) = &arguments.kernel {
         if !matches!(kernel, KernelSpec::Uml(_) | KernelSpec::Qemu(_)) {
-            let words =
-                format!("--kernel {}: the power is cut in a guest, uml:VERSION or qemu:VERSION", kernel.written());
+            let words = format!("--kernel {}: power cuts need a guest: uml:VERSION or qemu:VERSION", kernel.written());
             return Err(Failure::new(Exit::BadInput, words));
         }
         return match missing_kernel(kernel, &context.kernels) {
@@ -177,7 +176,7 @@ fn one(
     let exit = match ended {
         Explored::Cancelled => {
             terminal::tell(&format!(
-                "Interrupted: what was found is in {}; the same command goes on with it.",
+                "Interrupted: the findings are in {}; the same command continues.",
                 campaign.path().display()
             ));
             Exit::Interrupted

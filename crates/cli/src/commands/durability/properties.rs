@@ -156,7 +156,7 @@ fn troubles(columns: &[Column]) -> String {
             out.push_str(&format!("    {sequence}: {state}: {}\n{}", text::line(words), again(found, state)));
         }
     }
-    if out.is_empty() { out } else { format!("\nNot as it should be, whatever is relied on:\n{out}") }
+    if out.is_empty() { out } else { format!("\nFaults in any case:\n{out}") }
 }
 
 /// How to see a state.

@@ -40,7 +40,7 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
     if refused > 0 {
         let why = found.values().find_map(|found| found.refused.as_ref()).map_or("", String::as_str);
         out.push_str(&format!(
-            "\n{refused} sequences were left out, since a call failed, such as {}.\n",
+            "\n{refused} sequences were left out because a call failed, such as {}.\n",
             text::line(why)
         ));
     }
@@ -66,7 +66,7 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
         out.push_str(&format!("  … and {} more, in {}\n", sick.len() - TOLD, campaign.path().display()));
     }
     if lost_any {
-        out.push_str("\nOne of them again: fstone durability TYPE --exhaustive --sequence 'CALL; CALL' --states 500\n");
+        out.push_str("\nTo repeat one: fstone durability TYPE --exhaustive --sequence 'CALL; CALL' --states 500\n");
     }
     out
 }

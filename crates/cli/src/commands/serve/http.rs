@@ -255,7 +255,7 @@ fn parse(head: &[u8], gate: &Gate) -> Result<(Request, bool), Answer> {
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) | Err(_) => return Err(Answer::plain(400, "this is no request")),
+        Ok(httparse::Status::Partial) | Err(_) => return Err(Answer::plain(400, "this is not an HTTP request")),
     }
     let values = |name: &'static str| {
         parsed.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
@@ -263,7 +263,7 @@ fn parse(head: &[u8], gate: &Gate) -> Result<(Request, bool), Answer> {
     let names = gate.names();
     let hosts: Vec<&[u8]> = values("host").collect();
     if !matches!(hosts.as_slice(), [host] if names.iter().any(|own| own.as_bytes() == *host)) {
-        return Err(Answer::plain(403, &format!("this server is {} and answers to no other name", names[0])));
+        return Err(Answer::plain(403, &format!("this server is {} and answers under no other name", names[0])));
     }
     let body_too = match parsed.method {
         Some("GET") => true,

@@ -58,8 +58,7 @@ pub(crate) fn refuse_without_slurm() -> Result<(), Failure> {
         return Ok(());
     }
     let words = format!(
-        "--slurm needs {}, which this machine lacks; on Debian they are in slurm-client. Without Slurm, `fstone blocks` makes blocks \
-         on other machines",
+        "--slurm needs {}, which this machine lacks; on Debian they are in slurm-client. Without Slurm, `fstone blocks` runs blocks on other machines",
         listing(&missing)
     );
     Err(Failure::new(Exit::CannotHere, words))
@@ -95,7 +94,7 @@ pub(super) fn submit(script: &Path, log: &Path, tasks: &str, options: &[String])
     // NUMBER, or NUMBER;CLUSTER.
     let said = String::from_utf8_lossy(&output.stdout);
     let number = said.trim().split(';').next().and_then(|number| number.trim().parse().ok());
-    number.ok_or_else(|| Failure::new(Exit::LabFailed, format!("sbatch told no number of a job: {}", words(&output))))
+    number.ok_or_else(|| Failure::new(Exit::LabFailed, format!("sbatch printed no job number: {}", words(&output))))
 }
 
 /// The tasks of jobs that Slurm knows, by job and index. `Err` is why it cannot be asked just now.

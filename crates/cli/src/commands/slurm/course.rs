@@ -139,7 +139,7 @@ impl<'a> Course<'a> {
     /// Tasks that an earlier process submitted, and that are still under way.
     fn adopt(&mut self) -> Result<(), Failure> {
         let known = cluster::tasks(&self.jobs).map_err(|words| {
-            Failure::new(Exit::CannotHere, format!("Slurm cannot be asked about the tasks: {words}"))
+            Failure::new(Exit::CannotHere, format!("Slurm does not answer about the tasks: {words}"))
         })?;
         for ((job, index), task) in known {
             if let Some(block) = index.checked_sub(1).filter(|_| task.is_under_way()) {
@@ -168,7 +168,7 @@ impl<'a> Course<'a> {
             if let Some(TrialId { repetition, .. }) =
                 dataset.trials.iter().map(|trial| trial.id).find(|id| id.repetition != *block)
             {
-                let words = format!("{name} has trials of block {}, and its name says otherwise", repetition + 1);
+                let words = format!("{name} has trials of block {}, which contradicts its name", repetition + 1);
                 return Err(Failure::new(Exit::CannotHere, words));
             }
             let machine =
@@ -194,14 +194,14 @@ impl<'a> Course<'a> {
             // Nothing is wrong with the block: it is the directory that cannot be read just now.
             Err(ImportError::Bundle(error @ BundleError::Io { .. })) => {
                 let since = *self.unreadable.entry(block).or_insert_with(|| {
-                    terminal::tell(&format!("block {}: failed to {error}; it is tried again", block + 1));
+                    terminal::tell(&format!("block {}: failed to {error}; trying again", block + 1));
                     Instant::now()
                 });
                 if since.elapsed() < UNREADABLE {
                     return Ok(None);
                 }
                 let words = format!(
-                    "failed to {error}, for {}; `--slurm --resume` goes on when it can be read",
+                    "failed to {error}, for {}; `--slurm --resume` continues when it can be read",
                     format_duration(UNREADABLE)
                 );
                 Err(Failure::new(Exit::LabFailed, words))
@@ -216,14 +216,13 @@ impl<'a> Course<'a> {
                 let attempts = *self.attempts.entry(block).or_insert(1);
                 if attempts >= ATTEMPTS {
                     let words = format!(
-                        "block {} came home damaged, and was made {attempts} times: failed to {error}; look whether the filesystem of {} \
-                         is sound, and go on with `--slurm --resume`",
+                        "block {} came back damaged after {attempts} attempts: failed to {error}; check the filesystem of {}, then continue with `--slurm --resume`",
                         block + 1,
                         self.home.path().display()
                     );
                     return Err(Failure::new(Exit::LabFailed, words));
                 }
-                terminal::tell(&format!("block {}: failed to {error}; it is made again", block + 1));
+                terminal::tell(&format!("block {}: failed to {error}; running it again", block + 1));
                 Ok(None)
             }
             Err(error) => Err(error).or_exit(Exit::LabFailed),
@@ -237,7 +236,7 @@ impl<'a> Course<'a> {
             Err(words) => {
                 // A controller that restarts is no reason to give up: tasks go on meanwhile.
                 if !std::mem::replace(&mut self.unreachable, true) {
-                    terminal::tell(&format!("Slurm cannot be asked just now, and is asked again: {words}"));
+                    terminal::tell(&format!("Slurm does not answer; asking again: {words}"));
                 }
                 return Ok(());
             }
@@ -288,8 +287,7 @@ impl<'a> Course<'a> {
         if is_refused || attempts >= ATTEMPTS {
             let times = if is_refused { String::new() } else { format!(" {attempts} times") };
             let words = format!(
-                "the task of block {} failed{times} ({how}), and all tasks are cancelled; `--slurm --resume` goes on when that is \
-                 settled. What it printed:{}",
+                "the task of block {} failed{times} ({how}), and all tasks are cancelled; `--slurm --resume` continues when the cause is removed. Its output:{}",
                 block + 1,
                 if said.is_empty() {
                     " nothing, or where this machine does not see it (--slurm-directory)"
@@ -299,7 +297,7 @@ impl<'a> Course<'a> {
             );
             return Err(Failure::new(Exit::LabFailed, words));
         }
-        terminal::tell(&format!("block {}: lost ({how}); it is made again{said}", block + 1));
+        terminal::tell(&format!("block {}: lost ({how}); running it again{said}", block + 1));
         Ok(())
     }
 

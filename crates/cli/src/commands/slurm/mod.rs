@@ -42,19 +42,17 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
     let refused = |words: &str| Err(Failure::new(Exit::BadInput, format!("--slurm: {words}")));
     if plan.budget.is_some() {
         return refused(
-            "a budget of time is dealt out after each block by what all blocks before it showed, so blocks cannot be made at once; \
-             give the study a number of repeats (--repeats)",
+            "with a time budget each block depends on the results of all blocks before it, so blocks cannot run at once; use a number of repeats (--repeats)",
         );
     }
     if plan.cells.iter().any(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {
         return refused(
-            "figures in virtual time are the same on every machine, so there is nothing to deal out; see --jobs",
+            "figures in virtual time are the same on every machine, so there is nothing to share out; see --jobs",
         );
     }
     if plan.cells.iter().any(|cell| matches!(cell.device, DeviceSpec::Block { .. })) {
         return refused(
-            "a block device is named and confirmed on the machine that has it, and the nodes have others under the same name; use \
-             `fstone blocks` with --allow-destroy on each machine",
+            "a block device must be named and confirmed on its own machine, and nodes have others under the same name; use `fstone blocks` with --allow-destroy on each machine",
         );
     }
     // What the array consists of is fstone's affair, and so is how the answer is read.
@@ -67,7 +65,7 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
         })
     };
     match arguments.sbatch.iter().find(is_own) {
-        Some(option) => refused(&format!("{option} is fstone's own affair: it makes the array and reads the answer")),
+        Some(option) => refused(&format!("fstone sets {option} itself")),
         None => Ok(()),
     }
 }
@@ -148,13 +146,13 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
     if (run.inventory.fstone_version.as_str(), run.inventory.fstone_commit.as_str())
         != (env!("CARGO_PKG_VERSION"), env!("FSTONE_COMMIT"))
     {
-        let words = format!("run {} was begun with another fstone; go on with that one, or start a new run", last.id);
+        let words =
+            format!("run {} was started with another fstone; continue with that one, or start a new run", last.id);
         return Err(Failure::new(Exit::CannotHere, words));
     }
     if let Some((block, _)) = incomplete(&dataset)?.first() {
         let words = format!(
-            "block {} of run {} was begun on this machine and is not whole; finish it with --resume alone first, for a block is of one \
-             machine",
+            "block {} of run {} was started on this machine and is incomplete; finish it first with --resume alone, because a block comes from one machine",
             block + 1,
             last.id
         );
@@ -173,7 +171,7 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
     }
     home.prepare(run)?;
     terminal::tell(&format!(
-        "{}: going on with run {}; finished so far: {}",
+        "{}: continuing run {}; finished so far: {}",
         run.plan.study,
         last.id,
         counted(dataset.trials.len(), "trial")
@@ -190,8 +188,7 @@ pub(super) fn refuse_dealt_out(context: &Context, run: &Run, id: u64) -> Result<
         return Ok(());
     }
     let words = format!(
-        "run {id} was dealt out by Slurm, and tasks of it may be under way; go on with --slurm --resume. If that is over for good, \
-         remove {}",
+        "run {id} was distributed by Slurm, and some of its tasks may still be running; continue with --slurm --resume. If none is, remove {}",
         home.path().display()
     );
     Err(Failure::new(Exit::CannotHere, words))
@@ -216,7 +213,7 @@ fn conclude(
             ),
         };
         terminal::tell(&format!(
-            "Interrupted: {tasks}; run {id} keeps the blocks that came home ({}). `--slurm --resume` goes on with it.",
+            "Interrupted: {tasks}; run {id} keeps its finished blocks ({}). `--slurm --resume` continues it.",
             counted(dataset.trials.len(), "trial")
         ));
         return Ok(Done { run: Some(id), work: Exit::Interrupted, page: Exit::Success });

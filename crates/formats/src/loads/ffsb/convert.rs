@@ -60,12 +60,12 @@ fn clarifications(profile: &Profile) -> Vec<Clarification> {
     say(
         profile.dialect == Dialect::V5 && filesystems.len() > 1,
         "",
-        "Each filesystem took over from the one before it what it does not say itself, except its location.",
+        "Each filesystem inherits from the one before it what it does not set itself, except its location.",
     );
     say(
         profile.dialect == Dialect::V5 && profile.groups.len() > 1,
         "",
-        "Each threadgroup took over from the one before it what it does not say itself, except weights and bindfs.",
+        "Each threadgroup inherits from the one before it what it does not set itself, except weights and bindfs.",
     );
     say(
         filesystems.iter().any(|fs| matches!(fs.sizes, SizeDistribution::Uniform { .. })),

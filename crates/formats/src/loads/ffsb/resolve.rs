@@ -78,7 +78,7 @@ fn counted(root: &mut Section, findings: &mut Findings) {
         if wanted == 0 || spans.len() < wanted {
             let found = spans.len();
             findings.push(
-                Diagnostic::error(said, format!("{wanted} of [{name}] are promised, {found} given"))
+                Diagnostic::error(said, format!("the profile announces {wanted} of [{name}] but has {found}"))
                     .label("expected the number of sections below, at least 1"),
             );
         } else if let Some(extra) = spans.get(wanted) {
@@ -177,7 +177,7 @@ impl Resolver<'_, '_> {
         if !weighted.is_empty() {
             for replaced in ["min_filesize", "max_filesize"] {
                 if let Some(setting) = section.get(replaced) {
-                    self.warning(setting.span, || format!("`{replaced}` is ignored: `size_weight` says the sizes"));
+                    self.warning(setting.span, || format!("`{replaced}` is ignored: `size_weight` sets the sizes"));
                 }
             }
             if weighted.iter().all(|(_, weight)| *weight == 0) {

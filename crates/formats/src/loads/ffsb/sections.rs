@@ -218,7 +218,7 @@ impl Reader<'_> {
         if alike < limit {
             parent.children.push(section);
         } else {
-            let message = format!("there can be {limit} of {} here, this is one more", section.part.name());
+            let message = format!("there can be at most {limit} of {} here", section.part.name());
             self.findings.push(Diagnostic::error(section.header, message));
         }
     }

@@ -124,8 +124,8 @@ fn refused(of: &Attributes<'_>, place: Span, report: &mut Report) {
     }
     if of.get("cached").is_some() && !of.flag("cached", report) {
         report.push(
-            Diagnostic::warning(of.span("cached", place), "`cached` is of filebench 1.4, and changes nothing")
-                .note("in 1.5 it is gone, and its parser refuses it")
+            Diagnostic::warning(of.span("cached", place), "`cached` is from filebench 1.4 and has no effect")
+                .note("filebench 1.5 refuses it")
                 .help("to begin with a cold cache, put `remount = {}` before the load in a study"),
         );
     }

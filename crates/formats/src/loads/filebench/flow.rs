@@ -104,7 +104,7 @@ impl Flow {
             let name = format!("{prefix}{}", name.value);
             if let Some(composite) = world.composites.get(&flowop.kind.value) {
                 if depth == MAXIMUM_DEPTH {
-                    report.push(Diagnostic::error(flowop.kind.span, "this flowop is put together of itself"));
+                    report.push(Diagnostic::error(flowop.kind.span, "this flowop contains itself"));
                     continue;
                 }
                 let inner_scope = scope.with(&composite.locals, &flowop.locals, report);

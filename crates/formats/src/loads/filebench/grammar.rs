@@ -412,7 +412,7 @@ impl<'t> Parser<'t, '_> {
         let name = random.attributes.remove(place);
         let Some(At { value: Value::Variable(variable), span }) = name.value else {
             self.report.push(
-                Diagnostic::error(name.name.span, "a random variable's name is a variable's").help("name=$iosize"),
+                Diagnostic::error(name.name.span, "the name of a random variable begins with `$`").help("name=$iosize"),
             );
             return None;
         };

@@ -148,8 +148,10 @@ fn custom(scope: &Scope, random: &Random, span: Span, report: &mut Report) -> Op
                         .did_you_mean(key, known.iter().map(|(name, _)| *name)),
                 ),
                 _ => {
-                    report
-                        .push(Diagnostic::error(parameters.span, format!("`{value}` is no number, in `{parameter}`")));
+                    report.push(Diagnostic::error(
+                        parameters.span,
+                        format!("`{value}` is not a number, in `{parameter}`"),
+                    ));
                 }
             }
         }
@@ -175,11 +177,11 @@ fn checked(drawn: Drawn, span: Span, report: &mut Report) -> Option<Drawn> {
     let problem = match &drawn.kind {
         Kind::Uniform { from, to } if from > to => "the smallest number is above the largest",
         Kind::Gamma { mean, shape, .. } if !(*mean > 0.0 && *shape > 0.0 && mean.is_finite()) => {
-            "mean and gamma have to be above 0, and the mean above the minimum"
+            "mean and gamma must be above 0, and the mean above the minimum"
         }
         Kind::Normal { sigma, .. } | Kind::Lognormal { sigma, .. } if *sigma < 0.0 => "a deviation is not below 0",
-        Kind::Weibull { shape, scale, .. } if !(*shape > 0.0 && *scale > 0.0) => "shape and scale have to be above 0",
-        Kind::Triangular { from, to, mode } if !(from <= mode && mode <= to) => "the mode has to be between the bounds",
+        Kind::Weibull { shape, scale, .. } if !(*shape > 0.0 && *scale > 0.0) => "shape and scale must be above 0",
+        Kind::Triangular { from, to, mode } if !(from <= mode && mode <= to) => "the mode must be between the bounds",
         _ if drawn.minimum > drawn.maximum => "the minimum is above the maximum",
         _ => return Some(drawn),
     };

@@ -242,7 +242,7 @@ fn mistakes_are_told_with_their_place_and_cure() {
             "still open",
         ),
         (&with("flowop read name=r,filename=one,iosize=$size"), "8:40", "`$size` was never set"),
-        (&with("flowop read name=r,filename=one,iosize=8kb"), "8:40", "`kb` is no unit"),
+        (&with("flowop read name=r,filename=one,iosize=8kb"), "8:40", "`kb` is not a unit"),
         (&with("flowop read name=r,filename=one"), "8:8", "iosize=8k"),
         (&with("flowop read name=r,filename=one,random,iosize=2m"), "8:40", "larger than the file"),
         (&with("flowop read name=r,iosize=8k"), "8:8", "no file to work on"),

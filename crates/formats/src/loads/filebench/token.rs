@@ -51,7 +51,7 @@ pub(super) fn tokens(text: &str, report: &mut Report) -> Vec<Token> {
         if found.len() == MAXIMUM_TOKENS {
             reader.report.push(
                 Diagnostic::error(token.span, format!("more than {MAXIMUM_TOKENS} words"))
-                    .help("this is no file of filebench's"),
+                    .help("this does not look like a filebench file"),
             );
             break;
         }
@@ -146,7 +146,7 @@ impl<'t> Reader<'t, '_> {
             "g" | "G" => 30,
             _ => {
                 self.report.push(
-                    Diagnostic::error(span, format!("`{unit}` is no unit"))
+                    Diagnostic::error(span, format!("`{unit}` is not a unit"))
                         .label("expected `k`, `m` or `g`, or none for bytes")
                         .help("filebench has whole numbers only"),
                 );

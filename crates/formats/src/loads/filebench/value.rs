@@ -54,7 +54,7 @@ impl Scope {
             };
             value = next;
         }
-        report.push(Diagnostic::error(used, "this variable stands for itself"));
+        report.push(Diagnostic::error(used, "this variable refers to itself"));
         None
     }
 
@@ -73,14 +73,14 @@ impl Scope {
                     _ => left.checked_sub(right),
                 };
                 if result.is_none() {
-                    report.push(Diagnostic::error(plain.span, format!("{left} {sign} {right} is no number here")));
+                    report.push(Diagnostic::error(plain.span, format!("{left} {sign} {right} is not a number here")));
                 }
                 result.map(Amount::Fixed)
             }
             Value::Random(random) => Some(Amount::Drawn(At::new((**random).clone(), plain.span))),
             Value::Text(text) => {
                 report.push(
-                    Diagnostic::error(value.span, format!("`{text}` is no number"))
+                    Diagnostic::error(value.span, format!("`{text}` is not a number"))
                         .label("expected a number such as 16k"),
                 );
                 None
@@ -122,7 +122,7 @@ impl Scope {
             Value::Text(text) => Some(At::new(text, plain.span)),
             Value::Number(number) => Some(At::new(number.to_string(), plain.span)),
             _ => {
-                report.push(Diagnostic::error(value.span, "this is no name"));
+                report.push(Diagnostic::error(value.span, "this is not a name"));
                 None
             }
         }

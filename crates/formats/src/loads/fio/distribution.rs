@@ -10,7 +10,7 @@ use fstone_model::workload::{MAXIMUM_ZONES, Zone, Zones};
 pub(super) fn distribution(text: &str, base: Base) -> Result<Offsets, &'static str> {
     if let Some((word @ ("zoned" | "zoned_abs"), zones)) = text.split_once(':') {
         if zones.contains(',') {
-            return Err("zones of all operations: reads and writes have the same ones");
+            return Err("one list of zones, the same for reads and writes");
         }
         return if word == "zoned" {
             zoned(zones, base)

@@ -114,7 +114,7 @@ impl Filesets {
             error(
                 job,
                 findings,
-                format!("files of {typical} bytes have no block of {block}"),
+                format!("files of {typical} bytes cannot hold a block of {block}"),
                 "give a larger size, or a smaller bs",
             );
             return None;
@@ -125,7 +125,7 @@ impl Filesets {
             && (files > 1 || !job.blocks.iter().all(|blocks| matches!(blocks, Blocks::Fixed(_))))
         {
             let cure = "give the job one file and one block size, or rw alone";
-            error(job, findings, "what stands behind rw= is for one file and blocks of one size".into(), cure);
+            error(job, findings, "a suffix of rw= needs one file and blocks of one size".into(), cure);
             return None;
         }
         // Parts of files, and blocks of several sizes, are for files that each are a fileset.
@@ -143,7 +143,7 @@ impl Filesets {
         } else {
             let cure =
                 "let each hold whole blocks from its beginning, and filename_format end with a name and $filenum";
-            error(job, findings, format!("more than {MAXIMUM_NAMED} files that have to be named one by one"), cure);
+            error(job, findings, format!("more than {MAXIMUM_NAMED} files that must be named one by one"), cure);
             return None;
         };
         if names.len() > 1 && job.service == Service::Sequential {
@@ -286,7 +286,7 @@ fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings
         error(
             job,
             findings,
-            format!("`{whole}` is a device, and a job works on files"),
+            format!("`{whole}` is a device, but a job works on files"),
             "leave filename out and give size=; what `fstone convert` makes of that runs on a device by `fstone load --device`",
         );
         return None;
@@ -302,7 +302,7 @@ fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings
     let parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     if file == "." || file.len() > MAXIMUM_NAME || !plain(file) || !parts.iter().all(|part| plain(part)) {
         let cure = "give it a short name with more than blanks in it, without `..`";
-        error(job, findings, format!("`{whole}` is no name for a file here"), cure);
+        error(job, findings, format!("`{whole}` is not a name for a file here"), cure);
         return None;
     }
     let directory = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
@@ -400,7 +400,7 @@ mod tests {
         for text in refused {
             let wrong = read(text).expect_err(text).to_string();
             assert!(
-                ["no name for a file", "not a value for", "have to be named"].iter().any(|why| wrong.contains(why)),
+                ["not a name for a file", "not a value for", "must be named"].iter().any(|why| wrong.contains(why)),
                 "{text}: {wrong}"
             );
         }

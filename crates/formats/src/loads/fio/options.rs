@@ -58,7 +58,8 @@ const FLOW: &str = "a job would go as fast as another one lets it, and neither f
 const PRIORITY: &str = "I/O priorities are not set";
 const STEADY: &str = "the run would end by what it measures; say time_based and runtime";
 const NUMA: &str = "memory is not bound to NUMA nodes";
-const VERIFYING: &str = "all data is stamped and every stamp is checked; the first damage is told with file and offset";
+const VERIFYING: &str =
+    "all data is stamped and every stamp is checked; the first damage is reported with file and offset";
 const NETWORK: &str =
     "it belongs to an I/O engine for hardware, a network or a library, and loads work on a mounted filesystem";
 
@@ -299,7 +300,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ignored("significant_figures", &[], "it changes how figures are printed"),
     taken("continue_on_error", &[]),
     taken("ignore_error", &[]),
-    ignored("error_dump", &[], "every error is told with its path"),
+    ignored("error_dump", &[], "every error is reported with its path"),
     refused("profile", &[], "write the job file out"),
     // I/O engines' own.
     ignored("userspace_reap", &[], "completions are taken as they come"),

@@ -112,7 +112,7 @@ impl Reader<'_> {
                 if !off {
                     let diagnostic = Diagnostic::error(span, format!("`{}` is not supported", key.text))
                         .note(why)
-                        .help("leave it out; docs/formats/fio.md lists what there is");
+                        .help("leave it out; docs/formats/fio.md lists all options");
                     self.findings.at(&key.source, diagnostic);
                 }
             }
@@ -179,7 +179,7 @@ impl Reader<'_> {
                     self.findings.note(
                         place,
                         "only the first directory is used",
-                        "clones are not dealt out over directories",
+                        "clones are not distributed over directories",
                     );
                 }
                 one.clone_into(&mut self.job.directory);
@@ -340,7 +340,7 @@ impl Reader<'_> {
             "exitall" => job.exit_all = flag()?,
             "exit_what" => {
                 if some != "group" {
-                    return Err("group: a job ends those that run beside it");
+                    return Err("group: a job ends those that run at the same time");
                 }
             }
             "verify" => {
@@ -482,7 +482,7 @@ impl Reader<'_> {
             _ if ELSEWHERE.contains(&name) => {
                 let diagnostic = Diagnostic::error(place.span, format!("the I/O engine `{name}` is not supported"))
                     .note("loads work on the files of a mounted filesystem, by the kernel's own calls")
-                    .help("docs/formats/fio.md lists the engines that there are");
+                    .help("docs/formats/fio.md lists the engines");
                 self.findings.at(&place.source, diagnostic);
                 return Ok(());
             }

@@ -236,7 +236,7 @@ fn what_is_wrong_is_shown() {
         ("[a]\nsize=1m\nfilename=/dev/sda\n", "is a device"),
         ("[a]\nfilename=/dev/sda\n", "is a device"),
         ("[a]\nsize=1m\nallow_file_create=0\n", "1: files are made"),
-        ("[a]\nsize=1m\nfilename=../x\n", "no name for a file"),
+        ("[a]\nsize=1m\nfilename=../x\n", "not a name for a file"),
         ("[a]\nsize=1k\nbs=4k\n", "no block"),
         ("include itself.fio\n[a]\nsize=1m\n", "include each other"),
         ("[a]\nsize=1m\nioengine=null\n[b]\nsize=1m\n", "beside jobs of other engines"),

@@ -115,7 +115,7 @@ pub(super) fn workload(
             error(
                 job,
                 findings,
-                format!("{} clones at once, at most {MAXIMUM_THREADS} are run", groups.len()),
+                format!("{} clones at once; at most {MAXIMUM_THREADS} can run", groups.len()),
                 "give a smaller numjobs",
             );
         }
@@ -272,7 +272,7 @@ fn levels(jobs: &[Job], findings: &mut Findings) -> Vec<usize> {
                 None => error(
                     job,
                     findings,
-                    format!("`{}` waits for `{name}`, and no job before it has that name", job.name),
+                    format!("`{}` waits for `{name}`, but no job before it has that name", job.name),
                     "name a job that stands above it",
                 ),
             }

@@ -85,13 +85,13 @@ fn check(said: &mut Said<'_>, ior: &Ior) {
         );
     } else if !ior.block_bytes.is_multiple_of(ior.transfer_bytes) {
         let message =
-            format!("a piece of {} bytes is no multiple of transfers of {}", ior.block_bytes, ior.transfer_bytes);
+            format!("a piece of {} bytes is not a multiple of a transfer of {}", ior.block_bytes, ior.transfer_bytes);
         said.wrong(&["block", "transfer"], message, "-b as a multiple of -t");
     }
     if ior.block_bytes.checked_mul(ior.segments).is_none_or(|bytes| bytes > 1 << 60) {
         said.wrong(
             &["segments", "block"],
-            "a task would move more than a file can have",
+            "a task would move more than a file can hold",
             "fewer segments, or smaller ones",
         );
     }
@@ -99,14 +99,14 @@ fn check(said: &mut Said<'_>, ior: &Ior) {
     if name.is_empty() || matches!(name, "." | "..") || name.contains(['@', '\0']) || name.contains(RANK) {
         said.wrong(
             &["file"],
-            format!("{:?} is no file", ior.file),
+            format!("{:?} is not a file", ior.file),
             "one file; with -F each task has one of that name and its number",
         );
     }
     if ior.random && ior.deadline.is_some() {
         said.wrong(
             &["random"],
-            "of transfers in random order that a deadline ends nobody knows which were made",
+            "if a deadline ends transfers in random order, it is unknown which were made",
             "-z, or -D",
         );
     }

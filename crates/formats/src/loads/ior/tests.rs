@@ -72,17 +72,17 @@ fn pieces_of_a_shared_file_take_turns() {
 #[test]
 fn what_cannot_be_done_is_refused_by_name() {
     for (line, told) in [
-        ("-b 1m -t 3k", "no multiple of transfers"),
+        ("-b 1m -t 3k", "not a multiple of a transfer"),
         ("-t 0", "nothing would be moved"),
         ("-a MPIIO", "no interface MPIIO"),
         ("-Z", "-Z is not supported"),
         ("-R", "-R is not supported"),
         ("-O saveRankPerformanceDetailsCSV=x", "the directive saveRankPerformanceDetailsCSV is not supported"),
         ("-O stoneWallingWearOut=1", "needs a deadline"),
-        ("-z -D 3", "transfers in random order that a deadline ends"),
-        ("-o /mnt/", "is no file"),
-        ("-o a@b", "is no file"),
-        ("-s 1000000000000 -b 1t", "more than a file can have"),
+        ("-z -D 3", "a deadline ends transfers in random order"),
+        ("-o /mnt/", "is not a file"),
+        ("-o a@b", "is not a file"),
+        ("-s 1000000000000 -b 1t", "more than a file can hold"),
         ("-q", "unknown option -q"),
     ] {
         let wrong = read(line).expect_err(line);

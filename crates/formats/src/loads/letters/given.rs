@@ -65,7 +65,7 @@ impl Reading<'_> {
         }
         let Some(letters) = word.text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
             self.report.push(
-                Diagnostic::error(word.span, format!("`{}` is no option", word.text))
+                Diagnostic::error(word.span, format!("`{}` is not an option", word.text))
                     .label("expected an option, which begins with a dash"),
             );
             return;
@@ -204,7 +204,7 @@ mod tests {
             ("-FQ", "unknown option -Q"),
             ("--sead=1", "did you mean `--seed`"),
             ("-FB", "-B is not supported"),
-            ("stray", "`stray` is no option"),
+            ("stray", "`stray` is not an option"),
         ] {
             let wrong = read(line).expect_err(line);
             assert!(wrong.contains(told) && wrong.contains("command line:1:"), "{line}: {wrong}");

@@ -49,7 +49,7 @@ pub(in crate::loads) fn load(
     for given in &given {
         let (message, note) = match (elsewhere(given), given.option.name) {
             (Some(message), _) => {
-                let note = "where a load works is said by the study, or by `fstone load --directory`";
+                let note = "the study, or `fstone load --directory`, says where a load works";
                 (message, note.to_owned())
             }
             (None, "results" | "json" | "rank-silence" | "rank-stillness" | "seed") => {

@@ -92,7 +92,7 @@ pub(in crate::loads) fn explain_skews<'m>(out: &mut String, meetings: impl Itera
     if skewed {
         let _ = writeln!(
             out,
-            "   ! the tasks were apart for more than 1 % of the phase: for that time not all were at work"
+            "   ! the tasks started or ended more than 1 % of the phase apart: not all were at work meanwhile"
         );
     }
 }

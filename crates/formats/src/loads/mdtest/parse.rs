@@ -131,14 +131,14 @@ fn amounts(
             let each = items / holders;
             if !items.is_multiple_of(holders) {
                 let note = format!("each of {holders} directories has {each}, which makes {}", each * holders);
-                said.warn("items", "this is no multiple of the number of directories", &note);
+                said.warn("items", "this is not a multiple of the number of directories", &note);
             }
             (each * holders, each)
         }
         (None, None) => {
             said.wrong(
                 &["items", "items-per-directory"],
-                "how many items are there to be?",
+                "the number of items is missing",
                 "-n 1000, or -I 10 with -z and -b",
             );
             (1, 1)

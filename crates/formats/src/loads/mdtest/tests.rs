@@ -121,7 +121,7 @@ fn items_of_an_earlier_run_are_looked_for_where_they_are() {
 #[test]
 fn what_cannot_be_done_is_refused_by_name() {
     for (line, told) in [
-        ("", "how many items are there to be?"),
+        ("", "the number of items is missing"),
         ("-n 10 -I 5", "-n and -I say the same"),
         ("-n 2 -z 1 -b 2", "too few for the 3 directories"),
         ("-n 10 -B", "-B is not supported"),

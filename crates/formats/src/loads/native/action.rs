@@ -30,7 +30,7 @@ table! {
         "fileset" => fileset: Text;
         /// Which file: "uniform" (the default), "round-robin", "shuffled" (each once, in an order drawn at random), "concatenated", "partitioned", the "same" as the action before, or the next in "rotation".
         "choice" => choice: Listed<FileChoice>;
-        /// In a program: the handle that it works by. `open` and `create` leave a file open in it, `close` closes it; others work on what is open there.
+        /// In a program: the handle that it uses. `open` and `create` leave a file open in it, `close` closes it; others use the open file.
         "handle" => handle: HandleNumber;
         /// The file's number, as a size or a table with a distribution, in place of `choice`: that file, or the next that exists.
         "numbers" => numbers: SizeSurface;
@@ -48,7 +48,7 @@ table! {
         "mmap-read" => mmap_read: TransferSurface;
         /// Write through a memory mapping.
         "mmap-write" => mmap_write: TransferSurface;
-        /// Write as much as the handle's file is to have: the size drawn when it was made, or that it had when it was opened.
+        /// Write as much as the handle's file should have: the size drawn when it was made, or its size when it was opened.
         "fill" => fill: FillSurface;
         /// Open and close a file.
         "open-close" => open_close: Nothing;
@@ -82,13 +82,13 @@ table! {
         "link" => link: Nothing;
         /// Make a symbolic link and keep it.
         "symlink" => symlink: Nothing;
-        /// Make a directory: of a fileset with `leaf-directories` the next of these that is not there, otherwise one of a new name.
+        /// Make a directory: in a fileset with `leaf-directories` the next missing one, otherwise one with a new name.
         "mkdir" => mkdir: Nothing;
-        /// Remove a directory: the next leaf directory that is there, or one that `mkdir` made.
+        /// Remove a directory: the next existing leaf directory, or one that `mkdir` made.
         "rmdir" => rmdir: Nothing;
-        /// stat a leaf directory: the next that is there.
+        /// stat a leaf directory: the next existing one.
         "stat-directory" => stat_directory: Nothing;
-        /// Rename a leaf directory within its directory: the next that is there.
+        /// Rename a leaf directory within its directory: the next existing one.
         "rename-directory" => rename_directory: Nothing;
         /// FFSB's metaop: two mkdir, one rmdir and one rename.
         "metadata" => metadata: Nothing;
@@ -146,7 +146,7 @@ table! {
     pub(crate) struct FillSurface {
         /// Size of each write, or a table with a distribution.
         "block" => block: SizeSurface, required;
-        /// As much as the file in this handle is to have.
+        /// As much as the file in this handle should have.
         "like" => like: HandleNumber;
     }
 }
@@ -154,7 +154,7 @@ table! {
 table! {
     /// Where a file is moved to.
     pub(crate) struct MoveSurface {
-        /// The fileset it is in from then on, with the name that is free next.
+        /// The fileset it moves to, under the next free name.
         "to" => to: Text, required;
     }
 }

@@ -319,7 +319,7 @@ pub(super) fn parts(workload: &Workload, parameter: Parameter) -> Vec<String> {
 
 fn in_bounds(parameter: Parameter, value: u64) -> Result<(), ApplyError> {
     if value == 0 {
-        return Err(ApplyError::OutOfRange(format!("{parameter} has to be at least 1")));
+        return Err(ApplyError::OutOfRange(format!("{parameter} must be at least 1")));
     }
     let limit = match parameter {
         Parameter::Threads => MAXIMUM_THREADS,

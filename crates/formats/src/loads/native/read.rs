@@ -97,7 +97,7 @@ fn hexadecimal(field: &Field<Text>, report: &mut Report) -> Vec<u8> {
     let fits = digits.filter(|digits| digits.len() % 2 == 0 && (2..=2 * MAXIMUM_REPEAT).contains(&digits.len()));
     let Some(digits) = fits else {
         report.push(
-            Diagnostic::error(field.span, "these are no bytes")
+            Diagnostic::error(field.span, "these are not bytes")
                 .label(format!("expected two hexadecimal digits for each, at most {MAXIMUM_REPEAT}"))
                 .help("for example: repeat = \"deadbeef\""),
         );

@@ -20,17 +20,17 @@ table! {
     pub(crate) struct StepSurface {
         /// An action.
         "do" => do_: ActionSurface;
-        /// How often the action is performed in a row. Once unless given.
+        /// How often the action runs in a row. Once unless given.
         "times" => times: Number;
-        /// Steps that are gone through several times.
+        /// Steps to repeat.
         "repeat" => repeat: RepeatSurface;
-        /// The thread is done, once so much has been done.
+        /// Ends the thread once this much is done.
         "finish" => finish: FinishSurface;
         /// The thread waits until there have been as many events as it has used.
         "pace" => pace: PaceSurface;
-        /// The thread sleeps for so long.
+        /// The thread sleeps for this long.
         "pause" => pause: Time;
-        /// The thread writes to memory so many times.
+        /// The thread writes to memory this many times.
         "spin" => spin: Number;
         /// The thread waits for posts.
         "wait" => wait: WaitSurface;
@@ -41,7 +41,7 @@ table! {
 }
 
 table! {
-    /// Steps that are gone through several times.
+    /// Steps to repeat.
     pub(crate) struct RepeatSurface {
         /// How often.
         "times" => times: Number, required;
@@ -71,11 +71,11 @@ impl Decode for InnerSteps {
 table! {
     /// When a thread is done.
     pub(crate) struct FinishSurface {
-        /// After so many operations.
+        /// After this many operations.
         "operations" => operations: Count<0, { u64::MAX }>;
-        /// After more than so many bytes.
+        /// After more than this many bytes.
         "bytes" => bytes: Size;
-        /// Only what the thread itself did in the actions of this name counts. All that the group's threads did unless given.
+        /// Only the thread's own actions of this name count. Everything that the group's threads did unless given.
         "of" => of: Text;
     }
     one of ["operations", "bytes"]
@@ -86,9 +86,9 @@ table! {
     pub(crate) struct PaceSurface {
         /// Events per second.
         "rate" => rate: Real, required;
-        /// What uses an event: going through the step ("rounds", the default), the thread's "operations", those that move data ("transfers"), or "mebibytes" moved.
+        /// What uses up an event: each pass through the step ("rounds", the default), the thread's "operations", those that move data ("transfers"), or "mebibytes" moved.
         "per" => per: Listed<PaceUnit>;
-        /// Only what the actions of this name did counts. All that the thread did unless given.
+        /// Only the actions of this name count. Everything that the thread did unless given.
         "of" => of: Text;
     }
 }
@@ -96,13 +96,13 @@ table! {
 table! {
     /// Waiting for posts.
     pub(crate) struct WaitSurface {
-        /// The name that posts go to. Every thread that waits has posts of its own.
+        /// The name that posts go to. Every waiting thread has its own posts.
         "name" => name: Text, required;
-        /// How many posts are waited for, and taken. 1 unless given.
+        /// How many posts to wait for and take. 1 unless given.
         "posts" => posts: Number;
-        /// How many may be waiting to be taken before those that post within bounds wait. Any unless given.
+        /// How many posts may be pending before bounded posters wait. No limit unless given.
         "ahead" => ahead: Count<0, { u64::MAX }>;
-        /// Whether posts that come before they are waited for count as one. False unless given.
+        /// Whether posts that arrive before the wait count as one. False unless given.
         "once" => once: Flag;
     }
 }
@@ -114,7 +114,7 @@ table! {
         "to" => to: Text, required;
         /// How many posts. 1 unless given.
         "posts" => posts: Number;
-        /// Whether to wait while too many are waiting to be taken. False unless given.
+        /// Whether to wait while too many posts are pending. False unless given.
         "bounded" => bounded: Flag;
     }
 }

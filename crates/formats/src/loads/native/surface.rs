@@ -33,9 +33,9 @@ table! {
         "name" => name: Text, required;
         /// The files it works on.
         "fileset" => fileset: Vec<At<FilesetSurface>>, required;
-        /// What is done, one phase after the other, all threads meeting in between. Without any, files are made and that is all.
+        /// What is done, one phase after the other; all threads meet in between. Without phases, files are only made.
         "phase" => phase: Vec<At<PhaseSurface>>;
-        /// How data gets to and from the files, where a group of threads says nothing else.
+        /// How data gets to and from the files, unless a group of threads says otherwise.
         "io" => io: IoSurface;
         /// What written data looks like.
         "data" => data: DataSurface;
@@ -55,7 +55,7 @@ table! {
     pub(crate) struct FilesetSurface {
         /// Its name.
         "name" => name: Text, required;
-        /// Where, relative to the load's directory; that directory itself unless given.
+        /// Its directory, relative to the load's; the load's directory itself unless given.
         "directory" => directory: Text;
         /// This many files.
         "files" => files: Count<0, MAXIMUM_FILES>;
@@ -69,23 +69,23 @@ table! {
         "leaf-directories" => leaf_directories: Count<0, MAXIMUM_FILES>;
         /// How large files are, at the start and when they are created: a size, or a table with a distribution.
         "size" => size: SizeSurface, required;
-        /// Files are called this and a number. "file" unless given.
+        /// File names are this and a number. "file" unless given.
         "file-prefix" => file_prefix: Text;
         /// The whole name of the fileset's one file, in place of a prefix and a number.
         "file-name" => file_name: Text;
-        /// Directories are called this and a number. "dir" unless given.
+        /// Directory names are this and a number. "dir" unless given.
         "directory-prefix" => directory_prefix: Text;
-        /// Leaf directories are called this and a number. Like other directories, with numbers above theirs, unless given.
+        /// Leaf directory names are this and a number. Like those of other directories, with higher numbers, unless given.
         "leaf-prefix" => leaf_prefix: Text;
         /// Share of the files and leaf directories that exist at the start; the rest are names to be created. All unless given.
         "preallocated" => preallocated: Share;
         /// Size of the writes that make the files. 64 KiB unless given.
         "build-block" => build_block: Size;
-        /// What to do with files that are there already: "rebuild" (the default), "reuse" those that fit, "require" them, or "assume" that they are there without looking.
+        /// What to do with existing files: "rebuild" (the default), "reuse" those that fit, "require" them, or "assume" without looking that they exist.
         "existing" => existing: Listed<Existing>;
         /// Whether data is written to the files as they are made; they are sparse otherwise. True unless given.
         "fill" => fill: Flag;
-        /// Whose the files are in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory (the rank's number stands where a prefix has `{rank}`, or in front), "shared" by all, or shared with "regions" that are each rank's own.
+        /// Which rank the files belong to in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory (the rank's number stands where a prefix has `{rank}`, or in front), "shared" by all, or shared with "regions" that are each rank's own.
         "ranks" => ranks: Listed<Sharing>;
     }
     one of ["files", "bytes", "utilization"]
@@ -159,7 +159,7 @@ table! {
         "measured" => measured: Flag;
         /// Groups of threads, side by side.
         "group" => group: Vec<At<GroupSurface>>, required;
-        /// When it ends: at whichever comes first, and at the latest when every group has ended.
+        /// When it ends: at the first of these limits, and at the latest when every group has ended.
         "stop" => stop: StopSurface;
         /// In a load of many ranks: rank r works on the files of rank r + this, as they are then. On its own unless given.
         "rank-shift" => rank_shift: Count<0, { u32::MAX as u64 }>;
@@ -173,15 +173,15 @@ table! {
         "time" => time: Time;
         /// After this many operations of all its threads together.
         "operations" => operations: Number;
-        /// After this much was moved by all its threads together.
+        /// After all its threads together have moved this much.
         "bytes" => bytes: Size;
-        /// When every thread has gone through its actions once. False unless given.
+        /// When every thread has run through its actions once. False unless given.
         "once-through" => once_through: Flag;
         /// When the filesystem is used to this share.
         "utilization" => utilization: Share;
         /// Of a phase: as soon as one of its threads is done by itself. False unless given.
         "first-done" => first_done: Flag;
-        /// Of a phase with a `time`: when that is over, its groups go on until each has done as many operations as that of the rank that did most. False unless given.
+        /// Of a phase with a `time`: when it is over, each group continues until it has done as many operations as that of the fastest rank. False unless given.
         "wear-out" => wear_out: Flag;
     }
 }
@@ -195,17 +195,17 @@ table! {
         "threads" => threads: Threads;
         /// Actions, drawn by weight for each operation.
         "mix" => mix: Vec<At<ActionSurface>>;
-        /// Actions, one after the other, again and again.
+        /// Actions, in order, again and again.
         "sequence" => sequence: Vec<At<ActionSurface>>;
         /// Two actions in a ratio, counted over all threads.
         "ratio" => ratio: RatioSurface;
-        /// Steps, one after the other, again and again, whose actions may hold files open for each other.
+        /// Steps, in order, again and again; their actions may share open files by handles.
         "program" => program: Vec<At<StepSurface>>;
-        /// How its data gets to and from the files, where that differs from the file's `io`: the same keys.
+        /// How its data gets to and from the files, if that differs from the file's `io`; the same keys.
         "io" => io: IoSurface;
         /// Whether files are opened for every operation ("per-operation", the default) or stay open ("keep-open").
         "open" => open: Listed<OpenPolicy>;
-        /// Whether what the page cache holds of a file is dropped when it is opened, unless it is yet to be written. False unless given.
+        /// Whether a file's clean pages are dropped from the page cache when it is opened. False unless given.
         "invalidate" => invalidate: Flag;
         /// Pause of a thread after each operation. None unless given.
         "think-time" => think_time: Time;
@@ -213,11 +213,11 @@ table! {
         "rate" => rate: Real;
         /// Bytes per second wanted of the whole group, in place of a `rate` of operations.
         "bandwidth" => bandwidth: Size;
-        /// How the operations of a `rate` follow each other: at equal distances ("even", the default) or at random ("poisson").
+        /// How the operations of a `rate` follow each other: at equal intervals ("even", the default) or at random ("poisson").
         "arrivals" => arrivals: Listed<Arrivals>;
         /// The part of each file that a thread reads and overwrites: "whole" (the default), "split" into one for each thread, or a table that says where.
         "region" => region: RegionSurface;
-        /// How long after the phase's begin the group begins. At once unless given.
+        /// How long after the start of the phase the group starts. At once unless given.
         "start-delay" => start_delay: Time;
         /// The CPUs its threads run on, by number. Any unless given.
         "cpus" => cpus: Vec<At<Count<0, MAXIMUM_CPU>>>;
@@ -229,9 +229,9 @@ table! {
         "stop" => stop: StopSurface;
         /// Whether the report (`fstone load --json`) has the throughput and latency of each of its actions over time, beside those of the whole load. False unless given.
         "own-series" => own_series: Flag;
-        /// How requests that are done are taken back, where a thread has several in flight. Each as soon as it is done, and another in its place, unless given.
+        /// How completed requests are collected if a thread has several in flight. Unless given, each is collected at once and replaced by another.
         "batches" => batches: BatchesSurface;
-        /// A latency to keep: each thread looks for the largest queue depth that does, from 1 up to the group's, and groups of the same name in later phases have what it found. None unless given.
+        /// A latency limit: each thread searches for the largest queue depth that meets it, from 1 up to the group's. Groups of the same name in later phases use that depth. None unless given.
         "latency-target" => latency_target: LatencyTargetSurface;
     }
     one of ["mix", "sequence", "ratio", "program"]
@@ -240,9 +240,9 @@ table! {
 table! {
     /// How a thread goes on when its queue is full.
     pub(crate) struct BatchesSurface {
-        /// It waits until at least so many requests are done. 1 unless given.
+        /// It waits until at least this many requests are done. 1 unless given.
         "least" => least: Small;
-        /// It begins others when no more than so many are in flight. As soon as one is done unless given.
+        /// It starts others when at most this many are in flight. As soon as one is done unless given.
         "refill-at" => refill_at: Count<0, { u32::MAX as u64 }>;
     }
 }
@@ -252,11 +252,11 @@ table! {
     pub(crate) struct LatencyTargetSurface {
         /// No more than this.
         "latency" => latency: Time, required;
-        /// Share of the requests that have to keep it. All unless given.
+        /// Share of the requests that must meet it. All unless given.
         "share" => share: Share;
         /// How long each depth is tried. 1 s unless given.
         "window" => window: Time;
-        /// Whether the group goes on when it has found the depth, and on looking as latency changes. Unless given it ends with the others that search, and needs a phase that is not measured.
+        /// Whether the group keeps running when it has found the depth, and adjusts it as latency changes. Otherwise it ends with the other searching groups, and needs a phase that is not measured.
         "follow" => follow: Flag;
     }
 }
@@ -282,7 +282,7 @@ table! {
         "offset" => offset: Size;
         /// How long a thread's part is. To the file's end unless given.
         "length" => length: Size;
-        /// How much later the next thread's begins. All threads have the same part unless given.
+        /// How much later the next thread's part begins. All threads have the same part unless given.
         "step" => step: Size;
     }
 }
@@ -325,7 +325,7 @@ table! {
     pub(crate) struct FsyncSurface {
         /// After every this many operations of the group, when something was written since. Never unless given.
         "every" => every: Number;
-        /// Whether every file is fsynced, before the next operation and by whichever thread comes next, or only the one just worked on (the default).
+        /// Whether every file is fsynced, before the next operation and by whichever thread comes next, or only the last one used (the default).
         "all-files" => all_files: Flag;
         /// Whether a periodic fsync counts as an operation. False unless given.
         "counted" => counted: Flag;
@@ -359,7 +359,7 @@ table! {
         "duplicate" => duplicate: Share;
         /// Whether every block is stamped, and verified when read. False unless given.
         "stamped" => stamped: Flag;
-        /// Bytes, as hexadecimal digits, that are repeated from each block's begin on in place of random ones; where something is compressible, in place of the zeros in it. None unless given.
+        /// Bytes, as hexadecimal digits, that are repeated from the start of each block in place of random ones; if data is compressible, in place of its zeros. None unless given.
         "repeat" => repeat: Text;
     }
 }

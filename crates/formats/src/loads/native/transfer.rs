@@ -28,19 +28,19 @@ table! {
         "align" => align: Size;
         /// How random offsets are drawn: "uniform" (the default), "permutation", { zipf = 1.2 }, { gauss = 0.1 }, { pareto = 0.2 } or zones.
         "distribution" => distribution: DistributionSurface;
-        /// How much is skipped after each block; of a stride, from the end of one operation to the begin of the next.
+        /// How much is skipped after each block; of a stride, from the end of one operation to the start of the next.
         "skip" => skip: Size;
-        /// Of a stride: how much before the end of an operation the next begins, in place of `skip`.
+        /// Of a stride: how far before the end of one operation the next starts, in place of `skip`.
         "back" => back: Size;
-        /// Of bursts: how many operations of a thread follow each other from each place that is drawn.
+        /// Of bursts: how many operations of a thread follow each other from each drawn place.
         "burst" => burst: Small;
         /// Of runs: the length of each.
         "run" => run: Size;
         /// Of runs: the length of all together, without what is between them.
         "total" => total: Size;
-        /// Of runs: where the first begins. At the file's start unless given.
+        /// Of runs: where the first starts. At the file's start unless given.
         "begin" => begin: Size;
-        /// Of runs: from the end of one to the begin of the next. Nothing unless given.
+        /// Of runs: from the end of one to the start of the next. Nothing unless given.
         "gap" => gap: Size;
         /// Of runs, in a load of many ranks: whether the first ones of all ranks follow each other, then all second ones, and so on. False unless given.
         "interleaved" => interleaved: Flag;
@@ -119,9 +119,9 @@ table! {
         "zipf" => zipf: Real;
         /// Normal around the middle, with this standard deviation as a share of the space.
         "gauss" => gauss: Real;
-        /// By the Pareto principle: this share of the space (below 1) is drawn the rest of the time, and so on within it.
+        /// By the Pareto principle: this share of the space (below 1) gets the rest of the operations, and so on within it.
         "pareto" => pareto: Real;
-        /// Zones of the space, one behind the other, drawn by weight; all places of a zone alike.
+        /// Consecutive zones of the space, drawn by weight; within a zone all places are equally likely.
         "zones" => zones: Vec<At<ZoneSurface>>;
     }
     one of ["zipf", "gauss", "pareto", "zones"]
@@ -130,7 +130,7 @@ table! {
 table! {
     /// A zone of the space that offsets are drawn from.
     pub(crate) struct ZoneSurface {
-        /// It is drawn weight / sum of weights of the time.
+        /// It gets weight / sum of weights of the operations.
         "weight" => weight: Count<0, { u32::MAX as u64 }>, required;
         /// It is length / sum of lengths of the space.
         "length" => length: Count<1, { u32::MAX as u64 }>, required;

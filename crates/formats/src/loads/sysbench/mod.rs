@@ -210,7 +210,7 @@ fn resolve(arguments: &mut Arguments) -> Fileio {
     } else if !total.is_multiple_of(files) && command != Command::Cleanup {
         let diagnostic = Diagnostic::warning(
             arguments.span_of("file-total-size"),
-            "the total is no multiple of the number of files",
+            "the total is not a multiple of the number of files",
         )
         .note(format!("each has {file_bytes} bytes, and the load stays within them; sysbench runs past the last"));
         arguments.report.push(diagnostic);

@@ -129,7 +129,7 @@ fn ends(file: &File) -> io::Result<(u64, u64)> {
 /// The file of a queue setting; of the whole disk's queue for a partition.
 fn setting(device: (u32, u32), name: &str) -> io::Result<PathBuf> {
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of a queue setting")));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not a name of a queue setting")));
     }
     let sysfs = facts::sysfs(device);
     let disk = if sysfs.join("partition").exists() { sysfs.parent().unwrap_or(&sysfs) } else { &sysfs };

@@ -135,7 +135,7 @@ impl Provided {
         });
         (!freed).then(|| {
             let (path, limit) = (self.path.display(), format_duration(RELEASE));
-            format!("{path} is not given back yet after {limit}, for somebody still uses it or its image is large; that may disturb the next trial")
+            format!("{path} was not released after {limit}, because it is still in use or its image is large; that may disturb the next trial")
         })
     }
 }
@@ -203,7 +203,7 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
             Provided { path, number, purpose, image: None, image_directory: None, cached: false }
         }
         DeviceSpec::Directory { .. } | DeviceSpec::Scratch { .. } => {
-            unreachable!("a directory is no device; the executor does not ask for one")
+            unreachable!("a directory is not a device; the executor does not ask for one")
         }
     };
     if !wanted.queue.is_empty() {
@@ -293,7 +293,7 @@ fn size(file: &File, size_bytes: u64, directory: &Path) -> Result<(), DeviceErro
     file.set_len(size_bytes).map_err(|error| match error.raw_os_error() {
         Some(libc::EFBIG | libc::EINVAL) => DeviceError::Unsuitable {
             words: format!(
-                "{}: its filesystem has no files of {}",
+                "{}: its filesystem cannot hold files of {}",
                 directory.display(),
                 fstone_model::units::format_bytes(size_bytes)
             ),

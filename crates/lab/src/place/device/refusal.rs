@@ -14,7 +14,7 @@ pub enum Refusal {
     NotBlock(PathBuf),
     /// Nobody allowed its destruction.
     #[error(
-        "{}: everything on it would be destroyed ({identity}); if that is meant, add --allow-destroy {}",
+        "{}: everything on it would be destroyed ({identity}); to permit that, add --allow-destroy {}",
         path.display(), path.display()
     )]
     NotAllowed {
@@ -30,7 +30,7 @@ pub enum Refusal {
     #[error("{}: the device is read-only", .0.display())]
     ReadOnly(PathBuf),
     /// It is too small.
-    #[error("{}: {size_bytes} bytes, and {needed_bytes} are needed", path.display())]
+    #[error("{}: {size_bytes} bytes, but {needed_bytes} are needed", path.display())]
     TooSmall {
         /// The path.
         path: PathBuf,
@@ -107,7 +107,7 @@ pub enum Refusal {
         words: String,
     },
     /// The path led to another device than before.
-    #[error("{}: it is not the device any more that was examined", .0.display())]
+    #[error("{}: it is no longer the device that was examined", .0.display())]
     Changed(PathBuf),
     /// The facts could not be gathered.
     #[error("{}: cannot be examined: {words}", path.display())]

@@ -125,7 +125,7 @@ impl Entry {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Tree { path, .. } => format!("directory {} with all that is in it", path.display()),
+            Self::Tree { path, .. } => format!("directory {} with everything in it", path.display()),
             Self::Own { filesystem, remove, .. } => {
                 format!("what was made for the filesystem {filesystem}, which `{}` removes", typed(remove))
             }
@@ -195,7 +195,7 @@ impl Entry {
         (holder::find(process) != Whereabouts::Ended).then(|| UndoError {
             what: self.describe(),
             words: format!(
-                "process {} hangs in it and cannot be killed; `fstone clean` removes it once that process has ended{}",
+                "process {} hangs in it and cannot be killed; `fstone clean` removes it after that process has ended{}",
                 process.process,
                 if holder::is_seen_from_here(process) { "" } else { " (of another container: outside of it)" }
             ),
@@ -324,13 +324,13 @@ fn is_same_disk(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option
     let (kept, path) = (format!("delete its line from {JOURNAL_NAME}"), path.display());
     let words = match facts.kind {
         FileKind::Missing => {
-            format!("it is not here now; attach it and run `fstone clean` again. If what is on it may stay, {kept}")
+            format!("it is not attached now; attach it and run `fstone clean` again. If its contents may stay, {kept}")
         }
         _ if found.is_some() && found.as_deref() == uuid => format!(
-            "the device has another number than before, and the filesystem that fstone made on it. If it is the same disk and no copy: wipefs -a {path}. Then {kept}"
+            "the device has another number than before, but the filesystem that fstone made is on it. If it is the same disk and not a copy: wipefs -a {path}. Then {kept}"
         ),
         _ => format!(
-            "another device has its name now; attach the right one as {path} and run `fstone clean` again. If what is on it may stay, {kept}"
+            "another device has its name now; attach the right one as {path} and run `fstone clean` again. If its contents may stay, {kept}"
         ),
     };
     Err(io::Error::new(io::ErrorKind::NotFound, words))
@@ -344,7 +344,7 @@ fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>,
             (Some(found), Some(recorded)) if found == recorded => {}
             (Some(found), _) => {
                 return Err(io::Error::other(format!(
-                    "it holds a filesystem (UUID {found}) that the journal does not know; left alone. If it may be lost: wipefs -a {}",
+                    "it holds a filesystem (UUID {found}) that is not in the journal; left alone. If it may be lost: wipefs -a {}",
                     path.display()
                 )));
             }

@@ -62,7 +62,7 @@ pub enum JournalError {
     },
     /// An earlier run was killed.
     #[error(
-        "an earlier run left {count} thing(s) behind, the first being {first}; run `fstone clean` (work directory {})",
+        "an earlier run left {count} thing(s) behind, first {first}; run `fstone clean` (work directory {})",
         work_directory.display()
     )]
     Leftovers {
@@ -77,7 +77,7 @@ pub enum JournalError {
     #[error("{}: it has to belong to the user who runs fstone and be writable by nobody else", .0.display())]
     Untrusted(PathBuf),
     /// It names something that fstone never makes.
-    #[error("{}: it names what fstone never makes: {what}", path.display())]
+    #[error("{}: it names something that fstone never makes: {what}", path.display())]
     Implausible {
         /// The journal.
         path: PathBuf,

@@ -18,7 +18,7 @@ pub(super) fn remove(command: &[String], trial: &Path, id: FileId) -> io::Result
     let is_own = fs::symlink_metadata(trial).is_ok_and(|facts| facts.is_dir() && file_id(&facts).inode == id.inode);
     if !is_own || !fs::symlink_metadata(&directory).is_ok_and(|facts| facts.is_dir()) {
         let words = format!(
-            "{} is gone, in which it has to run; remove what is left by hand, then delete its line from the journal",
+            "{}, in which it must run, is gone; remove what is left by hand, then delete its line from the journal",
             directory.display()
         );
         return Err(io::Error::new(io::ErrorKind::NotFound, words));
@@ -65,7 +65,7 @@ mod tests {
         fs::create_dir_all(trial.join(OWN_DIRECTORY)).expect("made");
         fs::write(trial.join(OWN_DIRECTORY).join("precious"), "data").expect("written");
         let refused = remove(&words(&["rm", "precious"]), &trial, id).expect_err("another directory");
-        assert!(refused.to_string().contains("is gone, in which it has to run"), "{refused}");
+        assert!(refused.to_string().contains("in which it must run, is gone"), "{refused}");
         assert!(trial.join(OWN_DIRECTORY).join("precious").exists());
     }
 }

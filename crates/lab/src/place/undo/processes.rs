@@ -29,7 +29,7 @@ pub(super) fn end_in(directory: &Path, program: &Path) -> io::Result<()> {
         let Some(first) = left.first() else { return Ok(()) };
         if since.elapsed() > DYING {
             let first = first.as_raw_nonzero();
-            return Err(io::Error::other(format!("process {first} runs in it and does not die")));
+            return Err(io::Error::other(format!("process {first} runs in it and cannot be killed")));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

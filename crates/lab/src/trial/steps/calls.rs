@@ -249,7 +249,7 @@ fn calls_of_own<'s>(scene: &Scene<'_>, own: &OwnPlaces<'_>, step: &Step) -> Resu
         StepAction::Unmount => timed(unmount().collect()),
         StepAction::Remount => timed(unmount().chain([Call::DropCaches]).chain(mount()).collect()),
         StepAction::Fsck { mode: FsckMode::Repair } => {
-            let words = format!("nobody knows whether the check of {} repairs; use fsck = {{}}", scene.spec.kind);
+            let words = format!("whether the check of {} repairs is unknown; use fsck = {{}}", scene.spec.kind);
             return Err(Outcome::Refused(Reason::new(&step.name, words)));
         }
         StepAction::Fsck { mode: FsckMode::ReadOnly } => {
@@ -269,7 +269,7 @@ fn mkfs<'s>(scene: &Scene<'_>, step: &Step, filesystem: &dyn Filesystem) -> Resu
         return Err(Outcome::Failed(Reason::new(&step.name, words)));
     }
     let Some(command) = filesystem::mkfs_of(filesystem, scene.spec, scene.device) else {
-        let words = format!("the mkfs of {} cannot put a tree into the filesystem it makes", filesystem.kind());
+        let words = format!("the mkfs of {} cannot put a tree into the new filesystem", filesystem.kind());
         return Err(Outcome::Refused(Reason::new(&step.name, words)));
     };
     // A disk of the user's begins every trial with all its blocks given back: an SSD that the last filesystem has filled
@@ -321,7 +321,7 @@ fn copy_in<'s>(step: &Step, source: &str, target: &str, place: &Path) -> Result<
     let relative = Path::new(target);
     let inside = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !inside || relative.as_os_str().is_empty() {
-        let words = format!("{target:?} has to be a path inside the mounted filesystem");
+        let words = format!("{target:?} must be a path inside the mounted filesystem");
         return Err(Outcome::Refused(Reason::new(&step.name, words)));
     }
     let target = place.join(relative);
@@ -375,6 +375,6 @@ mod tests {
         assert_eq!(words(false, StepAction::Remount), "it is not mounted");
         assert_eq!(words(false, StepAction::Trim), "nothing is mounted; put a mount step before");
         let outside = StepAction::CopyIn { source: "/a".into(), target: "../b".into() };
-        assert_eq!(words(true, outside), "\"../b\" has to be a path inside the mounted filesystem");
+        assert_eq!(words(true, outside), "\"../b\" must be a path inside the mounted filesystem");
     }
 }

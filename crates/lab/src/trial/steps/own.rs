@@ -45,7 +45,7 @@ impl Session {
         self.judge_own(step, OwnCommand::Mount, &output)?;
         wait(SETTLING, || there(self).is_some());
         let Some(mounted) = there(self) else {
-            let words = format!("the mount command ended well, but nothing is mounted at {}", place.display());
+            let words = format!("the mount command succeeded, but nothing is mounted at {}", place.display());
             return Err(failed(step, words));
         };
         if let Some(own) = &mut self.own {
@@ -79,7 +79,7 @@ impl Session {
             None => mounter.unmount(place).map_err(|error| failed(step, error.to_string()))?,
         }
         if !wait(SETTLING, || !known.is_there(&*mounter).unwrap_or(true)) {
-            let words = format!("the unmount command ended well, but {} is still mounted", place.display());
+            let words = format!("the unmount command succeeded, but {} is still mounted", place.display());
             return Err(failed(step, words));
         }
         if let Some(own) = &mut self.own {

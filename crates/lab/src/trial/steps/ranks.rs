@@ -167,7 +167,7 @@ fn outcome(step: &Step, ranks: &RanksReport, output: &CommandOutput) -> Option<O
     if let Some(rank) = first {
         let others = match lost.count() {
             1 => String::new(),
-            lost => format!("; {lost} of {} ranks did not end as they should", ranks.ranks),
+            lost => format!("; {lost} of {} ranks did not end normally", ranks.ranks),
         };
         let words = format!(
             "rank {} on {} (process {}) {}: {}{others}",
@@ -201,7 +201,7 @@ fn skew(step: &Step, ranks: &RanksReport) -> Option<String> {
         ranks.phases.iter().filter(|phase| phase.measured && phase.skewed).map(|phase| phase.name.as_str()).collect();
     (!skewed.is_empty()).then(|| {
         format!(
-            "{}: the ranks began or ended more than 1 % of the time apart in {}: for so long not all were at work",
+            "{}: in {} the ranks started or ended more than 1 % of the time apart, and not all were at work meanwhile",
             step.name,
             skewed.join(", ")
         )

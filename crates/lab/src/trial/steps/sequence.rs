@@ -37,7 +37,8 @@ impl Session {
                 self.unmount(step)?;
                 self.mount_anew(step, &device)?.map_err(|words| failed(step, format!("mount: {words}")))?;
                 if numbers(&self.place) != planted {
-                    let words = "its files have other inode numbers after each mount, and cannot be told apart by them";
+                    let words =
+                        "its files have different inode numbers after each mount and cannot be identified by them";
                     return Err(skipped(&step.name, words.into()));
                 }
                 SequenceDone::default()

@@ -29,7 +29,9 @@ pub enum BuildError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Neither a package, nor an archive, nor a tree.
-    #[error("{0} is no kernel source: give a package (linux-source-6.1), a .tar or a directory with a kernel's Kbuild")]
+    #[error(
+        "{0} is not a kernel source: give a package (linux-source-6.1), a .tar or a directory with a kernel's Kbuild"
+    )]
     NoSource(PathBuf),
     /// Tools are not there.
     #[error("building a kernel takes {}; install them: apt-get install --no-install-recommends {packages}", .tools.join(", "))]
