@@ -27,6 +27,9 @@ const START: &str = "Start here:\n  fstone check                        what thi
         fstone run small-file --dry-run     what would be done, command by command; touches nothing\n  fstone run small-file --quick       \
         do it in about four minutes\n  fstone report --format html         the last run as a page\n  man fstone-run                      the manual; not installed yet: fstone manual | man -l -";
 
+/// What a kernel whose time can be simulated is built from, unless another source is named.
+pub(crate) const USUAL_SOURCE: &str = "linux-source-6.1";
+
 /// Version and commit.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")");
 
@@ -350,7 +353,7 @@ pub(crate) enum KernelAction {
     /// Build a kernel whose time can be simulated, for exact figures. Takes about 8 minutes of CPU time, once; nothing is installed, and your tree is not changed
     Build {
         /// A package (linux-source-6.1, linux-source-6.12, or NAME/SUITE), a .tar, or the directory of a kernel tree
-        #[arg(value_name = "SOURCE", default_value = "linux-source-6.1")]
+        #[arg(value_name = "SOURCE", default_value = USUAL_SOURCE)]
         source: String,
         /// Its name in studies, after `exact:`. Default: its release, or the directory's name
         #[arg(long, value_name = "NAME")]

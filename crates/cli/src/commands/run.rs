@@ -6,7 +6,7 @@ use super::{
     fresh_identity, fresh_seed, kernel, merge, now_unix_ns, repeats, resume, sacrifice, slurm,
 };
 use crate::{
-    args::{ExecutorChoice, Missing, NamedKernel, RunArguments},
+    args::{ExecutorChoice, Missing, NamedKernel, RunArguments, USUAL_SOURCE},
     executors::{self, Chosen},
     exit::Exit,
     launcher, paths,
@@ -18,7 +18,10 @@ use crate::{
 };
 use fstone_analysis::text::{counted, listing};
 use fstone_formats::study::{DeviceChoice, Overrides, source_trees};
-use fstone_lab::inventory;
+use fstone_lab::{
+    agent::{Flavour, default_kernel},
+    inventory,
+};
 use fstone_model::{
     Plan,
     dataset::Run,
@@ -107,6 +110,9 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
 /// Builds the kernels that are to be built. The options with their names, and the command line that says the same: the trees
 /// may be other ones when it is read again.
 fn with_kernels(context: &Context, arguments: &RunArguments) -> Result<(RunArguments, Vec<String>), Failure> {
+    if arguments.exact && arguments.kernel.is_empty() && !arguments.dry_run {
+        offer_a_kernel(context)?;
+    }
     let is_tree = |kernel: &NamedKernel| matches!(kernel, NamedKernel::Tree(_));
     if arguments.dry_run || !arguments.kernel.iter().any(is_tree) {
         return Ok((arguments.clone(), own_command()));
@@ -128,6 +134,17 @@ fn with_kernels(context: &Context, arguments: &RunArguments) -> Result<(RunArgum
     }
     let command = context.command_line(&built);
     Ok((built, command))
+}
+
+/// Asks a person for whom `--exact` finds no kernel whether to build one, and does. What is missing then is said where it is looked for.
+fn offer_a_kernel(context: &Context) -> Result<(), Failure> {
+    const QUESTION: &str = "There is no kernel whose time can be simulated yet. Build one now? It takes about eight minutes of CPU time, once, \
+                            and installs nothing.";
+    let lacks = default_kernel(&context.kernels, Flavour::Exact).is_none();
+    if lacks && terminal::is_interactive() && terminal::agrees(QUESTION) {
+        kernel::build(context, USUAL_SOURCE, None)?;
+    }
+    Ok(())
 }
 
 /// Makes runs until one is interrupted. What one came to keeps none of the others: why it failed is told, and the status at the

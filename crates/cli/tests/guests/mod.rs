@@ -182,6 +182,23 @@ fn exact_kernels() -> Option<String> {
 }
 
 #[test]
+fn at_a_terminal_a_kernel_for_virtual_time_is_offered() {
+    let bench = Bench::new();
+    let line = bench.typed(&["run", "small-file", "--quick", "--exact", "--kernels", "none"]).join(" ");
+    for (answer, said) in [
+        ("no\n", "there is no kernel whose time can be simulated; build one with `fstone kernel build`"),
+        // No make and no apt-get: that it is tried shows.
+        ("yes\n", "failed to build a kernel from linux-source-6.1"),
+    ] {
+        let (asked, rest, code) = bench.at_a_terminal(&format!("PATH=/nowhere {line}"), answer);
+        assert!(asked.contains("Build one now? It takes about eight minutes"), "{asked}");
+        assert!(code == Some(3) && rest.contains(said), "{answer:?}: {code:?} {rest}");
+    }
+    // Nobody to ask, and nothing to do.
+    assert_eq!(bench.run(&["run", "small-file", "--quick", "--exact", "--kernels", "none"]).0, 3);
+}
+
+#[test]
 fn trials_in_virtual_time_have_the_same_figures_again() {
     let Some(kernels) = exact_kernels() else { return };
     // The store of test kernels may be in a home that nobody else can enter.
