@@ -102,7 +102,7 @@ pub(crate) fn ask(process: u32, identity: &str) -> Option<Now> {
     socket.send(identity.as_bytes()).ok()?;
     let mut answer = vec![0; LONGEST];
     let length = socket.recv(&mut answer).ok()?;
-    serde_json::from_slice(&answer[..length]).ok()
+    serde_json::from_str(std::str::from_utf8(&answer[..length]).ok()?).ok()
 }
 
 fn address(process: u32) -> io::Result<SocketAddr> {

@@ -102,9 +102,9 @@ fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
 /// This process is one of those that carry out a step of a study.
 #[cfg(feature = "mpi")]
 fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
-    let task = std::fs::read(&arguments.spec).map_err(anyhow::Error::from);
+    let task = std::fs::read_to_string(&arguments.spec).map_err(anyhow::Error::from);
     let task: RankTask = task
-        .and_then(|json| Ok(serde_json::from_slice(&json)?))
+        .and_then(|json| Ok(serde_json::from_str(&json)?))
         .with_context(|| format!("cannot read {}", arguments.spec.display()))
         .or_exit(Exit::BadInput)?;
     let expected = task.workload.launch.as_ref().map(|launch| launch.ranks);

@@ -322,7 +322,9 @@ pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
 /// The message in these bytes. What a guest says is held to the rules of its kind here, so that nobody behind this has to
 /// doubt it.
 pub(crate) fn decode<T: Message>(bytes: &[u8]) -> Result<T, String> {
-    let message: T = serde_json::from_slice(bytes).map_err(|error| format!("a message of another fstone: {error}"))?;
+    let foreign = |why: &dyn std::fmt::Display| format!("a message of another fstone: {why}");
+    let text = std::str::from_utf8(bytes).map_err(|error| foreign(&error))?;
+    let message: T = serde_json::from_str(text).map_err(|error| foreign(&error))?;
     message.check().map_err(|broken| format!("a message that makes no sense: {broken}"))?;
     Ok(message)
 }

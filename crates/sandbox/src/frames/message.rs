@@ -232,7 +232,8 @@ impl Message {
     /// The message that a head and a body make, when it makes sense.
     pub(crate) fn from_parts(kind: Kind, head: &[u8], body: Vec<u8>) -> Result<Self, String> {
         fn parse<'a, T: Deserialize<'a>>(head: &'a [u8]) -> Result<T, String> {
-            serde_json::from_slice(head).map_err(|error| error.to_string())
+            let text = std::str::from_utf8(head).map_err(|error| error.to_string())?;
+            serde_json::from_str(text).map_err(|error| error.to_string())
         }
         fn text(body: Vec<u8>) -> Result<String, String> {
             String::from_utf8(body).map_err(|_| "its text is not UTF-8".to_owned())

@@ -212,7 +212,8 @@ fn checked_trial(path: &Path, name: &str, content: &[u8]) -> Result<Trial, Bundl
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, name: &str, content: &[u8]) -> Result<T, BundleError> {
-    serde_json::from_slice(content).map_err(|error| {
+    let text = std::str::from_utf8(content).map_err(|error| damaged(path, &format!("{name}: {error}")))?;
+    serde_json::from_str(text).map_err(|error| {
         let told = format!("{name}: {error}");
         match error.classify() {
             Category::Syntax | Category::Eof => damaged(path, &told),

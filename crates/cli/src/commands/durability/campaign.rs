@@ -276,9 +276,9 @@ fn read(text: &str, head: &str) -> anyhow::Result<BTreeMap<String, SequenceFound
     let Some(first) = lines.next() else { return Ok(BTreeMap::new()) };
     anyhow::ensure!(first == head, "it was made with other settings; --fresh starts again");
     let result = |line: &str| {
-        let mut value: Value = serde_json::from_str(line).ok()?;
+        let value: Value = serde_json::from_str(line).ok()?;
         let sequence = value.get("sequence")?.as_str()?.to_owned();
-        let found: Option<SequenceFound> = serde_json::from_value(value.get_mut("found")?.take()).ok()?;
+        let found: Option<SequenceFound> = serde_json::from_str(&value.get("found")?.to_string()).ok()?;
         Some((sequence, found))
     };
     let mut known = BTreeMap::new();

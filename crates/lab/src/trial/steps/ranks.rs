@@ -263,7 +263,7 @@ impl Meeting {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
-        serde_json::from_reader(BufReader::new(file.take(LONGEST))).map(Some).map_err(io::Error::from)
+        serde_json::from_str(&io::read_to_string(file.take(LONGEST))?).map(Some).map_err(io::Error::from)
     }
 
     /// Does something, and listens to rank 0 meanwhile: when it measures, meters run.
