@@ -424,7 +424,7 @@ fn two_runs_are_compared_and_a_baseline_has_a_name() {
 
     for (arguments, code, words) in [
         (&["compare", "1", "9"][..], 2, "there is no run 9"),
-        (&["compare", "1", "1"], 2, "the same one"),
+        (&["compare", "1", "1"], 2, "the same run"),
         (&["compare", "1"], 2, "name two runs"),
         (&["compare", "--baseline", "other", "2"], 2, "saved are main"),
         (&["compare", "1", "2", "--column", "speed"], 2, "transactions per second"),
