@@ -202,7 +202,7 @@ mod tests {
             line("ior-hard-read throughput 3.00 GiB/s") || line("ior-hard-read throughput 3,072 MiB/s"),
             "{summary}"
         );
-        assert!(line("mdtest-easy-stat rate 8,000/s") && summary.contains("no official submission"), "{summary}");
+        assert!(line("mdtest-easy-stat rate 8,000/s") && summary.contains("not an official submission"), "{summary}");
         assert!(!summary.contains("IO500 score"), "find looked at nothing: {summary}");
         assert!(!load_summary("some", &LoadReport::default()).contains("IO500"));
     }
