@@ -16,6 +16,7 @@ pub(crate) fn fileset(files: u64) -> Fileset {
         build_block_bytes: 4096,
         existing: Existing::Rebuild,
         fill: true,
+        allocate: false,
         ranks: Sharing::Private,
     }
 }

@@ -100,7 +100,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
         share(),
         block(),
         existing,
-        (any::<bool>(), ranks),
+        (any::<[bool; 2]>(), ranks),
     )
         .prop_map(
             move |(
@@ -114,7 +114,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                 preallocated,
                 build_block_bytes,
                 existing,
-                (fill, ranks),
+                ([fill, allocate], ranks),
             )| {
                 let name = format!("{name}{index}");
                 // None has another's directory.
@@ -131,6 +131,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                     build_block_bytes,
                     existing,
                     fill,
+                    allocate,
                     ranks,
                 }
             },
@@ -390,10 +391,10 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
         window,
         follow,
     });
-    let times = (time(), time(), region, any::<bool>(), (batches, option::of(target)));
+    let times = ((time(), 1u64..), time(), region, any::<bool>(), (batches, option::of(target)));
     (text(), 1u32..=2000, actions, io, open, times, rate, cpus, fsync, stop())
         .prop_map(move |(name, threads, actions, io, open, times, rate, cpus, fsync, stop)| {
-            let (think_time, start_delay, region, invalidate, (batches, latency_target)) = times;
+            let ((think_time, think_every), start_delay, region, invalidate, (batches, latency_target)) = times;
             let name = format!("{name}{index}");
             // Only what goes by no whole file has a part of each.
             let parts = actions.all().iter().all(|action| {
@@ -410,6 +411,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 io,
                 open,
                 think_time,
+                think_every,
                 rate_per_second: rate.0,
                 bytes_per_second: rate.1.filter(|_| moves),
                 arrivals: rate.2,

@@ -24,6 +24,7 @@ impl<E: Io> Worker<'_, E> {
         let mut last_end = now;
         let paced = !READS && self.group.schedule.is_some();
         let think = clock.ticks(self.group.spec.think_time);
+        let (think_every, mut since_pause) = (self.group.spec.think_every, 0);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let pauses = !READS && (think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
         let plain = READS || !self.asks();
@@ -111,7 +112,10 @@ impl<E: Io> Worker<'_, E> {
             now = next;
             if pauses {
                 self.fsync_after();
-                now = self.rest(end, think, deadline);
+                since_pause += 1;
+                let due = since_pause >= think_every;
+                since_pause = if due { 0 } else { since_pause };
+                now = self.rest(end, if due { think } else { 0 }, deadline);
             }
         }
         *kept = choice;

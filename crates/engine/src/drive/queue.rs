@@ -104,6 +104,8 @@ impl<E: Io> Worker<'_, E> {
         let (mut choice, mut claimed) = (Choice::counting(at_once), false);
         let mut patience = Patience::default();
         let (mut granted, mut performed) = ((0, 0), 0u64);
+        let think = clock.ticks(self.group.spec.think_time);
+        let (think_every, mut rested_at) = (self.group.spec.think_every.max(1), 0u64);
         let mut now = clock.now().max(start);
         let mut begun = now;
         let given = self.group.found(self.number).map(|found| Found { depth: found.depth.min(most), ..found });
@@ -118,6 +120,9 @@ impl<E: Io> Worker<'_, E> {
         while going || queue.flying() > 0 {
             going = going && now < deadline && !self.told_to_stop();
             while going && alone.is_none() && !queue.free.is_empty() {
+                if think > 0 && performed - rested_at >= think_every {
+                    break;
+                }
                 if !claimed {
                     let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
                     if over || !self.granted(&mut granted) {
@@ -197,6 +202,10 @@ impl<E: Io> Worker<'_, E> {
                 None => {}
             }
             now = clock.now();
+            if think > 0 && queue.flying() == 0 && performed - rested_at >= think_every {
+                rested_at = performed;
+                now = self.rest(queue.last_end, think, deadline);
+            }
             if let Some(search) = &mut search {
                 going &= self.search_on(search, now, &mut queue, point);
                 now = clock.now();

@@ -488,11 +488,10 @@ impl<'a> Builder<'a> {
         }
         let mut filled = || {
             if !files.spec.fill {
-                return if size == 0 {
-                    Ok(())
-                } else {
-                    kernel::truncate(fd, size).map_err(|errno| ("ftruncate", errno))
-                };
+                if size == 0 || (files.spec.allocate && allocated(fd, size)?) {
+                    return Ok(());
+                }
+                return kernel::truncate(fd, size).map_err(|errno| ("ftruncate", errno));
             }
             let mut offset = 0;
             while offset < size {
@@ -655,6 +654,15 @@ impl<'a> Builder<'a> {
     /// Tells of what is built, and heeds what ends the load.
     fn breathe(&self) -> Result<(), LoadError> {
         self.told.breathe(self.files, self.bytes)
+    }
+}
+
+/// Makes a file so large, with blocks; `false` where its filesystem has no such call.
+fn allocated(fd: kernel::Fd, size: u64) -> Result<bool, (&'static str, Errno)> {
+    match kernel::fallocate(fd, size, false) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(errno) => Err(("fallocate", errno)),
     }
 }
 

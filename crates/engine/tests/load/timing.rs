@@ -225,6 +225,25 @@ fn think_time_is_not_latency() {
     assert!(latency.sum_ns() < u128::from(report.running_ns) / 2);
 }
 
+/// Five pauses of 20 ms in 20 operations, and no sixth behind the last ones.
+#[test]
+fn a_pause_may_come_after_several_operations() {
+    let directory = in_memory();
+    let mut threads = group(1, reads());
+    threads.open = OpenPolicy::KeepOpen;
+    threads.think_time = Duration::from_millis(20);
+    threads.think_every = 4;
+    for depth in [1, 8] {
+        threads.io =
+            IoOverrides { engine: Some(IoEngineKind::Libaio), queue_depth: Some(depth), ..IoOverrides::default() };
+        let report = flawless(&workload(fileset(4, 4096), threads.clone(), operations(22)), directory.path());
+        assert_eq!(report.operations[0].invocations, 22, "{depth}");
+        assert!(report.running_ns >= 5 * 20_000_000, "{depth}: {}", report.running_ns);
+        let latency = &report.operations[0].latency;
+        assert!(latency.sum_ns() < u128::from(report.running_ns) / 2, "{depth}: a pause is no latency");
+    }
+}
+
 /// What a filesystem does when a file is closed (NFS, CIFS and FUSE write back then) is not free. Of a single read of 10,000
 /// open files nearly all of the interval is their closing, unless the machine had other things to do.
 #[test]
@@ -435,6 +454,19 @@ fn amounts_by_bytes_and_shares_that_exist() {
     files.preallocated = 0.8;
     flawless(&workload(files, group(1, reads()), operations(10)), directory.path());
     assert_eq!(files_below(directory.path()).len(), 80);
+}
+
+#[test]
+fn files_without_data_may_have_blocks() {
+    use std::os::unix::fs::MetadataExt;
+    for (allocate, blocks) in [(true, 2048), (false, 0)] {
+        let directory = in_memory();
+        let mut files = fileset(1, 1 << 20);
+        (files.fill, files.allocate) = (false, allocate);
+        flawless(&workload(files, group(1, mix(&[(1, action(Operation::Stat))])), operations(1)), directory.path());
+        let there = std::fs::metadata(directory.path().join("data/file0")).expect("it was made");
+        assert_eq!((there.len(), there.blocks()), (1 << 20, blocks), "{allocate}");
+    }
 }
 
 #[test]

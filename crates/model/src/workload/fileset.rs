@@ -40,8 +40,11 @@ pub struct Fileset {
     pub build_block_bytes: u64,
     /// What to do with files that are there already.
     pub existing: Existing,
-    /// Whether to write the files' data while building; otherwise they are sparse (truncated to size).
+    /// Whether to write the files' data while building; otherwise they are sparse (truncated to size), or have blocks without data.
     pub fill: bool,
+    /// Whether files that are not filled have their blocks allocated (fallocate), where the filesystem can.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allocate: bool,
     /// Whose the files are, in a load of many ranks.
     #[serde(default, skip_serializing_if = "Sharing::is_private")]
     pub ranks: Sharing,
@@ -63,6 +66,7 @@ impl Fileset {
             build_block_bytes: DEFAULT_BUILD_BLOCK_BYTES,
             existing: Existing::Rebuild,
             fill: true,
+            allocate: false,
             ranks: Sharing::Private,
         }
     }

@@ -37,6 +37,15 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+const fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_one(number: &u64) -> bool {
+    *number == 1
+}
+
 /// When a phase or a group of threads ends: at whichever comes first of those given. Threads finish the operation
 /// they are in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -75,8 +84,11 @@ pub struct ThreadGroup {
     pub io: IoOverrides,
     /// Whether files are opened for every operation or stay open.
     pub open: OpenPolicy,
-    /// Pause of a thread after each operation.
+    /// Pause of a thread after each operation, or after so many as [`Self::think_every`] says.
     pub think_time: Duration,
+    /// Operations of a thread between two pauses; 1 or more. What is in flight is done before a pause begins.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub think_every: u64,
     /// Operations per second wanted of the whole group; latency is then counted from the intended start.
     pub rate_per_second: Option<f64>,
     /// Bytes per second wanted of the whole group, in place of operations.
@@ -162,6 +174,7 @@ impl ThreadGroup {
             io: IoOverrides::default(),
             open: OpenPolicy::PerOperation,
             think_time: Duration::ZERO,
+            think_every: 1,
             rate_per_second: None,
             bytes_per_second: None,
             arrivals: Arrivals::Even,

@@ -22,7 +22,9 @@ impl Workload {
             OpenPolicy::PerOperation => {
                 Some("it opens a file for each operation (open = \"keep-open\" keeps them open)")
             }
-            _ if !group.think_time.is_zero() => Some("its threads pause after each operation"),
+            _ if !group.think_time.is_zero() && group.think_every <= 1 => {
+                Some("its threads pause after each operation")
+            }
             _ if self.data.stamped => Some("its data is stamped, and checked as it is read"),
             _ if !group.actions.all().iter().any(|action| action.operation.is_one_transfer()) => {
                 Some("none of its operations is a single read or write of a block")

@@ -108,6 +108,7 @@ impl Filesystem {
             build_block_bytes: self.create_block_bytes,
             existing: if self.reuse { Existing::Reuse } else { Existing::Rebuild },
             fill: true,
+            allocate: false,
             ranks: Sharing::Private,
         }
     }

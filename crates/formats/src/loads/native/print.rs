@@ -114,6 +114,7 @@ fn fileset(fileset: &Fileset) -> KeyValues {
         ),
         ("existing", unless(fileset.existing == Existing::Rebuild, || word(&fileset.existing))),
         ("fill", unless(fileset.fill, || "false".into())),
+        ("allocate", flag(fileset.allocate)),
         ("ranks", unless(fileset.ranks.is_private(), || word(&fileset.ranks))),
     ])
 }
@@ -169,6 +170,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("io", unless(group.io.is_empty(), || inline(&io(&group.io)))),
         ("open", unless(group.open == OpenPolicy::PerOperation, || word(&group.open))),
         ("think-time", unless(group.think_time.is_zero(), || time(group.think_time))),
+        ("think-every", unless(group.think_every == 1, || group.think_every.to_string())),
         ("rate", group.rate_per_second.map(real)),
         ("bandwidth", group.bytes_per_second.map(size)),
         ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),

@@ -268,6 +268,7 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
         build_block_bytes: surface.build_block.as_ref().map_or(DEFAULT_BUILD_BLOCK_BYTES, |field| block(field, report)),
         existing: word(surface.existing.as_ref(), Existing::Rebuild),
         fill: flag(surface.fill.as_ref(), true),
+        allocate: flag(surface.allocate.as_ref(), false),
         ranks: word(surface.ranks.as_ref(), Sharing::Private),
     }
 }
@@ -455,6 +456,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         io: surface.io.as_ref().map_or_else(IoOverrides::default, |field| io(&field.value)),
         open: word(surface.open.as_ref(), OpenPolicy::PerOperation),
         think_time: or(surface.think_time.as_ref(), Duration::ZERO, |Time(time)| time),
+        think_every: surface.think_every.as_ref().map_or(1, |field| field.value.0),
         rate_per_second: surface.rate.as_ref().map(|field| field.value.0),
         bytes_per_second: bandwidth(surface, &actions, report),
         arrivals: arrivals(surface, report),

@@ -85,6 +85,8 @@ table! {
         "existing" => existing: Listed<Existing>;
         /// Whether data is written to the files as they are made; they are sparse otherwise. True unless given.
         "fill" => fill: Flag;
+        /// Whether files that are not filled have their blocks allocated, where the filesystem can. False unless given.
+        "allocate" => allocate: Flag;
         /// Which rank the files belong to in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory (the rank's number stands where a prefix has `{rank}`, or in front), "shared" by all, or shared with "regions" that are each rank's own.
         "ranks" => ranks: Listed<Sharing>;
     }
@@ -207,8 +209,10 @@ table! {
         "open" => open: Listed<OpenPolicy>;
         /// Whether a file's clean pages are dropped from the page cache when it is opened. False unless given.
         "invalidate" => invalidate: Flag;
-        /// Pause of a thread after each operation. None unless given.
+        /// Pause of a thread after each operation, or after so many as `think-every` says. None unless given.
         "think-time" => think_time: Time;
+        /// Operations of a thread between two pauses; what is in flight is done before one begins. 1 unless given.
+        "think-every" => think_every: Number;
         /// Operations per second wanted of the whole group; latency is then counted from the intended start.
         "rate" => rate: Real;
         /// Bytes per second wanted of the whole group, in place of a `rate` of operations.

@@ -74,6 +74,7 @@ impl Fileio {
             },
             // The test writes them: sparse until then.
             fill: !creates,
+            allocate: false,
             ranks: Sharing::Private,
         }
     }
