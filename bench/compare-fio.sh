@@ -3,7 +3,7 @@
 #
 #   bench/compare-fio.sh [counts|witness|readers|speed]...      (default: counts witness)
 #
-# counts        reads, writes, bytes, fsyncs and files of some 70 job files, from both tools' JSON and the directories
+# counts        reads, writes, bytes, fsyncs and files of some 90 job files, from both tools' JSON and the directories
 #               they leave. A mix's reads and writes are drawn: their sum is compared
 # readers       programs that read fio's JSON and logs, unchanged: fio_jsonplus_clat2csv and fiologparser.py of fio's own tools (TOOLS),
 #               and fio-plot (from PyPI), each where it is installed
@@ -107,6 +107,14 @@ zeros rw=write;size=1m;bs=64k;zero_buffers
 rate rw=read;size=64k;bs=4k;rate_iops=200
 rate-bytes rw=write;size=256k;bs=4k;rate=1m
 think rw=read;size=64k;bs=4k;thinktime=1000
+think-blocks rw=read;size=64k;bs=4k;thinktime=1000;thinktime_blocks=4
+think-queue rw=randread;size=256k;bs=4k;direct=1;ioengine=libaio;iodepth=8;thinktime=1000;thinktime_blocks=16
+rates-apart rw=randrw;size=1m;bs=4k;rwmixread=80;rate_iops=2000,1000;number_ios=128
+overwrite rw=randwrite;size=1m;bs=4k;overwrite=1
+pre-read rw=randread;size=1m;bs=4k;pre_read=1
+fallocate-none rw=write;size=256k;bs=4k;fallocate=none
+unlink rw=write;size=256k;bs=4k;nrfiles=3;unlink=1
+create-only rw=read;size=256k;bs=4k;create_only=1
 stonewall rw=write;size=256k;filename=one;[next];stonewall;rw=read;size=256k;filename=one
 waiting rw=write;size=256k;[next];wait_for=job;rw=randread;size=128k
 delayed rw=read;size=64k;startdelay=1;[next];rw=write;size=64k

@@ -90,6 +90,7 @@ pub(crate) fn fio(text: &str) {
         placement,
         sections: &[],
         variable: &|_| Some("1".to_owned()),
+        size_of: &|name| (name.len() % 2 == 1).then_some(1 << 16),
         loader: &mut |_| Err("it is not read here".to_owned()),
         seconds: None,
     };

@@ -42,11 +42,11 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
         return Ok(Exit::Success);
     }
     // A directory that is mistyped, or whose filesystem is not mounted, is not made somewhere else.
-    if let Some(job) = plan.jobs.iter().find(|job| !job.directory.is_empty() && !Path::new(&job.directory).is_dir()) {
-        let why = format!(
-            "the directory {} of {} does not exist; make it, or mount its filesystem first",
-            job.directory, job.name
-        );
+    let mut directories =
+        plan.jobs.iter().flat_map(|job| job.directories.iter().map(move |directory| (job, directory)));
+    if let Some((job, directory)) = directories.find(|(_, directory)| !Path::new(directory).is_dir()) {
+        let why =
+            format!("the directory {directory} of {} does not exist; make it, or mount its filesystem first", job.name);
         return Err(Failure::new(Exit::BadInput, why));
     }
     // What was measured is not to end at a directory that is not there.
@@ -96,6 +96,7 @@ fn plan(line: &CommandLine) -> Result<Plan, Failure> {
             placement: Placement::AsWritten,
             sections: &line.sections,
             variable: &variable,
+            size_of: &|path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|of| of.len()),
             loader: &mut beside(&first),
             seconds: None,
         },

@@ -205,6 +205,10 @@ fn counts_are_those_of_fio_itself() {
         "rw=randread:8\nsize=256k",
         "rw=randread\nsize=256k\nrandom_distribution=zoned:50/5:30/15:20/",
         "rw=randread\nsize=256k\nrandom_distribution=pareto:0.3",
+        "rw=read\nsize=64k\nthinktime=100\nthinktime_blocks=4",
+        "rw=randwrite\nsize=256k\noverwrite=1\npre_read=1",
+        "rw=write\nsize=64k\nnrfiles=3\nunlink=1",
+        "rw=read\nsize=64k\ncreate_only=1",
     ] {
         let bench = Bench::new();
         bench.write("job.fio", &format!("[job]\n{job}\n"));
@@ -235,4 +239,19 @@ fn a_workload_file_that_could_not_be_read_is_not_written() {
     let (code, out, err) = bench.run(&["convert", "many.fio"]);
     let words = "but fstone reads at most 1 MiB: run the file as it is";
     assert!(code == 2 && out.is_empty() && err.contains(words), "{code}: {} bytes; {err}", out.len());
+}
+
+/// A file that is there gives a job without `size` its own, and goes when the job says so.
+#[test]
+fn a_job_works_on_what_is_there() {
+    let bench = Bench::new();
+    bench.write("there", &"x".repeat(100_000));
+    bench.write("read.fio", "[job]\nrw=read\nbs=4k\nfilename=there\n");
+    let reads = |results: &Value| counts(results)[0][0];
+    assert_eq!(reads(&results(&bench, "read.fio")), 24);
+    bench.write("read.fio", "[job]\nrw=read\nbs=4k\nfilename=there\nsize=50%\nunlink=1\n");
+    assert_eq!(reads(&results(&bench, "read.fio")), 12);
+    assert!(!bench.path("there").exists() && bench.path("read.fio").exists());
+    let (code, _, err) = bench.run(&["fio", "read.fio"]);
+    assert!(code == 2 && err.contains("not there"), "{code}: {err}");
 }

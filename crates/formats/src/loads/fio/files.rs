@@ -25,16 +25,32 @@ pub enum Placement {
 }
 
 /// The filesets of a workload, as jobs need them.
-#[derive(Debug, Default)]
-pub(super) struct Filesets {
+#[derive(Default)]
+pub(super) struct Filesets<'l> {
     all: Vec<Fileset>,
-    /// Of each, the level of the first job that has it, and whether that one reads.
-    first: Vec<(usize, bool)>,
+    /// How each is made.
+    first: Vec<Made>,
+    /// The size of a file that is there.
+    looks: Option<&'l Look<'l>>,
     /// By directory and prefix, and whether that is the whole name.
     known: HashMap<(String, String, bool), usize>,
     /// What filesets are called.
     names: HashSet<String>,
 }
+
+/// How files are made: as the jobs want them that have them first.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    /// The level of these jobs.
+    level: usize,
+    /// Whether one of them wants data in them.
+    fill: bool,
+    /// Whether one wants blocks.
+    allocate: bool,
+}
+
+/// Gives the size of a regular file that is there.
+pub type Look<'l> = dyn Fn(&str) -> Option<u64> + 'l;
 
 /// What a clone of a job works on.
 #[derive(Debug, Clone)]
@@ -51,14 +67,28 @@ pub(super) struct Place {
     pub(super) file_bytes: Option<u64>,
 }
 
-impl Filesets {
+impl<'l> Filesets<'l> {
+    /// None yet; `looks` at files that are there.
+    pub(super) fn new(looks: &'l Look<'l>) -> Self {
+        Self { looks: Some(looks), ..Self::default() }
+    }
+
     pub(super) fn into_filesets(self) -> Vec<Fileset> {
         let first = self.first;
         let mut all = self.all;
-        for (fileset, (_, reads)) in all.iter_mut().zip(first) {
-            fileset.fill = reads;
+        for (fileset, made) in all.iter_mut().zip(first) {
+            fileset.fill = made.fill;
+            fileset.allocate = made.allocate && !made.fill;
         }
         all
+    }
+
+    /// How many files a fileset has.
+    pub(super) fn files_of(&self, fileset: u32) -> u64 {
+        match self.all[fileset as usize].amount {
+            Amount::Files(files) => files,
+            Amount::Bytes(_) | Amount::Utilization(_) => 0,
+        }
     }
 
     /// Two filesets whose files can have the same names, if there are any.
@@ -93,12 +123,20 @@ impl Filesets {
         if named {
             // A device's size is no concern of one who hears that it is refused.
             for name in &job.filenames {
-                place_of(job, name, placement, findings)?;
+                place_of(job, clone, name, placement, findings)?;
             }
         }
-        let sizes = sizes(job, files, findings)?;
+        let there =
+            if named || !job.engine.of_files() { self.size_of_those_there(job, clone, placement) } else { None };
+        let mut sizes = sizes(job, files, there, findings)?;
+        let offset = offset(job, clone, there.filter(|_| !has_size(job)).unwrap_or(sizes.typical_bytes()));
+        if let Some(there) = there.filter(|_| !has_size(job)) {
+            // A share of what is there, and no more than is behind the offset.
+            let share = job.size.map_or(there, |share| share.of(there));
+            let left = share.min(there.saturating_sub(offset));
+            sizes = SizeDistribution::Fixed(left / block(job) * block(job));
+        }
         let typical = sizes.typical_bytes();
-        let offset = offset(job, clone, typical);
         let block = block(job);
         let length = typical / block * block;
         let Some(end) = offset.checked_add(typical).filter(|end| *end <= i64::MAX as u64) else {
@@ -158,10 +196,23 @@ impl Filesets {
             return None;
         }
         for (name, numbered) in names {
-            let (directory, file) = place_of(job, &name, placement, findings)?;
+            let (directory, file) = place_of(job, clone, &name, placement, findings)?;
             filesets.push(self.share(job, directory, file, numbered, &size, level));
         }
         Some(Place { filesets, files, offset, length, file_bytes })
+    }
+
+    /// The size of all files of a clone, if they are there and alike.
+    fn size_of_those_there(&self, job: &Job, clone: u32, placement: Placement) -> Option<u64> {
+        let looks = self.looks.filter(|_| placement == Placement::AsWritten && !has_size(job))?;
+        let size = |name: &str| looks(&path_of(job, clone, name));
+        if !job.filenames.is_empty() {
+            let first = size(&job.filenames[0])?;
+            return job.filenames[1..].iter().all(|name| size(name) == Some(first)).then_some(first);
+        }
+        let first = size(&job.file_name(clone, 0))?;
+        let alike = (1..job.files.min(MAXIMUM_NAMED)).all(|file| size(&job.file_name(clone, file)) == Some(first));
+        (alike && job.files <= MAXIMUM_NAMED).then_some(first)
     }
 
     /// The fileset of this name: one that is there, made larger where that is needed, or a new one.
@@ -174,7 +225,13 @@ impl Filesets {
         size: &SizeDistribution,
         level: usize,
     ) -> u32 {
-        let reads = job.direction.reads && !job.engine.of_files();
+        let data = !job.engine.of_files();
+        let wanted = Made {
+            level,
+            // A mapping writes only where there is something.
+            fill: data && (job.direction.reads || job.overwrite || job.pre_read || job.engine == Engine::Mmap),
+            allocate: data && job.allocate,
+        };
         let exact = numbered.is_none();
         let key = (directory.clone(), prefix.clone(), exact);
         let known = self.known.get(&key).copied();
@@ -182,11 +239,18 @@ impl Filesets {
             if let (SizeDistribution::Fixed(has), SizeDistribution::Fixed(needs)) = (&mut self.all[index].size, size) {
                 *has = (*has).max(*needs);
             }
+            if let (Amount::Files(has), Some(needs)) = (&mut self.all[index].amount, numbered)
+                && !job.engine.of_directories()
+            {
+                *has = (*has).max(needs);
+            }
             let first = &mut self.first[index];
-            *first = match first.0.cmp(&level) {
+            *first = match first.level.cmp(&level) {
                 std::cmp::Ordering::Less => *first,
-                std::cmp::Ordering::Equal => (level, first.1 || reads),
-                std::cmp::Ordering::Greater => (level, reads),
+                std::cmp::Ordering::Equal => {
+                    Made { level, fill: first.fill || wanted.fill, allocate: first.allocate || wanted.allocate }
+                }
+                std::cmp::Ordering::Greater => wanted,
             };
             return index as u32;
         }
@@ -213,13 +277,13 @@ impl Filesets {
         }
         self.known.insert(key, self.all.len());
         self.all.push(fileset);
-        self.first.push((level, reads));
+        self.first.push(wanted);
         (self.all.len() - 1) as u32
     }
 }
 
 /// How sizes of a job's files are drawn.
-fn sizes(job: &Job, files: u64, findings: &mut Findings) -> Option<SizeDistribution> {
+fn sizes(job: &Job, files: u64, there: Option<u64>, findings: &mut Findings) -> Option<SizeDistribution> {
     if let Some((low, high)) = job.file_size {
         return Some(if low == high {
             SizeDistribution::Fixed(low)
@@ -232,20 +296,23 @@ fn sizes(job: &Job, files: u64, findings: &mut Findings) -> Option<SizeDistribut
     }
     match job.size {
         Some(super::job::Amount::Bytes(bytes)) if bytes > 0 => Some(SizeDistribution::Fixed(bytes / files.max(1))),
+        _ if there.is_some() => there.map(SizeDistribution::Fixed),
         Some(super::job::Amount::Percent(_)) => {
-            error(
-                job,
-                findings,
-                "a share of files that are not there yet".into(),
-                "give size as bytes, such as size=1g",
-            );
+            let cure = "give size as bytes, such as size=1g";
+            error(job, findings, "a share of files that are not there, or not of one size".into(), cure);
             None
         }
         _ => {
-            error(job, findings, format!("`{}` has no size", job.name), "add size=, such as size=1g");
+            let cure = "add size=, such as size=1g; `fstone fio` takes that of files that are there and of one size";
+            error(job, findings, format!("`{}` has no size", job.name), cure);
             None
         }
     }
+}
+
+/// Whether a job says how large its files are; otherwise it works on what is there.
+fn has_size(job: &Job) -> bool {
+    job.file_size.is_some() || matches!(job.size, Some(super::job::Amount::Bytes(bytes)) if bytes > 0)
 }
 
 fn offset(job: &Job, clone: u32, whole: u64) -> u64 {
@@ -274,13 +341,25 @@ fn numbered_prefix(job: &Job, clone: u32) -> Option<String> {
     (!matches!(last, "" | "." | "..")).then(|| prefix.to_owned())
 }
 
-/// The directory of a file and its name in there.
-fn place_of(job: &Job, name: &str, placement: Placement, findings: &mut Findings) -> Option<(String, String)> {
-    let whole = if name.starts_with('/') || job.directory.is_empty() {
+/// The path of a file, as the job has it.
+fn path_of(job: &Job, clone: u32, name: &str) -> String {
+    let directory = job.directory(clone);
+    if name.starts_with('/') || directory.is_empty() {
         name.to_owned()
     } else {
-        format!("{}/{name}", job.directory.trim_end_matches('/'))
-    };
+        format!("{}/{name}", directory.trim_end_matches('/'))
+    }
+}
+
+/// The directory of a file and its name in there.
+fn place_of(
+    job: &Job,
+    clone: u32,
+    name: &str,
+    placement: Placement,
+    findings: &mut Findings,
+) -> Option<(String, String)> {
+    let whole = path_of(job, clone, name);
     let mut normal = whole.split('/').filter(|part| !part.is_empty() && *part != ".");
     if whole.starts_with('/') && normal.next() == Some("dev") {
         error(
@@ -351,6 +430,7 @@ mod tests {
             placement: super::Placement::UnderDirectory,
             sections: &[],
             variable: &|name| (name == "BLANK").then(|| " ".to_owned()),
+            size_of: &|_| None,
             loader: &mut |_| Err("it is not read here".to_owned()),
             seconds: None,
         };

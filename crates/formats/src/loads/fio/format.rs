@@ -37,6 +37,7 @@ fn plan(document: &mut Document<'_, '_>) -> Result<Plan, Diagnostics> {
             sections: &[],
             // A study means the same wherever it is run.
             variable: &|_| None,
+            size_of: &|_| None,
             loader: document.loader,
             seconds: document.seconds,
         },

@@ -37,8 +37,8 @@ pub struct Job {
     pub service: Service,
     /// Names of files, if they are not made up.
     pub filenames: Vec<String>,
-    /// Where files are.
-    pub directory: String,
+    /// Where files are: each clone in one of them, in turn.
+    pub directories: Vec<String>,
     /// How files are called.
     pub format: String,
     /// O_DIRECT.
@@ -93,8 +93,10 @@ pub struct Job {
     pub rate_operations: [Option<u64>; 2],
     /// Whether operations of a rate begin at random times.
     pub poisson: bool,
-    /// A pause after each operation.
+    /// A pause after each operation, or after so many.
     pub think: Duration,
+    /// Operations between two pauses.
+    pub think_every: u64,
     /// The latency to keep with as many requests in flight as can be.
     pub latency_target: Option<Duration>,
     /// How long each queue depth is tried for that.
@@ -119,6 +121,16 @@ pub struct Job {
     pub dedupe_percent: u32,
     /// Whether cached data of its files is dropped first.
     pub invalidate: bool,
+    /// Whether its files are read into the cache first.
+    pub pre_read: bool,
+    /// Whether files that it only writes have data before that.
+    pub overwrite: bool,
+    /// Whether files that it only writes have blocks before that.
+    pub allocate: bool,
+    /// Whether it makes its files, and does nothing with them.
+    pub create_only: bool,
+    /// Whether its files are removed in the end.
+    pub unlink: bool,
     /// Whether an error ends the job.
     pub continues: bool,
     /// Percentiles that are reported.
@@ -212,6 +224,19 @@ impl Blocks {
         }
     }
 
+    /// What they are on average.
+    fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(bytes) => *bytes as f64,
+            // As they are drawn: multiples of the smaller.
+            Self::Range(low, high) => low.midpoint(high - high % low) as f64,
+            Self::Split(sizes) => {
+                let weights: f64 = sizes.iter().map(|(_, weight)| f64::from(*weight)).sum();
+                sizes.iter().map(|(bytes, weight)| *bytes as f64 * f64::from(*weight)).sum::<f64>() / weights
+            }
+        }
+    }
+
     /// The largest.
     #[must_use]
     pub fn largest(&self) -> u64 {
@@ -220,6 +245,13 @@ impl Blocks {
             Self::Split(sizes) => sizes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(1),
         }
     }
+}
+
+/// Two amounts as weights.
+fn parts(first: f64, second: f64) -> [u32; 2] {
+    const ALL: f64 = 10_000.0;
+    let first = (ALL * first / (first + second)).round().clamp(1.0, ALL - 1.0);
+    [first as u32, (ALL - first) as u32]
 }
 
 /// A size, or a share of one.
@@ -300,7 +332,7 @@ impl Job {
             files: 1,
             service: Service::RoundRobin,
             filenames: Vec::new(),
-            directory: String::new(),
+            directories: Vec::new(),
             format: DEFAULT_FORMAT.into(),
             direct: false,
             sync: Sync::None,
@@ -329,6 +361,7 @@ impl Job {
             rate_operations: [None; 2],
             poisson: false,
             think: Duration::ZERO,
+            think_every: 1,
             latency_target: None,
             latency_window: Duration::ZERO,
             latency_percent: 100.0,
@@ -341,6 +374,11 @@ impl Job {
             pattern: Vec::new(),
             dedupe_percent: 0,
             invalidate: true,
+            pre_read: false,
+            overwrite: false,
+            allocate: true,
+            create_only: false,
+            unlink: false,
             continues: false,
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             logs: [None, None, None],
@@ -348,6 +386,35 @@ impl Job {
             log_interval: None,
             written: Vec::new(),
         }
+    }
+
+    /// Whether reads and writes have a rate each, of operations or of bytes.
+    pub(super) fn own_rates(&self) -> [bool; 2] {
+        let rates = if self.rate_operations == [None; 2] { self.rate_bytes } else { self.rate_operations };
+        rates.map(|rate| rate.is_some())
+    }
+
+    /// How often it reads and how often it writes, as weights. In a mix rates decide it: reads and writes have one each, whatever
+    /// `rwmixread` says.
+    pub(super) fn read_and_write_weights(&self) -> [u32; 2] {
+        match (self.direction.reads, self.direction.writes) {
+            (true, true) => match (self.rate_operations, self.rate_bytes) {
+                ([Some(reads), Some(writes)], _) => parts(reads as f64, writes as f64),
+                ([None, None], [Some(reads), Some(writes)]) => {
+                    let [of_reads, of_writes] = [&self.blocks[0], &self.blocks[1]].map(Blocks::mean);
+                    parts(reads as f64 / of_reads, writes as f64 / of_writes)
+                }
+                _ => [self.read_percent, 100 - self.read_percent],
+            },
+            (reads, _) => [100 * u32::from(reads), 100 * u32::from(!reads)],
+        }
+    }
+
+    /// Where files of a clone are.
+    pub(super) fn directory(&self, clone: u32) -> &str {
+        // As in fio, names that are given are all in the first.
+        let turn = if self.filenames.is_empty() { clone as usize } else { 0 };
+        self.directories.get(turn % self.directories.len().max(1)).map_or("", String::as_str)
     }
 
     /// How files are called, in clone `clone`.

@@ -5,7 +5,7 @@
 //! as fio does. `docs/formats/fio.md` says, option by option, what differs and why.
 //!
 //! Reading order: `text` reads lines and includes, `options` has every option there is, `value` their values (`distribution` one of them), `read` makes
-//! [`Job`]s, `files` and `workload` say them in the words of the model.
+//! [`Job`]s, `files`, `removals` and `workload` say them in the words of the model.
 //!
 //! The format was learnt from fio's documentation and from running it; no code is taken from it.
 
@@ -18,6 +18,7 @@ mod job;
 mod options;
 mod print;
 mod read;
+mod removals;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -25,7 +26,7 @@ mod value;
 mod workload;
 
 pub use command_line::{Asked, CommandLine, Output, OutputFormat, parse_command_line};
-pub use files::Placement;
+pub use files::{Look, Placement};
 pub use format::Fio;
 pub use help::{help, version};
 pub use job::{Amount, Blocks, Direction, Engine, Job, Offsets, Service, Sync};
@@ -65,6 +66,8 @@ pub struct Options<'o, 'l> {
     pub sections: &'o [String],
     /// The value of an environment variable, or of `$ncpus`, `$pagesize` and `$mb_memory`.
     pub variable: &'o dyn Fn(&str) -> Option<String>,
+    /// The size of a regular file that is there: of a job that gives none. Asked only with [`Placement::AsWritten`].
+    pub size_of: &'o Look<'o>,
     /// Reads included files.
     pub loader: &'o mut Loader<'l>,
     /// How long every job runs, whatever the file says.
@@ -121,7 +124,8 @@ fn plan(
         // What follows from jobs that are not as they were meant is no news.
         return Err(findings.into_report().into_diagnostics().expect("there are errors"));
     }
-    let (workload, parts) = workload::workload(&stem(source.name()), &jobs, options.placement, &mut findings);
+    let (workload, parts) =
+        workload::workload(&stem(source.name()), &jobs, options.placement, options.size_of, &mut findings);
     let ((), warnings) = findings.into_report().finish(())?;
     Ok(Plan { jobs, global, workload, parts, warnings })
 }

@@ -174,17 +174,12 @@ impl Reader<'_> {
             }
             "ramp_time" => job.ramp = seconds()?,
             "directory" => {
-                let one = some.split(':').next().unwrap_or("");
-                if one.len() < some.len() {
-                    self.findings.note(
-                        place,
-                        "only the first directory is used",
-                        "clones are not distributed over directories",
-                    );
-                }
-                one.clone_into(&mut self.job.directory);
+                job.directories = separated(some).ok_or("directories with `:` between them")?;
             }
-            "filename" => job.filenames = file_names(some).ok_or("names with `:` between them")?,
+            "filename" => {
+                let names = separated(some).filter(|names| !names.iter().any(|name| name.ends_with('/')));
+                job.filenames = names.ok_or("names with `:` between them")?;
+            }
             "filename_format" => some.clone_into(&mut job.format),
             "nrfiles" => job.files = up_to(MAXIMUM_FILES)?.max(1),
             "file_service_type" => {
@@ -213,7 +208,8 @@ impl Reader<'_> {
                 _ => return Err("sequential: offsets are not repeated"),
             },
             "fallocate" => match some {
-                "none" | "native" | "posix" | "keep" | "truncate" | "0" | "1" => {}
+                "native" | "posix" | "keep" | "1" => job.allocate = true,
+                "none" | "truncate" | "0" => job.allocate = false,
                 _ => return Err("none, native, posix, keep or truncate"),
             },
             "offset" => job.offset = Some(amount()?),
@@ -224,6 +220,10 @@ impl Reader<'_> {
                 job.fsync_every = up_to(MAXIMUM_FSYNC)?;
                 job.data_only = job.fsync_every > 0;
             }
+            "overwrite" => job.overwrite = flag()?,
+            "pre_read" => job.pre_read = flag()?,
+            "unlink" => job.unlink = flag()?,
+            "create_only" => job.create_only = flag()?,
             "end_fsync" => job.end_fsync = flag()?,
             "fsync_on_close" => job.end_fsync |= flag()?,
             "rwmixread" => job.read_percent = percent()?,
@@ -292,9 +292,10 @@ impl Reader<'_> {
             "iodepth_batch_complete_min" => job.complete_least = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
             "iodepth_low" => job.low = Some(up_to(MAXIMUM_DEPTH)? as u32),
             "thinktime" => job.think = microseconds()?,
-            "thinktime_blocks" => {
-                if number()? > 1 {
-                    return Err("1: a pause comes after each operation");
+            "thinktime_blocks" => job.think_every = number()?.max(1),
+            "thinktime_blocks_type" => {
+                if !matches!(some, "complete" | "issue") {
+                    return Err("complete or issue");
                 }
             }
             "rate" => {
@@ -499,11 +500,14 @@ impl Reader<'_> {
     fn finish(mut self, section: &Word) -> Job {
         let job = &mut self.job;
         if job.time_based && job.runtime.is_none() {
-            self.findings.error(
-                section,
-                "time_based without a runtime never ends",
-                "add runtime=, such as runtime=60s",
-            );
+            let why = "the job ends when it has moved its size, as with fio; add runtime=, such as runtime=60s";
+            self.findings.note(section, "time_based has no effect without a runtime", why);
+            job.time_based = false;
+        }
+        let [reads, writes] = job.own_rates();
+        if job.direction.reads && job.direction.writes && reads != writes {
+            let cure = "give the other a rate, too, or give reads and writes a job each";
+            self.findings.error(section, "a rate for one of reads and writes, in a mix of both", cure);
         }
         if job.latency_target.is_some() && job.latency_window.is_zero() {
             let cure = "say how long each queue depth is tried, such as latency_window=5s";
@@ -598,7 +602,8 @@ fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
     Ok(Direction { reads, writes, random, gap, burst })
 }
 
-fn file_names(text: &str) -> Option<Vec<String>> {
+/// Names with `:` between them, where none is meant by a backslash before it.
+fn separated(text: &str) -> Option<Vec<String>> {
     let mut names = vec![String::new()];
     let mut escaped = false;
     for c in text.chars() {
@@ -611,7 +616,7 @@ fn file_names(text: &str) -> Option<Vec<String>> {
             }
         }
     }
-    let fits = |name: &String| !name.is_empty() && !name.contains('\0') && !name.ends_with('/');
+    let fits = |name: &String| !name.is_empty() && !name.contains('\0');
     names.iter().all(fits).then_some(names)
 }
 

@@ -10,6 +10,8 @@ use fstone_model::{
 };
 use std::time::Duration;
 
+mod files;
+
 fn read(text: &str) -> Result<Plan, Diagnostics> {
     let mut loader = |name: &str| match name {
         "common.fio" => Ok("[global]\nbs=16k\n".to_owned()),
@@ -25,6 +27,7 @@ fn read(text: &str) -> Result<Plan, Diagnostics> {
         placement: Placement::UnderDirectory,
         sections: &[],
         variable: &variable,
+        size_of: &|_| None,
         loader: &mut loader,
         seconds: None,
     };
@@ -62,51 +65,6 @@ fn a_job_has_what_globals_before_it_say() {
     assert_eq!(plan.workload.io_of(&groups[0]).engine, IoEngineKind::Psync);
     let (Operation::Read(transfer), FileChoice::Uniform) = operation(&plan, 0, 1) else { panic!("a read") };
     assert_eq!(transfer.pattern, Pattern::Random { distribution: Distribution::Permutation, align_bytes: 4096 });
-}
-
-#[test]
-fn files_are_called_as_fio_calls_them() {
-    let names = |text: &str| -> Vec<(String, String, bool)> {
-        let plan = plan(text);
-        let filesets = plan.workload.filesets.iter();
-        filesets
-            .map(|fileset| (fileset.directory.clone(), fileset.naming.file_prefix.clone(), fileset.naming.exact))
-            .collect()
-    };
-    let name = |directory: &str, prefix: &str, exact| (directory.to_owned(), prefix.to_owned(), exact);
-    assert_eq!(names("[a]\nsize=1m\n"), [name("", "a.0.0", true)]);
-    assert_eq!(names("[a]\nsize=1m\nnumjobs=2\nnrfiles=4\n"), [name("", "a.0.", false), name("", "a.1.", false)]);
-    assert_eq!(
-        names("[a]\nsize=1m\ndirectory=/mnt/x\nfilename=d/f:g\n"),
-        [name("mnt/x/d", "f", true), name("mnt/x", "g", true)]
-    );
-    assert_eq!(names("[a]\nsize=1m\nfilename=f\nnumjobs=4\n[b]\nsize=2m\nfilename=f\n").len(), 1, "one file for all");
-    assert_eq!(
-        names("[a]\nsize=1m\nnrfiles=2\nfilename_format=$filenum/$jobname\n"),
-        [name("0", "a", true), name("1", "a", true)]
-    );
-}
-
-#[test]
-fn a_job_moves_whole_blocks_of_its_part_of_each_file() {
-    let region = |text: &str| {
-        let plan = plan(text);
-        let groups = &plan.workload.phases[0].groups;
-        let last = groups.last().expect("one").clone();
-        (last.region, last.stop.operations, plan.workload.filesets[0].size.clone())
-    };
-    let at = |offset_bytes, length| Region::At { offset_bytes, length_bytes: Some(length), step_bytes: 0 };
-    assert_eq!(region("[a]\nsize=100k\nbs=64k\n"), (at(0, 65536), Some(1), SizeDistribution::Fixed(102_400)));
-    assert_eq!(region("[a]\nsize=1m\n"), (Region::Whole, Some(256), SizeDistribution::Fixed(1 << 20)));
-    let parts = "[a]\nsize=1m\noffset_increment=1m\nnumjobs=3\nfilename=f\n";
-    assert_eq!(region(parts), (at(2 << 20, 1 << 20), Some(256), SizeDistribution::Fixed(3 << 20)));
-    assert_eq!(region("[a]\nsize=1m\nio_size=2m\n").1, Some(512));
-    // Found by fuzzing: the second job's files are the first one's, and larger than it wants them.
-    let larger = problems("[global]\nnrfiles=3\nfilesize=8k\n[a]\n[a]\nfilesize=4k\n");
-    assert!(larger.contains("`a` works on a part of each of several files"), "{larger}");
-    assert_eq!(region("[a]\nsize=1m\nloops=3\n").1, Some(768));
-    assert_eq!(region("[a]\nsize=1m\nnumber_ios=5\n").1, Some(5));
-    assert_eq!(region("[a]\nsize=1m\nruntime=5\ntime_based\n").1, None);
 }
 
 #[test]
@@ -159,7 +117,36 @@ fn a_rate_in_bytes_at_random_arrivals_goes_by_the_mean_block() {
     assert_eq!(rate("rw=randread\nrate=40k\nbs=4k"), Some(10.0));
     assert_eq!(rate("rw=randread\nrate=340k\nbssplit=4k/50:64k/50"), Some(10.0));
     assert_eq!(rate("rw=randread\nrate=80k\nbsrange=4k-12k"), Some(10.0));
-    assert_eq!(rate("rw=randrw\nrwmixread=75\nrate=100k,90k\nbs=4k,64k"), Some(10.0));
+    // 25 reads and one write, whatever rwmixread says.
+    let both = rate("rw=randrw\nrwmixread=75\nrate=100k,64k\nbs=4k,64k").expect("it has one");
+    assert!((both - 26.0).abs() < 0.1, "{both}");
+}
+
+/// As fio 3.33 does: 100 reads and 100 writes a second with `rate_iops=100` and `rwmixread=75`.
+#[test]
+fn rates_of_reads_and_of_writes_are_kept_apart() {
+    let weights = |options: &str| {
+        let plan = plan(&format!("[a]\nsize=1m\nrw=randrw\n{options}\n"));
+        let group = &plan.workload.phases[0].groups[0];
+        let Actions::Mix(mix) = &group.actions else { panic!("a mix") };
+        let weight =
+            |name: &str| f64::from(mix.iter().find(|one| one.action.name == name).expect("it is there").weight);
+        (weight("read") / (weight("read") + weight("write")), group.rate_per_second, group.bytes_per_second)
+    };
+    assert_eq!(weights("rwmixread=75"), (0.75, None, None));
+    assert_eq!(weights("rwmixread=75\nrate_iops=100"), (0.5, Some(200.0), None));
+    assert_eq!(weights("rate_iops=300,100"), (0.75, Some(400.0), None));
+    assert_eq!(weights("rate=1m,1m\nbs=4k,12k"), (0.75, None, Some(2 << 20)));
+    // After as many operations as hold two writes.
+    let plan = plan("[a]\nsize=1m\nrw=randrw\nrwmixread=10\nrate_iops=300,100\nfsync=2\n");
+    assert_eq!(plan.workload.phases[0].groups[0].fsync.every_operations, 8);
+}
+
+#[test]
+fn without_a_runtime_time_based_has_no_effect() {
+    let plan = plan("[a]\nsize=1m\ntime_based\n");
+    assert_eq!(plan.workload.phases[0].groups[0].stop.operations, Some(256));
+    assert!(plan.warnings.expect("one").to_string().contains("time_based has no effect"));
 }
 
 #[test]
@@ -232,7 +219,8 @@ fn what_is_wrong_is_shown() {
         ("size=1m\n[a]\n", "a setting outside any section"),
         ("[a]\nrw=read\n", "`a` has no size"),
         ("[a]\nsize=1m\nwait_for=b\n", "no job before it has that name"),
-        ("[a]\nsize=1m\ntime_based\n", "never ends"),
+        ("[a]\nsize=1m\nrw=rw\nrate=1m,\n", "a rate for one of reads and writes"),
+        ("[a]\nsize=50%\n", "a share of files that are not there"),
         ("[a]\nsize=1m\nfilename=/dev/sda\n", "is a device"),
         ("[a]\nfilename=/dev/sda\n", "is a device"),
         ("[a]\nsize=1m\nallow_file_create=0\n", "1: files are made"),
@@ -285,6 +273,7 @@ fn command_lines_have_jobs_files_and_options() {
             placement: Placement::AsWritten,
             sections: &line.sections,
             variable: &|_| None,
+            size_of: &|_| None,
             loader: &mut |_| Err(String::new()),
             seconds: None,
         };
@@ -438,22 +427,6 @@ fn queues_are_refilled_as_asked() {
     let asked = batches("iodepth_batch=8\niodepth_batch_complete=8\niodepth_low=4");
     assert_eq!(asked, Batches { least: 8, refill_at: Some(4) });
     assert_eq!(batches("iodepth_batch_complete_min=99\niodepth_low=16"), Batches { least: 16, refill_at: None });
-}
-
-#[test]
-fn directories_are_made_looked_at_and_removed() {
-    for (engine, of, there) in [
-        ("dircreate", Operation::Mkdir, 0.0),
-        ("dirstat", Operation::StatDirectory, 1.0),
-        ("dirdelete", Operation::Rmdir, 1.0),
-    ] {
-        let plan = plan(&format!("[a]\nioengine={engine}\nnrfiles=20\nfilesize=4k\nnumjobs=2\n"));
-        let group = &plan.workload.phases[0].groups[1];
-        assert_eq!((operation(&plan, 0, 1).0, group.stop.operations), (of, Some(20)));
-        let fileset = &plan.workload.filesets[1];
-        assert_eq!((&fileset.amount, fileset.leaf_directories), (&FileAmount::Files(0), 20));
-        assert_eq!((fileset.naming.leaf_prefix.as_deref(), fileset.preallocated), (Some("a.1."), there), "{engine}");
-    }
 }
 
 #[test]

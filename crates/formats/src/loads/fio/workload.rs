@@ -4,8 +4,9 @@
 //! of a phase. A phase with jobs that write and verify is followed by one in which they read back what they wrote.
 
 use super::{
-    files::{Filesets, MOST_FILES, Place, Placement, block, error, note, to_the_end},
+    files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note, to_the_end},
     job::{Amount, Blocks, Engine, Job, Offsets, Service, Sync},
+    removals::Removals,
     text::Findings,
 };
 use fstone_model::workload::{
@@ -50,10 +51,11 @@ pub(super) fn workload(
     name: &str,
     jobs: &[Job],
     placement: Placement,
+    size_of: &Look<'_>,
     findings: &mut Findings,
 ) -> (Workload, Vec<Part>) {
     let levels = levels(jobs, findings);
-    let mut filesets = Filesets::default();
+    let mut filesets = Filesets::new(size_of);
     let mut clones: Vec<(usize, u32, Place)> = Vec::new();
     let mut files = 0u64;
     'jobs: for (index, job) in jobs.iter().enumerate() {
@@ -74,15 +76,21 @@ pub(super) fn workload(
     let verified = jobs.iter().any(|job| job.verify);
     let io = io(jobs, findings);
     let mut names: HashMap<String, u32> = HashMap::new();
-    let mut phases = Vec::new();
+    let mut phases: Vec<Phase> = Vec::new();
     let mut parts = Vec::new();
+    let to_remove = Removals::of(jobs, &clones, &levels);
     for level in 0..=levels.iter().copied().max().unwrap_or(0) {
         let mut groups = Vec::new();
         let mut back = Vec::new();
+        let mut first_read = Vec::new();
         let mut ramp = Duration::ZERO;
         for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == level) {
             let job = &jobs[*index];
             let group_name = unique(&mut names, &group_name(job, *clone));
+            if job.create_only {
+                parts.push(Part { job: *index, clone: *clone, group: group_name, verify: None });
+                continue;
+            }
             let group = group(job, *clone, place, group_name.clone(), io, &filesets);
             // Files are gone through by their number, and then as a whole.
             let goes_through =
@@ -101,11 +109,19 @@ pub(super) fn workload(
                 back.push(read_back(job, place, name.clone(), &group, &filesets));
                 name
             });
+            if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
+                let name = unique(&mut names, &format!("{group_name} pre-read"));
+                let mut reader = read_back(job, place, name, &group, &filesets);
+                let cached = IoSettings { engine: IoEngineKind::Psync, direct: false, queue_depth: 1, ..settings(job) };
+                reader.io = overrides(cached, io);
+                first_read.push(reader);
+            }
             ramp = ramp.max(job.ramp);
             groups.push(group);
             parts.push(Part { job: *index, clone: *clone, group: group_name, verify });
         }
         if groups.is_empty() {
+            phases.extend(to_remove.phase(level, &filesets));
             continue;
         }
         let at_level = || jobs.iter().zip(&levels).filter(|(_, at)| **at == level).map(|(job, _)| job);
@@ -120,6 +136,9 @@ pub(super) fn workload(
             );
         }
         let name = if phases.is_empty() { "run".to_owned() } else { format!("run {}", level + 1) };
+        if !first_read.is_empty() {
+            phases.push(not_measured(format!("{name} pre-read"), first_read, Stop::default()));
+        }
         if !ramp.is_zero() {
             let mut groups = groups.clone();
             for group in &mut groups {
@@ -129,11 +148,10 @@ pub(super) fn workload(
                 group.stop.time = None;
             }
             let stop = Stop { time: Some(ramp), ..Stop::default() };
-            phases.push(Phase { name: format!("{name} ramp"), measured: false, groups, stop, rank_shift: 0 });
+            phases.push(not_measured(format!("{name} ramp"), groups, stop));
         }
         if searching {
-            let (name, stop) = (format!("{name} search"), Stop::default());
-            phases.push(Phase { name, measured: false, groups: groups.clone(), stop, rank_shift: 0 });
+            phases.push(not_measured(format!("{name} search"), groups.clone(), Stop::default()));
             groups.iter_mut().for_each(at_found_depth);
         }
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
@@ -147,6 +165,7 @@ pub(super) fn workload(
                 rank_shift: 0,
             });
         }
+        phases.extend(to_remove.phase(level, &filesets));
     }
     let share = |percent: u32| f64::from(percent) / 100.0;
     let workload = Workload {
@@ -168,6 +187,11 @@ pub(super) fn workload(
     };
     fit_targets(&workload, jobs, &parts, findings);
     (workload, parts)
+}
+
+/// A phase whose operations are in no figures.
+fn not_measured(name: String, groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
+    Phase { name, measured: false, groups, stop, rank_shift: 0 }
 }
 
 /// Whether jobs that run at once look for queue depths before they are measured.
@@ -337,13 +361,14 @@ fn overrides(own: IoSettings, io: IoSettings) -> IoOverrides {
     }
 }
 
-fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, filesets: &Filesets) -> ThreadGroup {
+fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, filesets: &Filesets<'_>) -> ThreadGroup {
     let mut group = ThreadGroup::new(name, 1, actions(job, place));
     group.io = overrides(settings(job), io);
     group.open = if job.engine.of_files() { OpenPolicy::PerOperation } else { OpenPolicy::KeepOpen };
     group.think_time = job.think;
+    group.think_every = if job.think.is_zero() { 1 } else { job.think_every };
     group.start_delay = job.delay;
-    group.invalidate = job.invalidate && !job.engine.of_files() && job.engine != Engine::Null;
+    group.invalidate = job.invalidate && !job.pre_read && !job.engine.of_files() && job.engine != Engine::Null;
     group.cpus = job.cpus.clone();
     if job.split_cpus && !job.cpus.is_empty() {
         // A group of one thread: its CPU is known.
@@ -371,7 +396,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
 }
 
 /// The part of each file that is worked on, if that is not all of it.
-fn region(place: &Place, filesets: &Filesets) -> Region {
+fn region(place: &Place, filesets: &Filesets<'_>) -> Region {
     let whole = place.filesets.iter().all(|fileset| filesets.size_of(*fileset) == Some(place.length));
     if place.offset == 0 && (whole || place.file_bytes.is_none()) {
         return Region::Whole;
@@ -419,9 +444,10 @@ fn mean_bytes(actions: &Actions) -> Option<f64> {
 
 fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
     let writes = job.direction.writes;
-    let share = if job.direction.reads { 100 - u64::from(job.read_percent) } else { 100 };
+    let [reads, share] = job.read_and_write_weights().map(u64::from);
     // The policy counts operations, fio the writes among them.
-    let every = if job.fsync_every == 0 || share == 0 { 0 } else { (job.fsync_every * 100).div_ceil(share) };
+    let every =
+        if job.fsync_every == 0 || share == 0 { 0 } else { (job.fsync_every * (reads + share)).div_ceil(share) };
     FsyncPolicy {
         every_operations: if writes { every } else { 0 },
         // As fio: not behind the last write.
@@ -490,15 +516,12 @@ fn actions(job: &Job, place: &Place) -> Actions {
         action.choice = choice;
         return Actions::Sequence(vec![action]);
     }
-    let reads = match (job.direction.reads, job.direction.writes) {
-        (true, true) => job.read_percent,
-        (reads, _) => 100 * u32::from(reads),
-    };
+    let [reads, writes] = job.read_and_write_weights();
     let mut kinds: Vec<(u32, &str, bool, usize)> = Vec::new();
-    for (percent, names, direction) in [(reads, [READ, READ_ON], 0), (100 - reads, [WRITE, WRITE_ON], 1)] {
+    for (share, names, direction) in [(reads, [READ, READ_ON], 0), (writes, [WRITE, WRITE_ON], 1)] {
         let used = if direction == 0 { job.direction.reads } else { job.direction.writes };
         let random = if job.direction.random { job.random_percent[direction] } else { 0 };
-        let weights = if used { [percent * random, percent * (100 - random)] } else { [0, 0] };
+        let weights = if used { [share * random, share * (100 - random)] } else { [0, 0] };
         // The name says how it is done only where both ways are in the job.
         let other = if weights[0] == 0 { names[0] } else { names[1] };
         kinds.push((weights[0], names[0], true, direction));
@@ -606,7 +629,7 @@ fn strided(block: u64, gap: i64, length: u64, offset: u64) -> u64 {
 }
 
 /// The group that reads back what a job wrote, from the start of its part of each file on.
-fn read_back(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets) -> ThreadGroup {
+fn read_back(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets<'_>) -> ThreadGroup {
     let mut reader = job.clone();
     reader.direction = super::job::Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 };
     reader.blocks = [job.blocks[1].clone(), job.blocks[1].clone()];

@@ -111,7 +111,11 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         }
         let figures = all.last_mut().expect("one was pushed");
         figures.clones += 1;
-        let elapsed = |group: &str| ran.get(group).map_or(report.running_ns, |thread| thread.elapsed_ns);
+        let elapsed = |group: &str| match ran.get(group) {
+            Some(thread) => thread.elapsed_ns,
+            None if job.create_only => 0,
+            None => report.running_ns,
+        };
         let ms = |ns: u64| ns.div_ceil(1_000_000);
         figures.job_runtime_ms += ms(elapsed(&part.group));
         let thread = ran.get(part.group.as_str());
@@ -334,6 +338,7 @@ mod tests {
                 placement: crate::fio::Placement::UnderDirectory,
                 sections: &[],
                 variable: &|_| None,
+                size_of: &|_| None,
                 loader: &mut |_| Err(String::new()),
                 seconds: None,
             };
