@@ -61,5 +61,5 @@ paired() {
 # Where and when: the line below a table.
 circumstances() {
     printf '\n%s, Linux %s, %s CPUs (%s), %s. %s.\n' "$(date -u +%Y-%m-%d)" "$(uname -r)" "$(nproc)" \
-        "$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$("$fstone" --version)" "$1"
+        "$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$("$fstone" --version | head -n 1)" "$1"
 }
