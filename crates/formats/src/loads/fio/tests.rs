@@ -225,7 +225,7 @@ fn what_is_wrong_is_shown() {
         ("[a]\nfilename=/dev/sda\n", "is a device"),
         ("[a]\nsize=1m\nallow_file_create=0\n", "1: files are made"),
         ("[a]\nsize=1m\nfilename=../x\n", "not a name for a file"),
-        ("[a]\nsize=1k\nbs=4k\n", "no block"),
+        ("[a]\nsize=1k\nbs=4k\n", "cannot hold a block"),
         ("include itself.fio\n[a]\nsize=1m\n", "include each other"),
         ("[a]\nsize=1m\nioengine=null\n[b]\nsize=1m\n", "beside jobs of other engines"),
         ("[a]\nsize=1m\nnumjobs=4000\n[b]\nsize=1m\n", "at most 4000"),
