@@ -352,7 +352,7 @@ pub(crate) enum KernelAction {
     },
     /// Build a kernel whose time can be simulated, for exact figures. Takes about 8 minutes of CPU time, once; nothing is installed, and your tree is not changed
     Build {
-        /// A package (linux-source-6.1, linux-source-6.12, or NAME/SUITE), a .tar, or the directory of a kernel tree
+        /// A package (linux-source-6.1, linux-source-6.12, or NAME/SUITE), an archive of a kernel's sources (.tar, .tar.xz, .tar.gz), or the directory of a kernel tree
         #[arg(value_name = "SOURCE", default_value = USUAL_SOURCE)]
         source: String,
         /// Its name in studies, after `exact:`. Default: its release, or the directory's name

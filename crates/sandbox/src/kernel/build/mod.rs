@@ -1,7 +1,8 @@
 //! Kernels whose time is simulated, built from source: user-mode Linux with time travel, which no distribution ships.
 //!
 //! ```text
-//! kernels/builds/NAME/source/        the sources: unpacked, or links into the user's own tree, which is left untouched
+//! kernels/builds/NAME/source/        the sources: unpacked, or links into the user's own tree, which is left untouched; NAME
+//!                                    has KEY at its end for what was unpacked
 //! kernels/builds/NAME/source/built/  what make makes of them; kept for trees, so that the next build is short
 //! kernels/builds/NAME/build.log
 //! kernels/exact-KEY/linux            the kernel; KEY is a hash of sources, configuration, patch and compiler
@@ -69,10 +70,15 @@ pub(super) fn build(
     let binary = home.join("linux");
     let noted = home.join("release");
     if !binary.is_file() {
-        let place = store.join("builds").join(source.name());
+        let place = store.join("builds").join(source.place(key));
         fs::create_dir_all(&place).map_err(file_error(&place))?;
-        let release = make_in(&place, &source, tell)?;
-        let built = place.join("source/built/linux");
+        let release = make_in(&place, &source, tell).inspect_err(|error| {
+            // Nothing can be made of what was unpacked, and its log says no more than the error.
+            if matches!(error, BuildError::NoArchive { .. } | BuildError::NoTree(_) | BuildError::LeadsOut { .. }) {
+                let _ = fs::remove_dir_all(&place);
+            }
+        })?;
+        let built = place.join("source").join(source::BUILT).join("linux");
         let log = place.join("build.log");
         if !has_time_travel(&built) {
             return Err(BuildError::NoTimeTravel { log });
@@ -86,6 +92,7 @@ pub(super) fn build(
             fs::remove_dir_all(&place).map_err(file_error(&place))?;
         }
     }
+    source.discard();
     let release = fs::read_to_string(&noted).map_err(file_error(&noted))?;
     let named = name.map(str::to_owned).or_else(|| source.is_tree().then(|| source.name().to_owned()));
     Ok(Kernel {
@@ -112,7 +119,7 @@ fn make_in(
         tell(BuildProgress::Uncharged);
     }
     tell(BuildProgress::Preparing("configuring"));
-    let out = tree.join("built");
+    let out = tree.join(source::BUILT);
     fs::create_dir_all(&out).map_err(file_error(&out))?;
     let wanted = out.join("exact.config");
     fs::write(&wanted, CONFIGURATION).map_err(file_error(&wanted))?;
@@ -149,6 +156,139 @@ mod tests {
         let base = "# head\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_AB=m\n";
         let text = merged(base, "# why\nCONFIG_A=n\nCONFIG_B=y\n");
         assert_eq!(text, "# head\nCONFIG_AB=m\nCONFIG_A=n\nCONFIG_B=y\n");
+    }
+
+    /// Something that looks like a kernel's sources, in a directory of a store, and builds in no time. What it is built with is
+    /// appended to `made`.
+    fn sources(place: &Path, release: &str) -> std::path::PathBuf {
+        let tree = place.join(format!("linux-{release}"));
+        fs::create_dir_all(tree.join("arch/um")).unwrap();
+        fs::write(tree.join("Kbuild"), "").unwrap();
+        std::os::unix::fs::symlink("../Kbuild", tree.join("arch/link")).unwrap();
+        let made = place.join("made");
+        let makefile = format!(
+            "tinyconfig:\n\t@touch $(O)/.config\nolddefconfig:\n\t@true\nlinux:\n\t@mkdir -p $(O)/include/config\n\
+             \t@echo {release} > $(O)/include/config/kernel.release\n\t@echo time-travel=ext: > $(O)/linux\n\
+             \t@echo $@ >> {}\n",
+            made.display()
+        );
+        fs::write(tree.join("Makefile"), makefile).unwrap();
+        tree
+    }
+
+    /// Packs some names of a directory.
+    fn pack(archive: &Path, options: &[&str], directory: &Path, names: &[&str]) {
+        let mut tar = Command::new("tar");
+        tar.args(options).arg("-cf").arg(archive).arg("-C").arg(directory).args(names);
+        assert!(tar.status().unwrap().success(), "{tar:?}");
+    }
+
+    #[test]
+    fn an_archive_is_built_in_a_place_of_its_own_and_once() {
+        if !missing_tools().is_empty() {
+            return eprintln!("skipped: the tools to build a kernel are not here");
+        }
+        let user = tempfile::tempdir().unwrap();
+        let tree = sources(user.path(), "9.8.7");
+        // Left by whoever built where it was packed.
+        fs::create_dir(tree.join("built")).unwrap();
+        fs::write(tree.join("built/linux"), "theirs").unwrap();
+        let made = || fs::read_to_string(user.path().join("made")).unwrap_or_default().lines().count();
+        let packed: [(&str, &[&str], &Path, &str); 4] = [
+            ("linux-9.8.7.tar", &[], user.path(), "linux-9.8.7"),
+            ("linux-9.8.7.tar.xz", &["--xz"], user.path(), "linux-9.8.7"),
+            ("linux.tgz", &["--gzip"], user.path(), "linux-9.8.7"),
+            // Without a directory around it.
+            ("flat.tar.gz", &["--gzip"], &tree, "."),
+        ];
+        for (times, (name, options, directory, what)) in packed.into_iter().enumerate() {
+            let (store, downloads) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let archive = downloads.path().join(name);
+            pack(&archive, options, directory, &[what]);
+            let before = fs::read(&archive).unwrap();
+            let path = archive.display().to_string();
+            let kernel = build(store.path(), &path, None, &mut |_| ()).unwrap();
+            assert_eq!((kernel.release.as_str(), kernel.flavour), ("9.8.7", Flavour::Exact), "{name}");
+            assert_eq!(fs::read_to_string(&kernel.binary).unwrap(), "time-travel=ext:\n", "{name}");
+            assert_eq!(made(), times + 1, "{name}");
+            let again = build(store.path(), &path, Some("mine"), &mut |_| ()).unwrap();
+            assert_eq!((again.release.as_str(), &again.binary), ("mine", &kernel.binary), "{name}");
+            assert_eq!(made(), times + 1, "{name}: it is cached");
+            assert_eq!(fs::read(&archive).unwrap(), before, "{name}");
+            assert_eq!(fs::read_dir(downloads.path()).unwrap().count(), 1, "{name}");
+            assert_eq!(fs::read_dir(store.path().join("builds")).unwrap().count(), 0, "{name}: sources are gone");
+        }
+    }
+
+    /// What was built of an archive that did not end is not taken for another one's.
+    #[test]
+    fn archives_of_one_name_are_not_mixed() {
+        if !missing_tools().is_empty() {
+            return eprintln!("skipped: the tools to build a kernel are not here");
+        }
+        let (user, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let archive = user.path().join("linux.tar");
+        let build = || build(store.path(), &archive.display().to_string(), None, &mut |_| ());
+        let half = sources(user.path(), "1.0");
+        let makefile = fs::read_to_string(half.join("Makefile")).unwrap();
+        fs::write(half.join("Makefile"), makefile.replace("\t@echo $@", "\t@false && echo $@")).unwrap();
+        pack(&archive, &[], user.path(), &["linux-1.0"]);
+        assert!(matches!(build().unwrap_err(), BuildError::Failed { .. }));
+        let left: Vec<_> = fs::read_dir(store.path().join("builds")).unwrap().flatten().collect();
+        assert!(left.len() == 1 && left[0].path().join("source/built/linux").is_file(), "{left:?}");
+        // The next attempt on the same archive goes on there; another archive does not.
+        fs::write(left[0].path().join("source/built/kept"), "").unwrap();
+        assert!(matches!(build().unwrap_err(), BuildError::Failed { .. }));
+        assert!(left[0].path().join("source/built/kept").is_file());
+        sources(user.path(), "2.0");
+        pack(&archive, &[], user.path(), &["linux-2.0"]);
+        assert_eq!(build().unwrap().release, "2.0");
+        assert_eq!(fs::read_dir(store.path().join("builds")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_archive_of_a_kernel_says_what_it_lacks_and_leaves_nothing() {
+        if !missing_tools().is_empty() {
+            return eprintln!("skipped: the tools to build a kernel are not here");
+        }
+        let (user, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let archive = user.path().join("linux.tar");
+        let refused = |words: &[&str]| {
+            let path = archive.display().to_string();
+            let error = build(store.path(), &path, None, &mut |_| ()).unwrap_err().to_string();
+            assert!(error.contains(&path) && words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+            assert_eq!(fs::read_dir(store.path().join("builds")).unwrap().count(), 0, "{error}");
+        };
+        fs::write(&archive, "not an archive\n").unwrap();
+        refused(&["cannot be unpacked", "does not look like a tar archive", "tar.xz"]);
+        fs::write(&archive, "").unwrap();
+        refused(&["cannot be unpacked"]);
+        fs::write(user.path().join("README"), "").unwrap();
+        pack(&archive, &[], user.path(), &["README"]);
+        refused(&["has no kernel's sources", "arch/um"]);
+        let tree = sources(user.path(), "1.0");
+        pack(&archive, &["--gzip"], user.path(), &["linux-1.0"]);
+        let whole = fs::read(&archive).unwrap();
+        fs::write(&archive, &whole[..whole.len() / 2]).unwrap();
+        refused(&["cannot be unpacked", "unexpected end of file"]);
+
+        // Nothing gets out of the place: neither by a name nor through a link.
+        let secret = user.path().join("secret");
+        fs::write(&secret, "as it was").unwrap();
+        pack(&archive, &["-P", "--transform=s,secret,../../../../secret,"], user.path(), &["linux-1.0", "secret"]);
+        refused(&["cannot be unpacked", "'..'"]);
+        for target in [user.path().to_str().unwrap(), "../.."] {
+            let _ = fs::remove_file(tree.join("built"));
+            let _ = fs::remove_file(tree.join("out"));
+            std::os::unix::fs::symlink(target, tree.join("built")).unwrap();
+            pack(&archive, &[], user.path(), &["linux-1.0"]);
+            refused(&["built", "leads out", "git archive"]);
+            fs::remove_file(tree.join("built")).unwrap();
+            std::os::unix::fs::symlink(target, tree.join("out")).unwrap();
+            pack(&archive, &[], user.path(), &["linux-1.0"]);
+            refused(&["out", "leads out"]);
+        }
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "as it was");
     }
 
     #[test]

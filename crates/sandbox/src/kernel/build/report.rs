@@ -33,6 +33,29 @@ pub enum BuildError {
         "{0} is not a kernel source: give a package (linux-source-6.1), a .tar or a directory with a kernel's Kbuild"
     )]
     NoSource(PathBuf),
+    /// Tar cannot read it.
+    #[error(
+        "{path} cannot be unpacked ({words}); give an archive that tar can read, such as a .tar, .tar.gz or .tar.xz"
+    )]
+    NoArchive {
+        /// The archive.
+        path: PathBuf,
+        /// What tar said.
+        words: String,
+    },
+    /// It was unpacked, and something else was in it.
+    #[error("{0} has no kernel's sources: at its top or in its one directory there have to be Kbuild and arch/um")]
+    NoTree(PathBuf),
+    /// A link in it leads out of it, or there is a device in it.
+    #[error(
+        "{path} has {member}, which leads out of the sources; pack a clean tree, as git archive --prefix=linux/ --output=linux.tar HEAD does"
+    )]
+    LeadsOut {
+        /// The archive.
+        path: PathBuf,
+        /// What is in it.
+        member: PathBuf,
+    },
     /// Tools are not there.
     #[error("building a kernel takes {}; install them: apt-get install --no-install-recommends {packages}", .tools.join(", "))]
     Tools {

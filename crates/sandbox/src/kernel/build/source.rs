@@ -7,13 +7,19 @@ use super::report::{BuildError, BuildProgress};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// What a build leaves in a tree that was built in place, and is not source.
 const PRODUCTS: [&str; 6] = ["o", "a", "ko", "cmd", "d", "mod"];
+
+/// Where the name of an archive ends and what it is packed with begins.
+const ARCHIVES: [&str; 3] = [".tar", ".tgz", ".txz"];
+
+/// Below the sources: what make makes of them.
+pub(super) const BUILT: &str = "built";
 
 /// Where sources are.
 #[derive(Debug)]
@@ -21,6 +27,8 @@ pub(super) struct KernelSource {
     name: String,
     told: String,
     kind: Kind,
+    /// What was fetched for it, and is not needed once it is built.
+    fetched: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -41,18 +49,21 @@ pub(super) fn find(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let told = path.display().to_string();
     if path.is_file() {
-        let stem = name.split(".tar").next().unwrap_or_default();
-        if stem == name {
-            return Err(BuildError::NoSource(path));
-        }
-        return Ok(KernelSource { name: plain(stem), told, kind: Kind::Tar(path) });
+        // Whether it is an archive is for tar to say.
+        let stem = ARCHIVES.iter().find_map(|ending| name.split_once(ending)).map_or(&*name, |(stem, _)| stem);
+        return Ok(KernelSource { name: plain(stem), told, kind: Kind::Tar(path), fetched: None });
     }
-    if !path.join("Kbuild").is_file() || !path.join("arch/um").is_dir() {
+    if !is_tree(&path) {
         return Err(BuildError::NoSource(path));
     }
     tell(BuildProgress::Preparing("listing the sources"));
     let files = files_of(&path)?;
-    Ok(KernelSource { name: plain(&name), told, kind: Kind::Tree { root: path, files } })
+    Ok(KernelSource { name: plain(&name), told, kind: Kind::Tree { root: path, files }, fetched: None })
+}
+
+/// Whether a directory has the sources of a kernel that can be user-mode Linux.
+fn is_tree(directory: &Path) -> bool {
+    directory.join("Kbuild").is_file() && directory.join("arch/um").is_dir()
 }
 
 /// A name that a study can say, and that is no other directory's: "..", of an archive called "...tar", is the store's own.
@@ -84,7 +95,7 @@ fn package(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)) -> Res
     if !tar.is_file() {
         return Err(BuildError::NoSource(tar));
     }
-    Ok(KernelSource { name: stem.clone(), told: format!("{stem} of {suite}"), kind: Kind::Tar(tar) })
+    Ok(KernelSource { told: format!("{stem} of {suite}"), name: stem, kind: Kind::Tar(tar), fetched: Some(root) })
 }
 
 /// The source files of a tree: those that git knows or would add, else all that are no products of a build.
@@ -138,9 +149,22 @@ impl KernelSource {
         &self.told
     }
 
+    /// Removes what was fetched: hundreds of megabytes.
+    pub(super) fn discard(&self) {
+        if let Some(fetched) = &self.fetched {
+            let _ = fs::remove_dir_all(fetched);
+        }
+    }
+
     /// Whether it is the user's own tree, which will be built again.
     pub(super) const fn is_tree(&self) -> bool {
         matches!(self.kind, Kind::Tree { .. })
+    }
+
+    /// Where it is built, among the builds. What was built of an archive before is used again only for the same bytes: files
+    /// of another archive can be older than what was made of them, and make would not notice. Trees are kept up to date by hand.
+    pub(super) fn place(&self, key: &str) -> String {
+        if self.is_tree() { self.name.clone() } else { format!("{}-{key}", self.name) }
     }
 
     /// A hash of every byte of it.
@@ -151,10 +175,16 @@ impl KernelSource {
                 digest.update(fs::read_link(path)?.as_os_str().as_bytes());
                 return Ok(());
             }
-            let content = fs::read(path)?;
-            digest.update((content.len() as u64).to_le_bytes());
-            digest.update(content);
-            Ok(())
+            // An archive can be larger than the memory.
+            let mut file = fs::File::open(path)?;
+            digest.update(file.metadata()?.len().to_le_bytes());
+            let mut piece = vec![0; 1 << 20];
+            loop {
+                match file.read(&mut piece)? {
+                    0 => return Ok(()),
+                    count => digest.update(&piece[..count]),
+                }
+            }
         };
         match &self.kind {
             Kind::Tar(path) => add(path).map_err(file_error(path))?,
@@ -176,14 +206,10 @@ impl KernelSource {
     /// Unpacks an archive, or fills a directory with links to a tree's files. What was built there before is kept.
     pub(super) fn lay_out(&self, place: &Path, tell: &mut dyn FnMut(BuildProgress)) -> Result<(), BuildError> {
         tell(BuildProgress::Preparing("laying out the sources"));
-        clear(place).map_err(file_error(place))?;
         match &self.kind {
-            Kind::Tar(path) => {
-                let mut command = Command::new("tar");
-                command.args(["--strip-components=1", "--no-same-owner", "-xf"]).arg(path).arg("-C").arg(place);
-                run(command, &place.with_file_name("build.log"), &mut |_, _| ())
-            }
+            Kind::Tar(path) => unpack(path, place),
             Kind::Tree { root, files } => {
+                clear(place).map_err(file_error(place))?;
                 for file in files {
                     let link = place.join(file);
                     let parent = link.parent().unwrap_or(place);
@@ -197,12 +223,100 @@ impl KernelSource {
     }
 }
 
+/// Unpacks an archive of a kernel's sources, with or without a directory around them. Whatever is in it, nothing is written
+/// outside of the place's parent.
+fn unpack(archive: &Path, place: &Path) -> Result<(), BuildError> {
+    let unpacked = place.with_file_name("unpacked");
+    let cleared = |path: &Path| -> io::Result<()> {
+        match fs::symlink_metadata(path) {
+            Ok(data) if data.is_dir() => fs::remove_dir_all(path),
+            Ok(_) => fs::remove_file(path),
+            Err(_) => Ok(()),
+        }
+    };
+    cleared(&unpacked).and_then(|()| fs::create_dir_all(&unpacked)).map_err(file_error(&unpacked))?;
+    // tar refuses names with "..", and makes links that lead out only when nothing can be written through them any more.
+    let mut command = Command::new("tar");
+    command.args(["--no-same-owner", "--no-same-permissions", "-xf"]).arg(archive).arg("-C").arg(&unpacked);
+    let log = place.with_file_name("build.log");
+    let _ = fs::remove_file(&log);
+    run(command, &log, &mut |_, _| ()).map_err(|error| match error {
+        BuildError::Failed { .. } => BuildError::NoArchive { path: archive.to_owned(), words: complaints(&log) },
+        other => other,
+    })?;
+    let root = if is_tree(&unpacked) { Some(unpacked.clone()) } else { only_directory(&unpacked) };
+    let root = root.filter(|root| is_tree(root)).ok_or_else(|| BuildError::NoTree(archive.to_owned()))?;
+    if let Some(member) = leads_out(&root, Path::new("")).map_err(file_error(&root))? {
+        return Err(BuildError::LeadsOut { path: archive.to_owned(), member });
+    }
+    // Made by whoever packed it, of other options and by another compiler.
+    cleared(&root.join(BUILT)).map_err(file_error(&root))?;
+    let built = place.join(BUILT);
+    if built.is_dir() {
+        fs::rename(&built, root.join(BUILT)).map_err(file_error(&built))?;
+    }
+    cleared(place).and_then(|()| fs::rename(&root, place)).map_err(file_error(place))?;
+    Ok(cleared(&unpacked).map_err(file_error(&unpacked))?)
+}
+
+/// What tar and those it runs said first; its last line says only that there were errors.
+fn complaints(log: &Path) -> String {
+    let said = fs::read(log).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let lines = said.lines().filter(|line| !line.starts_with('$') && !line.trim().is_empty());
+    lines.take(3).collect::<Vec<_>>().join("; ")
+}
+
+/// The one directory in another; what else is there beside it does not matter.
+fn only_directory(directory: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory).ok()?.flatten();
+    let mut directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let one = directories.next()?;
+    directories.next().is_none().then(|| one.path())
+}
+
+/// Something in a tree that is neither a file nor a directory, or a link to what is not in the tree.
+fn leads_out(root: &Path, below: &Path) -> io::Result<Option<PathBuf>> {
+    for entry in fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let (path, kind) = (below.join(entry.file_name()), entry.file_type()?);
+        let out = if kind.is_symlink() {
+            !stays_inside(below, &fs::read_link(entry.path())?)
+        } else if kind.is_dir() {
+            if let Some(found) = leads_out(root, &path)? {
+                return Ok(Some(found));
+            }
+            false
+        } else {
+            !kind.is_file()
+        };
+        if out {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a link in a directory of a tree names something in that tree.
+fn stays_inside(below: &Path, target: &Path) -> bool {
+    let mut depth = below.components().count();
+    target.components().all(|component| match component {
+        Component::CurDir => true,
+        Component::Normal(_) => {
+            depth += 1;
+            true
+        }
+        Component::ParentDir => depth.checked_sub(1).map(|less| depth = less).is_some(),
+        Component::RootDir | Component::Prefix(_) => false,
+    })
+}
+
 /// An empty directory, but for what was built in it.
 fn clear(place: &Path) -> io::Result<()> {
     fs::create_dir_all(place)?;
     for entry in fs::read_dir(place)? {
         let entry = entry?;
-        if entry.file_name() == "built" {
+        if entry.file_name() == BUILT {
             continue;
         }
         if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
@@ -267,6 +381,19 @@ mod tests {
     fn a_name_is_never_another_directorys() {
         for (written, name) in [("..", "source"), (".", "source"), ("", "source"), ("...x", "x"), ("a b/c", "a-b-c")] {
             assert_eq!(plain(written), name);
+        }
+    }
+
+    #[test]
+    fn links_lead_out_by_where_they_are() {
+        for (below, target, stays) in [
+            ("", "a/b", true),
+            ("a/b", "../../c", true),
+            ("a/b", "../../../c", false),
+            ("a", "b/../../../c", false),
+            ("a", "/c", false),
+        ] {
+            assert_eq!(stays_inside(Path::new(below), Path::new(target)), stays, "{below} {target}");
         }
     }
 
