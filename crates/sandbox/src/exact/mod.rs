@@ -43,6 +43,9 @@ const DYING_TIME: Duration = Duration::from_secs(20);
 const AGENT_LINK: &str = "agent";
 const AGENT: &str = "/proc/self/cwd/agent";
 
+/// The same for its kernel, whose name the host puts on its stack.
+const KERNEL_LINK: &str = "./kernel";
+
 /// What a system call takes unless told otherwise.
 pub const CHARGE: Duration = Duration::from_micros(2);
 
@@ -147,11 +150,13 @@ impl ExactSpec {
         let control = directory.join("uml");
         let _ = fs::remove_dir_all(&control);
         fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
-        let link = directory.join(AGENT_LINK);
-        let _ = fs::remove_file(&link);
-        fs::canonicalize(&self.agent)
-            .and_then(|agent| std::os::unix::fs::symlink(agent, &link))
-            .map_err(BootError::host(format!("make {}", link.display())))?;
+        for (name, path) in [(AGENT_LINK, &self.agent), (KERNEL_LINK, &self.kernel)] {
+            let link = directory.join(name);
+            let _ = fs::remove_file(&link);
+            fs::canonicalize(path)
+                .and_then(|path| std::os::unix::fs::symlink(path, &link))
+                .map_err(BootError::host(format!("link to {}", path.display())))?;
+        }
         let job = directory.join(JOB);
         let _ = fs::remove_file(directory.join(RESULT));
         fs::write(&job, [kind.as_bytes(), b"\n", body].concat())
@@ -219,11 +224,15 @@ impl ExactSpec {
         let null = fs::File::open("/dev/null").map_err(BootError::host("open /dev/null"))?;
         let errors = console.try_clone().map_err(BootError::host("duplicate a descriptor"))?;
         let memory = crate::uml::memory_place(&directory).to_owned();
-        let mut environment = crate::uml::environment(&directory, self.preloads(&directory)?, None);
+        let preloads = crate::uml::seeded_preloads(&directory)
+            .map_err(BootError::host("write the libraries that are preloaded"))?;
+        // Program, arguments and environment are as long wherever the guest's directory is: they lie on the stack of the guest's
+        // kernel and push its heap, and where that ends is where the guest's memory begins.
+        let mut environment = crate::uml::environment(Path::new("."), Some(preloads), None);
         environment.push(("FSTONE_SEED".to_owned(), self.seed.to_string().into()));
         let below = [directory.as_path(), Path::new("/dev/null")].map(|path| Writable::Below(path.to_owned()));
         Ok(Launch {
-            program: self.kernel.clone(),
+            program: KERNEL_LINK.into(),
             argv: self.argv(),
             environment,
             writable: Some(below.into_iter().chain([Writable::Temporary(memory)]).collect()),
@@ -232,10 +241,6 @@ impl ExactSpec {
             addresses: Addresses::Fixed,
             mounts_apart: false,
         })
-    }
-
-    fn preloads(&self, directory: &Path) -> Result<Option<OsString>, BootError> {
-        crate::uml::seeded_preloads(directory).map_err(BootError::host("write the shims"))
     }
 
     /// The kernel's command line. Whatever lies in the guest's own directory is named relative to it.
@@ -290,4 +295,25 @@ fn ended(why: &Stop, process: ProcessEnd, result: Option<Vec<u8>>, console: &Con
     let panic_reported = process == ProcessEnd::Signalled(6);
     let evidence = Evidence { bye: false, gave_up, process, garbled, panic_reported, console };
     ExactEnd::GuestEnded(evidence.ending())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They lie in the guest's address space, so even their length decides where its memory begins.
+    #[test]
+    fn nothing_of_a_guests_own_place_is_in_what_it_is_started_with() {
+        let place = tempfile::tempdir().unwrap();
+        let started = |directory: &str, kernel: &str| {
+            let directory = place.path().join(directory);
+            fs::create_dir_all(&directory).unwrap();
+            let model = Model::find("constant").unwrap();
+            let spec =
+                ExactSpec::new(place.path().join(kernel), "/bin/true", directory.join("image"), &directory, model);
+            let launch = spec.launch(directory, fs::File::open("/dev/null").unwrap().into()).unwrap();
+            (launch.program, launch.argv, launch.environment)
+        };
+        assert_eq!(started("a", "linux"), started(&"a-long-name/".repeat(20), "another-kernel"));
+    }
 }

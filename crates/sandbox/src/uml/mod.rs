@@ -37,7 +37,7 @@ impl UmlSpec {
         let _ = fs::remove_dir_all(&control);
         fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
 
-        let preload = shim::preloads(&directory, false).map_err(BootError::host("write the ptrace shim"))?;
+        let preload = shim::preload(&directory).map_err(BootError::host("write the ptrace shim"))?;
         if let Some(libraries) = &self.kernel.libraries {
             let link = directory.join(LOADER_LINK);
             let _ = fs::remove_file(&link);
@@ -119,8 +119,8 @@ pub(crate) fn environment(
 }
 
 /// What an exact guest's kernel is to be started with: see [`shim`].
-pub(crate) fn seeded_preloads(directory: &Path) -> io::Result<Option<OsString>> {
-    shim::preloads(directory, true)
+pub(crate) fn seeded_preloads(directory: &Path) -> io::Result<OsString> {
+    shim::seeded_preloads(directory)
 }
 
 /// The kernel of the installed package `user-mode-linux`, if it is installed.
