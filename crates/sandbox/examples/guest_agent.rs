@@ -93,10 +93,9 @@ fn exact(kernel: &str, model: &str, job: &str, body: &str) -> Result<(), Box<dyn
         other => println!("{other:?}"),
     }
     println!("virtual {:?}, trace {}", report.virtual_time, report.trace);
-    println!("reads {}, writes {}", report.counters.reads, report.counters.writes);
-    let requests = report.counters.reads + report.counters.writes + report.counters.flushes;
-    let rate = requests as f64 / report.real_time.as_secs_f64();
-    eprintln!("real {:?}, {rate:.0} requests a second", report.real_time);
+    let fstone_sandbox::vhost::DiskCounters { reads, writes, flushes, .. } = report.counters;
+    println!("reads {reads}, writes {writes}, flushes {flushes}");
+    eprintln!("real {} ns, {} requests", report.real_time.as_nanos(), reads + writes + flushes);
     if std::env::var_os("GUEST_CONSOLE").is_some() {
         eprintln!("{}", std::fs::read_to_string(&report.console_log)?);
     }

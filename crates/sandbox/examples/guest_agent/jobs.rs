@@ -66,6 +66,7 @@ impl Handler for Jobs {
             "sequential" => sequential(&words),
             "command" => command(&words),
             "timed-reads" => timed_reads(number(&words, 0)?),
+            "requests" => requests(&words),
             "timed-filesystem" => timed_filesystem(words.first().copied().unwrap_or(""), context),
             "stop-for-ever" => {
                 std::thread::park();
@@ -110,6 +111,36 @@ fn timed_reads(count: u64) -> Answer {
         file.read_exact_at(&mut page.0, at * 1_007 % 4_096 * 4096).map_err(text)?;
     }
     Ok(start.elapsed().as_nanos().to_string().into())
+}
+
+/// So many operations of 4 KiB on the whole disk, by so many threads: `read` and `write` go past the page cache, `sync` writes
+/// through it and has each write made durable, `writeback` has them all made durable at its end.
+fn requests(words: &[&str]) -> Answer {
+    let (kind, count, threads) = (words.first().copied().unwrap_or(""), number(words, 1)?, number(words, 2)?);
+    let direct =
+        if matches!(kind, "read" | "write") { i32::try_from(OFlags::DIRECT.bits()).map_err(text)? } else { 0 };
+    let file = OpenOptions::new().read(true).write(true).custom_flags(direct).open("/dev/vda").map_err(text)?;
+    let work = |thread: u64| -> std::io::Result<()> {
+        let mut page = Box::new(Page([thread as u8; 4096]));
+        for index in (thread..count).step_by(threads as usize) {
+            // A step of a large odd number of pages through 1 GiB.
+            let at = index * 1_299_827 % (1 << 18) * 4096;
+            match kind {
+                "read" => file.read_exact_at(&mut page.0, at)?,
+                _ => file.write_all_at(&page.0, at)?,
+            }
+            if kind == "sync" {
+                file.sync_data()?;
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        started.into_iter().try_for_each(|one| one.join().map_err(|_| "a thread panicked".to_owned())?.map_err(text))
+    })?;
+    file.sync_all().map_err(text)?;
+    Ok(Vec::new())
 }
 
 /// Makes a filesystem, fills it with files of which each tenth is made durable, reads them back cold, removes half, and

@@ -5,12 +5,12 @@
 //! that the guest says it is. When it has nothing to do it waits, and only then time is made to pass: to the next
 //! completion or to what the guest asked to be woken for, the completion first where both are at once.
 
-use super::messages::{Message, Operation};
+use super::messages::{Calendar, Message, Operation};
 use crate::vhost::{Connection, Engine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ pub(super) struct Limits {
 pub(super) struct Simulation<'a> {
     calendar_listener: &'a UnixListener,
     disk_listener: &'a UnixListener,
-    calendar: Option<UnixStream>,
+    calendar: Option<Calendar>,
     disk: Option<Connection>,
     engine: &'a mut Engine,
     limits: Limits,
@@ -76,6 +76,12 @@ pub(super) struct Simulation<'a> {
     /// Until when it may go by itself.
     free_until_ns: u64,
     waiting: bool,
+    /// It has asked to be woken since the disk's interrupt: it has taken it.
+    asked: bool,
+    /// Interrupts whose answer was not read yet.
+    unanswered: u32,
+    /// What the guest has said, for one allocation.
+    heard_of: Vec<Message>,
     taken: u32,
     sequence: u32,
     heard: Instant,
@@ -103,6 +109,9 @@ impl<'a> Simulation<'a> {
             request_ns: None,
             free_until_ns: 0,
             waiting: false,
+            asked: false,
+            unanswered: 0,
+            heard_of: Vec::new(),
             taken: 0,
             sequence: 0,
             heard: Instant::now(),
@@ -136,30 +145,53 @@ impl<'a> Simulation<'a> {
         if completion.is_some_and(|at_ns| wanted.is_none_or(|wanted| at_ns <= wanted)) {
             let Some(disk) = &mut self.disk else { return Err(Stop::Gone) };
             if disk.complete(self.engine) {
-                disk.interrupt().map_err(|error| Stop::Garbled(error.to_string()))?;
-                self.until(Goal::Interrupted)?;
+                self.interrupt()?;
             }
             return Ok(());
         }
         self.request_ns = None;
         self.waiting = false;
-        self.allow()?;
-        self.tell(Operation::Run, self.now_ns)
+        // Nobody waits until it has heard: whatever it says next it says after that.
+        let may = self.may_go_until();
+        self.say(&[(Operation::FreeUntil, may), (Operation::Run, self.now_ns)])
     }
 
-    /// Tells the guest how far it may go by itself.
-    fn allow(&mut self) -> Result<(), Stop> {
+    /// Interrupts the guest for what is complete.
+    fn interrupt(&mut self) -> Result<(), Stop> {
+        let Some(disk) = &mut self.disk else { return Err(Stop::Gone) };
+        // Those of interrupts before this lie there: the guest wrote them before whatever it has said since.
+        while self.unanswered > 0 {
+            disk.interrupted().map_err(|error| Stop::Garbled(error.to_string()))?;
+            self.unanswered -= 1;
+        }
+        disk.interrupt().map_err(|error| Stop::Garbled(error.to_string()))?;
+        self.unanswered += 1;
+        self.asked = false;
+        self.until(Goal::Interrupted)
+    }
+
+    /// How far the guest may go by itself from now on.
+    fn may_go_until(&mut self) -> u64 {
         self.free_until_ns = self.engine.next_event_ns().unwrap_or(NEVER_NS).min(self.limits.virtual_ns);
-        self.tell(Operation::FreeUntil, self.free_until_ns)
+        self.free_until_ns
     }
 
-    /// Tells the guest something, and waits until it has heard.
-    fn tell(&mut self, operation: Operation, time_ns: u64) -> Result<(), Stop> {
-        self.sequence += 1;
-        let message = Message { operation, sequence: self.sequence, time_ns };
-        let Some(calendar) = &mut self.calendar else { return Err(Stop::Gone) };
-        message.send(calendar).map_err(|_| Stop::Gone)?;
+    /// Tells the guest how far it may go by itself, and waits until it has heard.
+    fn allow(&mut self) -> Result<(), Stop> {
+        let may = self.may_go_until();
+        self.say(&[(Operation::FreeUntil, may)])?;
         self.until(Goal::Taken(self.sequence))
+    }
+
+    /// Tells the guest something.
+    fn say(&mut self, what: &[(Operation, u64)]) -> Result<(), Stop> {
+        let mut messages = [Message { operation: Operation::Ack, sequence: 0, time_ns: 0 }; 2];
+        for (message, (operation, time_ns)) in messages.iter_mut().zip(what) {
+            self.sequence = self.sequence.wrapping_add(1);
+            *message = Message { operation: *operation, sequence: self.sequence, time_ns: *time_ns };
+        }
+        let Some(calendar) = &mut self.calendar else { return Err(Stop::Gone) };
+        calendar.send(&messages[..what.len()]).map_err(|_| Stop::Gone)
     }
 
     /// Answers the guest until the goal is reached.
@@ -168,7 +200,7 @@ impl<'a> Simulation<'a> {
             let reached = match goal {
                 Goal::Waiting => self.waiting,
                 Goal::Taken(sequence) => self.taken == sequence,
-                Goal::Interrupted => false,
+                Goal::Interrupted => self.asked,
             };
             if reached {
                 return Ok(());
@@ -180,6 +212,7 @@ impl<'a> Simulation<'a> {
                 self.serve()?;
             } else if answer {
                 let Some(disk) = &mut self.disk else { return Err(Stop::Gone) };
+                self.unanswered = 0;
                 return disk.interrupted().map_err(|error| Stop::Garbled(error.to_string()));
             }
         }
@@ -222,17 +255,28 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// One message to the calendar.
+    /// What the guest has told the calendar, one message and what has come with it.
     fn hear(&mut self) -> Result<(), Stop> {
         let Some(calendar) = &mut self.calendar else {
             let (stream, _) = self.calendar_listener.accept().map_err(|error| Stop::Garbled(error.to_string()))?;
-            self.calendar = Some(stream);
+            self.calendar = Some(Calendar::new(stream));
             return Ok(());
         };
-        let message = Message::receive(calendar).map_err(|error| match error.kind() {
+        let mut messages = std::mem::take(&mut self.heard_of);
+        messages.clear();
+        calendar.receive(&mut messages).map_err(|error| match error.kind() {
             std::io::ErrorKind::InvalidData => Stop::Garbled(error.to_string()),
             _ => Stop::Gone,
         })?;
+        for message in &messages {
+            self.understand(*message)?;
+        }
+        self.heard_of = messages;
+        Ok(())
+    }
+
+    /// Takes what the guest has told the calendar.
+    fn understand(&mut self, message: Message) -> Result<(), Stop> {
         let mut time_ns = 0;
         match message.operation {
             Operation::Ack => {
@@ -240,7 +284,10 @@ impl<'a> Simulation<'a> {
                 return Ok(());
             }
             Operation::Start => {}
-            Operation::Request => self.request_ns = Some(message.time_ns),
+            Operation::Request => {
+                self.request_ns = Some(message.time_ns);
+                self.asked |= message.time_ns <= self.now_ns;
+            }
             Operation::Wait => self.waiting = true,
             Operation::Get => time_ns = self.now_ns,
             Operation::Update => {
@@ -258,8 +305,9 @@ impl<'a> Simulation<'a> {
                 return Err(Stop::Garbled(format!("{:?} from a guest", message.operation)));
             }
         }
-        Message { operation: Operation::Ack, sequence: message.sequence, time_ns }
-            .send(calendar)
+        let Some(calendar) = &mut self.calendar else { return Err(Stop::Gone) };
+        calendar
+            .send(&[Message { operation: Operation::Ack, sequence: message.sequence, time_ns }])
             .map_err(|_| Stop::Gone)
     }
 
