@@ -1,6 +1,6 @@
 //! What a disk holds, sector by sector: what was there when its log began, data of the log, zeros, or what was written since.
 
-use super::log::{Change, Log, SECTOR_BYTES, copy_sparsely};
+use super::log::{Change, Log, SECTOR_BYTES, copy_range, copy_sparsely, make_hole};
 use crate::nameless;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -95,6 +95,39 @@ impl Content {
     }
 }
 
+impl Content {
+    /// Where the two may differ, in order. What was written to a scratch file always may, and so may data of the log unless both
+    /// are of the same.
+    pub(super) fn differing(&self, other: &Self, same_log: bool) -> Vec<Range<u64>> {
+        let end = |content: &Self| content.extents.values().next_back().map_or(0, |(end, _)| *end);
+        let whole = 0..end(self).max(end(other));
+        let (ours, theirs) = (self.pieces(whole.clone()), other.pieces(whole.clone()));
+        let (mut ours, mut theirs) = (ours.iter().peekable(), theirs.iter().peekable());
+        let mut differing: Vec<Range<u64>> = Vec::new();
+        let mut at = whole.start;
+        while let (Some((our_range, our_source)), Some((their_range, their_source))) = (ours.peek(), theirs.peek()) {
+            let until = our_range.end.min(their_range.end);
+            let (our, their) = (our_source.after(at - our_range.start), their_source.after(at - their_range.start));
+            let is_same = our == their
+                && match our {
+                    Source::Scratch => false,
+                    Source::Log(_) => same_log,
+                    Source::Zeros | Source::Base => true,
+                };
+            if !is_same {
+                match differing.last_mut() {
+                    Some(last) if last.end == at => last.end = until,
+                    _ => differing.push(at..until),
+                }
+            }
+            at = until;
+            let _ = ours.next_if(|(range, _)| range.end == until);
+            let _ = theirs.next_if(|(range, _)| range.end == until);
+        }
+        differing
+    }
+}
+
 /// A content that a disk shows. What is written to it goes to a scratch file, and is gone with it.
 #[derive(Debug)]
 pub(crate) struct Shown {
@@ -143,7 +176,10 @@ impl Shown {
     /// Writes what it holds into an empty file.
     pub(super) fn write_image(&self, image: &File) -> io::Result<()> {
         copy_sparsely(&self.base, image)?;
-        self.write_changes(image)
+        for (&start, &(end, _)) in &self.content.extents {
+            self.write_range(image, start..end)?;
+        }
+        Ok(())
     }
 
     /// The disk when its log began.
@@ -151,21 +187,42 @@ impl Shown {
         &self.base
     }
 
-    /// Where it differs from that.
-    pub(super) fn changed(&self) -> Vec<Range<u64>> {
-        self.content.extents.iter().map(|(&start, &(end, _))| start..end).collect()
+    /// The data of the log.
+    pub(super) const fn data(&self) -> &Arc<File> {
+        &self.data
     }
 
-    /// Writes what differs from the disk when its log began.
-    pub(super) fn write_changes(&self, image: &File) -> io::Result<()> {
-        let mut buffer = vec![0; 1 << 20];
-        for (&start, &(end, _)) in &self.content.extents {
-            let (mut at, end) = (start * SECTOR_BYTES, end * SECTOR_BYTES);
+    /// Where what it holds comes from.
+    pub(super) const fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// Writes some of what it holds to the same place of a file, zeros as holes.
+    pub(super) fn write_range(&self, image: &File, sectors: Range<u64>) -> io::Result<()> {
+        let bytes = |sectors: &Range<u64>| (sectors.end - sectors.start) * SECTOR_BYTES;
+        let mut buffer = Vec::new();
+        for (sectors, source) in self.content.pieces(sectors) {
+            let (mut at, end) = (sectors.start * SECTOR_BYTES, sectors.end * SECTOR_BYTES);
+            let (file, mut from) = match source {
+                Source::Log(data_at) => (&*self.data, data_at),
+                Source::Scratch => (&self.scratch, at),
+                Source::Zeros => {
+                    make_hole(image, at, bytes(&sectors))?;
+                    continue;
+                }
+                Source::Base => {
+                    make_hole(image, at, bytes(&sectors))?;
+                    copy_range(&self.base, at, bytes(&sectors), image, at)?;
+                    continue;
+                }
+            };
             while at < end {
-                let length = ((end - at) as usize).min(buffer.len());
-                self.read_exact_at(&mut buffer[..length], at)?;
+                let length = ((end - at) as usize).min(1 << 20);
+                buffer.resize(buffer.len().max(length), 0);
+                file.read_exact_at(&mut buffer[..length], from)?;
                 image.write_all_at(&buffer[..length], at)?;
                 at += length as u64;
+                from += length as u64;
             }
         }
         Ok(())
@@ -198,6 +255,33 @@ mod tests {
     }
 
     proptest! {
+        /// What the two hold elsewhere comes from the same place.
+        #[test]
+        fn contents_differ_where_they_are_told_to(steps in (steps(), steps()), same_log in any::<bool>()) {
+            let content = |steps: Vec<Step>| {
+                let mut content = Content::default();
+                for step in steps {
+                    match step {
+                        Step::FromLog(range, from) => {
+                            content.change(Change::Write { data_at: from * 512 }, range.start, range);
+                        }
+                        Step::Zero(range) => content.set(range, Source::Zeros),
+                        Step::Write(range, _) => content.set(range, Source::Scratch),
+                    }
+                }
+                content
+            };
+            let (ours, theirs) = (content(steps.0), content(steps.1));
+            let differing = ours.differing(&theirs, same_log);
+            prop_assert!(differing.windows(2).all(|pair| pair[0].end < pair[1].start));
+            for sector in 0..SECTORS as u64 {
+                let source = |content: &Content| content.pieces(sector..sector + 1)[0].1;
+                let (our, their) = (source(&ours), source(&theirs));
+                let may_differ = our != their || our == Source::Scratch || (matches!(our, Source::Log(_)) && !same_log);
+                prop_assert_eq!(differing.iter().any(|range| range.contains(&sector)), may_differ, "sector {}", sector);
+            }
+        }
+
         /// Against an array with a byte for each sector.
         #[test]
         fn a_shown_disk_reads_as_an_array_would(steps in steps(), window in (0..SECTORS, 0..SECTORS)) {
