@@ -4,7 +4,9 @@ use super::journal::{Change, Event, FileId, Witness, is_below};
 use crate::data::stamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -327,12 +329,13 @@ impl Promises {
 
     fn look(&self) -> Kept {
         let mut kept = Kept::default();
+        let mut reading = Reading::new(&self.writers);
         for (id, known) in self.files.iter().filter(|(_, known)| known.synced && !known.excused && known.cut.is_none())
         {
-            known.look(*id, &self.writers, &mut kept);
+            known.look(*id, &mut reading, &mut kept);
         }
         for (path, replaced) in &self.replaced {
-            kept.note(self.wrong_replacement(path, replaced));
+            kept.note(self.wrong_replacement(path, replaced, &mut reading));
         }
         for path in &self.promised_gone {
             let there = Path::new(&**path).symlink_metadata().is_ok();
@@ -346,7 +349,7 @@ impl Promises {
     }
 
     /// What is wrong with a name that was given from one file to another.
-    fn wrong_replacement(&self, path: &Arc<str>, replaced: &Replaced) -> Option<Broken> {
+    fn wrong_replacement(&self, path: &Arc<str>, replaced: &Replaced, reading: &mut Reading<'_>) -> Option<Broken> {
         let path = Path::new(&**path);
         let broken = |words: &str| {
             Some(Broken { property: Property::Replacement, path: path.to_owned(), words: words.to_owned() })
@@ -360,12 +363,12 @@ impl Promises {
         if !known().all(|(_, known)| known.is_some_and(told)) {
             return None;
         }
-        let is_whole = |(id, known): (FileId, Option<&Known>)| {
+        let mut is_whole = |(id, known): (FileId, Option<&Known>)| {
             known.is_some_and(|known| {
-                matches!(known.at(path, id, &self.writers), Found::Its { length: None, data: None })
+                matches!(known.at(path, id, reading), Some(Found::Its { length: None, data: None }))
             })
         };
-        let whole = known().any(is_whole);
+        let whole = known().any(&mut is_whole);
         if whole { None } else { broken("it is neither the old file nor the new one, and both were synced") }
     }
 }
@@ -419,15 +422,16 @@ impl Known {
         }
     }
 
-    fn look(&self, id: FileId, writers: &Writers, kept: &mut Kept) {
+    fn look(&self, id: FileId, reading: &mut Reading<'_>, kept: &mut Kept) {
         let named = self.promised_names.first();
         // Names are used again: the file may stand under a later one, and another under the one it had.
         let candidates: BTreeSet<&Arc<str>> = self.promised_names.iter().chain(&self.later_names).collect();
         let (mut found, mut others) = (Vec::new(), false);
-        for path in candidates.into_iter().map(|name| Path::new(&**name)).filter(|path| path.is_file()) {
-            match self.at(path, id, writers) {
-                Found::Its { length, data } => found.push((length, data)),
-                Found::Others => others = true,
+        for path in candidates.into_iter().map(|name| Path::new(&**name)) {
+            match self.at(path, id, reading) {
+                Some(Found::Its { length, data }) => found.push((length, data)),
+                Some(Found::Others) => others = true,
+                None => {}
             }
         }
         if found.is_empty() {
@@ -448,55 +452,107 @@ impl Known {
         kept.note(data);
     }
 
-    /// What is at a path.
-    fn at(&self, path: &Path, id: FileId, writers: &Writers) -> Found {
+    /// What is at a path; `None` without a file there.
+    fn at(&self, path: &Path, id: FileId, reading: &mut Reading<'_>) -> Option<Found> {
         let broken = |property, words| Broken { property, path: path.to_owned(), words };
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) => return Found::Its { length: None, data: Some(broken(Property::Data, error.to_string())) },
+        let (file, length) = match open(path)? {
+            Ok(opened) => opened,
+            Err(error) => {
+                return Some(Found::Its { length: None, data: Some(broken(Property::Data, error.to_string())) });
+            }
         };
-        if self.begins_as_other(&file, id, writers) {
-            return Found::Others;
+        let writers = reading.writers;
+        let mut blocks = Blocks { file: &file, length, buffer: &mut reading.buffer, held: 0..0 };
+        if self.begins_as_other(&mut blocks, id, writers) {
+            return Some(Found::Others);
         }
-        let length = file.metadata().map_or(0, |metadata| metadata.len());
         let end = self.units.keys().next_back().map_or(0, |unit| (unit + 1) * UNIT);
         let short =
             (length < end).then(|| broken(Property::Length, format!("it has {length} bytes, and {end} were synced")));
-        Found::Its { length: short, data: self.damage(&file, length).map(|words| broken(Property::Data, words)) }
+        let damage = self.damage(&mut blocks).map(|words| broken(Property::Data, words));
+        Some(Found::Its { length: short, data: damage })
     }
 
     /// Whether the first unit that is promised holds what another file was given. Stamps name a place in the fileset, and a
     /// place has one file after the other: by its stamp alone, a newer file would pass for this one.
-    fn begins_as_other(&self, file: &File, id: FileId, writers: &Writers) -> bool {
-        let Some((unit, Unit { says: Some((stamp, _)), .. })) = self.units.first_key_value() else { return false };
-        let mut found = [0; stamp::UNIT];
-        file.read_exact_at(&mut found, unit * UNIT).is_ok()
-            && stamp::generation(&found, *stamp, unit * UNIT).is_ok_and(|found| writers.are_others(*stamp, found, id))
+    fn begins_as_other(&self, blocks: &mut Blocks<'_>, id: FileId, writers: &Writers) -> bool {
+        let Some((&unit, Unit { says: Some((stamp, _)), .. })) = self.units.first_key_value() else { return false };
+        if (unit + 1) * UNIT > blocks.length {
+            return false;
+        }
+        blocks.unit(unit).is_ok_and(|found| {
+            stamp::generation(found, *stamp, unit * UNIT).is_ok_and(|found| writers.are_others(*stamp, found, id))
+        })
     }
 
     /// The first unit that is not what was promised or newer.
-    fn damage(&self, file: &File, length: u64) -> Option<String> {
-        let mut buffer = vec![0u8; 64 << 10];
-        let mut units = self.units.iter().take_while(|(unit, _)| (**unit + 1) * UNIT <= length).peekable();
-        while let Some(&(&first, _)) = units.peek() {
-            let bytes = (length - first * UNIT).min(buffer.len() as u64) as usize;
-            if let Err(error) = file.read_exact_at(&mut buffer[..bytes], first * UNIT) {
-                return Some(format!("byte {}: {error}", first * UNIT));
-            }
-            let last = first + (bytes as u64 / UNIT);
-            while let Some((&unit, held)) = units.next_if(|(unit, _)| **unit < last) {
-                let Some((stamp, generation)) = held.says else { continue };
-                let at = ((unit - first) * UNIT) as usize;
-                let found = stamp::generation(&buffer[at..at + stamp::UNIT], stamp, unit * UNIT);
-                let words = match found {
-                    Ok(found) if found >= generation => continue,
-                    Ok(found) => format!("generation {found}, and {generation} was synced"),
-                    Err(mismatch) => mismatch.words().to_owned(),
-                };
-                return Some(format!("byte {}: {words}", unit * UNIT));
-            }
+    fn damage(&self, blocks: &mut Blocks<'_>) -> Option<String> {
+        let length = blocks.length;
+        for (&unit, held) in self.units.iter().take_while(|(unit, _)| (**unit + 1) * UNIT <= length) {
+            let at = unit * UNIT;
+            let found = match blocks.unit(unit) {
+                Ok(found) => found,
+                Err(error) => return Some(format!("byte {at}: {error}")),
+            };
+            let Some((stamp, generation)) = held.says else { continue };
+            let words = match stamp::generation(found, stamp, at) {
+                Ok(found) if found >= generation => continue,
+                Ok(found) => format!("generation {found}, and {generation} was synced"),
+                Err(mismatch) => mismatch.words().to_owned(),
+            };
+            return Some(format!("byte {at}: {words}"));
         }
         None
+    }
+}
+
+/// What reading many files needs. One buffer for all: fresh memory is what costs a guest most.
+struct Reading<'p> {
+    writers: &'p Writers,
+    buffer: Vec<u8>,
+}
+
+impl<'p> Reading<'p> {
+    fn new(writers: &'p Writers) -> Self {
+        Self { writers, buffer: vec![0; 64 << 10] }
+    }
+}
+
+/// A file's units, read some at a time.
+struct Blocks<'r> {
+    file: &'r File,
+    length: u64,
+    buffer: &'r mut [u8],
+    /// The bytes of the file that the buffer holds.
+    held: Range<u64>,
+}
+
+impl Blocks<'_> {
+    /// A whole unit, which has to be within the file.
+    fn unit(&mut self, unit: u64) -> io::Result<&[u8]> {
+        let at = unit * UNIT;
+        if !(self.held.start <= at && at + UNIT <= self.held.end) {
+            let bytes = (self.length - at).min(self.buffer.len() as u64);
+            self.held = 0..0;
+            self.file.read_exact_at(&mut self.buffer[..bytes as usize], at)?;
+            self.held = at..at + bytes;
+        }
+        let from = (at - self.held.start) as usize;
+        Ok(&self.buffer[from..from + stamp::UNIT])
+    }
+}
+
+/// Opens what is at a path and says how long it is; `None` when that is no file. A guest is slow at system calls.
+fn open(path: &Path) -> Option<io::Result<(File, u64)>> {
+    // Without waiting, should it be a pipe by now.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = match File::options().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) => return path.is_file().then_some(Err(error)),
+    };
+    match file.metadata() {
+        Ok(metadata) => metadata.is_file().then(|| Ok((file, metadata.len()))),
+        Err(error) => Some(Err(error)),
     }
 }
 
