@@ -104,6 +104,23 @@ fn ext4_keeps_on_a_sound_disk_what_it_acknowledged_and_ext2_does_not() {
 }
 
 #[test]
+fn a_filesystem_whose_log_only_its_check_replays_is_mounted_after_it() {
+    if !has_uml() {
+        return;
+    }
+    if !["/sbin/fsck.jfs", "/usr/sbin/fsck.jfs"].iter().any(|path| std::path::Path::new(path).exists()) {
+        return eprintln!("skipped: there is no fsck.jfs");
+    }
+    let bench = Bench::new();
+    study(&bench, "\"jfs\" = { type = \"jfs\" }", "states = 8");
+    carry_out(&bench);
+    let json = bench.json();
+    let trial = &support::trials(&json)[0];
+    assert!(figure(trial, "crash states") > 4.0 && figure(trial, "promises checked") > 10.0, "{trial:#}");
+    assert_eq!(figure(trial, "states mounted"), 100.0, "{trial:#}");
+}
+
+#[test]
 fn a_disk_that_breaks_its_promise_is_caught() {
     if !has_uml() {
         return;

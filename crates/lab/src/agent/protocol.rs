@@ -27,6 +27,9 @@ pub(crate) const FLUSH: &str = "flush";
 /// Mount, read and check the state that the disk shows now, [`StateCheck`]; answered with [`StateReply`].
 pub(crate) const STATE: &str = "state";
 
+/// The same without the filesystem's own check, which the host makes.
+pub(crate) const STATE_UNCHECKED: &str = "state-unchecked";
+
 /// Make the files that sequences begin with, or carry one out, [`SequenceJob`]; answered with [`SequenceDone`].
 pub(crate) const SEQUENCE: &str = "sequence";
 

@@ -1,8 +1,8 @@
 //! The agent's end: takes jobs off a channel and does them with a [`Session`], wherever it is.
 
 use super::protocol::{
-    Answer, DoneStep, FLUSH, LEAVE, OPEN, Opening, Progress, SEQUENCE, SEQUENCE_STATE, STATE, STEP, SequenceDone,
-    SequenceStateReply, StateCheck, StateReply, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode,
+    Answer, DoneStep, FLUSH, LEAVE, OPEN, Opening, Progress, SEQUENCE, SEQUENCE_STATE, STATE, STATE_UNCHECKED, STEP,
+    SequenceDone, SequenceStateReply, StateCheck, StateReply, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode,
 };
 use crate::{
     events::LoadProgress,
@@ -82,6 +82,11 @@ impl Served {
                 let check: StateCheck = decode(body)?;
                 let ended = |end| StateReply { end: Some(end), ..StateReply::default() };
                 Ok(encode(&or_outcome(session.look_at_state(&check.step, &check), ended)?))
+            }
+            STATE_UNCHECKED => {
+                let check: StateCheck = decode(body)?;
+                let ended = |end| StateReply { end: Some(end), ..StateReply::default() };
+                Ok(encode(&or_outcome(session.mount_state(&check.step, &check), ended)?))
             }
             SEQUENCE => {
                 let ended = |end| SequenceDone { end: Some(end), ..SequenceDone::default() };

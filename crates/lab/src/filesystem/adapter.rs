@@ -36,6 +36,12 @@ pub trait Filesystem: Sync {
         &[]
     }
 
+    /// The command that brings it back after a power cut, where its kernel part cannot and refuses to mount it; its exit status
+    /// says less than the mount that follows.
+    fn recovery(&self, _device: &str) -> Option<CommandLine> {
+        None
+    }
+
     /// The smallest device its mkfs takes with default options. Options may raise it; mkfs then says so itself.
     fn minimum_bytes(&self) -> u64;
 

@@ -52,6 +52,12 @@ impl Filesystem for Jfs {
         })
     }
 
+    /// The kernel does not replay its log. With `-a` its check does, and goes on only where the filesystem is still not clean: it is
+    /// what runs at a boot.
+    fn recovery(&self, device: &str) -> Option<CommandLine> {
+        Some(CommandLine::new("fsck.jfs", ["-a", device]))
+    }
+
     /// From lines such as `        0 kilobytes in 1 directories.`
     fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
         let directories = parse::number_before(&output.stdout, " directories.");

@@ -4,37 +4,33 @@
 use super::{
     agents::Agents,
     explorer::{Explorer, SequenceFound},
+    host_checks::HostChecks,
     power_cut::{in_state, lie},
-    record::{Halt, failed, skipped},
-    steps::unclean,
+    record::{Halt, failed},
     who::Whom,
 };
-use crate::{
-    agent::{
-        GuestSeat,
-        protocol::{
-            Message, SEQUENCE, SEQUENCE_STATE, SequenceDone, SequenceJob, SequenceState, SequenceStateReply,
-            SequenceWhat, StepEnd, StepReply, decode, encode,
-        },
+use crate::agent::{
+    GuestSeat,
+    protocol::{
+        Message, SEQUENCE, SEQUENCE_STATE, SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat,
+        StepEnd, StepReply, decode, encode,
     },
-    command::RunError,
-    filesystem::{self, Verdict},
 };
 use fstone_engine::sequences::Sequence;
 use fstone_model::{
     Outcome, Step,
     outcome::Reason,
     result::Effective,
-    study::{DiskTruth, FsckMode, PowerCut},
+    study::{DiskTruth, PowerCut},
     units::nanoseconds,
 };
 use fstone_sandbox::{
-    power::{Log, LogError, Mirror, States},
+    power::{Log, LogError, States},
     vhost::Disk,
 };
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -47,10 +43,10 @@ impl Agents<'_> {
         let done: SequenceDone = self.sequence_job(step, SEQUENCE, &job(step, SequenceWhat::Plant))?;
         done.end.map_or(Ok(()), |outcome| Err(Halt::Outcome(outcome)))?;
         self.with_disk(step, Disk::begin_log_anew)?;
-        let mut mirror = self.mirror(step)?;
+        let mut checks = self.host_checks(step)?;
         while let Some(sequence) = explorer.next() {
             let mut found = SequenceFound::default();
-            let ended = self.try_sequence(step, cut, &sequence, (explorer, mirror.as_mut()), &mut found);
+            let ended = self.try_sequence(step, cut, &sequence, (explorer, checks.as_mut()), &mut found);
             if let Err(Halt::Outcome(outcome)) = &ended {
                 let words = outcome.reason().map_or_else(String::new, |reason| reason.words.clone());
                 found.ended = Some(format!("{}: {words}", outcome.word()));
@@ -79,7 +75,7 @@ impl Agents<'_> {
         step: &Step,
         cut: PowerCut,
         sequence: &Sequence,
-        (explorer, mut mirror): (&dyn Explorer, Option<&mut (Mirror, PathBuf)>),
+        (explorer, mut checks): (&dyn Explorer, Option<&mut HostChecks>),
         found: &mut SequenceFound,
     ) -> Result<(), Halt> {
         let started = Instant::now();
@@ -106,14 +102,19 @@ impl Agents<'_> {
         for state in chosen {
             let mark = states.log().last_mark_before(state.cut());
             self.with_disk(step, |disk, directory| disk.show(Some((&mut states, state)), directory))?;
-            let body = SequenceState { step: step.clone(), mark, check: mirror.is_none() };
+            let body = SequenceState { step: step.clone(), mark, check: checks.is_none() };
             let reply: Result<SequenceStateReply, Halt> = self.sequence_job(step, SEQUENCE_STATE, &encode(&body));
             let mut reply = reply.map_err(|halt| in_state(state, halt))?;
             if let Some(outcome) = reply.end.take() {
                 return Err(in_state(state, Halt::Outcome(outcome)));
             }
-            if let Some(mirror) = mirror.as_deref_mut() {
-                self.check(step, mirror, &mut reply).map_err(|halt| in_state(state, halt))?;
+            if let Some(checks) = checks.as_deref_mut() {
+                let started = Instant::now();
+                self.take_state(step, checks)?;
+                let checked = checks.check(step).map_err(|halt| in_state(state, halt))?;
+                reply.clean = Some(checked.clean);
+                reply.words = reply.words.or(checked.words);
+                reply.checking = started.elapsed();
             }
             found.add(state, reply);
         }
@@ -121,46 +122,6 @@ impl Agents<'_> {
             found.log = explorer.log(sequence, found).and_then(|path| kept(&path, states.log()).then_some(path));
         }
         found.time_ns = nanoseconds(started.elapsed());
-        Ok(())
-    }
-
-    /// A file for the filesystem's own check, where that is made on the host: starting a program takes a guest many times as long.
-    fn mirror(&self, step: &Step) -> Result<Option<(Mirror, PathBuf)>, Halt> {
-        let filesystem = filesystem::find(&self.job.cell.filesystem.kind);
-        let here = filesystem.is_some_and(|filesystem| !filesystem.tools_need_a_guest());
-        let Some(seat) = self.guest.as_ref().filter(|_| here) else { return Ok(None) };
-        let path = seat.directory().join("state.img");
-        let mirror = Mirror::new(&path).map_err(|error| failed(step, format!("make {}: {error}", path.display())))?;
-        Ok(Some((mirror, path)))
-    }
-
-    /// Has the filesystem's own check look at what is shown, as the guest left it.
-    fn check(
-        &self,
-        step: &Step,
-        (mirror, path): &mut (Mirror, PathBuf),
-        reply: &mut SequenceStateReply,
-    ) -> Result<(), Halt> {
-        let filesystem = filesystem::find(&self.job.cell.filesystem.kind);
-        let command =
-            filesystem.and_then(|filesystem| filesystem.fsck(FsckMode::ReadOnly, &path.display().to_string()));
-        let (Some(filesystem), Some(command)) = (filesystem, command) else { return Ok(()) };
-        let started = Instant::now();
-        self.with_disk(step, |disk, _| disk.mirror(mirror).map(drop))?;
-        let output = match self.machine.runner.run(&command, LIMIT) {
-            Ok(output) => output,
-            Err(RunError::NotFound { program }) => {
-                return Err(skipped(&step.name, format!("{program} is not installed")));
-            }
-            Err(RunError::Stopped { .. }) => return Err(Halt::Stopped(step.name.clone())),
-            Err(error) => return Err(failed(step, error.to_string())),
-        };
-        let clean = matches!(filesystem.verdict(&output), Verdict::Clean);
-        reply.clean = Some(clean);
-        if !clean && reply.words.is_none() {
-            reply.words = Some(unclean(&command, &output));
-        }
-        reply.checking = started.elapsed();
         Ok(())
     }
 

@@ -16,6 +16,7 @@ mod explore;
 mod explorer;
 #[cfg(any(test, feature = "fakes"))]
 mod fake;
+mod host_checks;
 mod job;
 mod load;
 mod measure;

@@ -3,13 +3,14 @@
 
 use super::{
     agents::Agents,
+    host_checks::{Checked, HostChecks},
     record::{Halt, failed},
     who::Whom,
 };
 use crate::{
     agent::{
         GuestSeat, file_name,
-        protocol::{STATE, StateCheck, StateReply, StepEnd, StepReply, decode, encode},
+        protocol::{STATE, STATE_UNCHECKED, StateCheck, StateReply, StepEnd, StepReply, decode, encode},
     },
     events::{Event, LoadProgress},
 };
@@ -24,7 +25,9 @@ use fstone_model::{
 use fstone_sandbox::power::{CrashState, Lie, Log, LogError, States};
 use std::{
     fs, io,
+    panic::resume_unwind,
     path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -66,9 +69,24 @@ impl Agents<'_> {
         let mut states = States::new(log, window, lie(cut.disk));
         let chosen = states.choose(cut.states as usize, self.job.seed);
         let mut found = Found::default();
+        let mut checks = self.host_checks(step)?;
+        // What the guest looked at last. The host checks it while the guest looks at the next.
+        let mut unchecked: Option<(CrashState, StateReply)> = None;
         for (number, &state) in chosen.iter().enumerate() {
-            let reply = self.look_at(step, &mut states, state)?;
-            found.add(state, &reply);
+            let here = checks.is_some();
+            let before = unchecked.take();
+            let (looked, checked) = while_checked(step, checks.as_ref().filter(|_| before.is_some()), || {
+                self.look_at(step, &mut states, state, here)
+            });
+            found.add_checked(before, checked)?;
+            let reply = looked?;
+            match &mut checks {
+                Some(checks) => {
+                    self.take_state(step, checks)?;
+                    unchecked = Some((state, reply));
+                }
+                None => found.add(state, &reply),
+            }
             self.job.sink.event(&Event::Load(LoadProgress {
                 phase: format!("power cut {} of {}, {} with a loss", number + 1, chosen.len(), found.lossy),
                 elapsed: started.elapsed(),
@@ -77,6 +95,10 @@ impl Agents<'_> {
                 bytes: 0,
                 lately: None,
             }));
+        }
+        if unchecked.is_some() {
+            let checked = checks.as_ref().map(|checks| checks.check(step));
+            found.add_checked(unchecked, checked)?;
         }
         self.show(step, None)?;
         let mut warnings = found.warnings(step);
@@ -141,12 +163,20 @@ impl Agents<'_> {
         disk.show(state, seat.directory()).map_err(|error| failed(step, format!("show a crash state: {error}")))
     }
 
-    fn look_at(&mut self, step: &Step, states: &mut States, state: CrashState) -> Result<StateReply, Halt> {
+    /// Has the guest look at a state, but for the filesystem's own check where the host makes that.
+    fn look_at(
+        &mut self,
+        step: &Step,
+        states: &mut States,
+        state: CrashState,
+        checked_here: bool,
+    ) -> Result<StateReply, Halt> {
         let mark = states.log().last_mark_before(state.cut());
         self.show(step, Some((states, state)))?;
         let body = encode(&StateCheck { step: step.clone(), mark });
+        let kind = if checked_here { STATE_UNCHECKED } else { STATE };
         let reply = self
-            .ask(Whom::Guest, &step.name, STATE, &body, STATE_LIMIT)
+            .ask(Whom::Guest, &step.name, kind, &body, STATE_LIMIT)
             .and_then(|body| decode::<StateReply>(&body).map_err(|words| failed(step, words)));
         let reply = reply.and_then(|mut reply| match reply.end.take() {
             Some(outcome) => Err(Halt::Outcome(outcome)),
@@ -154,6 +184,19 @@ impl Agents<'_> {
         });
         reply.map_err(|halt| in_state(state, halt))
     }
+}
+
+/// Does something while the host checks what was taken of the state before, if anything was.
+fn while_checked<T>(
+    step: &Step,
+    checks: Option<&HostChecks>,
+    work: impl FnOnce() -> T,
+) -> (T, Option<Result<Checked, Halt>>) {
+    thread::scope(|scope| {
+        let check = checks.map(|checks| scope.spawn(|| checks.check(step)));
+        let done = work();
+        (done, check.map(|check| check.join().unwrap_or_else(|panic| resume_unwind(panic))))
+    })
 }
 
 /// How a disk breaks its promise.
@@ -192,6 +235,22 @@ fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
 }
 
 impl Found {
+    /// A state that the guest looked at, and what the host's check of it said.
+    fn add_checked(
+        &mut self,
+        looked: Option<(CrashState, StateReply)>,
+        checked: Option<Result<Checked, Halt>>,
+    ) -> Result<(), Halt> {
+        let Some((state, mut reply)) = looked else { return Ok(()) };
+        if let Some(checked) = checked {
+            let Checked { clean, words } = checked.map_err(|halt| in_state(state, halt))?;
+            reply.clean = Some(clean);
+            reply.words = reply.words.or(words);
+        }
+        self.add(state, &reply);
+        Ok(())
+    }
+
     fn add(&mut self, state: CrashState, reply: &StateReply) {
         self.states += 1;
         if reply.mounted.is_none() {

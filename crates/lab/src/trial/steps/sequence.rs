@@ -1,10 +1,6 @@
 //! The agent's part in sequences of calls before power cuts: it carries them out, and looks at what a cut would have left.
 
-use super::{
-    calls::{Call, mount_request},
-    judge::unclean,
-    state::forget,
-};
+use super::judge::unclean;
 use crate::{
     agent::protocol::{SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat, Told},
     filesystem::Verdict,
@@ -17,10 +13,7 @@ use crate::{
 };
 use fstone_engine::sequences::{Performed, Sequence, numbers, plant};
 use fstone_model::{Step, study::FsckMode};
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 impl Session {
     /// Makes the tree that sequences begin with, or carries one out.
@@ -105,23 +98,6 @@ impl Session {
         }
         reply.checking = started.elapsed().saturating_sub(looked);
         Ok(reply)
-    }
-
-    /// Mounts what the disk holds now, whatever the kernel knows of it from before, and says how long that took; in words when
-    /// the filesystem cannot be mounted.
-    fn mount_anew(&mut self, step: &Step, device: &Path) -> Result<Result<Duration, String>, Halt> {
-        let Some(filesystem) = self.filesystem else { return Err(failed(step, "there is no filesystem".into())) };
-        let request = mount_request(&self.scene(), filesystem);
-        drop(self.prepare(&Call::Mount(request.clone()))?);
-        forget(device).map_err(|error| failed(step, format!("forget what {} held: {error}", device.display())))?;
-        let started = Instant::now();
-        match self.machine.mounter.mount(&request) {
-            Ok(()) => {
-                self.mounted = true;
-                Ok(Ok(started.elapsed()))
-            }
-            Err(error) => Ok(Err(error.to_string())),
-        }
     }
 
     fn unmount(&mut self, step: &Step) -> Result<(), Halt> {

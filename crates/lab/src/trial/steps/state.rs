@@ -13,27 +13,41 @@ use crate::{
     },
 };
 use fstone_model::{Step, study::FsckMode};
-use std::{fs::File, path::Path, time::Instant};
+use std::{
+    fs::File,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 impl Session {
     /// Mounts the state that the disk shows now, looks whether promises were kept, unmounts it and checks it.
     pub(crate) fn look_at_state(&mut self, step: &Step, check: &StateCheck) -> Result<StateReply, Halt> {
-        let Some(promises) = self.promises.clone() else {
-            return Err(failed(step, "no load before it was watched".into()));
-        };
+        let mut reply = self.mount_state(step, check)?;
         let (Some(filesystem), Some(device)) = (self.filesystem, &self.device) else {
             return Err(failed(step, "there is no device".into()));
         };
-        let (path, argument) = (device.path().to_owned(), device.argument());
-        let request = mount_request(&self.scene(), filesystem);
-        drop(self.prepare(&Call::Mount(request.clone()))?);
-        forget(&path).map_err(|error| failed(step, format!("forget what {} held: {error}", path.display())))?;
+        if let Some(command) = filesystem.fsck(FsckMode::ReadOnly, &device.argument()) {
+            let output = self.run(step, &command, &mut StepReport::default())?;
+            reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
+            if reply.clean == Some(false) && reply.words.is_none() {
+                reply.words = Some(unclean(&command, &output));
+            }
+        }
+        Ok(reply)
+    }
+
+    /// Mounts the state that the disk shows now, looks whether promises were kept, and unmounts it.
+    pub(crate) fn mount_state(&mut self, step: &Step, check: &StateCheck) -> Result<StateReply, Halt> {
+        let Some(promises) = self.promises.clone() else {
+            return Err(failed(step, "no load before it was watched".into()));
+        };
+        let Some(path) = self.device.as_ref().map(|device| device.path().to_owned()) else {
+            return Err(failed(step, "there is no device".into()));
+        };
         let mut reply = StateReply::default();
-        let started = Instant::now();
-        match self.machine.mounter.mount(&request) {
-            Ok(()) => {
-                reply.mounted = Some(started.elapsed());
-                self.mounted = true;
+        match self.mount_anew(step, &path)? {
+            Ok(time) => {
+                reply.mounted = Some(time);
                 let kept = promises.witness().look(promises.moment(check.mark));
                 let first = kept.first.first().map(|first| {
                     let path = first.path.strip_prefix(&self.place).unwrap_or(&first.path);
@@ -43,21 +57,35 @@ impl Session {
                 self.machine.mounter.unmount(&self.place).map_err(|error| failed(step, error.to_string()))?;
                 self.mounted = false;
             }
-            Err(error) => reply.words = Some(format!("mount: {error}")),
-        }
-        if let Some(command) = filesystem.fsck(FsckMode::ReadOnly, &argument) {
-            let output = self.run(step, &command, &mut StepReport::default())?;
-            reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
-            if reply.clean == Some(false) && reply.words.is_none() {
-                reply.words = Some(unclean(&command, &output));
-            }
+            Err(words) => reply.words = Some(format!("mount: {words}")),
         }
         Ok(reply)
+    }
+
+    /// Mounts what the disk holds now, whatever the kernel knows of it from before, and says how long that took, with the command
+    /// that some filesystems need first after a power cut; in words when it cannot be mounted.
+    pub(super) fn mount_anew(&mut self, step: &Step, device: &Path) -> Result<Result<Duration, String>, Halt> {
+        let Some(filesystem) = self.filesystem else { return Err(failed(step, "there is no filesystem".into())) };
+        let recovery = self.device.as_ref().and_then(|device| filesystem.recovery(&device.argument()));
+        let request = mount_request(&self.scene(), filesystem);
+        drop(self.prepare(&Call::Mount(request.clone()))?);
+        forget(device).map_err(|error| failed(step, format!("forget what {} held: {error}", device.display())))?;
+        let started = Instant::now();
+        if let Some(command) = recovery {
+            drop(self.run(step, &command, &mut StepReport::default())?);
+        }
+        match self.machine.mounter.mount(&request) {
+            Ok(()) => {
+                self.mounted = true;
+                Ok(Ok(started.elapsed()))
+            }
+            Err(error) => Ok(Err(error.to_string())),
+        }
     }
 }
 
 /// Has the kernel forget what it holds of a device that is not what it was.
-pub(super) fn forget(device: &Path) -> std::io::Result<()> {
+fn forget(device: &Path) -> std::io::Result<()> {
     let file = File::open(device)?;
     fstone_sandbox::agent::flush_buffers(&file)
 }
