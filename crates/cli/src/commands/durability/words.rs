@@ -1,6 +1,7 @@
 //! What the sequences of a filesystem showed, as text.
 
 use super::campaign::{Campaign, Setting};
+use fstone_analysis::text::counted;
 use fstone_lab::run::explore::SequenceFound;
 use fstone_model::text;
 use std::collections::BTreeMap;
@@ -48,15 +49,14 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
     if sick.is_empty() {
         return out;
     }
-    out.push_str(&format!("\n{} sequences with a loss, an unclean check or a guest that ended:\n\n", sick.len()));
+    out.push_str(&format!("\n{}:\n\n", counts(&sick)));
     for (sequence, found) in sick.iter().take(TOLD) {
         out.push_str(&format!("  {sequence}\n"));
         if let Some(words) = &found.ended {
             out.push_str(&format!("    {}\n", text::line(words)));
         }
         if let Some((state, words)) = found.told.first() {
-            let share = format!("{} of {} states lost something", found.lossy, found.states);
-            out.push_str(&format!("    {state}: {} ({share})\n", text::line(words)));
+            out.push_str(&format!("    {state}: {} ({})\n", text::line(words), share(found)));
         }
         if let Some((log, (state, _))) = found.log.as_ref().zip(found.told.first()) {
             out.push_str(&format!("    fstone crash-state {} {state} --image FILE\n", log.display()));
@@ -69,4 +69,50 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
         out.push_str("\nTo repeat one: fstone durability TYPE --exhaustive --sequence 'CALL; CALL' --states 500\n");
     }
     out
+}
+
+/// "2 sequences with a loss, 1 sequence in which the guest ended": each counts once, for the worst that it showed.
+fn counts(sick: &[(&String, &SequenceFound)]) -> String {
+    let lost = |found: &SequenceFound| found.lossy > found.states - found.mounted;
+    let kinds: [(&str, &dyn Fn(&SequenceFound) -> bool); 4] = [
+        ("with a loss", &lost),
+        ("with a state that could not be mounted", &|found| !lost(found) && found.lossy > 0),
+        ("with an unclean check", &|found| found.lossy == 0 && found.clean < found.checked),
+        ("in which the guest ended", &|found| found.lossy == 0 && found.clean == found.checked),
+    ];
+    let count = |is_it: &dyn Fn(&SequenceFound) -> bool| sick.iter().filter(|(_, found)| is_it(found)).count();
+    let kinds = kinds.into_iter().map(|(words, is_it)| (words, count(is_it))).filter(|(_, count)| *count > 0);
+    kinds.map(|(words, count)| format!("{} {words}", counted(count, "sequence"))).collect::<Vec<_>>().join(", ")
+}
+
+/// How many states of a sequence are not as they should be.
+fn share(found: &SequenceFound) -> String {
+    if found.lossy > 0 {
+        format!("{} of {} states lost something", found.lossy, found.states)
+    } else {
+        format!("{} of {} states not clean", found.checked - found.clean, found.checked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequence_counts_for_the_worst_that_it_showed() {
+        let sound = SequenceFound { states: 5, mounted: 5, checked: 5, clean: 5, ..SequenceFound::default() };
+        let lost = SequenceFound { lossy: 2, clean: 4, ..sound.clone() };
+        let unmountable = SequenceFound { mounted: 4, lossy: 1, clean: 4, ..sound.clone() };
+        let unclean = SequenceFound { clean: 3, ended: Some("crashed".to_owned()), ..sound.clone() };
+        let ended = SequenceFound { ended: Some("crashed".to_owned()), ..sound };
+        let name = "sync".to_owned();
+        let counted = |found: &[&SequenceFound]| counts(&found.iter().map(|found| (&name, *found)).collect::<Vec<_>>());
+        assert_eq!(counted(&[&lost, &ended, &lost]), "2 sequences with a loss, 1 sequence in which the guest ended");
+        assert_eq!(
+            counted(&[&unclean, &unmountable]),
+            "1 sequence with a state that could not be mounted, 1 sequence with an unclean check"
+        );
+        assert_eq!(share(&unclean), "2 of 5 states not clean");
+        assert_eq!(share(&lost), "2 of 5 states lost something");
+    }
 }
