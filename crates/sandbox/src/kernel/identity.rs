@@ -65,6 +65,11 @@ impl Kernel {
         })
     }
 
+    /// The same kernel, whose time is not simulated.
+    pub(super) fn in_normal_time(self) -> Self {
+        Self { flavour: Flavour::Uml, ..self }
+    }
+
     /// SHA-256 of the kernel itself, in hexadecimal digits.
     pub fn digest(&self) -> io::Result<String> {
         let digest = Sha256::digest(fs::read(&self.binary)?);

@@ -147,7 +147,8 @@ impl Store {
     }
 
     /// The kernel that a study means by this name: "uml:6.1", "qemu:6.12", or "uml:/path". The last added of several;
-    /// the installed user-mode Linux counts too.
+    /// the installed user-mode Linux counts too. Where no user-mode Linux has the name, one that was built for virtual time runs in
+    /// normal time.
     pub fn find(&self, name: &str) -> Result<Kernel, StoreError> {
         if let Some((flavour, path)) = name.split_once(':')
             && path.starts_with('/')
@@ -155,6 +156,7 @@ impl Store {
             let kernel = unpacked::kernel_in(Path::new(path), path, None)?;
             return match kernel.flavour {
                 known if known.word() == flavour => Ok(kernel),
+                Flavour::Exact if flavour == Flavour::Uml.word() => Ok(kernel.in_normal_time()),
                 Flavour::Uml if flavour == Flavour::Exact.word() => Err(StoreError::NoTimeTravel(path.into())),
                 _ => Err(StoreError::NoKernel(path.into())),
             };
@@ -162,6 +164,13 @@ impl Store {
         let kernels = self.all()?;
         if let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(name)) {
             return Ok(kernel.clone());
+        }
+        // One that was built for virtual time has a clock as well.
+        let as_exact = name.strip_prefix("uml:").map(|rest| format!("exact:{rest}"));
+        if let Some(name) = as_exact
+            && let Some(kernel) = kernels.iter().rev().find(|kernel| kernel.answers_to(&name))
+        {
+            return Ok(kernel.clone().in_normal_time());
         }
         let mut names: Vec<String> = kernels.iter().map(Kernel::name).collect();
         names.sort();
@@ -275,6 +284,10 @@ mod tests {
         assert_eq!(store.find("qemu:6.12").unwrap(), both[1]);
         let text = fs::read_to_string(directory.path().join("kernels.json")).unwrap();
         assert!(text.contains("\"binary\": \"5.10/linux.uml\"") && text.contains("\"/k\""), "{text}");
+        let built = kernel(Flavour::Exact, "skips-flush");
+        store.register(built.clone()).unwrap();
+        assert_eq!(store.find("exact:skips-flush").unwrap(), built);
+        assert_eq!(store.find("uml:skips-flush").unwrap(), Kernel { flavour: Flavour::Uml, ..built });
         let error = store.find("qemu:2.6").unwrap_err().to_string();
         assert!(error.contains("no kernel qemu:2.6") && error.contains("uml:5.10.46"), "{error}");
         assert!(error.ends_with("There is no package for 2.6; there are 6.1, 6.12"), "{error}");
