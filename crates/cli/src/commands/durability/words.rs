@@ -74,15 +74,22 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
 /// "2 sequences with a loss, 1 sequence in which the guest ended": each counts once, for the worst that it showed.
 fn counts(sick: &[(&String, &SequenceFound)]) -> String {
     let lost = |found: &SequenceFound| found.lossy > found.states - found.mounted;
-    let kinds: [(&str, &dyn Fn(&SequenceFound) -> bool); 4] = [
-        ("with a loss", &lost),
-        ("with a state that could not be mounted", &|found| !lost(found) && found.lossy > 0),
-        ("with an unclean check", &|found| found.lossy == 0 && found.clean < found.checked),
-        ("in which the guest ended", &|found| found.lossy == 0 && found.clean == found.checked),
-    ];
-    let count = |is_it: &dyn Fn(&SequenceFound) -> bool| sick.iter().filter(|(_, found)| is_it(found)).count();
-    let kinds = kinds.into_iter().map(|(words, is_it)| (words, count(is_it))).filter(|(_, count)| *count > 0);
-    kinds.map(|(words, count)| format!("{} {words}", counted(count, "sequence"))).collect::<Vec<_>>().join(", ")
+    let worst = |found: &SequenceFound| {
+        if lost(found) {
+            "with a loss"
+        } else if found.lossy > 0 {
+            "with a state that could not be mounted"
+        } else if found.clean < found.checked {
+            "with an unclean check"
+        } else {
+            "in which the guest ended"
+        }
+    };
+    let kinds =
+        ["with a loss", "with a state that could not be mounted", "with an unclean check", "in which the guest ended"];
+    let count = |kind: &str| sick.iter().filter(|(_, found)| worst(found) == kind).count();
+    let kinds = kinds.map(|kind| (kind, count(kind))).into_iter().filter(|(_, count)| *count > 0);
+    kinds.map(|(kind, count)| format!("{} {kind}", counted(count, "sequence"))).collect::<Vec<_>>().join(", ")
 }
 
 /// How many states of a sequence are not as they should be.
