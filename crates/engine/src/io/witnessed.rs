@@ -8,6 +8,7 @@ use crate::data::stamp;
 use crate::promises::{Change, FileId, Witness};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -66,6 +67,17 @@ impl<E: Io> Witnessed<E> {
             self.files.insert(fd.number, (fd.generation, file));
         }
         Ok(file)
+    }
+
+    /// Opens a file, and says whether this made it.
+    fn open_or_make(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<(Fd, bool)> {
+        if flags.contains(OFlags::CREATE) {
+            match self.inner.open(directory, path, flags | OFlags::EXCL) {
+                Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => {}
+                made => return made.map(|fd| (fd, true)),
+            }
+        }
+        Ok((self.inner.open(directory, path, flags)?, false))
     }
 
     /// A write was acknowledged, so many bytes of it.
@@ -149,10 +161,10 @@ impl<E: Io> Io for Witnessed<E> {
     fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
         let name = self.path(directory, path);
         let begun = self.witness.tick();
-        let fd = self.inner.open(directory, path, flags)?;
+        let (fd, made) = self.open_or_make(directory, path, flags)?;
         self.files.remove(&fd.number);
         if !flags.contains(OFlags::DIRECTORY) {
-            let (file, new) = self.witness.opened(begun, &name, kernel::inode(fd)?);
+            let (file, new) = self.witness.opened(begun, &name, kernel::inode(fd)?, made);
             self.files.insert(fd.number, (fd.generation, file));
             if flags.contains(OFlags::TRUNC) && !new {
                 self.witness.changed(begun, Change::Cut { file });

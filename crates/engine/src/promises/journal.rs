@@ -103,16 +103,20 @@ impl Witness {
     }
 
     /// A file was opened by this path: which one it is, and whether that is news. Then a name appeared.
-    pub(crate) fn opened(&self, begun: u64, path: &str, inode: u64) -> (FileId, bool) {
+    ///
+    /// With `made` the file is a new one for certain. Its number may still belong to another file here: the kernel gives away the number
+    /// of a file that lost its last name before the thread whose call that was can say so.
+    pub(crate) fn opened(&self, begun: u64, path: &str, inode: u64, made: bool) -> (FileId, bool) {
         let mut journal = self.journal();
         if let Some(file) = journal.names.get(path)
             && file.inode == inode
+            && !made
         {
             return (*file, false);
         }
         let (names, incarnation) = journal.links.get(&inode).copied().unwrap_or((0, 0));
         // A number without a name left belongs to a new file.
-        let incarnation = if names == 0 { incarnation + 1 } else { incarnation };
+        let (names, incarnation) = if made || names == 0 { (0, incarnation + 1) } else { (names, incarnation) };
         let file = FileId { inode, incarnation };
         journal.links.insert(inode, (names + 1, incarnation));
         let path: Arc<str> = path.into();
@@ -141,7 +145,8 @@ impl Journal {
 
     fn unname(&mut self, path: &Arc<str>) {
         if let Some(file) = self.names.remove(path)
-            && let Some((names, _)) = self.links.get_mut(&file.inode)
+            && let Some((names, incarnation)) = self.links.get_mut(&file.inode)
+            && *incarnation == file.incarnation
         {
             *names = names.saturating_sub(1);
         }

@@ -17,7 +17,7 @@ impl Told {
 
     fn open(&self, name: &str, inode: u64) -> FileId {
         let begun = self.0.tick();
-        self.0.opened(begun, &path(name), inode).0
+        self.0.opened(begun, &path(name), inode, false).0
     }
 
     fn write(&self, file: FileId, offset: u64, generation: u64) {
@@ -173,7 +173,7 @@ fn a_file_is_not_taken_for_the_one_that_had_its_name() {
     let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
     let told = Told(Witness::new());
     let deliver = |inode, generation, to: &str| {
-        let file = told.0.opened(told.0.tick(), &path("tmp"), inode).0;
+        let file = told.0.opened(told.0.tick(), &path("tmp"), inode, false).0;
         told.write(file, 0, generation);
         told.change(Change::Synced { file, names: true });
         told.change(Change::Renamed { from: path("tmp"), to: path(to) });
@@ -210,7 +210,7 @@ fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
     let told = Told(Witness::new());
-    let open = |name: &str, inode| told.0.opened(told.0.tick(), &path(name), inode).0;
+    let open = |name: &str, inode| told.0.opened(told.0.tick(), &path(name), inode, false).0;
     let stamped = |generation| {
         let mut block = vec![0; 512];
         stamp::write(&mut block, 1, 0, generation);
@@ -257,4 +257,25 @@ fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
     assert_eq!(broken(moment, None, None), [Property::Replacement]);
     told.change(Change::Unnamed { path: path("a") });
     assert!(broken(told.0.moment(), None, None).is_empty() && broken(moment, None, None).is_empty());
+}
+
+/// The kernel gives the number of a file that was replaced to a new one before the thread that replaced it can say so.
+#[test]
+fn a_number_that_is_given_away_early_belongs_to_the_new_file() {
+    let told = Told(Witness::new());
+    let open = |name: &str, inode| told.0.opened(told.0.tick(), &path(name), inode, true).0;
+    let old = open("a", 5);
+    told.write(old, 0, 1);
+    told.change(Change::SyncedAll);
+    let first = open("a.r", 6);
+    let renamed = told.0.tick();
+    let second = open("b.r", 5);
+    told.0.changed(renamed, Change::Renamed { from: path("a.r"), to: path("a") });
+    told.write(second, 0, 2);
+    assert!(old != second && first != second);
+    assert_eq!(told.0.file(5), second, "whose name is still there");
+    let promises = told.promises();
+    assert!(promises.writers.are_others(1, 2, old));
+    assert_eq!(promises.owner[&path("b.r")], second);
+    assert_eq!(promises.owner[&path("a")], first);
 }
