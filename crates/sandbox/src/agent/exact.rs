@@ -1,20 +1,18 @@
 //! The agent of an exact guest: reads its one job, does it, writes the result, and powers off. Everything that depends on
 //! the host's time is left out: no heartbeat, no channel, no counter of the processor.
 
+use super::exchange::EXCHANGE;
 use super::handler::{Context, Handler, describe_panic};
 use super::{settings::Settings, setup};
 use crate::exact::{JOB, RESULT};
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, mount};
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Where the guest's own directory on the host is in the guest.
-const EXCHANGE: &str = "/run/exchange";
-
-/// The same on the host, in words that are as long for every guest.
+/// The guest's own directory on the host, in words that are as long for every guest.
 const OWN_DIRECTORY: &std::ffi::CStr = c"/proc/self/cwd";
 
 pub(super) fn serve(handler: &mut dyn Handler) -> Result<(), String> {
@@ -31,7 +29,7 @@ pub(super) fn serve(handler: &mut dyn Handler) -> Result<(), String> {
     let head = job.iter().position(|&byte| byte == b'\n').ok_or("the job has no kind")?;
     let kind = String::from_utf8_lossy(&job[..head]).into_owned();
     let settings = Settings { channel: String::new(), modules: None, load: Vec::new() };
-    let context = Context { writer: None, settings: &settings, job: 0 };
+    let context = Context::of_exact(&settings);
     let result = catch_unwind(AssertUnwindSafe(|| handler.run(&kind, &job[head + 1..], &context)));
     let result = match result {
         Ok(Ok(body)) => [b"done\n".as_slice(), &body].concat(),
@@ -40,7 +38,7 @@ pub(super) fn serve(handler: &mut dyn Handler) -> Result<(), String> {
     };
     // Whole or not at all.
     let new = exchange.join("result.new");
-    let write = || -> std::io::Result<()> {
+    let write = || -> io::Result<()> {
         let mut file = File::create(&new)?;
         file.write_all(&result)?;
         file.sync_all()?;

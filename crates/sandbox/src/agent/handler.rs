@@ -3,8 +3,9 @@
 use super::channel::Line;
 use super::modules::{LoadError, Modules};
 use super::settings::Settings;
-use super::setup;
+use super::{exchange, setup};
 use crate::frames::{FrameWriter, Message};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Runs jobs inside the guest.
@@ -20,9 +21,32 @@ pub struct Context<'a> {
     pub(super) writer: Option<&'a Writer>,
     pub(super) settings: &'a Settings,
     pub(super) job: u32,
+    /// How many questions an exact guest has asked.
+    asked: AtomicU64,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    pub(super) const fn new(writer: &'a Writer, settings: &'a Settings, job: u32) -> Self {
+        Self { writer: Some(writer), settings, job, asked: AtomicU64::new(0) }
+    }
+
+    /// Of a guest whose host does not listen.
+    pub(super) const fn of_exact(settings: &'a Settings) -> Self {
+        Self { writer: None, settings, job: 0, asked: AtomicU64::new(0) }
+    }
+
+    /// In an exact guest, asks whoever attends it ([`crate::exact::Attendant`]) something in the middle of the job.
+    ///
+    /// # Errors
+    /// In words, when there is nobody to answer.
+    pub fn ask(&self, question: &[u8]) -> Result<Vec<u8>, String> {
+        if self.writer.is_some() {
+            return Err("only a guest in virtual time can ask its host".to_owned());
+        }
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        exchange::ask(number, question).map_err(|error| format!("the host does not answer: {error}"))
+    }
+
     /// Tells the host how far the job is.
     pub fn progress(&self, text: impl Into<String>) {
         if let Some(writer) = self.writer {

@@ -11,6 +11,7 @@ mod channel;
 mod child;
 mod disk;
 mod exact;
+mod exchange;
 mod handler;
 mod modules;
 pub mod settings;
@@ -58,6 +59,12 @@ pub fn is_guest() -> bool {
     rustix::process::getpid().is_init() && (is_told(settings::CHANNEL) || is_told(settings::EXACT))
 }
 
+/// Whether this process is the agent of a guest whose time is simulated.
+#[must_use]
+pub fn is_exact() -> bool {
+    is_guest() && std::env::var_os(settings::EXACT).is_some()
+}
+
 fn is_child() -> bool {
     std::env::args_os().skip(1).eq([CHILD_WORD])
 }
@@ -73,8 +80,7 @@ pub fn main(handler: &mut dyn Handler) -> ! {
         }
         child::end(served.is_ok());
     }
-    let exact = std::env::var_os(settings::EXACT).is_some();
-    if let Err(problem) = if exact { exact::serve(handler) } else { serve(handler) } {
+    if let Err(problem) = if is_exact() { exact::serve(handler) } else { serve(handler) } {
         // The console is all that is left to tell it.
         setup::print_on_console(&format!("fstone agent: {problem}\n"));
     }
@@ -109,7 +115,7 @@ fn converse(handler: &mut dyn Handler, line: Line, hello: Hello, settings: &Sett
 
     while let Ok((id, kind, body)) = jobs.recv() {
         job.store(u64::from(id), Ordering::Release);
-        let context = Context { writer: Some(&writer), settings, job: id };
+        let context = Context::new(&writer, settings, id);
         let result = catch_unwind(AssertUnwindSafe(|| handler.run(&kind, &body, &context)));
         drop(body);
         job.store(IDLE, Ordering::Release);

@@ -7,17 +7,21 @@
 //!
 //! What runs where is no matter of the guest's, but of how long it takes: `processor`.
 //!
-//! Reading order: `messages` is the protocol, `simulate` plays it, this file makes a guest and tells how it ended.
+//! Reading order: `messages` is the protocol, `simulate` plays it, this file makes a guest and tells how it ended. What a guest
+//! asks in the middle of its job `attend` has answered.
 
+mod attend;
 mod messages;
 mod processor;
 mod simulate;
 
 use crate::agent::settings::EXACT;
 use crate::guest::{BootError, Console, ConsoleSummary, Ending, Evidence, Waiting};
+use crate::power::LogSpec;
 use crate::process::{Addresses, Launch, ProcessEnd, Writable};
 use crate::uml::HOST_AS_ROOT;
 use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
+use attend::{Desk, Place};
 use fstone_drive::Model;
 use processor::OneProcessor;
 use simulate::{Limits, Simulation, Stop};
@@ -28,6 +32,9 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+pub(crate) use attend::{ANSWER, QUESTION};
+pub use attend::{Attendant, StoppedDisk};
 
 /// The job, in the guest's directory: its kind in the first line, then its body.
 pub(crate) const JOB: &str = "job";
@@ -74,6 +81,8 @@ pub struct ExactSpec {
     pub silence_limit: Duration,
     /// How much virtual time it may take in all.
     pub virtual_limit: Duration,
+    /// Whether its disk keeps a log of every change, and how.
+    pub log: Option<LogSpec>,
 }
 
 /// How a job in an exact guest ended.
@@ -138,11 +147,23 @@ impl ExactSpec {
             directory: directory.into(),
             silence_limit: Duration::from_secs(300),
             virtual_limit: Duration::from_secs(30 * 24 * 3600),
+            log: None,
         }
     }
 
     /// Boots it, has it do the job, and waits for its end.
     pub fn run(&self, kind: &str, body: &[u8], stop: &AtomicBool) -> Result<ExactReport, BootError> {
+        self.run_attended(kind, body, stop, None)
+    }
+
+    /// The same with somebody to answer what the guest [asks](crate::agent::Context::ask) in the middle of its job.
+    pub fn run_attended(
+        &self,
+        kind: &str,
+        body: &[u8],
+        stop: &AtomicBool,
+        attendant: Option<&mut dyn Attendant>,
+    ) -> Result<ExactReport, BootError> {
         let since = Instant::now();
         let directory = fs::canonicalize(&self.directory)
             .map_err(BootError::host(format!("enter {}", self.directory.display())))?;
@@ -167,18 +188,22 @@ impl ExactSpec {
             bind(&path).map_err(BootError::host(format!("make the socket {}", path.display())))
         };
         let (calendar, disk) = (listener("calendar")?, listener("disk")?);
-        let shared = Shared::default();
         // What the host does takes no virtual time: its cache makes the simulation faster and no figure better.
         let spec = DiskSpec {
             sector_bytes: self.sector_bytes,
             host_cache: true,
             zeros_as_holes: true,
+            log: self.log.clone(),
             ..DiskSpec::new(&self.image)
         };
-        let mut engine = open_image(&spec)
+        let (shared, image, mut engine) = open_image(&spec)
             .and_then(|image| {
                 let image_error = |cause| DiskError::Image { path: self.image.clone(), cause };
-                Engine::simulated(&spec, image, &self.model, &shared).map_err(image_error)
+                let shared = Shared::new(&spec, &image)
+                    .map_err(|cause| DiskError::Host { what: "begin a log of the disk", cause })?;
+                let own = image.try_clone().map_err(image_error)?;
+                let engine = Engine::simulated(&spec, image, &self.model, &shared).map_err(image_error)?;
+                Ok((shared, own, engine))
             })
             .map_err(|error| BootError::host("serve the disk")(io::Error::other(error.to_string())))?;
 
@@ -192,7 +217,8 @@ impl ExactSpec {
             silence: self.silence_limit,
             virtual_ns: u64::try_from(self.virtual_limit.as_nanos()).unwrap_or(u64::MAX),
         };
-        let mut simulation = Simulation::new(&calendar, &disk, &mut engine, limits, stop, process.ended());
+        let mut desk = Desk::new(Place { shared: shared.clone(), image, directory: directory.clone() }, attendant);
+        let mut simulation = Simulation::new(&calendar, &disk, &mut engine, limits, stop, process.ended(), &mut desk);
         let why = simulation.run();
         let virtual_time = Duration::from_nanos(simulation.now_ns());
         // Before its sockets are closed, which would have it panic.

@@ -5,6 +5,7 @@
 //! that the guest says it is. When it has nothing to do it waits, and only then time is made to pass: to the next
 //! completion or to what the guest asked to be woken for, the completion first where both are at once.
 
+use super::attend::Desk;
 use super::messages::{Calendar, Message, Operation};
 use crate::vhost::{Connection, Engine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -60,7 +61,7 @@ pub(super) struct Limits {
     pub(super) virtual_ns: u64,
 }
 
-pub(super) struct Simulation<'a> {
+pub(super) struct Simulation<'a, 'd> {
     calendar_listener: &'a UnixListener,
     disk_listener: &'a UnixListener,
     calendar: Option<Calendar>,
@@ -70,6 +71,7 @@ pub(super) struct Simulation<'a> {
     stop: &'a AtomicBool,
     /// Readable when the guest's process is gone.
     ended: &'a OwnedFd,
+    desk: &'a mut Desk<'d>,
     now_ns: u64,
     /// What the guest asked to be woken for.
     request_ns: Option<u64>,
@@ -87,7 +89,7 @@ pub(super) struct Simulation<'a> {
     heard: Instant,
 }
 
-impl<'a> Simulation<'a> {
+impl<'a, 'd> Simulation<'a, 'd> {
     pub(super) fn new(
         calendar_listener: &'a UnixListener,
         disk_listener: &'a UnixListener,
@@ -95,6 +97,7 @@ impl<'a> Simulation<'a> {
         limits: Limits,
         stop: &'a AtomicBool,
         ended: &'a OwnedFd,
+        desk: &'a mut Desk<'d>,
     ) -> Self {
         Self {
             calendar_listener,
@@ -105,6 +108,7 @@ impl<'a> Simulation<'a> {
             limits,
             stop,
             ended,
+            desk,
             now_ns: 0,
             request_ns: None,
             free_until_ns: 0,
@@ -319,6 +323,13 @@ impl<'a> Simulation<'a> {
             return Ok(());
         };
         let Some(kick) = disk.hear(self.engine).map_err(|_| Stop::Gone)? else { return Ok(()) };
+        if self.engine.was_named() {
+            // The guest waits for its kick to be answered.
+            self.desk
+                .attend(self.engine)
+                .map_err(|error| Stop::Garbled(format!("a question of the guest: {error}")))?;
+            self.heard = Instant::now();
+        }
         // What came with it may be complete before the guest was to be stopped: it must know before it goes on.
         if self.engine.next_event_ns().is_some_and(|at_ns| at_ns < self.free_until_ns) && !self.waiting {
             self.allow()?;

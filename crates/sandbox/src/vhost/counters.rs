@@ -92,8 +92,9 @@ impl DiskCounters {
     }
 }
 
-/// Marks older than this many are forgotten. A trial has two for each of its steps.
-const KEPT_MARKS: usize = 4096;
+/// Marks older than this many are forgotten. A trial has two for each of its steps, one for each state of a power cut, and one
+/// for each 5 ms of a load that is watched: five minutes, in some 10 MB.
+const KEPT_MARKS: usize = 1 << 16;
 
 /// The counts as they were each time that the guest asked for the disk's name. The answer names the mark, so a guest
 /// can tell between which two of its requests an interval began or ended, however late the host hears of it.

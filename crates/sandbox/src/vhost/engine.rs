@@ -64,6 +64,7 @@ enum Timing {
 #[derive(Debug)]
 struct Simulated {
     drive: Drive,
+    model: Model,
     now_ns: u64,
     /// Over every request: operation, offset, length and time.
     trace: Sha256,
@@ -102,6 +103,8 @@ pub(crate) struct Engine {
     /// What waits, by arrival number.
     waiting: HashMap<u64, Waiting>,
     arrivals: u64,
+    /// Whether its name was asked for since somebody last wanted to know.
+    named: bool,
 }
 
 impl Engine {
@@ -122,6 +125,7 @@ impl Engine {
             order: BinaryHeap::new(),
             waiting: HashMap::new(),
             arrivals: 0,
+            named: false,
         })
     }
 
@@ -129,7 +133,8 @@ impl Engine {
     pub(crate) fn simulated(spec: &DiskSpec, image: File, model: &Model, shared: &Shared) -> io::Result<Self> {
         let mut engine = Self::new(spec, image, shared)?;
         let drive = Drive::new(model, engine.sectors * SECTOR_BYTES);
-        engine.timing = Timing::Simulated(Box::new(Simulated { drive, now_ns: 0, trace: Sha256::new() }));
+        let simulated = Simulated { drive, model: model.clone(), now_ns: 0, trace: Sha256::new() };
+        engine.timing = Timing::Simulated(Box::new(simulated));
         Ok(engine)
     }
 
@@ -333,6 +338,7 @@ impl Engine {
         writable: &mut impl io::Write,
     ) -> (Status, u32) {
         let name = if request.what == What::Name {
+            self.named = true;
             let mark = self.marks.lock().unwrap_or_else(PoisonError::into_inner).set(self.counters().clone());
             if let Some(log) = self.medium.log() {
                 log.mark(mark);
@@ -440,6 +446,28 @@ fn flushes(chain: &DescriptorChain<&GuestMemoryMmap>, memory: &GuestMemoryMmap) 
 }
 
 impl Engine {
+    /// Whether the guest asked for the disk's name since the last call.
+    pub(crate) const fn was_named(&mut self) -> bool {
+        std::mem::replace(&mut self.named, false)
+    }
+
+    /// Whether nothing that it was asked to do is under way; questions for its name are not counted.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.values().all(|waiting| waiting.operation.is_none())
+    }
+
+    /// Switches an idle drive off and on: nothing is in its caches, and its heads are parked.
+    pub(crate) fn switch_on_again(&mut self) {
+        let Timing::Simulated(simulated) = &mut self.timing else { return };
+        simulated.drive = Drive::new(&simulated.model, self.sectors * SECTOR_BYTES);
+        simulated.drive.set_write_back(!self.write_through);
+        let mut waiting: Vec<u64> = self.waiting.keys().copied().collect();
+        waiting.sort_unstable();
+        for number in waiting {
+            simulated.drive.submit(simulated.now_ns, number, &fstone_drive::Request::Free);
+        }
+    }
+
     /// Takes everything off the queue, at the calendar's time.
     pub(crate) fn take_all(&mut self, queue: &mut Queue, memory: &GuestMemoryMmap) {
         loop {

@@ -22,7 +22,7 @@ pub use fault::{Effect, Fault, Operation, Trigger};
 pub use spec::{DiskSpec, MARK_PREFIX};
 pub use speed::Speed;
 
-use crate::power::{CrashState, Log, LogError, LogWriter, Mirror, States};
+use crate::power::{CrashState, Log, LogError, Mirror, States};
 pub(crate) use counters::Marks;
 pub(crate) use engine::Engine;
 pub(crate) use engine::QUEUE_SIZE;
@@ -121,7 +121,7 @@ impl Disk {
 
     /// The log so far, of a disk that keeps one.
     pub fn log(&self) -> Option<Result<Log, LogError>> {
-        self.shared.log.as_ref().map(LogWriter::take)
+        self.shared.log()
     }
 
     /// Begins the log of a disk that keeps one anew: from now on it is of changes to what the disk holds now. To be called
@@ -130,7 +130,7 @@ impl Disk {
     /// # Errors
     /// When the image cannot be copied.
     pub fn begin_log_anew(&self, directory: &Path) -> io::Result<()> {
-        self.shared.log.as_ref().map_or(Ok(()), |log| log.begin_anew(&self.image, directory))
+        self.shared.begin_log_anew(&self.image, directory)
     }
 
     /// Makes the disk what it was when its log began, and empties the log. To be called while nothing of it is mounted; the
@@ -149,9 +149,7 @@ impl Disk {
     /// # Errors
     /// When that file cannot be made. Then the disk shows what it showed.
     pub fn show(&self, state: Option<(&mut States, CrashState)>, directory: &Path) -> io::Result<()> {
-        let shown = state.map(|(states, state)| states.shown(state, directory)).transpose()?;
-        *self.shared.showing.lock().unwrap_or_else(PoisonError::into_inner) = shown;
-        Ok(())
+        self.shared.show(state, directory)
     }
 
     /// Makes a file hold the crash state that is shown, with what was written to it meanwhile; whether one is shown.

@@ -3,10 +3,10 @@
 use super::counters::{DiskCounters, Marks};
 use super::fault::Fault;
 use super::speed::Speed;
-use crate::power::{LogSpec, LogWriter, Shown};
+use crate::power::{CrashState, Log, LogError, LogSpec, LogWriter, Shown, States};
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,5 +80,22 @@ impl Shared {
 
     pub(crate) fn marks(&self) -> Marks {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The log so far, of a disk that keeps one.
+    pub(crate) fn log(&self) -> Option<Result<Log, LogError>> {
+        self.log.as_ref().map(LogWriter::take)
+    }
+
+    /// Begins the log of a disk that keeps one anew; its files go, without a name, into this directory.
+    pub(crate) fn begin_log_anew(&self, image: &File, directory: &Path) -> io::Result<()> {
+        self.log.as_ref().map_or(Ok(()), |log| log.begin_anew(image, directory))
+    }
+
+    /// Shows a crash state in place of the image, or the image again when there is none.
+    pub(crate) fn show(&self, state: Option<(&mut States, CrashState)>, directory: &Path) -> io::Result<()> {
+        let shown = state.map(|(states, state)| states.shown(state, directory)).transpose()?;
+        *self.showing.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+        Ok(())
     }
 }
