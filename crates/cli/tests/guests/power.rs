@@ -1,5 +1,6 @@
 //! Power cuts: what a sound disk and a sound filesystem keep, and that losses are found.
 
+use super::exact_kernels;
 use crate::support::{self, Bench, has_uml};
 use serde_json::Value;
 
@@ -49,17 +50,45 @@ fn study(bench: &Bench, filesystems: &str, cut: &str) {
 
 /// Runs the study. The logs that it keeps are the test's, not the user's.
 fn carry_out(bench: &Bench) -> String {
+    carry_out_with(bench, &["--executor", "uml"], &[])
+}
+
+fn carry_out_with(bench: &Bench, arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let cache = bench.path("cache");
-    let there = [("XDG_CACHE_HOME", cache.to_str().expect("plain"))];
-    let (code, out, err) = bench.run_with(&["run", "./power.toml", "--executor", "uml"], &there);
+    let there = [&[("XDG_CACHE_HOME", cache.to_str().expect("plain"))], environment].concat();
+    let (code, out, err) = bench.run_with(&[&["run", "./power.toml"], arguments].concat(), &there);
     assert_eq!(code, 0, "{out}{err}");
     out
+}
+
+/// In virtual time.
+fn carry_out_exactly(bench: &Bench, kernels: &str, arguments: &[&str]) -> Vec<Value> {
+    let arguments = [&["--exact", "--model", "nvme-ssd", "--seed", "7"], arguments].concat();
+    carry_out_with(bench, &arguments, &[("FSTONE_KERNELS", kernels)]);
+    support::trials(&bench.json())
 }
 
 fn figure(trial: &Value, metric: &str) -> f64 {
     let figures = trial["figures"].as_array().expect("a list");
     let found = figures.iter().find(|figure| figure["metric"] == metric);
     found.and_then(|figure| figure["value"].as_f64()).unwrap_or_else(|| panic!("{metric}: {trial:#}"))
+}
+
+fn warnings(trial: &Value) -> Vec<&str> {
+    trial["warnings"].as_array().expect("a list").iter().filter_map(Value::as_str).collect()
+}
+
+/// Where the log is kept, and the first state that is told.
+fn log_and_state<'w>(warnings: &[&'w str]) -> (&'w str, &'w str) {
+    let after = |words: &str| warnings.iter().find_map(|warning| warning.split(words).nth(1)).expect("a warning");
+    let log = after("fstone crash-state ").split(' ').next().expect("where the log is kept");
+    (log, after("crash state ").split(':').next().expect("a state"))
+}
+
+/// What breaks of what a disk has to keep.
+fn harm(trial: &Value) -> f64 {
+    let missing = |metric| 100.0 - figure(trial, metric);
+    figure(trial, "promises lost") + missing("states mounted") + missing("states clean")
 }
 
 #[test]
@@ -89,12 +118,9 @@ fn ext4_keeps_on_a_sound_disk_what_it_acknowledged_and_ext2_does_not() {
     // The state that lost something can be made again.
     let rows = json["rows"].as_array().expect("rows");
     let ext2 = rows.iter().find(|row| row["label"] == "ext2").expect("a row");
-    let warnings: Vec<&str> =
-        ext2["trials"][0]["warnings"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let warnings = warnings(&ext2["trials"][0]);
     assert!(warnings.iter().any(|warning| warning.contains("it is not there by any name it had")), "{warnings:?}");
-    let after = |words: &str| warnings.iter().find_map(|warning| warning.split(words).nth(1)).expect("a warning");
-    let log = after("fstone crash-state ").split(' ').next().expect("where the log is kept");
-    let state = after("crash state ").split(':').next().expect("a state");
+    let (log, state) = log_and_state(&warnings);
     bench.succeed(&["crash-state", log, state, "--image", "state.img"]);
     assert_eq!(std::fs::metadata(bench.path("state.img")).expect("written").len(), 64 << 20);
     let (code, _, err) = bench.run(&["crash-state", log, state, "--image", "state.img"]);
@@ -131,11 +157,67 @@ fn a_disk_that_breaks_its_promise_is_caught() {
         carry_out(&bench);
         let json = bench.json();
         let trial = &support::trials(&json)[0];
-        let harm = figure(trial, "promises lost")
-            + (100.0 - figure(trial, "states mounted"))
-            + (100.0 - figure(trial, "states clean"));
-        assert!(harm > 0.0, "{disk}: {trial:#}");
+        assert!(harm(trial) > 0.0, "{disk}: {trial:#}");
     }
+}
+
+/// The same states, losses and times to recover, whatever runs beside, and the same requests.
+#[test]
+fn power_cuts_in_virtual_time_are_the_same_to_the_last_bit() {
+    let Some(kernels) = exact_kernels() else { return };
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }", "states = 12");
+    let trials = carry_out_exactly(&bench, &kernels, &["--jobs", "2"]);
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        assert_eq!(figure(trial, "crash states"), 12.0, "{trial:#}");
+        assert!(figure(trial, "promises checked") > 50.0, "{trial:#}");
+        assert_eq!(figure(trial, "states mounted"), 100.0, "{trial:#}");
+        let (median, longest) = (figure(trial, "recovery time p50"), figure(trial, "recovery time max"));
+        assert!(0.0 < median && median <= longest, "{trial:#}");
+    }
+    // ext2 has no journal.
+    let (sound, lossy): (Vec<&Value>, Vec<&Value>) =
+        trials.iter().partition(|trial| figure(trial, "promises lost") == 0.0);
+    assert!(sound.len() == 1 && harm(sound[0]) == 0.0 && lossy.len() == 1, "{trials:#?}");
+    let told = warnings(lossy[0]);
+    let (log, state) = log_and_state(&told);
+    bench.succeed(&["crash-state", log, state, "--image", "state.img"]);
+    assert_eq!(std::fs::metadata(bench.path("state.img")).expect("written").len(), 64 << 20);
+
+    // By itself: the names of the states, too.
+    let again = carry_out_exactly(&bench, &kernels, &["--only", "filesystem=ext2"]);
+    let states = |trial| -> Vec<String> {
+        let told = warnings(trial).into_iter().filter(|words| words.contains("crash state "));
+        told.map(str::to_owned).collect()
+    };
+    assert_eq!(states(&again[0]), states(lossy[0]));
+    assert_eq!(again[0]["figures"], lossy[0]["figures"]);
+    let (code, out, err) = bench.run_with(&["verify", "--again", "1"], &[("FSTONE_KERNELS", &kernels)]);
+    assert!(code == 0 && out.contains("the same to the last bit"), "{code}: {out}{err}");
+}
+
+#[test]
+fn a_disk_that_breaks_its_promise_is_caught_in_virtual_time() {
+    let Some(kernels) = exact_kernels() else { return };
+    for disk in ["forgets-flushes", "reorders", "tears"] {
+        let bench = Bench::new();
+        study(&bench, "\"ext4\" = { type = \"ext4\" }", &format!("states = 20, disk = \"{disk}\""));
+        let trial = &carry_out_exactly(&bench, &kernels, &[])[0];
+        assert!(harm(trial) > 0.0, "{disk}: {trial:#}");
+    }
+}
+
+#[test]
+fn a_log_that_outgrows_its_bound_fails_the_trial_in_virtual_time() {
+    let Some(kernels) = exact_kernels() else { return };
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }", "states = 5, log = \"64 KiB\"");
+    let arguments = ["run", "./power.toml", "--exact", "--model", "nvme-ssd"];
+    let (code, out, err) = bench.run_with(&arguments, &[("FSTONE_KERNELS", &kernels)]);
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code, 4, "{out}{err}");
+    assert!(words.contains("the load wrote more than 64 KiB") && words.contains("larger `log`"), "{out}");
 }
 
 #[test]

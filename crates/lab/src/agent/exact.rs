@@ -12,34 +12,35 @@ use super::{
 use crate::{
     stop::Stop,
     trial::{
+        Job,
         record::{Halt, Record, skipped},
         watch::Watch,
     },
 };
 use fstone_drive::Model;
 use fstone_model::{
-    Cell, Outcome, StepResult,
+    Outcome, StepResult,
     outcome::Reason,
     result::CommandRecord,
     study::DeviceSpec,
     units::{format_duration, nanoseconds},
 };
 use fstone_sandbox::{
-    exact::{ExactEnd, ExactReport, ExactSpec},
+    exact::{Attendant, ExactEnd, ExactReport, ExactSpec},
     guest::{Ending, Waiting},
 };
 
 /// The step under whose name the guest itself is recorded.
 const GUEST: &str = "guest";
 
-/// Makes the whole trial in a guest, and tells what each step gave.
+/// Makes the whole trial in a guest, whose questions are answered, and tells what each step gave.
 pub(crate) fn simulate(
     seat: &mut GuestSeat,
-    cell: &Cell,
-    seed: u64,
+    &Job { cell, seed, .. }: &Job<'_>,
     options: &GuestOptions,
     (watch, stop): (&Watch<'_>, &Stop),
     record: &mut Record,
+    attendant: &mut dyn Attendant,
 ) -> Result<Vec<DoneStep>, Halt> {
     let DeviceSpec::Loop { sector_bytes, model, .. } = &cell.device else {
         return Err(skipped(BOOT, "a drive that is simulated is an image: device = { model = …, size = … }".into()));
@@ -54,11 +55,16 @@ pub(crate) fn simulate(
         sector_bytes: *sector_bytes,
         seed,
         charge: options.charge,
+        log: seat.log(cell),
         ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)
     };
     let opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
     let trial = WholeTrial { opening, steps: cell.steps.clone() };
-    let ran = watch.over(|| spec.run(TRIAL, &encode(&trial), stop.flag()));
+    let ran = watch.over(|| {
+        // Without a log there is nothing that only the lab can do.
+        let attendant = spec.log.is_some().then_some(attendant);
+        spec.run_attended(TRIAL, &encode(&trial), stop.flag(), attendant)
+    });
     let report = ran.map_err(|error| {
         let words = format!("failed to boot a guest: {error}");
         Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words)))

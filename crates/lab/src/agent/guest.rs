@@ -127,10 +127,7 @@ impl GuestSeat {
 
     /// A load ran.
     pub(crate) fn note_load(&mut self, reply: &StepReply) {
-        let marks = meters::marks(&reply.figures);
-        if let (Some((begin, _)), Some((_, end))) = (marks.first(), marks.last()) {
-            self.loads = Some((self.loads.map_or(*begin, |(first, _)| first), *end));
-        }
+        self.loads = meters::covered(self.loads, &reply.figures);
     }
 
     /// Whether it has what a step needs.
@@ -186,6 +183,11 @@ impl GuestSeat {
             .then(|| format!("the disk cannot be as quick as {wanted}: the way there and back alone takes {least}"))
     }
 
+    /// The log that its disk is to keep, where the power is to be cut.
+    pub(super) fn log(&self, cell: &Cell) -> Option<LogSpec> {
+        power_cut(cell).map(|cut| LogSpec { directory: self.directory.clone(), bound_bytes: cut.log_bytes })
+    }
+
     fn start(&mut self, cell: &Cell, options: &GuestOptions, runner: &dyn CommandRunner) -> Result<Guest, Halt> {
         let DeviceSpec::Loop { sector_bytes, .. } = cell.device else {
             return Err(skipped(DEVICE, "a guest's disk is an image".into()));
@@ -194,7 +196,7 @@ impl GuestSeat {
             sector_bytes,
             speed: options.speed,
             faults: options.faults.clone(),
-            log: power_cut(cell).map(|cut| LogSpec { directory: self.directory.clone(), bound_bytes: cut.log_bytes }),
+            log: self.log(cell),
             ..DiskSpec::new(&self.image)
         };
         let disk = Disk::serve(&spec, &self.directory.join("disk.sock")).map_err(|error| {

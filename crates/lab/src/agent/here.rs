@@ -1,6 +1,10 @@
 //! An agent in this process, on a machine that is a fake.
 
-use super::served::{Beyond, Served};
+use super::{
+    beyond::Beyond,
+    protocol::{Advice, Question},
+    served::Served,
+};
 use crate::{events::LoadProgress, machine::Machine, stop::Stop};
 use fstone_sandbox::{agent::LoadError, guest::JobEnd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,5 +44,9 @@ impl Beyond for Nobody<'_> {
 
     fn load_module(&self, name: &str) -> Result<(), LoadError> {
         Err(LoadError::Unknown(name.to_owned()))
+    }
+
+    fn ask(&self, _question: &Question) -> Result<Advice, String> {
+        Err("nobody is there to be asked".to_owned())
     }
 }

@@ -6,10 +6,12 @@
 //! sandbox; [`served`] is their end of it, [`link`] the lab's. [`guest`] boots guests, and tells how one ended.
 //! On a fake machine the agent is in this process.
 //!
-//! An exact guest ([`exact`]) makes the whole trial as one job, and there is no agent on the host.
+//! An exact guest ([`exact`]) makes the whole trial as one job ([`whole`]), and there is no agent on the host. What only the lab
+//! can do there, it asks for in between.
 //!
 //! Both ends of the protocol are one and the same binary, so it has no version of its own.
 
+mod beyond;
 mod counts;
 mod exact;
 mod guest;
@@ -20,6 +22,7 @@ mod kernels;
 mod link;
 pub(crate) mod protocol;
 mod served;
+mod whole;
 
 pub(crate) use counts::count_exactly;
 pub(crate) use exact::simulate;

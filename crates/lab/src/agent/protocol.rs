@@ -139,6 +139,35 @@ pub(crate) struct DoneStep {
     pub(crate) reply: StepReply,
 }
 
+/// What an exact guest asks the lab for in the middle of its trial; answered with [`Advice`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Question {
+    /// The filesystem is made, and all of it is on the disk, whose log begins here.
+    Made,
+    /// The power is to be cut as this step, by its place in the trial, says.
+    Cut {
+        step: usize,
+        /// The disk's marks between which loads ran.
+        loads: Option<(u64, u64)>,
+    },
+    /// What was found in the state that the disk shows.
+    Found(StateReply),
+}
+
+/// What such a guest is to do next. What it is told follows from its trial and the seed: nothing of the host's may reach it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Advice {
+    /// Go on with the trial.
+    GoOn,
+    /// Look at the state that the disk shows now.
+    Look {
+        /// The last mark of the disk before the power was cut.
+        mark: Option<u64>,
+    },
+    /// Give up; the lab knows why.
+    GiveUp,
+}
+
 /// What a step gave.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StepReply {
@@ -360,6 +389,14 @@ impl Message for StateReply {
             Some(kept) if kept.checked > PROMISES => Err(format!("{} promises", kept.checked)),
             _ => Ok(()),
         }
+    }
+}
+
+impl Message for Advice {}
+
+impl Message for Question {
+    fn check(&self) -> Result<(), String> {
+        if let Self::Found(reply) = self { reply.check() } else { Ok(()) }
     }
 }
 

@@ -1,15 +1,20 @@
 //! The agent's end: takes jobs off a channel and does them with a [`Session`], wherever it is.
 
-use super::protocol::{
-    Answer, DoneStep, FLUSH, LEAVE, OPEN, Opening, Progress, SEQUENCE, SEQUENCE_STATE, STATE, STATE_UNCHECKED, STEP,
-    SequenceDone, SequenceStateReply, StateCheck, StateReply, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode,
+use super::{
+    beyond::Beyond,
+    protocol::{
+        Advice, Answer, FLUSH, LEAVE, OPEN, Opening, Progress, Question, SEQUENCE, SEQUENCE_STATE, STATE,
+        STATE_UNCHECKED, STEP, SequenceDone, SequenceStateReply, StateCheck, StateReply, StepEnd, TRIAL, TrialReply,
+        WholeTrial, decode, encode,
+    },
+    whole::carry_out,
 };
 use crate::{
     events::LoadProgress,
     machine::Machine,
     trial::{record::Halt, session::Session},
 };
-use fstone_model::{Outcome, outcome::Reason, units::nanoseconds};
+use fstone_model::{Outcome, outcome::Reason};
 use fstone_sandbox::agent::{Context, Handler, LoadError, is_guest, time_of_a_read};
 use std::{
     sync::{Mutex, PoisonError},
@@ -28,15 +33,6 @@ pub fn is_agent() -> bool {
 /// Is the agent, until it is no longer wanted.
 pub fn main() -> ! {
     fstone_sandbox::agent::main(&mut Agent(Served::new(Machine::host())))
-}
-
-/// What is beyond the agent: whom it tells how it goes, and the kernel it can have load modules.
-pub(super) trait Beyond: Sync {
-    /// How a load goes.
-    fn progress(&self, progress: &LoadProgress);
-
-    /// Has the kernel take up a filesystem that it lacks.
-    fn load_module(&self, name: &str) -> Result<(), LoadError>;
 }
 
 /// The jobs of one trial.
@@ -104,7 +100,7 @@ impl Served {
         }
     }
 
-    /// Every step, by this kernel's own clock, up to the first that does not end as it should.
+    /// Opens it and makes every step.
     fn whole_trial(&mut self, trial: WholeTrial, beyond: &dyn Beyond) -> Result<TrialReply, String> {
         match self.open(trial.opening, beyond) {
             Answer::Ready(_) => {}
@@ -112,18 +108,7 @@ impl Served {
             Answer::Lab(words) => return Err(words),
         }
         let session = self.session.as_mut().ok_or("it was not opened")?;
-        let clock = Instant::now();
-        let mut done = Vec::new();
-        for step in &trial.steps {
-            let started_ns = nanoseconds(clock.elapsed());
-            let reply = session.run_step(step, &|progress| beyond.progress(&progress));
-            let well = matches!(reply.end, StepEnd::Done);
-            done.push(DoneStep { started_ns, reply });
-            if !well {
-                break;
-            }
-        }
-        Ok(TrialReply::Done(done))
+        Ok(TrialReply::Done(carry_out(session, &trial.steps, beyond)))
     }
 
     fn open(&mut self, opening: Opening, beyond: &dyn Beyond) -> Answer {
@@ -190,5 +175,9 @@ impl Beyond for Host<'_> {
     fn load_module(&self, name: &str) -> Result<(), LoadError> {
         // On the host the kernel loads modules by itself.
         if is_guest() { self.0.load_module(name) } else { Err(LoadError::Unknown(name.to_owned())) }
+    }
+
+    fn ask(&self, question: &Question) -> Result<Advice, String> {
+        decode(&self.0.ask(&encode(question))?)
     }
 }

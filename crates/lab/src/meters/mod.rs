@@ -43,6 +43,15 @@ pub(crate) fn marks(figures: &[Figure]) -> Vec<(u64, u64)> {
     of(MARK_BEGIN).zip(of(MARK_END)).collect()
 }
 
+/// The marks of the disk between which loads ran, given those before and the figures of another.
+pub(crate) fn covered(before: Option<(u64, u64)>, figures: &[Figure]) -> Option<(u64, u64)> {
+    let marks = marks(figures);
+    match (marks.first(), marks.last()) {
+        (Some((begin, _)), Some((_, end))) => Some((before.map_or(*begin, |(first, _)| first), *end)),
+        _ => before,
+    }
+}
+
 /// In a guest, what sets marks on the host's side of this disk.
 pub(crate) fn marker(device: &Path) -> Option<Marker> {
     Marker::of(DeviceNumber::of(device)?)

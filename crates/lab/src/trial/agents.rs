@@ -20,7 +20,7 @@ use crate::{
     stop::StopReason,
 };
 use fstone_model::{Outcome, Step, dataset::Holder, outcome::Reason, study::StepAction, units::format_duration};
-use fstone_sandbox::{child::ChildSpec, guest::JobEnd};
+use fstone_sandbox::{child::ChildSpec, exact::Attendant, guest::JobEnd};
 use std::{sync::atomic::AtomicBool, time::Duration};
 
 /// How long a boot may take in all; the guest's own watch ends earlier.
@@ -146,12 +146,20 @@ impl<'a> Agents<'a> {
         Ok(reply)
     }
 
-    /// Has the whole trial made in virtual time.
-    pub(super) fn simulate(&mut self, record: &mut Record) -> Result<Vec<DoneStep>, Halt> {
+    /// Has the whole trial made in virtual time, with somebody to answer the guest's questions.
+    pub(super) fn simulate(
+        &mut self,
+        record: &mut Record,
+        attendant: &mut dyn Attendant,
+    ) -> Result<Vec<DoneStep>, Halt> {
         let (job, options, stop) = (self.job, self.guest_options()?, &*self.machine.stop);
         let watch = Watch { stop, cancel: Some(self.cancel), limit: None, gauge: self.gauge.as_ref() };
         let Some(seat) = &mut self.guest else { return Err(not_running()) };
-        simulate(seat, job.cell, job.seed, options, (&watch, stop), record)
+        if let (Some(_), Some(step)) = (job.explorer, job.cell.steps.last()) {
+            let words = "sequences of calls are tried in user-mode Linux or QEMU, and not in virtual time";
+            return Err(Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))));
+        }
+        simulate(seat, job, options, (&watch, stop), record, attendant)
     }
 
     /// Has what was written made durable, or tells what kept it from that. Taking long is no failing of a trial that is

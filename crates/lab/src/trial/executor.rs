@@ -3,6 +3,7 @@
 
 use super::{
     agents::{Agents, Gone},
+    attending::Attending,
     error::ExecutorError,
     job::{Executor, Job, TrialEnd},
     options::LabOptions,
@@ -204,7 +205,10 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
 
     /// The whole trial as one job of a guest, whose clock its steps' times are by.
     fn simulate(&mut self) -> Result<(), Halt> {
-        let done = self.agents.simulate(&mut self.record)?;
+        let job = self.job;
+        let mut attending = Attending::new(job.cell, job.seed, &self.agents.guest_options()?.kept, job.sink);
+        let done = self.agents.simulate(&mut self.record, &mut attending);
+        let done = attending.settle(done)?;
         for (step, done) in self.job.cell.steps.iter().zip(done) {
             let mut result = StepResult { started_ns: done.started_ns, ..begun(step) };
             let ended = self.write_down(&mut result, step, Whom::Guest, done.reply);

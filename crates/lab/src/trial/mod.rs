@@ -9,6 +9,7 @@
 //! `FakeExecutor` gives scripted outcomes to test what is above.
 
 mod agents;
+mod attending;
 mod carried;
 pub(crate) mod error;
 mod executor;

@@ -15,7 +15,7 @@ use crate::{
     events::{Event, LoadProgress},
 };
 use fstone_model::{
-    Outcome, Step,
+    Cell, Outcome, Step,
     metric::{Figure, catalog},
     outcome::Reason,
     result::Effective,
@@ -41,7 +41,7 @@ const LOGS: u32 = 8;
 
 /// What was found in all states.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     states: u64,
     mounted: u64,
     checked: u64,
@@ -59,14 +59,9 @@ impl Agents<'_> {
     /// The step.
     pub(super) fn cut_power(&mut self, step: &Step, cut: PowerCut) -> Result<StepReply, Halt> {
         let started = Instant::now();
-        let log = self.log_of_disk(step)?.torn_at(u64::from(cut.sector_bytes));
-        let window = self.guest.as_ref().and_then(GuestSeat::loads);
-        let Some((begin, end)) = window else {
-            return Err(failed(step, "no load before it ran in the guest".into()));
-        };
-        let event = |mark| log.event_of_mark(mark).ok_or_else(|| failed(step, "the disk's log lacks a mark".into()));
-        let window = event(begin)?..event(end)? + 1;
-        let mut states = States::new(log, window, lie(cut.disk));
+        let disk = self.guest.as_ref().and_then(GuestSeat::disk);
+        let log = disk.ok_or_else(|| failed(step, "there is no disk whose power could be cut".into()))?.log();
+        let mut states = states_of(step, cut, log, self.guest.as_ref().and_then(GuestSeat::loads))?;
         let chosen = states.choose(cut.states as usize, self.job.seed);
         let mut found = Found::default();
         let mut checks = self.host_checks(step)?;
@@ -87,14 +82,8 @@ impl Agents<'_> {
                 }
                 None => found.add(state, &reply),
             }
-            self.job.sink.event(&Event::Load(LoadProgress {
-                phase: format!("power cut {} of {}, {} with a loss", number + 1, chosen.len(), found.lossy),
-                elapsed: started.elapsed(),
-                expected: None,
-                operations: found.states,
-                bytes: 0,
-                lately: None,
-            }));
+            let progress = found.progress(number + 1, chosen.len(), started.elapsed());
+            self.job.sink.event(&Event::Load(progress));
         }
         if unchecked.is_some() {
             let checked = checks.as_ref().map(|checks| checks.check(step));
@@ -103,13 +92,13 @@ impl Agents<'_> {
         self.show(step, None)?;
         let mut warnings = found.warnings(step);
         // A disk that lies needs no explanation.
-        if !found.told.is_empty() && cut.disk == DiskTruth::Sound {
-            warnings.push(self.keep_log(step, states.log()));
+        if found.is_told() && cut.disk == DiskTruth::Sound {
+            warnings.push(keep_log(step, self.job.cell, &self.guest_options()?.kept, states.log()));
         }
         Ok(StepReply {
             duration: started.elapsed(),
             commands: Vec::new(),
-            figures: found.figures(started.elapsed()),
+            figures: [vec![catalog::TIME.figure(started.elapsed().as_secs_f64())], found.figures()].concat(),
             load: None,
             warnings,
             effective: Effective::default(),
@@ -117,44 +106,6 @@ impl Agents<'_> {
             mounted: false,
             end: StepEnd::Done,
         })
-    }
-
-    fn log_of_disk(&self, step: &Step) -> Result<Log, Halt> {
-        let Some(disk) = self.guest.as_ref().and_then(GuestSeat::disk) else {
-            return Err(failed(step, "there is no disk whose power could be cut".into()));
-        };
-        match disk.log() {
-            Some(Ok(log)) => Ok(log),
-            Some(Err(LogError::Full { bound_bytes })) => {
-                let words =
-                    format!("the load wrote more than {}, the limit of the disk's log", format_bytes(bound_bytes));
-                let cure = "give the step a larger `log`, or the load less to do";
-                Err(Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words).with_cure(cure))))
-            }
-            Some(Err(error)) => Err(failed(step, format!("failed to keep a log of the disk: {error}"))),
-            None => Err(failed(step, "the disk kept no log".into())),
-        }
-    }
-
-    /// Keeps the log of a disk with a state that is not as it should be, and says in words where.
-    fn keep_log(&self, step: &Step, log: &Log) -> String {
-        let Ok(options) = self.guest_options() else {
-            return format!("{}: the disk's log could not be kept", step.name);
-        };
-        let name = format!("{}-{}", self.job.cell.filesystem.name, self.job.cell.kernel.written());
-        match kept_log(&options.kept, &name, log) {
-            Ok(Some(path)) => format!(
-                "{}: to examine such a state: `fstone crash-state {} STATE --image FILE` writes it into FILE",
-                step.name,
-                path.display()
-            ),
-            Ok(None) => {
-                format!("{}: the disk's log was not kept; {LOGS} of them are in {}", step.name, options.kept.display())
-            }
-            Err(error) => {
-                format!("{}: the disk's log could not be kept in {}: {error}", step.name, options.kept.display())
-            }
-        }
     }
 
     fn show(&self, step: &Step, state: Option<(&mut States, CrashState)>) -> Result<(), Halt> {
@@ -197,6 +148,44 @@ fn while_checked<T>(
         let done = work();
         (done, check.map(|check| check.join().unwrap_or_else(|panic| resume_unwind(panic))))
     })
+}
+
+/// The states of a disk for a step, given its log and the marks between which loads ran.
+pub(super) fn states_of(
+    step: &Step,
+    cut: PowerCut,
+    log: Option<Result<Log, LogError>>,
+    loads: Option<(u64, u64)>,
+) -> Result<States, Halt> {
+    let log = match log {
+        Some(Ok(log)) => log.torn_at(u64::from(cut.sector_bytes)),
+        Some(Err(LogError::Full { bound_bytes })) => {
+            let words = format!("the load wrote more than {}, the limit of the disk's log", format_bytes(bound_bytes));
+            let cure = "give the step a larger `log`, or the load less to do";
+            return Err(Halt::Outcome(Outcome::Failed(Reason::new(&step.name, words).with_cure(cure))));
+        }
+        Some(Err(error)) => return Err(failed(step, format!("failed to keep a log of the disk: {error}"))),
+        None => return Err(failed(step, "the disk kept no log".into())),
+    };
+    let (begin, end) = loads.ok_or_else(|| failed(step, "no load before it ran in the guest".into()))?;
+    let event = |mark| log.event_of_mark(mark).ok_or_else(|| failed(step, "the disk's log lacks a mark".into()));
+    let window = event(begin)?..event(end)? + 1;
+    Ok(States::new(log, window, lie(cut.disk)))
+}
+
+/// Keeps the log of a disk with a state that is not as it should be, and says in words where.
+pub(super) fn keep_log(step: &Step, cell: &Cell, kept: &Path, log: &Log) -> String {
+    let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
+    let place = kept.display();
+    match kept_log(kept, &name, log) {
+        Ok(Some(path)) => format!(
+            "{}: to examine such a state: `fstone crash-state {} STATE --image FILE` writes it into FILE",
+            step.name,
+            path.display()
+        ),
+        Ok(None) => format!("{}: the disk's log was not kept; {LOGS} of them are in {place}", step.name),
+        Err(error) => format!("{}: the disk's log could not be kept in {place}: {error}", step.name),
+    }
 }
 
 /// How a disk breaks its promise.
@@ -251,7 +240,7 @@ impl Found {
         Ok(())
     }
 
-    fn add(&mut self, state: CrashState, reply: &StateReply) {
+    pub(super) fn add(&mut self, state: CrashState, reply: &StateReply) {
         self.states += 1;
         if reply.mounted.is_none() {
             // Nothing that was promised can be reached.
@@ -285,14 +274,30 @@ impl Found {
         self.told.truncate(TOLD);
     }
 
-    fn warnings(&self, step: &Step) -> Vec<String> {
+    /// How far the step is that has so many states.
+    pub(super) fn progress(&self, at: usize, of: usize, elapsed: Duration) -> LoadProgress {
+        LoadProgress {
+            phase: format!("power cut {at} of {of}, {} with a loss", self.lossy),
+            elapsed,
+            expected: None,
+            operations: self.states,
+            bytes: 0,
+            lately: None,
+        }
+    }
+
+    /// Whether there is something to tell.
+    pub(super) const fn is_told(&self) -> bool {
+        !self.told.is_empty()
+    }
+
+    pub(super) fn warnings(&self, step: &Step) -> Vec<String> {
         self.told.iter().map(|words| format!("{}: crash state {words}", step.name)).collect()
     }
 
-    fn figures(mut self, time: Duration) -> Vec<Figure> {
+    pub(super) fn figures(mut self) -> Vec<Figure> {
         let share = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
         let mut figures = vec![
-            catalog::TIME.figure(time.as_secs_f64()),
             catalog::CRASH_STATES.figure(self.states as f64),
             catalog::PROMISES_CHECKED.figure(self.promises as f64),
             catalog::PROMISES_LOST.figure(self.lost as f64),

@@ -74,7 +74,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         );
     }
     let cuts = cell.steps.iter().find(|step| matches!(step.action, StepAction::PowerCut(_)));
-    if let Some(step) = cuts.filter(|_| !matches!(cell.kernel, KernelSpec::Uml(_) | KernelSpec::Qemu(_))) {
+    if let Some(step) = cuts.filter(|_| !in_guest) {
         let words = "power cuts need a guest (user-mode Linux or QEMU), because its disk is fstone's own";
         let obstacle = Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) };
         return Some(obstacle.with_cure("--executor uml"));

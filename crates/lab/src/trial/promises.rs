@@ -2,6 +2,7 @@
 
 use crate::meters::Marker;
 use fstone_engine::Witness;
+use fstone_sandbox::agent::is_exact;
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -14,6 +15,11 @@ use std::{
 /// How often the disk is told where the load is, at most. What was acknowledged since the last mark is not asked for in a
 /// state that lies behind it, so marks should be close; each costs the guest some 50 µs.
 const MARK_PERIOD: Duration = Duration::from_millis(5);
+
+/// The same at its shortest in virtual time. A mark is charged there as two system calls, and a load on a modelled SSD may be over
+/// after 5 ms. Where nothing was acknowledged meanwhile it is doubled, up to the usual one: each time that the guest
+/// wakes takes real time.
+const SHORTEST_PERIOD: Duration = Duration::from_micros(200);
 
 /// What loads were promised, and where in the disk's log.
 #[derive(Debug, Clone, Default)]
@@ -48,15 +54,17 @@ impl Promises {
     /// Does something while the disk is told again and again how far the load is.
     pub(super) fn marking<T>(&self, marker: &Marker, work: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
+        let shortest = if is_exact() { SHORTEST_PERIOD } else { MARK_PERIOD };
         let result = thread::scope(|scope| {
             scope.spawn(|| {
-                let mut last = self.witness.moment();
+                let (mut last, mut period) = (self.witness.moment(), shortest);
                 while !done.load(Ordering::Acquire) {
-                    thread::sleep(MARK_PERIOD);
+                    thread::sleep(period);
                     let now = self.witness.moment();
+                    period = (period * 2).min(MARK_PERIOD);
                     if now != last {
                         self.mark(marker);
-                        last = now;
+                        (last, period) = (now, shortest);
                     }
                 }
             });

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
-use fstone_sandbox::agent::{blocked_tasks, is_agent, is_guest};
+use fstone_sandbox::agent::{blocked_tasks, flush_buffers, is_agent, is_guest};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -167,8 +167,17 @@ impl Session {
         Ok(path)
     }
 
-    /// Makes a step: the one place where a step's time begins and ends.
+    /// Makes a step.
     pub(crate) fn run_step(&mut self, step: &Step, progress: OnProgress<'_>) -> StepReply {
+        self.timed(step, |session, report| session.step(step, progress, report))
+    }
+
+    /// Does what a step consists of: the one place where a step's time begins and ends.
+    pub(crate) fn timed(
+        &mut self,
+        step: &Step,
+        work: impl FnOnce(&mut Self, &mut StepReport) -> Result<(), Halt>,
+    ) -> StepReply {
         let mut report = StepReport::default();
         let stop = Arc::clone(&self.machine.stop);
         stop.clear();
@@ -177,7 +186,7 @@ impl Session {
         let limit = (!is_guest()).then_some(step.limit);
         let watch = Watch { stop: &stop, cancel: None, limit, gauge: gauge.as_ref() };
         let started = Instant::now();
-        let ended = watch.over(|| self.step(step, progress, &mut report));
+        let ended = watch.over(|| work(self, &mut report));
         let duration = started.elapsed();
         self.gauge = gauge;
         if ended.is_ok() && !stop.is_requested() {
@@ -210,6 +219,17 @@ impl Session {
             mounted: self.mounted,
             end,
         }
+    }
+
+    /// Whether what loads are promised is remembered.
+    pub(crate) const fn is_watched(&self) -> bool {
+        self.promises.is_some()
+    }
+
+    /// Has what was written to the device past any filesystem on it, and the kernel forget what it knows of it.
+    pub(crate) fn forget_device(&self) -> io::Result<()> {
+        let Some(device) = &self.device else { return Ok(()) };
+        flush_buffers(&fs::File::open(device.path())?)
     }
 
     /// What was written is on the device, or its outcome is told: an unmount throws away without a word what it cannot

@@ -1,0 +1,160 @@
+//! The lab's part in a trial that is one job of an exact guest: what the guest cannot do by itself it asks for, and is
+//! answered while its time stands still.
+//!
+//! That is the step `power-cut`. What the guest is told follows from its trial, the disk and the seed; what the step found is
+//! added up here, and put into its place when the guest is gone.
+
+use super::{
+    power_cut::{Found, in_state, keep_log, states_of},
+    record::{Halt, failed},
+};
+use crate::{
+    agent::protocol::{Advice, DoneStep, Question, StateReply, StepEnd, decode, encode},
+    events::{Event, ProgressSink},
+};
+use fstone_model::{
+    Cell, Outcome,
+    study::{DiskTruth, PowerCut, StepAction},
+};
+use fstone_sandbox::{
+    exact::{Attendant, StoppedDisk},
+    power::{CrashState, States},
+};
+use std::{path::Path, time::Instant};
+
+/// Answers the questions of a guest.
+pub(super) struct Attending<'a> {
+    cell: &'a Cell,
+    seed: u64,
+    /// Where logs of disks are kept.
+    kept: &'a Path,
+    sink: &'a dyn ProgressSink,
+    cutting: Option<Cutting>,
+    /// What was found, by the place of the step in the trial, and the warnings.
+    done: Vec<(usize, Found, Vec<String>)>,
+    /// Why the guest was told to give up.
+    halt: Option<Halt>,
+}
+
+/// A step that is going on.
+struct Cutting {
+    index: usize,
+    cut: PowerCut,
+    states: States,
+    chosen: Vec<CrashState>,
+    /// How many of them were shown; the last of these is.
+    shown: usize,
+    found: Found,
+    since: Instant,
+}
+
+impl<'a> Attending<'a> {
+    pub(super) const fn new(cell: &'a Cell, seed: u64, kept: &'a Path, sink: &'a dyn ProgressSink) -> Self {
+        Self { cell, seed, kept, sink, cutting: None, done: Vec::new(), halt: None }
+    }
+
+    /// Adds what was found to what the guest told of its steps, and to a bad end of the guest the state that it came to in.
+    pub(super) fn settle(self, told: Result<Vec<DoneStep>, Halt>) -> Result<Vec<DoneStep>, Halt> {
+        let mut steps = match told {
+            Ok(steps) => steps,
+            Err(Halt::Outcome(outcome)) => return Err(in_it(self.cutting.as_ref(), outcome)),
+            Err(halt) => return Err(halt),
+        };
+        for (index, found, warnings) in self.done {
+            let Some(step) = steps.get_mut(index) else { continue };
+            step.reply.figures.extend(found.figures());
+            step.reply.warnings.extend(warnings);
+        }
+        if let Some(last) = steps.last_mut()
+            && let StepEnd::Outcome(outcome) = &last.reply.end
+        {
+            // It asked for what could not be done, or could not look at a state.
+            let halt = self.halt.unwrap_or_else(|| in_it(self.cutting.as_ref(), outcome.clone()));
+            last.reply.end = match halt {
+                Halt::Outcome(outcome) => StepEnd::Outcome(outcome),
+                Halt::Lab(error) => StepEnd::Lab(error.to_string()),
+                Halt::Stopped(step) => StepEnd::Lab(format!("{step} was stopped")),
+            };
+        }
+        Ok(steps)
+    }
+
+    fn advise(&mut self, question: Question, disk: &mut StoppedDisk<'_>) -> Result<Advice, Halt> {
+        match question {
+            Question::Made => {
+                let step = self.cell.steps.first().ok_or_else(senseless)?;
+                disk.begin_log_anew().map_err(|error| failed(step, format!("begin a log of the disk: {error}")))?;
+                Ok(Advice::GoOn)
+            }
+            Question::Cut { step: index, loads } => {
+                let step = self.cell.steps.get(index).ok_or_else(senseless)?;
+                let StepAction::PowerCut(cut) = step.action else { return Err(senseless()) };
+                let states = states_of(step, cut, disk.log(), loads)?;
+                let chosen = states.choose(cut.states as usize, self.seed);
+                let (found, since) = (Found::default(), Instant::now());
+                self.cutting = Some(Cutting { index, cut, states, chosen, shown: 0, found, since });
+                self.go_on(disk)
+            }
+            Question::Found(reply) => {
+                self.cutting.as_mut().and_then(|cutting| cutting.add(&reply, self.sink)).ok_or_else(senseless)?;
+                self.go_on(disk)
+            }
+        }
+    }
+
+    /// Shows the next state, or what was there before all of them.
+    fn go_on(&mut self, disk: &mut StoppedDisk<'_>) -> Result<Advice, Halt> {
+        let mut cutting = self.cutting.take().ok_or_else(senseless)?;
+        let step = self.cell.steps.get(cutting.index).ok_or_else(senseless)?;
+        let cannot = |error| failed(step, format!("show a crash state: {error}"));
+        if let Some(&state) = cutting.chosen.get(cutting.shown) {
+            disk.show(Some((&mut cutting.states, state))).map_err(cannot)?;
+            cutting.shown += 1;
+            let mark = cutting.states.log().last_mark_before(state.cut());
+            self.cutting = Some(cutting);
+            return Ok(Advice::Look { mark });
+        }
+        disk.show(None).map_err(cannot)?;
+        let mut warnings = cutting.found.warnings(step);
+        // A disk that lies needs no explanation.
+        if cutting.found.is_told() && cutting.cut.disk == DiskTruth::Sound {
+            warnings.push(keep_log(step, self.cell, self.kept, cutting.states.log()));
+        }
+        self.done.push((cutting.index, cutting.found, warnings));
+        Ok(Advice::GoOn)
+    }
+}
+
+impl Attendant for Attending<'_> {
+    fn answer(&mut self, question: &[u8], disk: &mut StoppedDisk<'_>) -> Vec<u8> {
+        let advice = decode(question).map_err(|words| Halt::Lab(super::ExecutorError::Agent(words)));
+        encode(&advice.and_then(|question| self.advise(question, disk)).unwrap_or_else(|halt| {
+            self.halt.get_or_insert(halt);
+            Advice::GiveUp
+        }))
+    }
+}
+
+impl Cutting {
+    /// What was found in the state that is shown; `None` when none is.
+    fn add(&mut self, reply: &StateReply, sink: &dyn ProgressSink) -> Option<()> {
+        let state = self.chosen.get(self.shown.checked_sub(1)?)?;
+        self.found.add(*state, reply);
+        sink.event(&Event::Load(self.found.progress(self.shown, self.chosen.len(), self.since.elapsed())));
+        Some(())
+    }
+}
+
+fn in_it(cutting: Option<&Cutting>, outcome: Outcome) -> Halt {
+    let shown = cutting.and_then(|cutting| cutting.chosen.get(cutting.shown.checked_sub(1)?));
+    let halt = Halt::Outcome(outcome);
+    match shown {
+        Some(&state) => in_state(state, halt),
+        None => halt,
+    }
+}
+
+/// What no guest of ours asks for.
+fn senseless() -> Halt {
+    Halt::Lab(super::ExecutorError::Agent("a question that makes no sense".to_owned()))
+}
