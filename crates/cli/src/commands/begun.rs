@@ -1,6 +1,6 @@
 //! Blocks that were begun: their trials are kept beside the bundle that is to be, as they end, so that a task that is killed loses one
 //! trial and not its hours. Another attempt of the same machine goes on with them; another machine begins afresh, for a block is of
-//! one machine.
+//! one machine, and has a file of its own: a task that Slurm moved may still be at work where it was.
 
 use super::changed::changed;
 use crate::terminal;
@@ -31,9 +31,16 @@ const RETRIES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(
 /// How the names of such files end.
 pub(super) const SUFFIX: &str = ".begun";
 
+/// As much of a machine's name is in names of files, which have 255 bytes. Of two that begin alike the inside tells which it is.
+const MACHINE: usize = 100;
+
 /// The name of a run in names of files. An identity of before there were any has the host's name in it.
 pub(super) fn file_name(run: &Run) -> String {
-    run.identified().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+    plain(&run.identified())
+}
+
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 /// The trials of the blocks that a machine makes.
@@ -107,8 +114,22 @@ impl<'a> Begun<'a> {
         }
     }
 
+    /// How the names of a block's files begin, whichever machine began it.
+    fn begin(&self, block: u32) -> String {
+        format!("block-{}-of-{}-on-", block + 1, file_name(self.run))
+    }
+
     fn path(&self, block: u32) -> PathBuf {
-        self.directory.join(format!("block-{}-of-{}{SUFFIX}", block + 1, file_name(self.run)))
+        let machine: String = plain(self.machine).chars().take(MACHINE).collect();
+        self.directory.join(format!("{}{machine}{SUFFIX}", self.begin(block)))
+    }
+
+    /// What all machines began of a block, in this directory.
+    fn parts(&self, block: u32) -> Vec<PathBuf> {
+        let begin = self.begin(block);
+        let entries = fs::read_dir(self.directory).into_iter().flatten().flatten();
+        let is_part = |name: &str| name.starts_with(&begin) && name.ends_with(SUFFIX);
+        entries.filter(|entry| entry.file_name().to_str().is_some_and(is_part)).map(|entry| entry.path()).collect()
     }
 
     /// All trials there are.
@@ -121,7 +142,9 @@ impl<'a> Begun<'a> {
         for block in whole {
             self.unwritten.remove(block);
             // One that stays is looked at by nobody who has the block.
-            let _ = fs::remove_file(self.path(*block));
+            for part in self.parts(*block) {
+                let _ = fs::remove_file(part);
+            }
         }
         self.write();
         // No other trial follows that would try again, and a disk that machines share may be back in a moment.
