@@ -112,6 +112,23 @@ fn blocks_are_dealt_out_and_those_of_a_node_that_dies_are_made_again() {
     bench.assert_clean();
 }
 
+/// docs/clusters.md as it stands, with a directory on each node in place of filesystems, for moments.
+#[test]
+fn the_line_of_the_page_on_clusters_gives_a_report_of_two_nodes() {
+    let bench = Bench::new();
+    let Some(cluster) = Cluster::start(&bench) else { return };
+    let line = crate::documents::clusters::arguments_of("--slurm");
+    let (run, slurm) = line.split_at(line.iter().position(|word| word == "--").expect("options of sbatch"));
+    let quickly = ["--quick", "--device", "directory", "--duration", "200ms", "--set", "files=50"];
+    let words = run.iter().map(String::as_str).chain(quickly).chain(slurm.iter().map(String::as_str));
+    let output = cluster.fstone(&bench, &words.collect::<Vec<_>>()).output().expect("started");
+    let (said, out) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{said}\n{out}");
+    let machines = out.lines().find(|line| line.contains("n1") && line.contains("n2"));
+    assert!(machines.is_some() && out.contains("Mean of 8 trials"), "{said}\n{out}");
+    bench.assert_clean();
+}
+
 #[test]
 fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     let bench = Bench::new();

@@ -216,8 +216,9 @@ SlurmdPidFile={here}/slurmd-%n.pid
 SlurmctldPidFile={here}/slurmctld.pid
 SlurmdLogFile={here}/slurmd-%n.log
 SlurmctldLogFile={here}/slurmctld.log
-NodeName=n[1-2] NodeHostname={host} NodeAddr=10.99.0.1 Port=[16821-16822] CPUs=2
+NodeName=n[1-2] NodeHostname={host} NodeAddr=10.99.0.1 Port=[16821-16822] CPUs=2 Feature=nvme
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=fast Nodes=ALL MaxTime=INFINITE State=UP
 "
     )
 }

@@ -1,6 +1,6 @@
 //! The documentation as its reader tries it: every example is run, and what comes of it is looked at.
 
-mod clusters;
+pub(crate) mod clusters;
 mod install;
 
 use crate::support::{Bench, trials};
