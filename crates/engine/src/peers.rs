@@ -1,6 +1,8 @@
 //! The other ranks of a load, as the engine needs them: to begin together, to work on each other's files, and to end
 //! together. Who carries the messages is not known here.
 
+use fstone_model::workload::Whose;
+
 /// The load of all ranks has ended early, because one failed, or somebody ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parted;
@@ -25,7 +27,7 @@ pub struct PhasePassed {
 }
 
 /// The other ranks of a load. All ranks run the same workload, so that all come to the same calls in the same order; each of
-/// them but [`Self::begun`], [`Self::ended`] and [`Self::parted`] waits for other ranks.
+/// them but [`Self::whose`], [`Self::begun`], [`Self::ended`] and [`Self::parted`] waits for other ranks.
 ///
 /// Called from the thread that runs the load, never from those that perform operations.
 pub trait Peers: Sync {
@@ -33,6 +35,8 @@ pub trait Peers: Sync {
     fn rank(&self) -> u32;
     /// How many there are.
     fn size(&self) -> u32;
+    /// Whose files each of the workload's phases works on, and who works on this rank's.
+    fn whose(&self) -> &[Whose];
     /// The seed of all ranks, for what they have in common.
     fn common_seed(&self) -> u64;
     /// This rank's threads stand ready for a phase. Returns when all ranks are to begin.

@@ -436,12 +436,13 @@ fn phase(index: usize, filesets: u32) -> BoxedStrategy<Phase> {
         group(0, filesets).prop_map(|one| vec![one]),
         (group(0, filesets), group(1, filesets)).prop_map(|(one, two)| vec![one, two])
     ];
-    (text(), any::<bool>(), groups, stop(), any::<bool>(), any::<u32>())
-        .prop_map(move |(name, measured, groups, mut stop, wear_out, rank_shift)| {
+    (text(), any::<bool>(), groups, stop(), any::<bool>(), any::<(bool, u32)>())
+        .prop_map(move |(name, measured, groups, mut stop, wear_out, (by_node, shift))| {
             // A phase ends.
             stop.once_through |= Stop { first_done: false, ..stop } == Stop::default();
             stop.wear_out = wear_out && stop.time.is_some() && !stop.first_done;
-            Phase { name: format!("{name}{index}"), measured, groups, stop, rank_shift }
+            let (rank_shift, node_shift) = if by_node { (0, shift) } else { (shift, 0) };
+            Phase { name: format!("{name}{index}"), measured, groups, stop, rank_shift, node_shift }
         })
         .boxed()
 }

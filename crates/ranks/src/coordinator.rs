@@ -5,11 +5,12 @@ use crate::clocks::{Compared, MOST_ROUNDS, Offset, ROUNDS, WAKE, WELL_NS};
 use crate::facts;
 use crate::member::seed_of;
 use crate::merge::Merger;
-use crate::message::{Answer, Call, Hello, Message, Passed, State};
+use crate::message::{Answer, Call, Common, Hello, Message, Passed, State};
 use crate::run::Settings;
 use fstone_model::load::LoadReport;
 use fstone_model::ranks::{RankOutcome, RankReport, RanksReport};
 use fstone_model::units::nanoseconds;
+use fstone_model::workload::Neighbours;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -156,14 +157,14 @@ impl Coordinator {
                 rank.arrived = Some((meeting, call));
                 self.met(now_ns);
             }
-            Message::Done { failed, early, reports } => {
+            Message::Done { failed, halted, early, reports } => {
                 rank.silent = !reports;
                 rank.done = Some(match failed {
                     Some(words) => RankOutcome::Failed { words },
                     None if early => RankOutcome::EndedEarly,
                     None => RankOutcome::Completed,
                 });
-                self.one_done(from as usize, now_ns);
+                self.one_done(from as usize, halted, now_ns);
             }
             Message::Report(report) => self.reported(from as usize, report.as_deref(), now_ns),
             Message::Signalled => {
@@ -207,7 +208,7 @@ impl Coordinator {
                 self.collect(now_ns);
             } else {
                 self.stage = Stage::Running;
-                self.tell_all(&Message::Welcome { seed: self.settings.seed });
+                self.welcome();
             }
             return;
         };
@@ -217,6 +218,15 @@ impl Coordinator {
         }
         self.stage = Stage::Comparing { rank, round: 0, sent_ns: now_ns, again };
         self.out.push_back((rank as u32, Message::Ping { round: 0 }));
+    }
+
+    /// Where the ranks are is known now, and so is who reads whose files.
+    fn welcome(&mut self) {
+        let host = |rank: &Rank| rank.hello.as_ref().map(|hello| hello.host.clone());
+        let neighbours = Neighbours::on(&self.ranks.iter().map(host).collect::<Vec<_>>());
+        let (seed, workload) = (self.settings.seed, &self.settings.workload);
+        let welcome = |rank| Message::Welcome(Common { seed, whose: workload.whose(&neighbours, rank) });
+        self.out.extend((0..self.ranks.len() as u32).map(|rank| (rank, welcome(rank))));
     }
 
     fn pong(&mut self, from: usize, answered: u32, clock_ns: u64, now_ns: u64) {
@@ -305,7 +315,11 @@ impl Coordinator {
         }
     }
 
-    fn one_done(&mut self, rank: usize, now_ns: u64) {
+    fn one_done(&mut self, rank: usize, halted: Option<String>, now_ns: u64) {
+        if let Some(words) = halted.filter(|_| self.stage == Stage::Running) {
+            // What the others still measure would not be of all, and they would wait for it at the next phase.
+            self.end(format!("{}: {words}", self.name(rank)), false, now_ns);
+        }
         if let Some(RankOutcome::Failed { words }) = &self.ranks[rank].done {
             let why = format!("{}: {words}", self.name(rank));
             self.end(why, false, now_ns);

@@ -1,9 +1,9 @@
 //! A rank: what its load asks of the others, and what it is told.
 
-use crate::message::{Answer, Call, Message, Passed, State};
+use crate::message::{Answer, Call, Common, Message, Passed, State};
 use crate::{facts, priority};
 use fstone_engine::{Parted, Peers, PhasePassed, Progress};
-use fstone_model::LoadReport;
+use fstone_model::{LoadReport, workload::Whose};
 use rustix::time::{ClockId, Timespec};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -45,6 +45,8 @@ pub struct Member {
     rank: u32,
     size: u32,
     seed: u64,
+    /// Whose files each phase works on.
+    whose: Vec<Whose>,
     /// What its phases are called.
     phases: Vec<String>,
     requests: Sender<Request>,
@@ -75,13 +77,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Member {
-    pub(crate) fn new(rank: u32, size: u32, seed: u64, phases: Vec<String>, requests: Sender<Request>) -> Self {
+    pub(crate) fn new(rank: u32, size: u32, common: Common, phases: Vec<String>, requests: Sender<Request>) -> Self {
+        let Common { seed, whose } = common;
         let doing =
             Doing { state: State { at: "setup".into(), ..State::default() }, moved: Instant::now(), waiting: false };
         Self {
             rank,
             size,
             seed,
+            whose,
             phases,
             requests,
             meeting: AtomicU64::new(0),
@@ -195,6 +199,10 @@ impl Peers for Member {
 
     fn size(&self) -> u32 {
         self.size
+    }
+
+    fn whose(&self) -> &[Whose] {
+        &self.whose
     }
 
     fn common_seed(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! What ranks say to each other. The bytes are postcard's: all ranks run the same build, which they check when they meet.
 
-use fstone_model::LoadReport;
+use fstone_model::{LoadReport, workload::Whose};
 use serde::{Deserialize, Serialize};
 
 /// A message.
@@ -16,14 +16,15 @@ pub(crate) enum Message {
     State(State),
     /// To rank 0: the rank has ended a phase.
     Passed(Passed),
-    /// To rank 0: the rank's load has ended, why where that was an error, and whether there is a report of it.
-    Done { failed: Option<String>, early: bool, reports: bool },
+    /// To rank 0: the rank's load has ended, why where that was an error, and whether there is a report of it. `halted`: the error of an
+    /// operation that ended it.
+    Done { failed: Option<String>, halted: Option<String>, early: bool, reports: bool },
     /// To rank 0: the report that it asked for.
     Report(Option<Box<LoadReport>>),
     /// To rank 0: the rank was told by a signal to end.
     Signalled,
-    /// From rank 0: begin the load, with this seed for what all have in common.
-    Welcome { seed: u64 },
+    /// From rank 0: begin the load.
+    Welcome(Common),
     /// From rank 0: what does your clock show?
     Ping { round: u32 },
     /// From rank 0: all have come, go on.
@@ -38,6 +39,15 @@ pub(crate) enum Message {
     Bye { clean: bool },
     /// From one rank to another.
     Give { meeting: u64, bytes: Vec<u8> },
+}
+
+/// What a rank is told of all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Common {
+    /// The seed for what all have in common.
+    pub(crate) seed: u64,
+    /// Whose files each phase of this rank works on.
+    pub(crate) whose: Vec<Whose>,
 }
 
 /// Who a rank is.

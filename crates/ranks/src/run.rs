@@ -3,11 +3,11 @@
 use crate::coordinator::Coordinator;
 use crate::facts::{self, Facts};
 use crate::member::{Member, Request};
-use crate::message::{Answer, Message};
+use crate::message::{Answer, Common, Message};
 use crate::transport::Transport;
 use fstone_engine::Peers;
 use fstone_model::ranks::RanksReport;
-use fstone_model::{LoadReport, Workload};
+use fstone_model::{LoadReport, Workload, workload::ErrorPolicy};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,6 +88,7 @@ pub fn run<T: Transport>(
         member: None,
         report: None,
         done: false,
+        stops_on_error: settings.workload.on_error == ErrorPolicy::Stop,
         coordinator: (rank == 0).then(|| Coordinator::new(settings, size, now_ns)),
         awake_until_ns: 0,
         heard_ns: now_ns,
@@ -98,9 +99,9 @@ pub fn run<T: Transport>(
     let (mut signed_ns, mut signalled, mut nap, mut status) = (0, false, NAPS.0, 0);
     let sign_ns = SIGN_NS.max(SIGN_OF_RANK_NS * u64::from(size));
     loop {
-        let mut busy = node.take_messages(&mut transport, |seed| {
+        let mut busy = node.take_messages(&mut transport, |common| {
             let (load, sender) = load.take()?;
-            let member = Arc::new(Member::new(rank, size, seed, phases.clone(), sender.clone()));
+            let member = Arc::new(Member::new(rank, size, common, phases.clone(), sender.clone()));
             let for_load = Arc::clone(&member);
             let body = move || {
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(&for_load)));
@@ -188,6 +189,8 @@ struct Node {
     member: Option<Arc<Member>>,
     report: Option<Box<LoadReport>>,
     done: bool,
+    /// Whether an operation that fails ends the load.
+    stops_on_error: bool,
     coordinator: Option<Coordinator>,
     awake_until_ns: u64,
     /// When it last heard of rank 0.
@@ -222,7 +225,7 @@ impl Node {
     fn take_messages<T: Transport>(
         &mut self,
         transport: &mut T,
-        mut begin: impl FnMut(u64) -> Option<Arc<Member>>,
+        mut begin: impl FnMut(Common) -> Option<Arc<Member>>,
     ) -> bool {
         let mut any = false;
         loop {
@@ -246,8 +249,8 @@ impl Node {
                     self.say(transport, 0, Message::Pong { round, clock_ns: facts::clock_ns() });
                     self.awake_until_ns = now_ns + AWAKE_NS;
                 }
-                Message::Welcome { seed } => {
-                    self.member = begin(seed);
+                Message::Welcome(common) => {
+                    self.member = begin(common);
                     if self.member.is_none() {
                         self.finish(transport, Some("cannot start a thread for the load".into()));
                     }
@@ -313,7 +316,9 @@ impl Node {
         if !std::mem::replace(&mut self.done, true) {
             let early = self.member.as_ref().is_none_or(|member| member.parted());
             let reports = self.report.is_some();
-            self.say(transport, 0, Message::Done { failed, early, reports });
+            let first = self.report.as_ref().and_then(|report| report.errors.first()).filter(|_| self.stops_on_error);
+            let halted = first.map(|error| format!("{} of {:?} failed: {}", error.call, error.path, error.text));
+            self.say(transport, 0, Message::Done { failed, halted, early, reports });
         }
     }
 

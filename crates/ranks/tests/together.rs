@@ -49,6 +49,8 @@ enum Trouble {
     IsSignalledInSetup(u32),
     /// This rank takes its time over its directories and its final sync.
     IsSlow(u32),
+    /// The filesystem of this rank goes away, once it is there: this process has it mounted.
+    LosesItsMount(u32, i32),
 }
 
 struct Watched<'a> {
@@ -102,6 +104,11 @@ impl Observer for Watched<'_> {
             match self.trouble {
                 Trouble::FallsSilent(rank) if rank == self.member.rank() => self.silent.store(true, Ordering::Relaxed),
                 Trouble::IsSignalled(rank) if rank == self.member.rank() => self.cancel.store(true, Ordering::Relaxed),
+                Trouble::LosesItsMount(rank, daemon) if rank == self.member.rank() => {
+                    // The second time it is gone already.
+                    let daemon = rustix::process::Pid::from_raw(daemon).expect("no 0");
+                    let _ = rustix::process::kill_process(daemon, rustix::process::Signal::KILL);
+                }
                 Trouble::Hangs(rank) if rank == self.member.rank() => std::thread::sleep(Duration::from_secs(60)),
                 _ => {}
             }
@@ -560,4 +567,91 @@ fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
     let (report, ended) = run(Trouble::IsSignalled(1));
     assert!(ended.iter().all(|ended| ended.clean) && report.merged == 3, "{report:?}");
     assert!(report.ended_early.as_ref().is_some_and(|why| why.contains("signal")), "{:?}", report.ended_early);
+}
+
+/// Two mounts are two clients: what becomes of one of them is its rank's outcome, with the errno, and the figures of all until then are kept.
+#[test]
+fn a_rank_whose_mount_goes_away_is_told_of_and_nobody_waits() {
+    let is_there = |name: &str| ["/usr/bin", "/bin"].iter().any(|path| Path::new(path).join(name).exists());
+    if !rustix::process::geteuid().is_root() || !is_there("bindfs") || !Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: a mount that goes away needs root, bindfs and /dev/fuse");
+        return;
+    }
+    let place = tempfile::tempdir().expect("a temporary directory");
+    for directory in ["source", "load", "load/rank1"] {
+        std::fs::create_dir(place.path().join(directory)).expect("ours");
+    }
+    let mount = Bindfs::mount(&place.path().join("source"), &place.path().join("load/rank1"));
+    let time = Stop { time: Some(Duration::from_secs(40)), ..Stop::default() };
+    let phases = vec![
+        Phase::new("short", vec![group("stat", Operation::Stat, FileChoice::Uniform)], operations(100)),
+        Phase::new("long", vec![group("stat", Operation::Stat, FileChoice::Uniform)], time),
+    ];
+    let load = workload(Fileset { ranks: Sharing::Private, ..files(20, 1.0) }, phases);
+    let started = Instant::now();
+    let trouble = Trouble::LosesItsMount(1, mount.0.id().cast_signed());
+    let (told, ended) = run_on(3, &load, &place.path().join("load"), PATIENT, trouble);
+    let report = told.report.expect("rank 0 was told");
+    assert!(
+        started.elapsed() < Duration::from_secs(30),
+        "nobody waits for the phase's end: {:?} {:?}",
+        report.load.errors,
+        report.per_rank[1]
+    );
+    assert!(ended.iter().all(|ended| ended.clean), "all processes are there: {report:?}");
+    let error = report.load.errors.first().expect("it is an error of the load");
+    assert_eq!(error.errno, rustix::io::Errno::NOTCONN.raw_os_error(), "{error:?}");
+    assert!(error.path.contains("(rank 1)") && report.per_rank[1].errors > 0, "{error:?}");
+    assert!(report.ended_early.as_ref().is_some_and(|why| why.contains("rank 1 on node0")), "{:?}", report.ended_early);
+    assert_eq!(report.phases[0].ranks, 3, "what all ended is known of all");
+    assert!([0, 2].iter().all(|rank| report.per_rank[*rank].operations > 100), "{:?}", report.per_rank);
+    drop(mount);
+}
+
+/// A filesystem of this process's, unmounted when it is dropped.
+struct Bindfs(std::process::Child, std::path::PathBuf);
+
+impl Bindfs {
+    fn mount(source: &Path, target: &Path) -> Self {
+        let device = |path: &Path| std::fs::metadata(path).map(|found| std::os::unix::fs::MetadataExt::dev(&found));
+        let before = device(target).expect("ours");
+        let daemon = std::process::Command::new("bindfs").arg("-f").arg(source).arg(target).spawn();
+        let mounted = Self(daemon.expect("bindfs starts"), target.to_owned());
+        let since = Instant::now();
+        while device(target).ok() == Some(before) {
+            assert!(since.elapsed() < PATIENT, "bindfs mounts nothing");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        mounted
+    }
+}
+
+impl Drop for Bindfs {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.1).status();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Ranks 0 and 1 are on one node, 2 and 3 on another: what one node wrote the other looks at.
+#[test]
+fn a_shift_by_nodes_has_each_rank_work_on_files_of_another_node() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let time = Stop { time: Some(Duration::from_millis(100)), ..Stop::default() };
+    let once = Stop { once_through: true, ..Stop::default() };
+    let phases = vec![
+        Phase::new("create", vec![group("create", create(), FileChoice::Rotation)], time),
+        Phase {
+            node_shift: 1,
+            ..Phase::new("stat", vec![group("stat", Operation::Stat, FileChoice::RoundRobin)], once)
+        },
+    ];
+    let load = workload(Fileset { ranks: Sharing::Private, ..files(1_000_000, 0.0) }, phases);
+    let (told, _) = run_on(4, &load, place.path(), PATIENT, Trouble::Nothing);
+    let report = told.report.expect("rank 0 was told");
+    assert!(report.load.errors.is_empty() && report.nodes == 2, "{report:?}");
+    let of = |phase: usize| report.per_rank.iter().map(|rank| rank.phases[phase].operations).collect::<Vec<u64>>();
+    let [created, stated] = [of(0), of(1)];
+    assert_eq!(stated, [created[2], created[3], created[0], created[1]], "{created:?}");
 }

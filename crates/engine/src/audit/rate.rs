@@ -133,7 +133,7 @@ mod tests {
 
     fn phase(groups: Vec<ThreadGroup>) -> Phase {
         let stop = Stop { time: Some(Duration::from_secs(10)), ..Stop::default() };
-        Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0 }
+        Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
     }
 
     /// What is told of phases whose groups completed so many operations each.

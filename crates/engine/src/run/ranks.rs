@@ -5,20 +5,18 @@ use super::running::Running;
 use crate::error::LoadError;
 use crate::fileset::build;
 use crate::fileset::{Files, Sizes};
-use fstone_model::workload::Phase;
+use fstone_model::workload::{Phase, Whose};
 
 impl Running<'_> {
     /// Whose files a phase works on, and who works on this rank's; `None` for its own.
-    fn shifted(&self, phase: &Phase) -> Option<(u32, u32)> {
+    fn shifted(&self, number: usize) -> Option<Whose> {
         let peers = self.options.observer.peers()?;
-        let (rank, size) = (peers.rank(), peers.size());
-        let by = phase.rank_shift % size.max(1);
-        (by > 0).then(|| ((rank + by) % size, (rank + size - by) % size))
+        peers.whose().get(number).copied().filter(|whose| whose.of != peers.rank())
     }
 
     /// Takes another rank's files in place of its own, and gives those away; what they were.
-    pub(super) fn take_others(&mut self, phase: &Phase) -> Result<Vec<(usize, Files)>, LoadError> {
-        let (Some((of, to)), Some(peers)) = (self.shifted(phase), self.options.observer.peers()) else {
+    pub(super) fn take_others(&mut self, number: usize, phase: &Phase) -> Result<Vec<(usize, Files)>, LoadError> {
+        let (Some(Whose { of, by }), Some(peers)) = (self.shifted(number), self.options.observer.peers()) else {
             return Ok(Vec::new());
         };
         let mut own = Vec::new();
@@ -27,7 +25,7 @@ impl Running<'_> {
             if spec.ranks.is_common() || !super::running::works_on(phase, index) {
                 continue;
             }
-            let told = peers.exchange(to, of, self.files[index].snapshot())?;
+            let told = peers.exchange(by, of, self.files[index].snapshot())?;
             let theirs = spec.of_rank(of);
             let sizes: Sizes = build::sizes(&theirs, false)?;
             let mut files = Files::new(&theirs, sizes, build::names(theirs.amount));
@@ -39,13 +37,13 @@ impl Running<'_> {
     }
 
     /// Gives the other's files back, and takes its own as that rank left them.
-    pub(super) fn give_back(&mut self, phase: &Phase, own: Vec<(usize, Files)>) -> Result<(), LoadError> {
-        let Some((of, to)) = self.shifted(phase) else { return Ok(()) };
+    pub(super) fn give_back(&mut self, number: usize, own: Vec<(usize, Files)>) -> Result<(), LoadError> {
+        let Some(Whose { of, by }) = self.shifted(number) else { return Ok(()) };
         let mut parted = None;
         for (index, files) in own {
             let theirs = std::mem::replace(&mut self.files[index], files);
             let Some(peers) = self.options.observer.peers() else { continue };
-            match peers.exchange(of, to, theirs.snapshot()) {
+            match peers.exchange(of, by, theirs.snapshot()) {
                 Ok(told) => {
                     let files = &mut self.files[index];
                     files.restore(&told).ok_or_else(|| unreadable(&files.spec))?;

@@ -87,7 +87,7 @@ impl<'a> Running<'a> {
         options: &'a RunOptions<'a>,
     ) -> Result<Self, LoadError> {
         let workload = match options.observer.peers() {
-            Some(peers) => Cow::Owned(written.of_rank(peers.rank(), peers.size())),
+            Some(peers) => Cow::Owned(written.of_rank(peers.rank(), peers.size(), peers.whose())),
             None if written.names_ranks() => Cow::Owned(written.alone()),
             None => Cow::Borrowed(written),
         };
@@ -278,16 +278,16 @@ impl<'a> Running<'a> {
             if phase.measured && self.pretended.is_none() {
                 self.callout()?;
                 // Of files that ranks hand each other, none sees all that is done.
-                let handed = self.options.observer.peers().is_some() && phases.iter().any(|phase| phase.rank_shift > 0);
+                let handed = self.options.observer.peers().is_some() && phases.iter().any(Phase::is_shifted);
                 if !handed {
                     self.touched = Touched::new(&self.workload, &self.files);
                 }
                 self.pretended = Some(pretended(&self.workload, &self.files));
             }
-            let own = self.take_others(phase)?;
+            let own = self.take_others(number, phase)?;
             let ended =
                 if phase.measured { self.measured_phase(number, phase) } else { self.unmeasured_phase(number, phase) };
-            let given = self.give_back(phase, own);
+            let given = self.give_back(number, own);
             ended.and(given)?;
             if self.cancelled() {
                 return Err(LoadError::Interrupted);
@@ -338,8 +338,8 @@ impl<'a> Running<'a> {
             }
         }
         let after = usage();
-        if ends {
-            // And what they still do, is. Where the load of all ends early there is nobody to wait for.
+        if ends && !halted {
+            // And what they still do, is. Where the load of all ends early, or this one by an error, nobody is waited for.
             let _ = peers.map_or(Ok(()), Peers::meet);
         }
         if ends || halted || self.cancelled() {

@@ -63,7 +63,7 @@ pub(crate) fn once() -> Stop {
 }
 
 pub(crate) fn phase(groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
-    Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0 }
+    Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
 }
 
 /// One measured phase of one group on one fileset.

@@ -48,6 +48,7 @@ pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
             groups: vec![ThreadGroup::new("threads", 4, Actions::Mix(mix))],
             stop: Stop { time, operations: time.is_none().then_some(500), ..Stop::default() },
             rank_shift: 0,
+            node_shift: 0,
         }],
         io: IoSettings::default(),
         data: DataPattern::default(),
@@ -157,6 +158,7 @@ pub(crate) fn ages_between_reads(measured: bool) -> Workload {
         )],
         stop: Stop { operations: Some(200), ..Stop::default() },
         rank_shift: 0,
+        node_shift: 0,
     };
     let create = Operation::Create { block_bytes: 65536, fsync: true };
     workload.filesets[0].size = SizeDistribution::Fixed(65536);
@@ -212,6 +214,7 @@ fn write_back_belongs_to_the_phase_that_wrote() {
             groups: vec![ThreadGroup::new(name, 1, Actions::Mix(vec![Weighted { weight: 1, action: write }]))],
             stop: Stop { operations: Some(files), ..Stop::default() },
             rank_shift: 0,
+            node_shift: 0,
         }
     };
     let trial_of = |phases: Vec<Phase>| {

@@ -22,13 +22,16 @@ pub struct Phase {
     /// In a load of many ranks: rank r works on the files of rank r + this, in the state that their last phase left them in.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rank_shift: u32,
+    /// The same, on the files of a rank that is so many nodes further on; of one that is so many ranks further on where all are on one node.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub node_shift: u32,
 }
 
 impl Phase {
     /// A measured phase.
     #[must_use]
     pub fn new(name: impl Into<String>, groups: Vec<ThreadGroup>, stop: Stop) -> Self {
-        Self { name: name.into(), measured: true, groups, stop, rank_shift: 0 }
+        Self { name: name.into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
     }
 }
 

@@ -11,6 +11,7 @@ mod fileset;
 mod group;
 mod io;
 mod launch;
+mod neighbours;
 pub mod operation;
 mod program;
 mod queue;
@@ -29,6 +30,7 @@ pub use io::{
     OpenPolicy, OpenSync,
 };
 pub use launch::{Launch, MAXIMUM_RANKS, RANKS};
+pub use neighbours::{Neighbours, Whose};
 pub use operation::Operation;
 pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};
 pub use transfer::{Distribution, Extent, MAXIMUM_ZONES, Pattern, Runs, Transfer, Zone, Zones};

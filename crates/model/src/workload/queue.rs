@@ -110,7 +110,14 @@ mod tests {
         Workload {
             name: "w".into(),
             filesets: Vec::new(),
-            phases: vec![Phase { name: "p".into(), measured: true, groups, stop: Stop::default(), rank_shift: 0 }],
+            phases: vec![Phase {
+                name: "p".into(),
+                measured: true,
+                groups,
+                stop: Stop::default(),
+                rank_shift: 0,
+                node_shift: 0,
+            }],
             io: IoSettings { engine: IoEngineKind::IoUring, queue_depth: 8, ..IoSettings::default() },
             data: DataPattern::default(),
             on_error: ErrorPolicy::Stop,

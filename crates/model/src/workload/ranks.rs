@@ -1,6 +1,6 @@
 //! A workload as one of many ranks has it: whose files are whose.
 
-use super::{Action, Directories, Fileset, Pattern, RANK, Region, Sharing, ThreadGroup, Transfer, Workload};
+use super::{Action, Directories, Fileset, Pattern, RANK, Region, Sharing, ThreadGroup, Transfer, Whose, Workload};
 
 impl Fileset {
     /// The fileset that this rank makes and works on.
@@ -41,14 +41,14 @@ impl Fileset {
 }
 
 impl Workload {
-    /// What one of several ranks does.
+    /// What one of several ranks does; `whose` has a place for each phase, and what it does not have is the rank's own.
     #[must_use]
-    pub fn of_rank(&self, rank: u32, ranks: u32) -> Self {
+    pub fn of_rank(&self, rank: u32, ranks: u32, whose: &[Whose]) -> Self {
         let mut own = self.clone();
         own.filesets = self.filesets.iter().map(|fileset| fileset.of_rank(rank)).collect();
-        for phase in &mut own.phases {
+        for (number, phase) in own.phases.iter_mut().enumerate() {
             // Files that all have in common are nobody's: there it is the parts that are another's.
-            let whose = (rank + phase.rank_shift % ranks.max(1)) % ranks.max(1);
+            let whose = whose.get(number).map_or(rank, |whose| whose.of);
             for group in &mut phase.groups {
                 if self.works_on_regions(group) {
                     group.region = of_rank(group.region, rank, ranks, group.threads);
@@ -110,7 +110,7 @@ impl Workload {
                     "has group {of:?} of phase {place:?} work on files with a region for each rank and on others; make it two groups"
                 ));
             }
-            if phase.rank_shift > 0 && self.data.stamped {
+            if phase.is_shifted() && self.data.stamped {
                 return Some(format!("stamps its data, and phase {place:?} reads what another rank wrote"));
             }
         }

@@ -73,9 +73,9 @@ fn a_rank_without_a_report_has_no_time_in_the_figures() {
         coordinator.handle(rank, Message::Passed(passed), begin_ns + 1000 * MS);
     }
     now_ns = begin_ns + 1100 * MS;
-    let failed = Message::Done { failed: Some("no such thing".into()), early: false, reports: false };
+    let failed = Message::Done { failed: Some("no such thing".into()), halted: None, early: false, reports: false };
     coordinator.handle(1, failed, now_ns);
-    coordinator.handle(0, Message::Done { failed: None, early: true, reports: true }, now_ns);
+    coordinator.handle(0, Message::Done { failed: None, halted: None, early: true, reports: true }, now_ns);
     for rank in answer_pings(&mut coordinator, &mut now_ns) {
         let report = LoadReport { running_ns: 100 * MS, elapsed_ns: 100 * MS, ..LoadReport::default() };
         coordinator.handle(rank, Message::Report((rank == 0).then(|| Box::new(report))), now_ns);

@@ -60,6 +60,7 @@ impl Profile {
                 groups: ageing,
                 stop: Stop::default(),
                 rank_shift: 0,
+                node_shift: 0,
             });
         }
         if !self.time.is_zero() {
@@ -69,7 +70,7 @@ impl Profile {
                 .map(|(index, group)| group.threads(self, &group_name(index), targets))
                 .collect();
             let stop = Stop { time: Some(self.time), ..Stop::default() };
-            phases.push(Phase { name: "benchmark".into(), measured: true, groups, stop, rank_shift: 0 });
+            phases.push(Phase { name: "benchmark".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
         }
         Workload {
             name: self.name.clone(),

@@ -166,7 +166,7 @@ impl Said<'_> {
             ..Stop::default()
         };
         let name = if number == 1 { "run".to_owned() } else { format!("run {number}") };
-        load.phases.push(Phase { name, measured: true, groups, stop, rank_shift: 0 });
+        load.phases.push(Phase { name, measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a process is made of, and where it goes")]

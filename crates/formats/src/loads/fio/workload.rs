@@ -155,7 +155,7 @@ pub(super) fn workload(
             groups.iter_mut().for_each(at_found_depth);
         }
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
-        phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0 });
+        phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
         if !back.is_empty() {
             phases.push(Phase {
                 name: format!("{name} verify"),
@@ -163,6 +163,7 @@ pub(super) fn workload(
                 groups: back,
                 stop: Stop::default(),
                 rank_shift: 0,
+                node_shift: 0,
             });
         }
         phases.extend(to_remove.phase(level, &filesets));
@@ -191,7 +192,7 @@ pub(super) fn workload(
 
 /// A phase whose operations are in no figures.
 fn not_measured(name: String, groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
-    Phase { name, measured: false, groups, stop, rank_shift: 0 }
+    Phase { name, measured: false, groups, stop, rank_shift: 0, node_shift: 0 }
 }
 
 /// Whether jobs that run at once look for queue depths before they are measured.

@@ -6,7 +6,7 @@ use crate::{
 use fstone_model::Histogram;
 use fstone_model::load::{LoadReport, OperationReport};
 use fstone_model::ranks::{PhaseMeeting, RankPhase, RankReport, RanksReport};
-use fstone_model::workload::{Actions, Existing, Operation, Pattern, Runs, Step, Workload};
+use fstone_model::workload::{Actions, Existing, Neighbours, Operation, Pattern, Runs, Step, Workload};
 use std::time::Duration;
 
 fn read(line: &str) -> Result<Ior, String> {
@@ -39,7 +39,7 @@ fn calls_are_iors() {
     assert_eq!(steps(&walled, 1), [("open", 1), ("fsync", 1), ("close", 1)]);
     assert!(walled.phases[0].stop.wear_out && walled.phases[0].stop.time == Some(Duration::from_secs(3)));
     assert_eq!(load("-r -F").filesets[0].existing, Existing::Assume);
-    assert_eq!(load("-C -Q 3").phases[1].rank_shift, 3);
+    assert_eq!(load("-C -Q 3").phases[1].node_shift, 3);
     assert_eq!((load("-w").phases.len(), load("-i 3").phases.len()), (1, 6));
 }
 
@@ -57,11 +57,15 @@ fn pieces_of_a_shared_file_take_turns() {
             other => panic!("{other:?}"),
         }
     };
-    let of_third = shared.of_rank(2, 4);
+    let nodes = Neighbours::on(&[0; 4]);
+    let of_rank = |workload: &Workload, rank| workload.of_rank(rank, 4, &workload.whose(&nodes, rank));
+    let of_third = of_rank(&shared, 2);
     assert_eq!((runs(&of_third, 0).begin_bytes, runs(&of_third, 0).gap_bytes), (2 * 47008, 3 * 47008));
     assert_eq!(runs(&of_third, 1).begin_bytes, 3 * 47008, "it reads what the next one wrote");
-    assert_eq!(runs(&shared.of_rank(3, 4), 1).begin_bytes, 0);
-    let own = load("-F -b 1m -s 2 -t 1m").of_rank(2, 4);
+    assert_eq!(runs(&of_rank(&shared, 3), 1).begin_bytes, 0);
+    let on_two = shared.of_rank(2, 4, &shared.whose(&Neighbours::on(&[0, 0, 1, 1]), 2));
+    assert_eq!(runs(&on_two, 1).begin_bytes, 0, "or the one in its place on the next node");
+    let own = of_rank(&load("-F -b 1m -s 2 -t 1m"), 2);
     assert_eq!((runs(&own, 0).begin_bytes, runs(&own, 0).gap_bytes), (0, 0));
     assert_eq!(own.filesets[0].naming.file_prefix, "testFile.2.");
     let ior = read("-F -o /mnt/x/f").expect("right");

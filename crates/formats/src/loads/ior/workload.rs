@@ -134,7 +134,7 @@ impl Ior {
         let stop = Stop { time: self.deadline, operations, wear_out: self.wear_out, ..Stop::default() };
         let mut phase = Phase::new(name, vec![ThreadGroup::new(name, 1, Actions::Program(steps))], stop);
         if access == Access::Read {
-            phase.rank_shift = self.shift;
+            phase.node_shift = self.shift;
         }
         phase
     }

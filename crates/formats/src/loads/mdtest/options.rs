@@ -38,7 +38,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         'N',
         "shift",
         Kind::Number(u32::MAX as u64),
-        "task r stats the files of task r + N, reads those of r + 2 N, removes those of r + 3 N [0]",
+        "tasks stat the files of N nodes further on, read those of 2 N, remove those of 3 N; on one node: N tasks [0]",
     ),
     Opt::letter('R', "random", Kind::Flag, "stat and read in random order, each once"),
     Opt::word("random-seed", Kind::Number(u64::MAX >> 16), "the same, in the order of this seed"),

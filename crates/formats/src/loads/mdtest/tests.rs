@@ -83,7 +83,7 @@ fn a_tree_has_its_items_in_its_directories() {
 fn options_are_in_the_load() {
     let load = |line: &str| read(line).expect(line).plan().workload;
     let shifted = load("-n 9 -N 2");
-    let shifts: Vec<u32> = shifted.phases.iter().map(|phase| phase.rank_shift).collect();
+    let shifts: Vec<u32> = shifted.phases.iter().map(|phase| phase.node_shift).collect();
     assert_eq!(shifts, [0, 2, 2, 6, 0, 2, 4, 6]);
     let walled = load("-n 9 -W 30 -F");
     let [create, stat, ..] = &*walled.phases else { panic!("{walled:?}") };

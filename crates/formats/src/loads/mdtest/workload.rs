@@ -179,7 +179,7 @@ impl Mdtest {
             // Counted by the group, as what wears out is.
             phase.groups[0].stop.operations = phase.stop.operations.take();
         }
-        phase.rank_shift = self.shift.saturating_mul(test.shifts());
+        phase.node_shift = self.shift.saturating_mul(test.shifts());
         phase
     }
 

@@ -137,6 +137,7 @@ fn phase(phase: &Phase) -> KeyValues {
         ("name", Some(quoted(&phase.name))),
         ("measured", unless(phase.measured, || "false".into())),
         ("rank-shift", unless(phase.rank_shift == 0, || phase.rank_shift.to_string())),
+        ("node-shift", unless(phase.node_shift == 0, || phase.node_shift.to_string())),
         ("stop", stop(&phase.stop)),
     ])
 }

@@ -328,6 +328,10 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
     posted_where_somebody_waits(surfaces, report);
     wears_out_after_its_time(surface, surfaces, report);
     let rank_shift = or(surface.rank_shift.as_ref(), 0, |Count(by)| u32::try_from(by).unwrap_or(u32::MAX));
+    let node_shift = or(surface.node_shift.as_ref(), 0, |Count(by)| u32::try_from(by).unwrap_or(u32::MAX));
+    if let (Some(_), Some(field)) = (&surface.rank_shift, &surface.node_shift) {
+        report.push(Diagnostic::error(field.key, "`node-shift` beside `rank-shift`").label("give one of them"));
+    }
     // That the first who is done ends all is no end by itself.
     let ends = |stop: &Stop| Stop { first_done: false, wear_out: false, ..*stop } != Stop::default();
     if let Some(name) = surface.name.as_ref().filter(|_| !ends(&stop) && !groups.iter().all(|group| ends(&group.stop)))
@@ -354,6 +358,7 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
         groups,
         stop,
         rank_shift,
+        node_shift,
     }
 }
 

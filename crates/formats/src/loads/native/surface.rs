@@ -165,6 +165,8 @@ table! {
         "stop" => stop: StopSurface;
         /// In a load of many ranks: rank r works on the files of rank r + this, as they are then. On its own unless given.
         "rank-shift" => rank_shift: Count<0, { u32::MAX as u64 }>;
+        /// The same, on those of the rank in its place on the node that is so many further on; with one node, as `rank-shift`.
+        "node-shift" => node_shift: Count<0, { u32::MAX as u64 }>;
     }
 }
 
