@@ -83,7 +83,7 @@ fn a_task_that_is_killed_loses_one_trial() {
     kill("n2");
     assert_eq!(kept(), 2, "each has its own");
     let (status, _, said) = bench.run(&[&arguments[..], &["n2"]].concat());
-    assert!(status == 0 && said.contains("block 3: going on with the 1 trial"), "{status}: {said}");
+    assert!(status == 0 && said.contains("block 3: continuing with the 1 trial"), "{status}: {said}");
     assert_eq!(kept(), 0, "it is whole, and nobody needs the parts");
     fs::remove_file(bench.path("third.fstone")).expect("it was made");
     kill("n1");
