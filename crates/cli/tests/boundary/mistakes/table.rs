@@ -224,7 +224,6 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("fio --name=j --size=4k --ioengine=libaoi", 2, "  = help: did you mean `libaio`?"),
     ("fio --name=j --size=4k --iodepht=3", 2, "error: unknown option --iodepht\n --> command line:1:20"),
     ("fio --name=j --size=4k --runtime=5q", 2, "expected a time, such as 10, 10s or 5m"),
-    ("fio --name=j --size=4k --time_based", 2, "time_based without a runtime never ends"),
     ("fio --name=j --size=4k --output-format=xml", 2, "expected normal, terse, json or json+"),
     ("fio --name=j --size=4k --section=x", 2, "there is no section `x`"),
     ("fio --name=j --size=4k --directory=/nowhere/at/all", 2, "the directory /nowhere/at/all of j does not exist; make it, or mount its filesystem first"),
