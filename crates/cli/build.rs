@@ -8,11 +8,6 @@ fn main() {
     println!("cargo::rustc-env=FSTONE_COMMIT={}", commit(&root).unwrap_or_else(|| "unknown".into()));
     println!("cargo::rustc-env=FSTONE_TARGET={}", env::var("TARGET").expect("cargo sets it"));
 
-    if knows_packed_relocations() {
-        // A twentieth of the place that they take otherwise, which is 0.7 MB here.
-        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
-    }
-
     let studies = root.join("studies");
     println!("cargo::rerun-if-changed={}", studies.display());
     let mut names: Vec<String> = fs::read_dir(&studies)
@@ -31,18 +26,6 @@ fn main() {
     table.push_str("];\n");
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("studies.rs");
     fs::write(out, table).expect("OUT_DIR is writable");
-}
-
-/// Whether the binary that is made will start on this machine with packed relocations: the loader knows them since glibc 2.36.
-fn knows_packed_relocations() -> bool {
-    let told = |name| env::var(name).unwrap_or_default();
-    if told("PROFILE") != "release" || told("CARGO_CFG_TARGET_ENV") != "gnu" || told("TARGET") != told("HOST") {
-        return false;
-    }
-    let Ok(output) = Command::new("getconf").arg("GNU_LIBC_VERSION").output() else { return false };
-    let version = String::from_utf8_lossy(&output.stdout);
-    let number = version.trim().strip_prefix("glibc 2.").and_then(|minor| minor.split('.').next());
-    number.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 36)
 }
 
 /// The commit the source is at; none outside a git checkout.
