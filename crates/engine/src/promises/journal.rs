@@ -1,44 +1,9 @@
 //! What the kernel acknowledged, in order.
 
+use super::event::{Change, Event, FileId, is_below};
+use super::oracle::{Acknowledged, Kept, Promises};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A file of the kernel: its inode number, and how many files had that number before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct FileId {
-    pub(crate) inode: u64,
-    pub(crate) incarnation: u32,
-}
-
-/// Something that a call changed, or made durable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// A name appeared for a file: it was made or opened for the first time (then it may have been there before), or linked.
-    Named { file: FileId, path: Arc<str> },
-    /// A name went.
-    Unnamed { path: Arc<str> },
-    /// A name became another, in place of what had that name.
-    Renamed { from: Arc<str>, to: Arc<str> },
-    /// Stamped units of data: where in the file, how many bytes, what their stamps say, and whether they were durable when
-    /// the write returned.
-    Wrote { file: FileId, offset: u64, bytes: u64, stamp: u64, generation: u64, durable: bool },
-    /// The file was cut or given a length, or lost data in between.
-    Cut { file: FileId },
-    /// The file's data is durable; with `names`, so are its names.
-    Synced { file: FileId, names: bool },
-    /// Everything is durable.
-    SyncedAll,
-    /// Whatever is below this directory was removed or made anew, by no call of the load.
-    Remade { below: Arc<str> },
-}
-
-/// A change, when its call began, and when it had returned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
-    pub(super) begun: u64,
-    pub(super) ended: u64,
-    pub(super) change: Change,
-}
 
 /// Stands by while a load runs, and remembers what it was promised.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +20,8 @@ struct Shared {
 pub(super) struct Journal {
     /// In the order in which they ended.
     pub(super) events: Vec<Event>,
+    /// What was made of them for the last look.
+    pub(super) acknowledged: Acknowledged,
     /// Which file a path names at the moment.
     names: std::collections::HashMap<Arc<str>, FileId>,
     /// How many names each file has at the moment, by inode.
@@ -79,7 +46,19 @@ impl Witness {
         self.0.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
+    /// Looks whether what had been acknowledged before a [`moment`](Self::moment) is there, by the paths that the load used.
+    /// What cannot be read is a broken promise.
+    #[must_use]
+    pub fn look(&self, moment: u64) -> Kept {
+        self.promises(moment).look()
+    }
+
+    pub(super) fn promises(&self, moment: u64) -> Promises {
+        let Journal { events, acknowledged, .. } = &mut *self.journal();
+        acknowledged.at(events, moment)
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
         self.0.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,9 +130,4 @@ impl Journal {
             *names = names.saturating_sub(1);
         }
     }
-}
-
-/// Whether a path is below a directory.
-pub(super) fn is_below(path: &str, directory: &str) -> bool {
-    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -13,10 +13,11 @@
 //! What came after may have reached the disk or not, so both is accepted: newer data in place of older, a later name in place of
 //! the promised one, and for a file whose removal or truncation had begun by any time, anything.
 
+mod event;
 mod journal;
 mod oracle;
 
 pub use journal::Witness;
 pub use oracle::{Broken, Kept, Property};
 
-pub(crate) use journal::{Change, FileId};
+pub(crate) use event::{Change, FileId};

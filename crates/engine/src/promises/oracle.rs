@@ -1,6 +1,6 @@
 //! What has to be there after a power cut, and whether it is.
 
-use super::journal::{Change, Event, FileId, Witness, is_below};
+use super::event::{Change, Event, FileId, is_below};
 use crate::data::stamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -78,7 +78,7 @@ impl Kept {
 }
 
 /// A write that returned.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Pending {
     begun: u64,
     ended: u64,
@@ -105,12 +105,12 @@ impl Unit {
 }
 
 /// What is known of a file at some moment.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Known {
     /// Written, and not yet promised.
     pending: Vec<Pending>,
     /// By unit, what is promised.
-    units: BTreeMap<u64, Unit>,
+    units: Arc<BTreeMap<u64, Unit>>,
     /// Whether anything about its data is promised, be it that there is none.
     synced: bool,
     /// Names that appeared, and when.
@@ -128,7 +128,7 @@ struct Known {
 }
 
 /// A name that was durable, and was given to other files by rename.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Replaced {
     /// The files that may have it.
     files: BTreeSet<FileId>,
@@ -136,20 +136,54 @@ struct Replaced {
     ended: u64,
 }
 
-/// What is promised at some moment.
-#[derive(Debug, Default)]
-struct Promises {
-    files: HashMap<FileId, Known>,
+/// What is promised at some moment. A copy shares the files with what it was copied from, up to the first change of each.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Promises {
+    files: HashMap<FileId, Arc<Known>>,
     owner: HashMap<Arc<str>, FileId>,
     /// Names that went, and when.
     gone: HashMap<Arc<str>, u64>,
     promised_gone: HashSet<Arc<str>>,
     replaced: HashMap<Arc<str>, Replaced>,
-    writers: Writers,
+    writers: Arc<Writers>,
+}
+
+/// What was acknowledged up to some moment, kept for the next look. States are looked at in the order of their moments: each goes
+/// on from where the last one was.
+#[derive(Debug, Default)]
+pub(super) struct Acknowledged {
+    promises: Promises,
+    /// How many events were applied.
+    applied: usize,
+    /// How many events the writers were taken from.
+    noted: usize,
+}
+
+impl Acknowledged {
+    /// What is promised at a moment. The events are those of the last call, and perhaps more.
+    pub(super) fn at(&mut self, events: &[Event], moment: u64) -> Promises {
+        let acknowledged = events.partition_point(|event| event.ended < moment);
+        if acknowledged < self.applied {
+            let writers = std::mem::take(&mut self.promises.writers);
+            self.promises = Promises { writers, ..Promises::default() };
+            self.applied = 0;
+        }
+        if self.noted < events.len() {
+            let writers = Arc::make_mut(&mut self.promises.writers);
+            events[self.noted..].iter().for_each(|event| writers.note(event));
+            self.noted = events.len();
+        }
+        events[self.applied..acknowledged].iter().for_each(|event| self.promises.apply(event));
+        self.applied = acknowledged;
+        let mut promises = self.promises.clone();
+        promises.allow_pending();
+        events[acknowledged..].iter().for_each(|event| promises.allow(event));
+        promises
+    }
 }
 
 /// To which file each stamp and generation was written. A load gives a generation once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Writers(HashMap<(u64, u64), FileId>);
 
 impl Writers {
@@ -165,24 +199,10 @@ impl Writers {
     }
 }
 
-impl Witness {
-    /// Looks whether what had been acknowledged before a [`moment`](Self::moment) is there, by the paths that the load used.
-    /// What cannot be read is a broken promise.
-    #[must_use]
-    pub fn look(&self, moment: u64) -> Kept {
-        Promises::at(&self.journal().events, moment).look()
-    }
-}
-
 impl Promises {
-    fn at(events: &[Event], moment: u64) -> Self {
-        let mut promises = Self::default();
-        events.iter().for_each(|event| promises.writers.note(event));
-        let (acknowledged, later) = events.split_at(events.partition_point(|event| event.ended < moment));
-        acknowledged.iter().for_each(|event| promises.apply(event));
-        promises.files.values_mut().for_each(Known::allow_pending);
-        later.iter().for_each(|event| promises.allow(event));
-        promises
+    /// A file that is to be changed.
+    fn file(&mut self, file: FileId) -> &mut Known {
+        Arc::make_mut(self.files.entry(file).or_default())
     }
 
     /// A call that was acknowledged.
@@ -192,7 +212,7 @@ impl Promises {
                 self.gone.remove(path);
                 self.promised_gone.remove(path);
                 self.owner.insert(Arc::clone(path), *file);
-                let known = self.files.entry(*file).or_default();
+                let known = self.file(*file);
                 known.names.push((event.ended, Arc::clone(path)));
                 known.later_names.insert(Arc::clone(path));
             }
@@ -209,13 +229,13 @@ impl Promises {
                 self.gone.remove(to);
                 self.promised_gone.remove(to);
                 self.owner.insert(Arc::clone(to), file);
-                let known = self.files.entry(file).or_default();
+                let known = self.file(file);
                 known.names.retain(|(_, name)| name != from);
                 known.names.push((event.ended, Arc::clone(to)));
                 known.later_names.insert(Arc::clone(to));
             }
             Change::Wrote { file, offset, bytes, stamp, generation, durable } => {
-                let known = self.files.entry(*file).or_default();
+                let known = self.file(*file);
                 let (begun, ended) = (event.begun, event.ended);
                 let (offset, bytes, stamp, generation) = (*offset, *bytes, *stamp, *generation);
                 let write = Pending { begun, ended, offset, bytes, stamp, generation };
@@ -227,12 +247,12 @@ impl Promises {
                 }
             }
             Change::Cut { file } => {
-                let known = self.files.entry(*file).or_default();
+                let known = self.file(*file);
                 known.pending.clear();
                 known.cut = Some(event.ended);
             }
             Change::Synced { file, names } => {
-                if let Some(known) = self.files.get_mut(file) {
+                if let Some(known) = self.files.get_mut(file).map(Arc::make_mut) {
                     known.sync(event.begun, *names);
                 }
             }
@@ -240,7 +260,7 @@ impl Promises {
             Change::SyncedAll => {
                 // The last of them has the name durably: it is asked for as any other.
                 self.replaced.retain(|_, replaced| replaced.ended >= event.begun);
-                for known in self.files.values_mut() {
+                for known in self.files.values_mut().map(Arc::make_mut) {
                     known.sync(event.begun, true);
                 }
                 let before = self.gone.iter().filter(|(_, ended)| **ended < event.begun);
@@ -255,6 +275,7 @@ impl Promises {
             let mut names =
                 known.names.iter().map(|(_, name)| name).chain(&known.promised_names).chain(&known.later_names);
             if names.any(|name| is_below(name, below)) {
+                let known = Arc::make_mut(known);
                 (known.excused, known.uncertain) = (true, true);
             }
         }
@@ -279,7 +300,7 @@ impl Promises {
     /// A name was removed from the file that has it; without any, the file may be gone.
     fn unname(&mut self, path: &Arc<str>) {
         let Some(file) = self.owner.remove(path) else { return };
-        if let Some(known) = self.files.get_mut(&file) {
+        if let Some(known) = self.files.get_mut(&file).map(Arc::make_mut) {
             known.names.retain(|(_, name)| name != path);
             known.excused |= known.names.is_empty();
         }
@@ -291,12 +312,12 @@ impl Promises {
             Change::Named { file, path } => {
                 self.promised_gone.remove(path);
                 self.owner.insert(Arc::clone(path), *file);
-                self.files.entry(*file).or_default().later_names.insert(Arc::clone(path));
+                self.file(*file).later_names.insert(Arc::clone(path));
             }
             Change::Unnamed { path } => {
                 self.replaced.remove(path);
                 if let Some(known) = self.owner.get(path).and_then(|file| self.files.get_mut(file)) {
-                    known.excused = true;
+                    Known::excuse(known);
                 }
             }
             Change::Renamed { from, to } => {
@@ -306,28 +327,35 @@ impl Promises {
                     None => drop(self.replaced.remove(to)),
                 }
                 if let Some(known) = self.owner.get(to).and_then(|file| self.files.get_mut(file)) {
-                    known.excused = true;
+                    Known::excuse(known);
                 }
                 if let Some(file) = self.owner.get(from).copied() {
                     self.owner.insert(Arc::clone(to), file);
-                    self.files.entry(file).or_default().later_names.insert(Arc::clone(to));
+                    self.file(file).later_names.insert(Arc::clone(to));
                 }
             }
             Change::Cut { file } => {
-                let known = self.files.entry(*file).or_default();
+                let known = self.file(*file);
                 (known.excused, known.uncertain) = (true, true);
             }
             Change::Remade { below } => self.forget(below),
             Change::Wrote { file, offset, bytes, stamp, generation, .. } => {
-                if let Some(known) = self.files.get_mut(file) {
-                    known.may_hold(*offset, *bytes, *stamp, *generation);
+                if let Some(known) = self.files.get_mut(file).filter(|known| known.promises_any(*offset, *bytes)) {
+                    Arc::make_mut(known).may_hold(*offset, *bytes, *stamp, *generation);
                 }
             }
             Change::Synced { .. } | Change::SyncedAll => {}
         }
     }
 
-    fn look(&self) -> Kept {
+    /// What was acknowledged and not yet made durable may be there. Nothing else is asked of it after that.
+    fn allow_pending(&mut self) {
+        // A file without promised data has nothing that could be otherwise: it stays shared.
+        let pending = self.files.values_mut().filter(|known| !known.pending.is_empty() && !known.units.is_empty());
+        pending.for_each(|known| Arc::make_mut(known).allow_pending());
+    }
+
+    pub(super) fn look(&self) -> Kept {
         let mut kept = Kept::default();
         let mut reading = Reading::new(&self.writers);
         for (id, known) in self.files.iter().filter(|(_, known)| known.synced && !known.excused && known.cut.is_none())
@@ -359,7 +387,7 @@ impl Promises {
         }
         // What was not synced may be there in any state.
         let told = |known: &Known| known.synced && !known.uncertain && known.cut.is_none();
-        let known = || replaced.files.iter().map(|id| (*id, self.files.get(id)));
+        let known = || replaced.files.iter().map(|id| (*id, self.files.get(id).map(|known| &**known)));
         if !known().all(|(_, known)| known.is_some_and(told)) {
             return None;
         }
@@ -378,7 +406,7 @@ impl Known {
     fn sync(&mut self, begun: u64, names: bool) {
         if self.cut.is_some_and(|ended| ended < begun) {
             self.cut = None;
-            self.units.clear();
+            self.units = Arc::default();
         }
         let (covered, pending) = std::mem::take(&mut self.pending).into_iter().partition(|write| write.ended < begun);
         self.pending = pending;
@@ -395,23 +423,39 @@ impl Known {
 
     /// What was written is durable.
     fn promise(&mut self, write: &Pending) {
+        let units = Arc::make_mut(&mut self.units);
         for unit in write.offset / UNIT..(write.offset + write.bytes) / UNIT {
             let mut held = Unit { says: Some((write.stamp, write.generation)), ended: write.ended };
             // Of writes that ran at the same time, either may have been the last.
-            if let Some(before) = self.units.get(&unit).filter(|before| before.ended > write.begun) {
+            if let Some(before) = units.get(&unit).filter(|before| before.ended > write.begun) {
                 match before.says {
                     Some((stamp, generation)) => held.or(stamp, generation),
                     None => held.says = None,
                 }
             }
-            self.units.insert(unit, held);
+            units.insert(unit, held);
         }
+    }
+
+    /// It may be gone.
+    fn excuse(known: &mut Arc<Self>) {
+        if !known.excused {
+            Arc::make_mut(known).excused = true;
+        }
+    }
+
+    /// Whether any unit there is promised.
+    fn promises_any(&self, offset: u64, bytes: u64) -> bool {
+        self.units.range(offset / UNIT..(offset + bytes) / UNIT).next().is_some()
     }
 
     /// Units may hold a write that is not promised. Its generation is not always above what is: it was given before the call
     /// began, and another thread may have written in between.
     fn may_hold(&mut self, offset: u64, bytes: u64, stamp: u64, generation: u64) {
-        let units = self.units.range_mut(offset / UNIT..(offset + bytes) / UNIT);
+        if !self.promises_any(offset, bytes) {
+            return;
+        }
+        let units = Arc::make_mut(&mut self.units).range_mut(offset / UNIT..(offset + bytes) / UNIT);
         units.for_each(|(_, unit)| unit.or(stamp, generation));
     }
 

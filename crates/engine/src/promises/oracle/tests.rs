@@ -1,4 +1,6 @@
 use super::*;
+use crate::promises::Witness;
+use proptest::prelude::*;
 
 const DIRECTORY: &str = "/nowhere";
 
@@ -25,7 +27,7 @@ impl Told {
     }
 
     fn promises(&self) -> Promises {
-        Promises::at(&self.0.journal().events, self.0.moment())
+        self.0.promises(self.0.moment())
     }
 
     /// Unit and generation of what is promised of a file.
@@ -77,7 +79,7 @@ fn a_later_write_may_have_a_lower_generation() {
     assert_eq!(told.promised(file), [(0, 2), (1, 3)]);
     told.write(file, 0, 1);
     assert_eq!(told.promised(file), [(0, 1), (1, 3)], "acknowledged, and perhaps on the disk");
-    let then = Promises::at(&told.0.journal().events, moment);
+    let then = told.0.promises(moment);
     assert_eq!(then.files[&file].units[&0].says, Some((1, 1)), "not acknowledged yet, and perhaps on the disk");
     // Of data that the file may have under another name nothing can be told.
     told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 9, generation: 4, durable: false });
@@ -133,11 +135,11 @@ fn what_comes_after_the_moment_is_allowed_and_not_asked_for() {
     told.change(Change::Synced { file, names: true });
     let moment = told.0.moment();
     told.change(Change::Renamed { from: path("tmp"), to: path("new") });
-    let promises = Promises::at(&told.0.journal().events, moment);
+    let promises = told.0.promises(moment);
     assert!(promises.files[&file].later_names.contains(&path("new")));
     assert!(!promises.files[&file].excused);
     told.change(Change::Unnamed { path: path("new") });
-    assert!(Promises::at(&told.0.journal().events, moment).files[&file].excused);
+    assert!(told.0.promises(moment).files[&file].excused);
 }
 
 #[test]
@@ -278,4 +280,72 @@ fn a_number_that_is_given_away_early_belongs_to_the_new_file() {
     assert!(promises.writers.are_others(1, 2, old));
     assert_eq!(promises.owner[&path("b.r")], second);
     assert_eq!(promises.owner[&path("a")], first);
+}
+
+/// What is promised when everything is gone through from the start, and nothing is shared.
+fn from_the_start(events: &[Event], moment: u64) -> Promises {
+    let mut promises = Promises::default();
+    events.iter().for_each(|event| Arc::make_mut(&mut promises.writers).note(event));
+    let (acknowledged, later) = events.split_at(events.partition_point(|event| event.ended < moment));
+    acknowledged.iter().for_each(|event| promises.apply(event));
+    promises.files.values_mut().for_each(|known| Arc::make_mut(known).allow_pending());
+    later.iter().for_each(|event| promises.allow(event));
+    promises
+}
+
+/// Everything that a look asks for.
+fn assert_same(one: &Promises, other: &Promises) {
+    let known = |promises: &Promises| -> BTreeMap<FileId, String> {
+        let files = promises.files.iter();
+        // What is pending is asked for by nobody.
+        files.map(|(id, known)| (*id, format!("{:?}", Known { pending: Vec::new(), ..(**known).clone() }))).collect()
+    };
+    assert_eq!(known(one), known(other));
+    assert_eq!(one.owner, other.owner);
+    assert_eq!(one.gone, other.gone);
+    assert_eq!(one.promised_gone, other.promised_gone);
+    assert_eq!(one.replaced, other.replaced);
+    assert_eq!(one.writers.0, other.writers.0);
+}
+
+/// A history of few files and names, whose calls ran at the same time as others.
+fn history() -> impl Strategy<Value = Vec<Event>> {
+    let file = || (1..5u64, 1..3u32).prop_map(|(inode, incarnation)| FileId { inode, incarnation });
+    let name = || prop::sample::select(vec!["a", "b", "set/a", "set/b", "set/c"]).prop_map(path);
+    let wrote = (file(), 0..6u64, 0..4u64, 1..3u64, 1..9u64, any::<bool>());
+    let change = prop_oneof![
+        3 => (file(), name()).prop_map(|(file, path)| Change::Named { file, path }),
+        2 => name().prop_map(|path| Change::Unnamed { path }),
+        3 => (name(), name()).prop_map(|(from, to)| Change::Renamed { from, to }),
+        6 => wrote.prop_map(|(file, unit, units, stamp, generation, durable)| {
+            let (offset, bytes) = (unit * UNIT, units * UNIT);
+            Change::Wrote { file, offset, bytes, stamp, generation, durable }
+        }),
+        1 => file().prop_map(|file| Change::Cut { file }),
+        4 => (file(), any::<bool>()).prop_map(|(file, names)| Change::Synced { file, names }),
+        1 => Just(Change::SyncedAll),
+        1 => Just(Change::Remade { below: path("set") }),
+    ];
+    prop::collection::vec((change, 0..6u64), 0..60).prop_map(|calls| {
+        let ended = (6u64..).step_by(2);
+        ended.zip(calls).map(|(ended, (change, took))| Event { begun: ended - 1 - took, ended, change }).collect()
+    })
+}
+
+proptest! {
+    /// Moments go forward in a study, but need not, and a load goes on after a look.
+    #[test]
+    fn going_on_from_the_last_look_is_the_same_as_from_the_start(
+        events in history(), looks in prop::collection::vec((0..130u64, 0..60usize), 1..8), forward: bool,
+    ) {
+        let mut looks = looks;
+        if forward {
+            looks.sort_unstable();
+        }
+        let (mut kept, mut there) = (Acknowledged::default(), 0);
+        for (moment, more) in looks {
+            there = (there + more).min(events.len());
+            assert_same(&kept.at(&events[..there], moment), &from_the_start(&events[..there], moment));
+        }
+    }
 }

@@ -1,0 +1,45 @@
+//! What calls change, or make durable.
+
+use std::sync::Arc;
+
+/// A file of the kernel: its inode number, and how many files had that number before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct FileId {
+    pub(crate) inode: u64,
+    pub(crate) incarnation: u32,
+}
+
+/// Something that a call changed, or made durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A name appeared for a file: it was made or opened for the first time (then it may have been there before), or linked.
+    Named { file: FileId, path: Arc<str> },
+    /// A name went.
+    Unnamed { path: Arc<str> },
+    /// A name became another, in place of what had that name.
+    Renamed { from: Arc<str>, to: Arc<str> },
+    /// Stamped units of data: where in the file, how many bytes, what their stamps say, and whether they were durable when
+    /// the write returned.
+    Wrote { file: FileId, offset: u64, bytes: u64, stamp: u64, generation: u64, durable: bool },
+    /// The file was cut or given a length, or lost data in between.
+    Cut { file: FileId },
+    /// The file's data is durable; with `names`, so are its names.
+    Synced { file: FileId, names: bool },
+    /// Everything is durable.
+    SyncedAll,
+    /// Whatever is below this directory was removed or made anew, by no call of the load.
+    Remade { below: Arc<str> },
+}
+
+/// A change, when its call began, and when it had returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) begun: u64,
+    pub(super) ended: u64,
+    pub(super) change: Change,
+}
+
+/// Whether a path is below a directory.
+pub(super) fn is_below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+}
