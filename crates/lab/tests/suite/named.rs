@@ -517,7 +517,7 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
     for _ in 0..2 {
         let left = clean(&work_directory, false, &machine).expect("cleans");
         assert!(
-            left.len() == 1 && left[0].error.as_ref().is_some_and(|error| error.contains("not here now")),
+            left.len() == 1 && left[0].error.as_ref().is_some_and(|error| error.contains("not attached now")),
             "{left:?}"
         );
     }
