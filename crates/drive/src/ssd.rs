@@ -123,7 +123,10 @@ impl Ssd {
             let die = (page % self.die_free_ns.len() as u64) as usize;
             let sensed = self.die_free_ns[die].max(ready_ns) + self.read_ns;
             self.die_free_ns[die] = sensed;
-            last = last.max(self.over_channel(die, sensed, (end - at) * SECTOR_BYTES));
+            // Its turn on the channel is taken now and not when the die is done: until then others use the channel.
+            let bytes = (end - at) * SECTOR_BYTES;
+            let passed = self.over_channel(die, ready_ns, bytes);
+            last = last.max(passed).max(sensed + transfer_ns(bytes, self.channel));
             at = end;
         }
         let bytes = (sectors.end - sectors.start) * SECTOR_BYTES;
@@ -205,7 +208,7 @@ impl Ssd {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Kind, Model, curves};
+    use crate::{Drive, Kind, Model, Request, SECTOR_BYTES, curves};
 
     const SIZE: u64 = 256 << 30;
 
@@ -221,6 +224,35 @@ mod tests {
             let moved = 4096e9 / model.number("channel-rate") + 4096e9 / model.number("interface-rate");
             let expected = model.number("command-time") + model.number("read-time") + moved;
             assert!((mean / expected - 1.0).abs() < 0.01, "{}: {mean}, {expected}", model.name());
+        }
+    }
+
+    /// A channel is free for others until a die that is busy has something to move.
+    #[test]
+    fn a_read_of_an_idle_die_does_not_wait_for_a_busy_one() {
+        for model in ssds() {
+            let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
+            let channels = model.ns("channels");
+            if dies <= channels {
+                continue;
+            }
+            let mut drive = Drive::new(&model, SIZE);
+            let read =
+                |number: u64, die: u64| Request::Read((number * dies + die) * page..(number * dies + die) * page + 8);
+            for number in 0..100 {
+                drive.submit(0, number, &read(number, 0));
+            }
+            // Of the same channel.
+            drive.submit(0, 1000, &read(0, channels));
+            let mut done = None;
+            while let (None, Some(event)) = (done, drive.next_event()) {
+                while let Some((at_ns, id)) = drive.completed(event) {
+                    done = done.or((id == 1000).then_some(at_ns));
+                }
+            }
+            let moved = 100.0 * (4096e9 / model.number("channel-rate") + 4096e9 / model.number("interface-rate"));
+            let most = model.number("command-time") + model.number("read-time") + moved * 1.1;
+            assert!((done.expect("complete") as f64) < most, "{}: {done:?}, {most}", model.name());
         }
     }
 

@@ -79,7 +79,8 @@ pub struct Disk {
     /// Writes that do not fit into the cache yet.
     blocked: VecDeque<Waiting>,
     writes: Writes,
-    flushes: VecDeque<(u64, u64)>,
+    /// What was written before each, and when it came.
+    flushes: VecDeque<(u64, u64, u64)>,
     segments: Vec<Segment>,
     ahead: Option<Ahead>,
     interface_free_ns: u64,
@@ -126,7 +127,7 @@ impl Disk {
                 if self.writes.is_empty() && !self.is_destaging() {
                     self.done.push(now_ns + self.command_ns, id);
                 } else {
-                    self.flushes.push_back((id, self.writes.newest()));
+                    self.flushes.push_back((id, self.writes.newest(), now_ns));
                 }
             }
             Request::Read(sectors) => self.read(now_ns, id, sectors),
@@ -213,11 +214,13 @@ impl Disk {
     fn follow(&mut self, segment: usize, end: u64, at_ns: u64) {
         let limit = (end + self.read_ahead).min(self.sectors);
         self.ahead = Some(Ahead { segment, limit, next_ns: at_ns });
+        self.let_go(segment, end);
     }
 
     /// A stream was taken from the cache up to `end`: as much ahead is read again. Heads that had stopped wait for the
     /// place to come round.
     fn make_room(&mut self, index: usize, end: u64, now_ns: u64) {
+        self.let_go(index, end);
         let limit = (end + self.read_ahead).min(self.sectors);
         let next = self.segments[index].sectors.end;
         let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == index && ahead.limit < limit) else {
@@ -227,6 +230,13 @@ impl Disk {
             ahead.next_ns = self.geometry.arrival_ns(now_ns, self.place, next, 0);
         }
         ahead.limit = limit;
+    }
+
+    /// A segment holds no more behind the place that a stream was taken up to than it reads ahead of it: a stream that goes on is
+    /// longer than the cache.
+    fn let_go(&mut self, index: usize, taken: u64) {
+        let sectors = &mut self.segments[index].sectors;
+        sectors.start = sectors.start.max(taken.saturating_sub(self.read_ahead)).min(sectors.end);
     }
 
     /// The first request that the heads come by anyway: its place in the queue.
@@ -266,12 +276,12 @@ impl Disk {
     }
 
     fn end_flushes(&mut self, now_ns: u64) {
-        while let Some(&(id, up_to)) = self.flushes.front() {
+        while let Some(&(id, up_to, since_ns)) = self.flushes.front() {
             if self.writes.oldest().is_some_and(|oldest| oldest <= up_to) {
                 return;
             }
             self.flushes.pop_front();
-            self.done.push(now_ns, id);
+            self.done.push(now_ns.max(since_ns + self.command_ns), id);
         }
     }
 
@@ -305,7 +315,7 @@ impl Disk {
             .min();
         let cached = destages.then(|| {
             // A flush has what it waits for written first: new writes could go on for ever.
-            let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to)| *up_to);
+            let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to, _)| *up_to);
             let near = self.writes.near(CANDIDATES, DESTAGED_AT_ONCE, up_to).into_iter();
             near.map(|sectors| (begin(now_ns, &sectors, true), sectors))
                 .min_by_key(|(at_ns, sectors)| (*at_ns, sectors.start))

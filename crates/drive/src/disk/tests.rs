@@ -213,3 +213,26 @@ fn a_flush_does_not_wait_for_later_writes() {
         assert!(next < 100_000, "the flush is never done");
     }
 }
+
+/// What a stream took is longer than the drive's cache and no longer in it.
+#[test]
+fn a_stream_leaves_no_more_in_the_cache_than_it_holds() {
+    for model in disks() {
+        let mut drive = Drive::new(&model, SIZE);
+        let blocks = 4096;
+        let mut now = 0;
+        for block in 0..blocks {
+            drive.submit(now, block, &Request::Read(block * 1024..(block + 1) * 1024));
+            now = at(&mut drive, block);
+        }
+        let again = now;
+        for block in 0..100 {
+            let far = block * 40 * 1024 % (blocks / 2 * 1024);
+            drive.submit(now, blocks + block, &Request::Read(far..far + 8));
+            now = at(&mut drive, blocks + block);
+        }
+        // Half a turn each, and a seek before it.
+        let turn = 60e9 / model.number("rpm");
+        assert!((now - again) as f64 > 100.0 * turn / 2.0, "{}: {} ns", model.name(), now - again);
+    }
+}
