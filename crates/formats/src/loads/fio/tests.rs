@@ -240,6 +240,31 @@ fn what_is_wrong_is_shown() {
 }
 
 #[test]
+fn a_zero_switches_off_what_it_names() {
+    let fsyncs = |options: &str| {
+        let plan = plan(&format!("[a]\nsize=1m\nrw=write\n{options}"));
+        let group = &plan.workload.phases[0].groups[0];
+        (group.fsync.every_operations, group.fsync.data_only)
+    };
+    assert_eq!(fsyncs("fsync=4\nfdatasync=0\n"), (4, false));
+    assert_eq!(fsyncs("fdatasync=4\nfsync=0\n"), (4, true));
+    assert_eq!(fsyncs("fdatasync=4\nfdatasync=0\n"), (0, false));
+    // What does both is done.
+    assert_eq!(fsyncs("fdatasync=4\nfsync=8\n"), (8, false));
+    assert_eq!(fsyncs("fsync=8\nfdatasync=4\n"), (8, false));
+}
+
+#[test]
+fn what_a_ramp_has_warmed_stays_warm() {
+    let cold = |options: &str| -> Vec<bool> {
+        let plan = plan(&format!("[a]\nsize=1m\nrw=randread\n{options}"));
+        plan.workload.phases.iter().map(|phase| phase.groups[0].invalidate).collect()
+    };
+    assert_eq!(cold(""), [true]);
+    assert_eq!(cold("ramp_time=2\n"), [true, false]);
+}
+
+#[test]
 fn every_option_that_is_taken_is_read() {
     for option in options::OPTIONS.iter().filter(|option| option.treatment == options::Treatment::Taken) {
         for name in std::iter::once(&option.name).chain(option.aliases) {

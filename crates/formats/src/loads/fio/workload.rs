@@ -154,6 +154,10 @@ pub(super) fn workload(
             phases.push(not_measured(format!("{name} search"), groups.clone(), Stop::default()));
             groups.iter_mut().for_each(at_found_depth);
         }
+        // What a ramp or a search has warmed stays warm: fio does not open its files anew in between.
+        if searching || !ramp.is_zero() {
+            groups.iter_mut().for_each(|group| group.invalidate = false);
+        }
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
         phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
         if !back.is_empty() {
