@@ -228,8 +228,7 @@ impl Session {
 
     /// Has what was written to the device past any filesystem on it, and the kernel forget what it knows of it.
     pub(crate) fn forget_device(&self) -> io::Result<()> {
-        let Some(device) = &self.device else { return Ok(()) };
-        flush_buffers(&fs::File::open(device.path())?)
+        self.device.as_ref().map_or(Ok(()), |device| forget(device.path()))
     }
 
     /// What was written is on the device, or its outcome is told: an unmount throws away without a word what it cannot
@@ -300,4 +299,9 @@ impl Session {
 
 fn work(path: &Path, cause: io::Error) -> Halt {
     Halt::Lab(ExecutorError::Work { path: path.to_owned(), cause })
+}
+
+/// Has what was written to a device past any filesystem on it, and the kernel forget what it knows of it.
+pub(super) fn forget(device: &Path) -> io::Result<()> {
+    flush_buffers(&fs::File::open(device)?)
 }

@@ -9,12 +9,11 @@ use crate::{
     filesystem::Verdict,
     trial::{
         record::{Halt, StepReport, failed},
-        session::Session,
+        session::{Session, forget},
     },
 };
 use fstone_model::{Step, study::FsckMode};
 use std::{
-    fs::File,
     path::Path,
     time::{Duration, Instant},
 };
@@ -82,10 +81,4 @@ impl Session {
             Err(error) => Ok(Err(error.to_string())),
         }
     }
-}
-
-/// Has the kernel forget what it holds of a device that is not what it was.
-fn forget(device: &Path) -> std::io::Result<()> {
-    let file = File::open(device)?;
-    fstone_sandbox::agent::flush_buffers(&file)
 }
