@@ -38,6 +38,16 @@ fn plan(text: &str) -> Plan {
     read(text).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
+/// The names of phases, whether they are measured, and the names of their groups.
+fn phases(plan: &Plan) -> Vec<(&str, bool, Vec<&str>)> {
+    let phases = plan.workload.phases.iter();
+    phases
+        .map(|phase| {
+            (phase.name.as_str(), phase.measured, phase.groups.iter().map(|group| group.name.as_str()).collect())
+        })
+        .collect()
+}
+
 fn problems(text: &str) -> String {
     read(text).expect_err("it is wrong").to_string()
 }
@@ -70,16 +80,8 @@ fn a_job_has_what_globals_before_it_say() {
 #[test]
 fn stonewalls_and_waiting_make_phases() {
     let plan = plan("[global]\nsize=1m\n[a]\n[b]\nwait_for=a\n[c]\nstonewall\nrw=write\nverify=md5\nramp_time=2\n");
-    let phases: Vec<(&str, bool, Vec<&str>)> = plan
-        .workload
-        .phases
-        .iter()
-        .map(|phase| {
-            (phase.name.as_str(), phase.measured, phase.groups.iter().map(|group| group.name.as_str()).collect())
-        })
-        .collect();
     assert_eq!(
-        phases,
+        phases(&plan),
         [
             ("run", true, vec!["a"]),
             ("run 2", true, vec!["b"]),

@@ -80,16 +80,8 @@ fn files_are_read_first_and_removed_last() {
         "[global]\nsize=1m\n[a]\nrw=write\ndirect=1\npre_read=1\nfilename=f:g\nunlink=1\n[b]\nstonewall\nfilename=f\n\
          [c]\nnrfiles=4\nunlink=1\nthinktime=100\nthinktime_blocks=8\nthinktime_blocks_type=issue\n",
     );
-    let phases: Vec<(&str, bool, Vec<&str>)> = plan
-        .workload
-        .phases
-        .iter()
-        .map(|phase| {
-            (phase.name.as_str(), phase.measured, phase.groups.iter().map(|group| group.name.as_str()).collect())
-        })
-        .collect();
     assert_eq!(
-        phases,
+        phases(&plan),
         [
             ("run pre-read", false, vec!["a pre-read"]),
             ("run", true, vec!["a"]),
