@@ -89,8 +89,9 @@ fn blocks_are_dealt_out_and_those_of_a_node_that_dies_are_made_again() {
     bench.tiny_study(TWO);
     let Some(cluster) = Cluster::start(&bench) else { return };
     let arguments = ["run", "./tiny.toml", "--repeats", "4", "--seed", "7"];
-    // Slurm itself would make a task again after two minutes.
-    let slurm = [&arguments[..], &["--slurm", "--", "--no-requeue"]].concat();
+    // Slurm itself would make a task again after two minutes. Loads are long enough for the node to die in the middle of its block, however
+    // late its start was said.
+    let slurm = [&arguments[..], &["--duration", "5s", "--slurm", "--", "--no-requeue"]].concat();
     let mut child = cluster.fstone(&bench, &slurm).spawn().expect("started");
     let mut said = Said::by(&mut child);
     said.wait_for("running on n2");
