@@ -95,6 +95,18 @@ END
         echo "$(timed 1 "$round-one") $(timed "$cores" "$round-all")"
     done | awk '{ printf "%.3f\n", $1 / $2 }' | median |
         sed "s/.*/$trials trials, $cores at once: & times as fast as one after the other/"
+    # Guests that share nothing, not even a process of fstone: what the machine itself gives.
+    side_by_side() {
+        local began which
+        began=$(date +%s%N)
+        for ((which = 0; which < $1; which++)); do lived "${agents[0]}" hdd-7200-2008 requests sync "$operations" 1 </dev/null >"alone-$which" & done
+        wait
+        echo $(($(date +%s%N) - began))
+    }
+    for ((round = 0; round < rounds; round++)); do
+        echo "$cores $(side_by_side 1) $(side_by_side "$cores")"
+    done | awk '{ printf "%.3f\n", $1 * $2 / $3 }' | median |
+        sed "s/.*/$cores guests without a lab, at once: & times as fast as one after the other/"
 }
 
 for part in "${parts[@]}"; do "$part"; done
