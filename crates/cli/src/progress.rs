@@ -168,6 +168,7 @@ impl ProgressSink for RunProgress {
                 }
             }
             Event::TrialStarted { id, label, finished, total, remaining } => {
+                self.now(|now| now.total = u64::from(*total));
                 if let Some(known) = self.live.as_ref().and_then(|live| live.trial_started(*id)) {
                     self.now(|now| now.known.clone_from(&known));
                     self.tell(&known);

@@ -37,21 +37,19 @@ pub struct BoardRun {
     pub live: Option<Live>,
 }
 
-/// How a run goes that is going on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The progress of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
     /// The run.
     pub run: u64,
     /// Trials that are done.
     pub trials: u64,
-    /// Trials there will be at least.
+    /// Trials that the plan has at least.
     pub planned: u64,
     /// The row that is tried now; `None` between two trials.
     pub current: Option<String>,
     /// For how long.
     pub since_seconds: Option<u64>,
-    /// Since the run's start.
-    pub running_seconds: u64,
     /// What it does just now; `None` where its process does not say.
     pub now: Option<Now>,
 }
@@ -59,6 +57,8 @@ pub struct Live {
 /// What a run does just now, in the words of `fstone run --live`. Each may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
+    /// Trials there will be in all as far as the run knows: a row that is skipped has one, whatever was planned. 0 until the run knows.
+    pub total: u64,
     /// The step: "load (read 3 s of 10 s)".
     pub step: String,
     /// What the load did in the last second or so: "12,345/s · 48.2 MiB/s · p50 80 µs, p99 1.2 ms".
@@ -75,6 +75,8 @@ struct Page {
     css: String,
     runs: Vec<Row>,
     live: Vec<LiveRow>,
+    /// Whether there are two to compare.
+    several: bool,
     histories: Vec<(String, String)>,
 }
 
@@ -94,14 +96,44 @@ struct Row {
     is_after: bool,
 }
 
+#[derive(Serialize)]
 struct LiveRow {
-    id: u64,
+    run: u64,
     title: String,
     trials: u64,
     planned: u64,
     words: String,
     figures: String,
     known: String,
+}
+
+impl LiveRow {
+    fn of(run: &BoardRun) -> Option<Self> {
+        let live = run.live.as_ref()?;
+        let now = live.now.clone().unwrap_or_default();
+        Some(Self {
+            run: run.id,
+            title: line(&run.title),
+            trials: live.trials,
+            planned: if now.total > 0 { now.total } else { live.planned },
+            words: words(live),
+            figures: line(&now.figures),
+            known: line(&now.known),
+        })
+    }
+}
+
+/// What the board's script asks for: the runs in progress as a JSON array.
+///
+/// # Panics
+/// Never: plain data always becomes JSON.
+#[must_use]
+pub fn live_json(runs: &[BoardRun]) -> String {
+    serde_json::to_string(&live_rows(runs.iter())).expect("plain data becomes JSON")
+}
+
+fn live_rows<'a>(runs: impl Iterator<Item = &'a BoardRun>) -> Vec<LiveRow> {
+    runs.filter_map(LiveRow::of).collect()
 }
 
 /// The board as a page with a small script that keeps its progress up to date (it asks `/live.json`).
@@ -123,19 +155,8 @@ pub fn board(runs: &[BoardRun]) -> String {
     Page {
         css: css(),
         histories: studies.into_iter().map(|study| (line(study), encoded(study))).collect(),
-        live: newest
-            .iter()
-            .filter_map(|run| run.live.as_ref().map(|live| (run, live)))
-            .map(|(run, live)| LiveRow {
-                id: run.id,
-                title: line(&run.title),
-                trials: live.trials,
-                planned: live.planned,
-                words: words(live),
-                figures: live.now.as_ref().map_or_else(String::new, |now| line(&now.figures)),
-                known: live.now.as_ref().map_or_else(String::new, |now| line(&now.known)),
-            })
-            .collect(),
+        live: live_rows(newest.iter().copied()),
+        several: newest.len() > 1,
         runs: newest
             .into_iter()
             .map(|run| Row {
@@ -169,7 +190,7 @@ fn outcomes(outcomes: &[(String, u64)]) -> String {
     outcomes.iter().map(|(word, count)| format!("{count} {}", line(word))).collect::<Vec<_>>().join(", ")
 }
 
-/// The same words as the script's.
+/// "17 of 41 trials, ext4 for 2 s, load (read 1 s of 10 s) · 1 min left".
 fn words(live: &Live) -> String {
     let current =
         live.current.as_deref().map(|label| format!(", {} for {} s", line(label), live.since_seconds.unwrap_or(0)));
@@ -177,8 +198,11 @@ fn words(live: &Live) -> String {
         |words: &str, before: &str| if words.is_empty() { String::new() } else { format!("{before}{}", line(words)) };
     let (step, left) =
         live.now.as_ref().map_or_else(Default::default, |now| (told(&now.step, ", "), told(&now.left, " · ")));
-    let trials = counted(live.planned as usize, "trial");
-    format!("{} of at least {trials}{}{step}{left}", live.trials, current.unwrap_or_default())
+    let total = match live.now.as_ref().map_or(0, |now| now.total) {
+        0 => format!("at least {}", counted(live.planned as usize, "trial")),
+        total => counted(total as usize, "trial"),
+    };
+    format!("{} of {total}{}{step}{left}", live.trials, current.unwrap_or_default())
 }
 
 /// For a query: everything but letters and digits percent-encoded.
@@ -210,6 +234,56 @@ pub fn message(words: &str, link: Option<(&str, &str)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn run(id: u64, live: Option<Live>) -> BoardRun {
+        BoardRun {
+            id,
+            study: "small-file".to_owned(),
+            title: "Small files".to_owned(),
+            quick: true,
+            started_unix_ns: 0,
+            finished_unix_ns: None,
+            host: "bench1".to_owned(),
+            kernel: "Linux 6.12".to_owned(),
+            note: None,
+            outcomes: Vec::new(),
+            state: "in progress",
+            live,
+        }
+    }
+
+    fn live(total: u64) -> Live {
+        let now = Now { total, figures: "12,345/s".to_owned(), ..Now::default() };
+        let current = Some("ext4".to_owned());
+        Live { run: 1, trials: 17, planned: 56, current, now: Some(now), since_seconds: Some(2) }
+    }
+
+    /// Rows that are skipped have one trial each, so the plan's number is never reached.
+    #[test]
+    fn progress_is_out_of_the_trials_that_there_will_be() {
+        let page = board(&[run(1, Some(live(41)))]);
+        assert!(
+            page.contains("17 of 41 trials, ext4 for 2 s") && page.contains("<progress max=\"41\" value=\"17\""),
+            "{page}"
+        );
+        assert!(board(&[run(1, Some(live(0)))]).contains("17 of at least 56 trials"));
+        assert_eq!(
+            live_json(&[run(2, None), run(1, Some(live(41)))]),
+            "[{\"run\":1,\"title\":\"Small files\",\"trials\":17,\"planned\":41,\
+             \"words\":\"17 of 41 trials, ext4 for 2 s\",\"figures\":\"12,345/s\",\"known\":\"\"}]"
+        );
+    }
+
+    #[test]
+    fn a_page_without_runs_waits_for_one() {
+        assert!(board(&[]).contains("fetch(\"/live.json\")"));
+    }
+
+    #[test]
+    fn two_runs_can_be_compared_and_one_cannot() {
+        assert!(!board(&[run(1, None)]).contains("Compare"));
+        assert!(board(&[run(1, None), run(2, None)]).contains("Compare"));
+    }
 
     #[test]
     fn names_are_safe_in_queries() {

@@ -21,7 +21,7 @@ mod shared;
 mod table;
 mod trials;
 
-pub use board::{BoardRun, Live, Now, board, message};
+pub use board::{BoardRun, Live, Now, board, live_json, message};
 pub(crate) use index::published_index;
 pub use index::{IndexEntry, index, is_index};
 pub use page::html;

@@ -16,7 +16,7 @@ use fstone_analysis::{
 };
 use fstone_report::{
     Options, compare,
-    html::{BoardRun, Live, board, message},
+    html::{BoardRun, Live, board, live_json, message},
 };
 use fstone_store::{ReadError, RunSummary, Store};
 use http::{Answer, Gate, Request};
@@ -101,8 +101,8 @@ type Refusal = (u16, String);
 impl Server {
     fn answer(&self, request: &Request) -> Answer {
         let answered = match request.path.as_str() {
-            "/" => self.board(),
-            "/live.json" => self.live(),
+            "/" => self.runs().map(|runs| Answer::html(200, board(&runs))),
+            "/live.json" => self.runs().map(|runs| Answer::json(live_json(&runs))),
             "/compare" => self.compare(request),
             "/history" => self.history(request),
             path => match path.strip_prefix("/run/").map(str::parse::<u64>) {
@@ -117,7 +117,7 @@ impl Server {
         Store::open_read_only(&self.store).map_err(|error| (500, format!("failed to {error}")))
     }
 
-    fn board(&self) -> Result<Answer, Refusal> {
+    fn runs(&self) -> Result<Vec<BoardRun>, Refusal> {
         let store = self.open()?;
         let mut runs = Vec::new();
         for run in store.runs().map_err(|error| failed(&error))? {
@@ -137,17 +137,7 @@ impl Server {
                 live,
             });
         }
-        Ok(Answer::html(200, board(&runs)))
-    }
-
-    fn live(&self) -> Result<Answer, Refusal> {
-        let store = self.open()?;
-        let mut all = Vec::new();
-        for run in store.runs().map_err(|error| failed(&error))? {
-            all.extend(live(&store, &run)?);
-        }
-        let json = serde_json::to_string(&all).map_err(|error| (500, error.to_string()))?;
-        Ok(Answer::json(json))
+        Ok(runs)
     }
 
     fn run(&self, id: u64) -> Result<Answer, Refusal> {
@@ -217,7 +207,7 @@ fn failed(error: &ReadError) -> Refusal {
     (status, format!("failed to {error}"))
 }
 
-/// How a run goes that is going on; `None` for others.
+/// The progress of a run; `None` if it is not in progress.
 fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
     let RunState::GoingOn(holder) = RunState::of(run) else { return Ok(None) };
     let current = store.unfinished(run.id).map_err(|error| failed(&error))?.pop();
@@ -226,14 +216,13 @@ fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
         None => None,
     };
     let now = super::now_unix_ns();
-    let ago = |since: u64| Duration::from_nanos(now.saturating_sub(since));
     Ok(Some(Live {
         run: run.id,
         trials: run.trials,
         planned: run.planned_minimum,
         current: label,
         now: watched::ask(holder.process, &run.identity),
-        since_seconds: current.map(|attempt| ago(attempt.started_unix_ns).as_secs()),
-        running_seconds: ago(run.started_unix_ns).as_secs(),
+        since_seconds: current
+            .map(|attempt| Duration::from_nanos(now.saturating_sub(attempt.started_unix_ns)).as_secs()),
     }))
 }
