@@ -134,7 +134,7 @@ read_weight = 1
 PROFILE
     echo "### Random reads of a file of 512 MiB"
     echo
-    echo "| | reads of 4 KiB | blocks read, of $blocks | a uniform draw implies |"
+    echo "| | 4 KiB reads | blocks read, of $blocks | expected of a uniform draw |"
     echo "|---|---|---|---|"
     for side in theirs ours; do
         fresh ext4 1G

@@ -134,7 +134,7 @@ counts() {
     done; done
     rm -f test_file.*
     echo
-    echo "$same option lines are the same, $inexact are not determined by the original, $different differ."
+    echo "$same option lines give the same counts, $different differ, and for $inexact the original's own counts vary."
     circumstances "$events events each"
     [ "$different" = 0 ]
 }
@@ -186,7 +186,7 @@ witness() {
         done
     done; done
     rm -f test_file.*
-    circumstances "$events events each, $files files. Reading its libraries, each program makes two reads more"
+    circumstances "$events events each, $files files. Each program makes two more reads when it loads its libraries"
 }
 
 throughput() {
