@@ -56,7 +56,7 @@ sqlite3 "$database" "CREATE TABLE pairs (study, differs, shift, low, high)"
                            iif(forward, low, 1 / (1 + high) - 1), iif(forward, high, 1 / (1 + low) - 1) FROM told"
 done
 sqlite3 "$database" "
-  SELECT printf('Same filesystem under two names: %d comparisons, %d called different (%.1f %%); %d of the 95 %% intervals hold 0 (%.1f %%).',
+  SELECT printf('Same filesystem under two names: %d comparisons, %d called different (%.1f %%); %d of the 95 %% intervals contain 0 (%.1f %%).',
                 count(*), sum(differs), 100.0 * sum(differs) / count(*), sum(low <= 0 AND high >= 0),
                 100.0 * sum(low <= 0 AND high >= 0) / count(*)) FROM pairs WHERE study = 'same';
   SELECT printf('Device 5 %% slower: %d comparisons, %d found (%.1f %%), none of them the wrong way round: %s; median of the shifts %.2f %%; %d of the 95 %% intervals hold -5 %% (%.1f %%).',

@@ -86,9 +86,11 @@ fn per_cent(part: usize, of: usize) -> f64 {
 
 /// Never content with "small", so that every look has its chance to be wrong.
 fn false_alarms(runs: usize) {
-    println!("### Equal rows, looked at after every block\n");
-    println!("{runs} runs each; a run is wrong when any look calls any two rows different.\n");
-    println!("| rows | most blocks | wrong, spending | wrong, 5 % at every look |");
+    println!("### Equal rows with a look after every block\n");
+    println!(
+        "{runs} runs each that never stop early, so that every look can err. A run is wrong if any look calls any two rows different.\n"
+    );
+    println!("| rows | blocks at most | wrong, 5 % spent over the looks | wrong, 5 % at every look |");
     println!("|--:|--:|--:|--:|");
     for rows in [2, 5, 9] {
         for most in [5, 10, 30] {
@@ -114,9 +116,9 @@ fn false_alarms(runs: usize) {
 }
 
 fn two_per_cent(runs: usize) {
-    println!("### A device that is 2 % slower, or as fast\n");
-    println!("{runs} runs each, two rows, scatter 2 %; blocks are the mean number.\n");
-    println!("| | found when 2 % slower | blocks | called different when equal | blocks |");
+    println!("### A device that is 2 % slower, or equally fast\n");
+    println!("Two rows with a scatter of 2 %. \"Blocks\" is the mean number of blocks. {runs} runs each.\n");
+    println!("| | found if 2 % slower | blocks | called different if equal | blocks |");
     println!("|---|--:|--:|--:|--:|");
     let print = |name: &str, of: &mut dyn FnMut(f64) -> (usize, usize)| {
         let (found, slower) = of(0.98);
@@ -131,7 +133,7 @@ fn two_per_cent(runs: usize) {
         );
     };
     for blocks in [12, 24, 38, 50] {
-        print(&format!("a fixed number, {blocks}"), &mut |factor| {
+        print(&format!("a fixed {blocks} blocks"), &mut |factor| {
             let mut s = Simulation::new(blocks as u64);
             let found = (0..runs).map(|_| differs(&fixed(&mut s, Run::new(2, 0.02, factor), blocks))).sum();
             (found, blocks * runs)
@@ -139,9 +141,9 @@ fn two_per_cent(runs: usize) {
     }
     for (most, resolution) in [(24, 0.0), (30, 0.0), (30, 0.02), (60, 0.02), (60, 0.01)] {
         let name = if resolution > 0.0 {
-            format!("looking, at most {most}, resolution {:.0} %", 100.0 * resolution)
+            format!("at most {most} looks, resolution {:.0} %", 100.0 * resolution)
         } else {
-            format!("looking, at most {most}")
+            format!("at most {most} looks")
         };
         let levels = levels(2, most);
         print(&name, &mut |factor| {

@@ -82,11 +82,11 @@ fn any(pairs: &[Pairwise]) -> usize {
 }
 
 fn false_alarms_and_coverage(tables: usize) {
-    println!("### Equal rows: tables in which any two are called different, and what intervals hold\n");
+    println!("### Equal rows: false alarms, and coverage of the intervals\n");
     println!(
-        "{tables} tables each. Pairs: tables in which the intervals of all pairs hold the truth. Ranks: tables that"
+        "{tables} tables each. False alarms: tables in which any two rows are called different. Pairs: tables in which the intervals of all pairs contain the truth. Ranks: tables"
     );
-    println!("rank tests decided.\n");
+    println!("that were decided by rank tests.\n");
     println!("| figures | rows | blocks | false alarms | by rank tests alone | pairs | ranks |");
     println!("|---|--:|--:|--:|--:|--:|--:|");
     for source in sources() {
@@ -119,7 +119,9 @@ fn false_alarms_and_coverage(tables: usize) {
 /// How often the interval of a row holds the row's level, with the blocks of the run as they were.
 fn coverage_of_rows(tables: usize) {
     println!("### The interval of a row\n");
-    println!("{tables} tables each: how often it holds the row's level times what the blocks did to all rows.\n");
+    println!(
+        "{tables} tables each. The table shows how often the interval contains the row's level times the effect of the blocks on all rows.\n"
+    );
     println!("| figures | rows | 3 blocks | 5 blocks | 10 blocks |");
     println!("|---|--:|--:|--:|--:|");
     for source in sources().into_iter().filter(|source| source.rise == 0.0 && source.scale == Scale::Ratios) {
@@ -151,10 +153,10 @@ fn coverage_of_rows(tables: usize) {
 fn power(tables: usize) {
     println!("### One row that is larger than the rest\n");
     println!(
-        "{tables} tables each, lognormal. Pair: called different from a row that was named before; some: from at least one of the others.\n"
+        "{tables} lognormal tables each. \"Pair\" means told apart from one particular row, \"some\" from at least one of the others.\n"
     );
     println!(
-        "| factor | σ | rows | blocks | pair | some | by rank tests: pair | some | pair's interval holds the factor |"
+        "| factor | σ | rows | blocks | pair | some | by rank tests: pair | some | pair's interval contains the factor |"
     );
     println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     let cases = [
