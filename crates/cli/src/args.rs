@@ -79,16 +79,16 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// The results file (SQLite). Default: $FSTONE_STORE, $XDG_DATA_HOME/fstone/fstone.db, or ~/.local/share/fstone/fstone.db
-    #[arg(long, global = true, value_name = "FILE", value_parser = PathBufValueParser::new())]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "FILE", value_parser = PathBufValueParser::new())]
     pub(crate) store: Option<PathBuf>,
     /// Where images and mount points are made. Default: $FSTONE_WORK_DIRECTORY, $XDG_CACHE_HOME/fstone/work, or ~/.cache/fstone/work
-    #[arg(long, global = true, value_name = "DIR", value_parser = PathBufValueParser::new())]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "DIR", value_parser = PathBufValueParser::new())]
     pub(crate) work_directory: Option<PathBuf>,
     /// Where kernels for guests are kept. Default: $FSTONE_KERNELS, $XDG_DATA_HOME/fstone/kernels, or ~/.local/share/fstone/kernels
-    #[arg(long, global = true, value_name = "DIR", value_parser = PathBufValueParser::new())]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "DIR", value_parser = PathBufValueParser::new())]
     pub(crate) kernels: Option<PathBuf>,
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
 }
 
@@ -106,7 +106,7 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Print or write the report of a run
     Report(ReportArguments),
-    /// Compare two runs, figure by figure; exit status 1 when something got worse
+    /// Compare two runs, figure by figure; exit status 1 if something got worse
     Compare(CompareArguments),
     /// One row's figure over many runs, with the runs at which it changed
     History(HistoryArguments),
@@ -286,7 +286,7 @@ pub(crate) struct RunArguments {
     /// With --resume: continue although the kernel, a tool or fstone has changed; each trial from then on says so
     #[arg(long, requires = "resume")]
     pub(crate) changed_machine: bool,
-    /// Wait until no other run is going on on this machine. Without this option both run, and the trials of both carry a warning
+    /// Wait until no other run is in progress on this machine. Without this option both run, and the trials of both carry a warning
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
     /// Continue even if the first trials of all rows fail in the same way
@@ -379,7 +379,7 @@ pub(crate) struct DeviceArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  fstone load random-read.toml --directory /mnt/scratch --json")]
 pub(crate) struct LoadArguments {
-    /// A workload file (docs/workload-file.md), or a load of another format by its extension (*.ffsb, *.fio)
+    /// A workload file (docs/workload-file.md), or a load of another format by its extension (*.ffsb, *.fio, *.f, *.mdtest, *.ior)
     #[arg(value_name = "SPEC")]
     pub(crate) spec: PathBuf,
     /// The directory to work in
@@ -422,7 +422,7 @@ pub(crate) struct LoadArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  fstone ffsb profile.ffsb\n  fstone ffsb old-4.x-profile 300")]
+#[command(after_help = "Examples:\n  fstone ffsb profile.ffsb\n  fstone ffsb old-4.x-profile 300")]
 pub(crate) struct FfsbArguments {
     /// The profile, in FFSB's 4.x, 5.x or 6.0 format
     #[arg(value_name = "PROFILE")]
@@ -623,6 +623,21 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    /// Prose below the options is wrapped to the terminal, so a line break within it leaves ragged lines.
+    #[test]
+    fn prose_of_the_help_is_not_broken_into_lines() {
+        let is_prose = |line: &&str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        let mut broken = Vec::new();
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            if lines.windows(2).any(|pair| pair.iter().all(is_prose)) {
+                broken.push(command.get_name().to_owned());
+            }
+        }
+        assert_eq!(broken, Vec::<String>::new());
     }
 
     #[test]

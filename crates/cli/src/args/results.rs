@@ -64,9 +64,9 @@ pub(crate) enum ListWhat {
 #[command(
     after_help = "Examples:\n  fstone compare 3 7\n  fstone compare --save-baseline main 3\n  fstone compare --baseline main\n  \
     fstone compare --baseline main --threshold 2% --format markdown --output comment.md\n  fstone compare before.fstone after.fstone --format junit\n\n\
-    A regression is a difference that is statistically real (rank tests, Holm-corrected to 5 % over all figures), for the worse, and larger than\n\
-    the threshold by its estimate; or a row that no longer completes. The exit status is then 1. It is 8 if no regression was found but the\n\
-    comparison is inconclusive: the runs have no figure in common, no row has enough trials for any difference to show, or --require-power asks\n\
+    A regression is a difference that is statistically significant (rank tests, Holm-corrected to 5 % over all figures), for the worse, and estimated \
+    to be larger than the threshold; or a row that no longer completes. The exit status is then 1. It is 8 if no regression was found but the \
+    comparison is inconclusive: the runs have no figure in common, no row has enough trials for any difference to show, or --require-power asks \
     for more than the trials can show. Otherwise it is 0."
 )]
 pub(crate) struct CompareArguments {
@@ -194,8 +194,8 @@ pub(crate) struct NoteArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  fstone publish site 3 7\n  fstone publish site *.fstone --show hosts\n\n\
-    The directory then has the pages of exactly these runs, and an index.html. They need no script and load nothing, so any web server will do.\n\
-    docs/publish.md lists what is taken out. Read the pages before you put them online: a note or a study may say in its own words\n\
+    The directory then has the pages of exactly these runs, and an index.html. They work without scripts and load nothing from elsewhere, so any web server will do.\n\n\
+    docs/publish.md lists what is taken out. Read the pages before you put them online: a note or a study may say in its own words \
     whose machine it was.")]
 pub(crate) struct PublishArguments {
     /// The directory for the pages: a new one, an empty one, or one that `fstone publish` made
@@ -254,7 +254,7 @@ pub(crate) struct ImportArguments {
     after_help = "Examples:\n  fstone run small-file --blocks 1-2 && fstone export 3 begun.fstone      on the first machine\n  \
     fstone blocks begun.fstone 3-5 --output second.fstone                  on the second one\n  \
     fstone import --into 3 second.fstone                                   on the first one again\n\n\
-    The plan in the bundle is run as it is, with the same fstone. The new bundle has only these blocks, and only complete ones.\n\
+    The plan in the bundle is run as it is, by the same version of fstone. The new bundle has only these blocks, and only complete ones. \
     docs/clusters.md has the details. `fstone run STUDY --slurm` does this with the nodes of a cluster."
 )]
 pub(crate) struct BlocksArguments {
@@ -310,7 +310,7 @@ pub(crate) struct VerifyArguments {
 #[derive(Debug, Default, Args)]
 #[command(
     after_help = "Examples:\n  fstone rerun small-file.fstone --dry-run\n  fstone rerun small-file.fstone\n  fstone rerun kernel-tree.fstone --allow-commands\n\n\
-    The study in the bundle is read like any study file and run with its seed and options. Block devices and directories of\n\
+    The study in the bundle is read like any study file and run with its seed and options. Block devices and directories of \
     the other machine are never used: name yours with --device. Differences between the machines are listed before the first trial."
 )]
 pub(crate) struct RerunArguments {
