@@ -152,7 +152,7 @@ impl ProgressSink for RunProgress {
             }
             Event::OtherRun { who } => {
                 let line = format!(
-                    "Another run is going on on this machine ({}), and each disturbs the other's figures. `--wait` waits until it ends.",
+                    "Another run is in progress on this machine ({}), and each disturbs the other's figures. `--wait` waits until it ends.",
                     text::line(who)
                 );
                 self.tell(&line);

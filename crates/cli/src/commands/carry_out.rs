@@ -94,7 +94,7 @@ pub(super) fn laboratory(context: &Context, guests: GuestOptions) -> Result<LabO
     })
 }
 
-/// Joins the runs of this machine; with `--wait`, once no other is going on. Before anything is measured.
+/// Joins the runs of this machine; with `--wait`, once no other is in progress. Before anything is measured.
 pub(super) fn join(
     context: &Context,
     arguments: &RunArguments,

@@ -91,12 +91,12 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     Ok(Exit::Success)
 }
 
-/// A run that may be going on still writes its trials.
+/// A run that may be in progress still writes its trials.
 fn refuse_running(run: &RunSummary) -> Result<(), Failure> {
     let where_it_is = match RunState::of(run) {
         RunState::Finished | RunState::Unfinished => return Ok(()),
-        RunState::GoingOn(holder) => format!("is still going on, in process {}", holder.process),
-        RunState::Elsewhere(holder) => format!("may still be going on, {}", elsewhere(holder)),
+        RunState::InProgress(holder) => format!("is still in progress (process {})", holder.process),
+        RunState::Elsewhere(holder) => format!("may still be in progress, {}", elsewhere(holder)),
     };
     let words = format!("run {} {where_it_is}; stop it first. Nothing was deleted", run.id);
     Err(Failure::new(Exit::CannotHere, words))

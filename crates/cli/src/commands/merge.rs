@@ -109,14 +109,14 @@ pub(super) fn to_come(dataset: &Dataset) -> Result<Vec<u32>, Failure> {
 /// Refuses to merge into a run that a process is at work on: it would make the same blocks.
 pub(super) fn refuse_going_on(run: &RunSummary) -> Result<(), Failure> {
     let words = match RunState::of(run) {
-        RunState::GoingOn(holder) => {
+        RunState::InProgress(holder) => {
             format!(
-                "run {} is still going on, in process {}; wait until it ends, or stop it first",
+                "run {} is still in progress (process {}); wait until it ends, or stop it first",
                 run.id, holder.process
             )
         }
         RunState::Elsewhere(holder) => {
-            format!("run {} was started {}, and may still be going on there; merge there", run.id, elsewhere(holder))
+            format!("run {} was started {}, and may still be in progress there; merge there", run.id, elsewhere(holder))
         }
         RunState::Finished | RunState::Unfinished => return Ok(()),
     };

@@ -173,7 +173,7 @@ pub(crate) enum RunState<'a> {
     /// It has all its trials.
     Finished,
     /// This process is at work on it.
-    GoingOn(&'a Holder),
+    InProgress(&'a Holder),
     /// This one may be, where it cannot be seen from here.
     Elsewhere(&'a Holder),
     /// Nobody is at work on it.
@@ -184,7 +184,7 @@ impl<'a> RunState<'a> {
     pub(crate) fn of(run: &'a RunSummary) -> Self {
         match run.holder.as_ref().map(|holder| (holder, holder::find(holder))) {
             _ if run.finished_unix_ns.is_some() => Self::Finished,
-            Some((holder, Whereabouts::Running)) => Self::GoingOn(holder),
+            Some((holder, Whereabouts::Running)) => Self::InProgress(holder),
             Some((holder, Whereabouts::Elsewhere)) => Self::Elsewhere(holder),
             Some((_, Whereabouts::Ended)) | None => Self::Unfinished,
         }
@@ -194,7 +194,7 @@ impl<'a> RunState<'a> {
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Finished => "finished",
-            Self::GoingOn(_) => "going on",
+            Self::InProgress(_) => "in progress",
             Self::Elsewhere(_) => "elsewhere",
             Self::Unfinished => "unfinished",
         }

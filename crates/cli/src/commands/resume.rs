@@ -1,4 +1,4 @@
-//! `fstone run --resume`: going on with a run that was interrupted or killed.
+//! `fstone run --resume`: continuing a run that was interrupted or killed.
 
 use super::{
     Context, cancel_on_signals,

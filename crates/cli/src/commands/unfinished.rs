@@ -14,7 +14,7 @@ fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a
     let is_foreign =
         |run: &RunSummary| run.imported_unix_ns.is_some() || matches!(RunState::of(run), RunState::Elsewhere(_));
     let unfinished = || runs.iter().filter(|run| run.study == name && run.finished_unix_ns.is_none());
-    // A store may be shared with other machines, and have runs of theirs that are going on.
+    // A store may be shared with other machines, and have runs of theirs that are in progress.
     let last = unfinished().filter(|run| !is_foreign(run)).max_by_key(|run| run.id);
     let Some(run) = last.or_else(|| unfinished().max_by_key(|run| run.id)) else {
         let words = format!("there is no unfinished run of {name} in {}", store.display());
@@ -32,14 +32,14 @@ fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a
         RunState::Elsewhere(holder) => Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {id} of {name} was started {}, and may still be going on there; resume it there, or start a new run here",
+                "run {id} of {name} was started {}, and may still be in progress there; resume it there, or start a new run here",
                 elsewhere(holder)
             ),
         )),
-        RunState::GoingOn(holder) => Err(Failure::new(
+        RunState::InProgress(holder) => Err(Failure::new(
             Exit::CannotHere,
             format!(
-                "run {id} of {name} is still going on, in process {}; wait until it ends, or stop it first",
+                "run {id} of {name} is still in progress (process {}); wait until it ends, or stop it first",
                 holder.process
             ),
         )),

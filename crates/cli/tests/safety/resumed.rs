@@ -33,9 +33,9 @@ fn only_this_machines_runs_whose_process_has_ended_are_resumed() {
     let resume = || bench.run(&["run", "./tiny.toml", "--resume"]);
 
     let (code, _, err) = resume();
-    let said = format!("still going on, in process {}", std::process::id());
+    let said = format!("still in progress (process {})", std::process::id());
     assert!(code == 3 && err.contains(&said), "{code}: {err}");
-    assert!(bench.succeed(&["list", "runs"]).contains("going on"));
+    assert!(bench.succeed(&["list", "runs"]).contains("in progress"));
 
     // As it looks to a machine that shares the store. Its boot and processes say nothing here.
     let elsewhere = Holder { machine: "another".into(), host: "node7".into(), process: 1, ..here.clone() };
@@ -104,7 +104,7 @@ fn runs_are_deleted_when_it_is_meant_and_nothing_writes_them() {
     let (code, _, err) = bench.run(&["delete", &text(first)]);
     assert!(code == 3 && err.contains("baseline before") && err.contains("--yes"), "nobody was asked: {code}: {err}");
     let (code, _, err) = bench.run(&["delete", "--yes", &text(first), &text(going_on)]);
-    assert!(code == 3 && err.contains("still going on") && err.contains("Nothing was deleted"), "{code}: {err}");
+    assert!(code == 3 && err.contains("still in progress") && err.contains("Nothing was deleted"), "{code}: {err}");
     let (code, _, err) = bench.run(&["delete", "--yes", &text(first), "99"]);
     assert!(code == 2 && err.contains("there is no run 99"), "{code}: {err}");
     assert_eq!(runs(&store), [going_on, first, second], "all or none");
@@ -123,7 +123,7 @@ fn runs_are_deleted_when_it_is_meant_and_nothing_writes_them() {
             container.kill().expect("ours");
             container.wait().expect("ours");
             assert!(
-                code == 3 && err.contains("may still be going on, in a container of this machine"),
+                code == 3 && err.contains("may still be in progress, in a container of this machine"),
                 "{code}: {err}"
             );
             assert!(listed.contains("elsewhere"));

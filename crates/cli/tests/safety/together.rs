@@ -63,9 +63,12 @@ fn two_runs_at_once_warn_of_each_other_and_one_can_wait() {
     for run in runs {
         let output = run.wait_with_output().expect("it ends");
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && err.contains("Another run is going on on this machine (process "), "{err}");
         assert!(
-            String::from_utf8_lossy(&output.stdout).contains("another fstone run was going on"),
+            output.status.success() && err.contains("Another run is in progress on this machine (process "),
+            "{err}"
+        );
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("another fstone run was in progress"),
             "the report says so"
         );
     }

@@ -327,7 +327,7 @@ fn run_trials(
         if let Some(who) = at_the_start.or_else(|| others.look())
             && !matches!(cell.kernel, KernelSpec::Exact(_))
         {
-            trial.warnings.push(format!("another fstone run was going on on this machine ({who})"));
+            trial.warnings.push(format!("another fstone run was in progress on this machine ({who})"));
         }
         recorder.trial_finished(&trial).map_err(recording)?;
         sink.event(&Event::TrialFinished(&trial));

@@ -1,4 +1,4 @@
-//! The first page of a served store: its runs, those that are going on, and two to compare.
+//! The first page of a served store: its runs, those in progress, and two to compare.
 
 use super::shared::css;
 use crate::{

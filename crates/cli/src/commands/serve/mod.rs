@@ -209,7 +209,7 @@ fn failed(error: &ReadError) -> Refusal {
 
 /// The progress of a run; `None` if it is not in progress.
 fn live(store: &Store, run: &RunSummary) -> Result<Option<Live>, Refusal> {
-    let RunState::GoingOn(holder) = RunState::of(run) else { return Ok(None) };
+    let RunState::InProgress(holder) = RunState::of(run) else { return Ok(None) };
     let current = store.unfinished(run.id).map_err(|error| failed(&error))?.pop();
     let label = match &current {
         Some(attempt) => store.cell_label(run.id, attempt.id.cell).map_err(|error| failed(&error))?,
