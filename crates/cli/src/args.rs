@@ -555,7 +555,7 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
             }
             "bandwidth" => speed.bytes_per_second = Some(parse_bytes(value.trim().trim_end_matches("/s"))?),
             "latency" => speed.latency = Some(parse_duration(value.trim())?),
-            other => return Err(format!("{other:?} is none of iops, bandwidth, latency")),
+            other => return Err(format!("{other:?} is unknown; use iops, bandwidth or latency")),
         }
     }
     if speed.iops == Some(0) || speed.bytes_per_second == Some(0) {

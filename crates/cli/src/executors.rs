@@ -38,8 +38,8 @@ pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -
         let timed = |kernel: &&KernelSpec| !matches!(kernel, KernelSpec::Exact(_));
         let kernels = there(&arguments.kernel)?;
         if let Some(kernel) = kernels.iter().find(timed).filter(|_| arguments.exact) {
-            let words = "--exact takes kernels whose time can be simulated, as exact:NAME (`fstone kernel list`)";
-            return Err(Failure::new(Exit::BadInput, format!("{words}; {} is none", kernel.written())));
+            let words = "--exact needs a kernel whose time can be simulated, exact:NAME (`fstone kernel list`)";
+            return Err(Failure::new(Exit::BadInput, format!("{words}; {} is not one", kernel.written())));
         }
         all_there(&kernels, |kernel| missing_kernel(kernel, &context.kernels))?;
         return Ok(Chosen::Plan(Box::new(plan.under_kernels(|_| kernels.clone()))));

@@ -65,7 +65,7 @@ impl Check for Plan {
         require(dealt, || "its budget is not a time, or its resolution not a share".to_owned())?;
         require(self.warm_up <= 10, || format!("it warms up for {} blocks", self.warm_up))?;
         let baseline = self.baseline.is_none_or(|cell| (cell as usize) < self.cells.len());
-        require(baseline, || "its baseline is none of its cells".to_owned())
+        require(baseline, || "its baseline is not one of its cells".to_owned())
     }
 }
 

@@ -14,7 +14,7 @@ pub enum UnitError {
     #[error("it must start with a number, like {0}")]
     NoNumber(&'static str),
     /// An unknown suffix.
-    #[error("unknown unit {found:?}; use one of {known}")]
+    #[error("unknown unit {found:?}; use {}{known}", if known.contains(',') { "one of " } else { "" })]
     UnknownUnit {
         /// What was written.
         found: String,

@@ -110,7 +110,7 @@ impl<'a> Begun<'a> {
         }
         match changed(&origin.inventory, self.inventory) {
             changes if changes.is_empty() => Ok(trials),
-            changes => Err(format!("the machine has changed since a part of it was made ({})", text::line(&changes))),
+            changes => Err(format!("the machine has changed since part of it was run ({})", text::line(&changes))),
         }
     }
 

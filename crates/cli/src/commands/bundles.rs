@@ -217,7 +217,7 @@ impl Verified {
         // Only what is shown: earlier versions recorded fewer figures of the same report.
         for metric in shown.filter(|metric| trial.outcome.is_completed() && step.figure(metric).is_none()) {
             if let Some(figure) = again.iter().find(|figure| figure.metric == metric) {
-                self.wrong.push(place(&format!("{metric}: is not recorded, {} follows", figure.value)));
+                self.wrong.push(place(&format!("{metric}: not recorded, but the raw data gives {}", figure.value)));
             }
         }
         for figure in &step.figures {
@@ -232,8 +232,10 @@ impl Verified {
                 Some(value) => {
                     self.recomputed += 1;
                     if value.to_bits() != figure.value.to_bits() && !(value.is_nan() && figure.value.is_nan()) {
-                        self.wrong
-                            .push(place(&format!("{}: {} is recorded, {value} follows", figure.metric, figure.value)));
+                        self.wrong.push(place(&format!(
+                            "{}: {} is recorded, but the raw data gives {value}",
+                            figure.metric, figure.value
+                        )));
                     }
                 }
             }

@@ -50,7 +50,7 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
         let known: Vec<&str> = first.columns.iter().map(|column| column.header.as_str()).collect();
         return Err(Failure::new(
             Exit::BadInput,
-            format!("there is no column {unknown:?}; there are {}", known.join(", ")),
+            format!("there is no column {unknown:?}; the columns are {}", known.join(", ")),
         ));
     }
     let options = CompareOptions {

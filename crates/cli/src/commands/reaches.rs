@@ -94,7 +94,7 @@ pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
     if terminal::is_interactive() && terminal::agrees(&format!("{}\nMay it?", capitalised(&listed))) {
         return Ok(());
     }
-    Err(Failure::new(Exit::CannotHere, format!("{listed}\nlook at them, and permit them with --allow-commands")))
+    Err(Failure::new(Exit::CannotHere, format!("{listed}\ncheck them, then permit them with --allow-commands")))
 }
 
 /// Where it is noted that this user began a run: by the digest of its identity and plan, outside the store, so that a

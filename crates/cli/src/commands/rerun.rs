@@ -43,7 +43,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     if options.dry_run {
         let described = fstone_lab::run::describe::describe(&told_plan, &context.work_directory);
         let told = listed(&told_plan).map_or_else(String::new, |listed| {
-            format!("\n{}\nIt asks, or needs --allow-commands.\n", capitalised(&listed))
+            format!("\n{}\nWithout --dry-run it asks first, or needs --allow-commands.\n", capitalised(&listed))
         });
         terminal::print(&format!("{described}\n{told}"));
         return Ok(Exit::Success);
@@ -176,7 +176,7 @@ pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
     if terminal::is_interactive() && terminal::agrees(&format!("{}\nMay it?", capitalised(&listed))) {
         return Ok(());
     }
-    Err(Failure::new(Exit::CannotHere, format!("{listed}\nlook at them, and permit them with --allow-commands")))
+    Err(Failure::new(Exit::CannotHere, format!("{listed}\ncheck them, then permit them with --allow-commands")))
 }
 
 fn announce(recorded: &Dataset, plan: &Plan) {

@@ -181,7 +181,7 @@ fn a_repetition_tells_what_it_would_run_and_read() {
     let (tree, command) = (format!("  reads the directory {}\n", bench.path("tree").display()), "touch proof\n");
     let (code, _, err) = bench.run(&["rerun", "run.fstone"]);
     assert!(code == 3 && err.contains(&tree) && err.contains(command) && err.contains("--allow-commands"), "{err}");
-    assert!(err.contains("fstone: the bundle's study runs programs") && err.contains("\nlook at them"), "{err}");
+    assert!(err.contains("fstone: the bundle's study runs programs") && err.contains("\ncheck them, then"), "{err}");
     let told = bench.succeed(&["rerun", "run.fstone", "--dry-run"]);
     let (_, listed) = told.split_once("reads files of this machine:\n").expect("it is told");
     assert!(listed.contains(&tree) && listed.contains(command) && listed.contains("--allow-commands"), "{told}");

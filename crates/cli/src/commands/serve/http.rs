@@ -263,7 +263,7 @@ fn parse(head: &[u8], gate: &Gate) -> Result<(Request, bool), Answer> {
     let names = gate.names();
     let hosts: Vec<&[u8]> = values("host").collect();
     if !matches!(hosts.as_slice(), [host] if names.iter().any(|own| own.as_bytes() == *host)) {
-        return Err(Answer::plain(403, &format!("this server is {} and answers under no other name", names[0])));
+        return Err(Answer::plain(403, &format!("this server is {} and does not answer to other names", names[0])));
     }
     let body_too = match parsed.method {
         Some("GET") => true,

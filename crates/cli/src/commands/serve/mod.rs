@@ -52,8 +52,8 @@ pub(crate) fn serve(context: &Context, arguments: &ServeArguments) -> CommandRes
 fn token() -> anyhow::Result<String> {
     let mut bytes = [0u8; 16];
     let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .context("cannot draw a token; --no-token goes without")?;
-    anyhow::ensure!(filled == bytes.len(), "cannot draw a token; --no-token goes without");
+        .context("cannot generate a token; --no-token does without")?;
+    anyhow::ensure!(filled == bytes.len(), "cannot generate a token; --no-token does without");
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
