@@ -1,8 +1,8 @@
-//! What has to hold of data that comes from elsewhere: a bundle, a store, a guest. It is looked at where it is
-//! deserialised, so nothing behind that has to doubt it.
+//! What must hold for data that comes from outside: a bundle, a store, a guest. It is checked when it is
+//! deserialised, so no other code has to doubt it.
 //!
-//! A [`Histogram`](crate::Histogram) cannot be made wrong at all. Plans, trials and load reports are built field by field
-//! by those who make them, and have to agree with themselves when they come in.
+//! An inconsistent [`Histogram`](crate::Histogram) cannot be made at all. Plans, trials and load reports are built field by field
+//! in this program, and must be consistent when they come in from outside.
 
 use crate::load_metric::kind_of;
 use crate::result::TrialId;
@@ -15,7 +15,7 @@ use crate::{
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Why data from elsewhere makes no plan, trial, load report or run.
+/// Why data from outside is not a valid plan, trial, load report or run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
@@ -84,7 +84,7 @@ fn own_is_sound(cell: &Cell) -> Result<(), Invalid> {
     require(own.needs_device() != scratch, || format!("filesystem {name:?} has a device and needs none, or neither"))
 }
 
-/// What a study file may not say a stored plan may not either: a step writes nothing outside its filesystem.
+/// A stored plan may say no more than a study file: a step writes nothing outside its filesystem.
 fn stays_below(step: &Step) -> Result<(), Invalid> {
     match &step.action {
         StepAction::Load(load) => load.filesets.iter().try_for_each(|fileset| {
@@ -110,7 +110,7 @@ impl Check for Trial {
     }
 }
 
-/// Which way is better, and in what unit, is not for whoever made the figure to say: it decides what `compare` calls a regression.
+/// Whoever made the figure must not choose its unit or better direction, because that decides what `compare` calls a regression.
 fn is_its_metric(figure: &Figure, step: &str) -> Result<(), Invalid> {
     let Some((unit, better)) = kind_of(&figure.metric) else { return Ok(()) };
     require(figure.unit == unit && figure.better == better, || {
@@ -122,7 +122,7 @@ fn is_its_metric(figure: &Figure, step: &str) -> Result<(), Invalid> {
 }
 
 impl Check for LoadReport {
-    /// Sums over a report are taken in many places; here is looked once whether they fit.
+    /// Many places add up the numbers of a report; this checks once that the sums fit.
     fn check(&self) -> Result<(), Invalid> {
         let fits = |what: &str, counts: &mut dyn Iterator<Item = u64>| {
             let mut sum = Some(0u64);
@@ -160,7 +160,7 @@ impl Check for LoadReport {
 }
 
 impl Plan {
-    /// Whether it agrees with itself, for those who made one.
+    /// Checks consistency, for code that builds one.
     ///
     /// # Errors
     /// [`Invalid`].
@@ -169,7 +169,7 @@ impl Plan {
     }
 }
 
-/// Looks at the trials of a run as they come: each is of a cell of the plan, and none comes twice.
+/// Checks the trials of a run as they arrive: each belongs to a cell of the plan, and none occurs twice.
 #[derive(Debug)]
 pub struct Roll {
     cells: usize,

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 pub struct Run {
     /// The run's number in its store, from 1.
     pub id: u64,
-    /// Which run it is, wherever it is kept: a UUID, given when it began. Runs of before there were any have their start
-    /// and host in its place.
+    /// Identifies the run wherever it is kept: a UUID, assigned when it began. Runs from before there were UUIDs have their start
+    /// time and host instead.
     #[serde(default)]
     pub identity: String,
     /// When it started, nanoseconds since the Unix epoch.
@@ -23,7 +23,7 @@ pub struct Run {
     pub plan: Plan,
     /// The machine.
     pub inventory: Inventory,
-    /// What its user says about it.
+    /// The user's note about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
     /// The blocks that other machines made, in their order; those that are not here were made on [`Run::inventory`]'s.
@@ -31,21 +31,21 @@ pub struct Run {
     pub blocks: Vec<BlockOrigin>,
 }
 
-/// Where a block was made that another machine than the run's own made: whole, and by this machine alone.
+/// Where a block was run, if not on the run's own machine. One machine runs the whole block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlockOrigin {
     /// The block: the repetition of its trials, from 0.
     pub block: u32,
-    /// What the machine is called: its name among the nodes of a cluster, or its host's.
+    /// The machine's name among the nodes of a cluster, or its host name.
     pub machine: String,
     /// The machine, as it was when the block began.
     pub inventory: Inventory,
 }
 
-/// The process that carries out a run, known by more than a number that the kernel gives away again.
+/// The process that carries out a run, identified by more than its number, which the kernel may reuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Its machine: a digest that identifies the machine and says nothing else about it.
+    /// Its machine, as a digest that reveals nothing else about it.
     pub machine: String,
     /// The machine's name, for people.
     pub host: String,
@@ -55,7 +55,7 @@ pub struct Holder {
     pub process: u32,
     /// When the process started, in clock ticks after the boot.
     pub started_ticks: u64,
-    /// The namespace that the number is of, by the kernel's number for it; 0 when it is not known.
+    /// The pid namespace of that number, by the kernel's number for it; 0 if unknown.
     #[serde(default)]
     pub pid_namespace: u64,
 }
@@ -64,7 +64,7 @@ pub struct Holder {
 const IDENTITY_BYTES: usize = 300;
 
 impl Run {
-    /// Its identity; that of a run of before there were any is the one that every copy of it gets.
+    /// Its identity. A run from before there were UUIDs gets one that is the same in every copy.
     #[must_use]
     pub fn identified(&self) -> String {
         if self.identity.is_empty() {
@@ -80,7 +80,7 @@ impl Run {
         is_plain(&self.identity)
     }
 
-    /// Whether each of its blocks is of one machine, and every machine's name one line of bounded length.
+    /// Whether each block comes from one machine, and each machine's name is one line of bounded length.
     #[must_use]
     pub fn has_plain_blocks(&self) -> bool {
         let mut seen = HashSet::new();

@@ -45,8 +45,8 @@ pub const fn bounds_of(bucket: usize) -> (u64, u64) {
 
 /// A finished histogram: the buckets that are not empty, and exact count, sum, minimum and maximum.
 ///
-/// Its parts always agree, also when it comes from elsewhere: there is no other way to make one than to record values, to
-/// merge, or to pass the check on its way in.
+/// Its parts are always consistent, even if it comes from outside: the only ways to make one are to record values, to
+/// merge, or to pass the check on deserialisation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Parts")]
 pub struct Histogram {
@@ -57,7 +57,7 @@ pub struct Histogram {
     buckets: Vec<(u32, u64)>,
 }
 
-/// A histogram as it comes from elsewhere.
+/// A histogram from outside, not yet checked.
 #[derive(Deserialize)]
 struct Parts {
     count: u64,
@@ -67,7 +67,7 @@ struct Parts {
     buckets: Vec<(u32, u64)>,
 }
 
-/// Why parts make no histogram.
+/// Why these parts are not a valid histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
     /// The buckets are not in order, one is unknown, or one is empty.
@@ -76,7 +76,7 @@ pub enum HistogramError {
     /// The buckets hold another number of values.
     #[error("a histogram claims {count} values, and its buckets hold another number of them")]
     Count {
-        /// What it says.
+        /// The count that is claimed.
         count: u64,
     },
     /// The smallest value is not in the first bucket, the largest not in the last, or the smallest exceeds the largest.
@@ -89,7 +89,7 @@ pub enum HistogramError {
         /// The largest.
         max_ns: u64,
     },
-    /// So many values between these bounds do not have this sum.
+    /// This many values between these bounds cannot have this sum.
     #[error("a histogram of {count} values from {min_ns} ns to {max_ns} ns cannot have the sum {sum_ns} ns")]
     Sum {
         /// Values.
@@ -181,8 +181,8 @@ impl Histogram {
         Self { count, sum_ns, min_ns, max_ns, buckets }
     }
 
-    /// The histogram of all values of several. Counts are added in one dense array: ten thousand histograms, as a study or a load of many
-    /// ranks has them, take as long as reading them.
+    /// Merges several histograms. Counts are added in one dense array, so merging ten thousand of them, as in a large study or a load of many
+    /// ranks, takes no longer than reading them.
     #[must_use]
     pub fn merged<'a>(histograms: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut counts = vec![0u64; BUCKETS];
@@ -250,15 +250,15 @@ impl Histogram {
         Some(self.max_ns as f64)
     }
 
-    /// Whether a value lies beyond the percentile. Of fewer values it is the maximum by another name.
+    /// Whether any value lies beyond the percentile. With fewer values the percentile is just the maximum.
     #[must_use]
     pub fn has_percentile(&self, percent: f64) -> bool {
         // A hundredth of 100 is 1, and a little less in binary fractions.
         self.count as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-6
     }
 
-    /// Adds another histogram's values to this one. Counts stop at the largest number there is: no load gets there, but
-    /// histograms that come from elsewhere may claim any.
+    /// Adds another histogram's values to this one. Counts saturate: no load reaches the largest number, but
+    /// histograms from outside may claim anything.
     pub fn merge(&mut self, other: &Self) {
         if self.count == 0 {
             self.clone_from(other);
@@ -274,7 +274,7 @@ impl Histogram {
         self.add_buckets(&other.buckets);
     }
 
-    /// Both are in order. Of two that are alike, as those of ranks of one load are, the other one's buckets are there already: only counts
+    /// Both are in order. If they are alike, as for ranks of one load, this one already has the other one's buckets: only counts
     /// change then, and nothing is moved.
     fn add_buckets(&mut self, others: &[(u32, u64)]) {
         let mut at = 0;
@@ -289,7 +289,7 @@ impl Histogram {
         }
     }
 
-    /// Puts in these, of which the first is no bucket of its own yet, from this place on.
+    /// Inserts these from this position on; the first of them is not a bucket of this histogram yet.
     fn weave(&mut self, from: usize, others: &[(u32, u64)]) {
         let tail = self.buckets.split_off(from);
         self.buckets.reserve(tail.len() + others.len());

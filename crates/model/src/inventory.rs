@@ -1,8 +1,8 @@
-//! The machine a run was made on, as far as it bears on the figures.
+//! The machine a run was made on, as far as it affects figures.
 
 use serde::{Deserialize, Serialize};
 
-/// The setting under whose name it is recorded what a system call takes in virtual time.
+/// The name of the setting that records how long a system call takes in virtual time.
 pub const CHARGE_SETTING: &str = "charge of a system call";
 
 /// The machine, read once at the start of a run.
@@ -39,21 +39,21 @@ pub struct Inventory {
     /// Raw sequential write to a file on the device before the run, past the page cache.
     #[serde(default)]
     pub raw_write_bytes_per_second: Option<f64>,
-    /// How often a second the device makes a block durable that was written alone (fdatasync), one at a time.
+    /// How many single blocks per second the device makes durable, one at a time (write and fdatasync).
     #[serde(default)]
     pub flushes_per_second: Option<f64>,
     /// /proc/self/mountinfo at the start, bounded.
     pub mounts: String,
-    /// Kernel settings that bear on the figures: (name, value), e.g. ("vm.dirty_ratio", "20").
+    /// Kernel settings that affect figures: (name, value), e.g. ("vm.dirty_ratio", "20").
     pub settings: Vec<(String, String)>,
 }
 
 /// A block device and its queue settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceFacts {
-    /// Its name, e.g. `vda`, or the filesystem's when there is no block device beneath.
+    /// Its name, e.g. `vda`, or the name of the filesystem if there is no block device below it.
     pub name: String,
-    /// Model, when it tells one.
+    /// Model, if the device reports one.
     pub model: Option<String>,
     /// Size.
     pub size_bytes: u64,

@@ -1,8 +1,8 @@
-//! IO500's score of a load that has its phases.
+//! IO500's score, for a load that has its phases.
 //!
 //! From the published rules (<https://io500.org/rules-submission>): the score is √(bandwidth × metadata rate), where bandwidth is the geometric
-//! mean of four phases in GiB/s, and the metadata rate that of eight in 1000 per second. A phase with a `sync` of its own behind it takes as long as
-//! both. What `find` looks at is counted by its calls of stat.
+//! mean of four phases in GiB/s, and the metadata rate that of eight phases in thousands per second. If a phase is followed by a `sync` of its own, its time includes
+//! the sync. The entries that `find` visits are counted by its stat calls.
 
 use crate::{Better, Figure, LoadReport, Unit, Workload};
 
@@ -19,7 +19,7 @@ const RATES: [&str; 8] = [
     "mdtest-hard-read",
     "mdtest-hard-delete",
 ];
-/// Behind a phase's name: its result.
+/// Suffix of a phase's name for its result.
 const THROUGHPUT: &str = "throughput";
 const RATE: &str = "rate";
 const SCORE: &str = "IO500 score";
@@ -38,7 +38,7 @@ pub fn phases() -> impl Iterator<Item = &'static str> {
     BANDWIDTHS.into_iter().chain(RATES)
 }
 
-/// The unit of a figure of this name, if it is one of these. More is better of each.
+/// The unit of a figure of this name, if it is one of these. Higher is better for all of them.
 #[must_use]
 pub fn unit_of(name: &str) -> Option<Unit> {
     match name {
@@ -174,7 +174,7 @@ mod tests {
         close("IO500 bandwidth", 2.0 * GIB);
         close("IO500 metadata rate", 8000.0);
         close("IO500 score", 4.0);
-        // As a list of results has it: 9.5 GiB/s and 150 kIOPS are a score of 37.7.
+        // From a published list of results: 9.5 GiB/s and 150 kIOPS give a score of 37.7.
         assert!((score(9.5 * GIB, 150_000.0) - 37.749).abs() < 0.001);
         assert!((geometric_mean(&[1.0, 16.0, 4.0, 4.0]) - 4.0).abs() < 1e-9);
     }

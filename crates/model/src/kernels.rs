@@ -29,9 +29,9 @@ impl FromStr for KernelSpec {
 impl Plan {
     /// The same study under other kernels: each cell once under every kernel that `choose` gives for it.
     ///
-    /// Where the study has the kernel as a factor, or cells now differ in it, that factor's levels are the new kernels; a
-    /// cell that thereby becomes another's double is left out. Published figures and the baseline go with the cells they
-    /// were for, to the first where there are several.
+    /// If the study has the kernel as a factor, or if cells now differ in it, the levels of that factor are the new kernels; a
+    /// cell that becomes a duplicate of another is left out. Published figures and the baseline stay with the cells they
+    /// belong to, or with the first one if there are several.
     #[must_use]
     pub fn under_kernels(&self, choose: impl Fn(&Cell) -> Vec<KernelSpec>) -> Self {
         let wanted: Vec<(&Cell, Vec<KernelSpec>)> = self.cells.iter().map(|cell| (cell, choose(cell))).collect();
@@ -54,7 +54,7 @@ impl Plan {
         }
 
         let mut cells: Vec<Cell> = Vec::new();
-        // Where the first of each old cell's new ones is.
+        // The position of the first new cell of each old cell.
         let mut moved: Vec<Option<u32>> = Vec::new();
         for (old, kernels) in wanted {
             let mut first = None;

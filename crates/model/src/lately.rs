@@ -4,7 +4,7 @@ use crate::Histogram;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What a load did in a short time that is just over.
+/// What a load did in the last short interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lately {
     /// The time.
@@ -13,7 +13,7 @@ pub struct Lately {
     pub operations: u64,
     /// Bytes read and written in it.
     pub bytes: u64,
-    /// The median of the operations' latencies, where so many operations have one.
+    /// The median latency of the operations, if there were enough of them.
     pub p50_ns: Option<f64>,
     /// The 99th percentile, likewise.
     pub p99_ns: Option<f64>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// One run of a workload on a directory. Everything but `setup_ns` and `audit.null` is about the measured phases.
 ///
-/// The store also keeps it in a format without names of fields: none may be skipped when it is written.
+/// The store also keeps it in a format without field names, so no field may be skipped when it is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct LoadReport {
@@ -15,15 +15,15 @@ pub struct LoadReport {
     pub seed: u64,
     /// Time to build the filesets and make them durable.
     pub setup_ns: u64,
-    /// The measured interval: from the first operation's start to the end of the final sync, without phases that are not measured.
+    /// The measured interval: from the start of the first operation to the end of the final sync, without unmeasured phases.
     pub elapsed_ns: u64,
     /// Its part without the final sync: until the last thread has closed its files.
     pub running_ns: u64,
-    /// The final sync, of each row of measured phases.
+    /// The final sync of each run of consecutive measured phases.
     pub sync_ns: u64,
-    /// When the first thread was done with its last operation, since the interval's start.
+    /// When the first thread finished its last operation, since the interval's start.
     pub first_done_ns: u64,
-    /// When the last thread was, in running time.
+    /// When the last thread finished, in running time.
     pub last_done_ns: u64,
     /// User time of this process in the interval.
     pub process_user_ns: u64,
@@ -48,7 +48,7 @@ pub struct LoadReport {
     pub series: Vec<SeriesPoint>,
     /// Length of one point of `series`.
     pub series_interval_ns: u64,
-    /// How often that length was doubled, and pairs of points merged, because the load went on for so long.
+    /// How often that length was doubled, and pairs of points merged, because the load ran for so long.
     #[serde(default)]
     pub series_doublings: u32,
     /// The same of each action of the groups that have a series of their own.
@@ -60,16 +60,16 @@ pub struct LoadReport {
     pub audit: Audit,
     /// The clock that latencies were taken with.
     pub clock: ClockReport,
-    /// What a reader has to know before believing the figures.
+    /// What a reader must know before believing the figures.
     pub warnings: Vec<String>,
-    /// Of a load of several ranks: how they met, and what each had in it.
+    /// For a load of several ranks: how they met, and what each contributed.
     #[serde(default)]
     pub ranks: Option<Box<Ranked>>,
 }
 
 checked!(LoadReport);
 
-/// One thread, for telling how evenly the work was spread.
+/// One thread, to show how evenly the work was spread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadReport {
     /// Its group's name.
@@ -81,10 +81,10 @@ pub struct ThreadReport {
     /// Latency of each.
     #[serde(default)]
     pub latency: Histogram,
-    /// From its group's begin to the end of its last operation, or of its fsyncs at the end; 0 where that was not recorded.
+    /// From its group's start to the end of its last operation or of its final fsyncs; 0 if that was not recorded.
     #[serde(default)]
     pub elapsed_ns: u64,
-    /// The most requests that it had in flight at the end, where it looked for that by a latency target or kept to what was found; 0
+    /// The most requests that it had in flight at the end, if it searched for that by a latency target or kept to what was found; 0
     /// otherwise.
     #[serde(default)]
     pub queue_depth: u32,
@@ -123,14 +123,14 @@ pub struct OperationReport {
     pub written_bytes: u64,
     /// Times it failed.
     pub errors: u64,
-    /// Times that the file was gone by then, or that there was none for the moment, and another choice was made.
+    /// Times that the chosen file had gone, or that there was none at the moment, and another choice was made.
     #[serde(default)]
     pub missed: u64,
     /// Share of operations that the mix asked for, 0 to 1; 0 when there is no mix.
     pub requested_share: f64,
     /// Latency of the whole operation.
     pub latency: Histogram,
-    /// When its group was at work, and when its phase closed files and synced after all groups; `None` in reports of before
+    /// When its group was at work, and when its phase closed files and synced after all groups; `None` in reports from before
     /// this was recorded.
     #[serde(default)]
     pub at_work: Option<[Span; 2]>,
@@ -320,7 +320,7 @@ impl LoadReport {
         rate(count, covered.unwrap_or_else(|| self.elapsed_ns_of(operations)))
     }
 
-    /// How long the phases took that have a group of the name of one of these operations' groups, where nothing better was recorded.
+    /// How long the phases took that have a group of the same name as one of these operations' groups, if nothing better was recorded.
     fn elapsed_ns_of<'a>(&self, operations: impl Iterator<Item = &'a OperationReport>) -> u64 {
         if self.phases.is_empty() {
             return self.elapsed_ns;

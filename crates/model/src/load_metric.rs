@@ -1,15 +1,15 @@
-//! What a load can tell of its actions and groups, by the names that `show`, tables and the store use.
+//! What a load reports about its actions and groups, by the names that `show`, tables and the store use.
 
 use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, io500, load::OperationReport, metric::catalog};
 
 /// Behind a part's name.
 const RATE: &str = "operations per second";
 
-/// How a figure is had of latencies; `None` without any.
+/// How a figure is computed from latencies; `None` without any.
 type OfLatencies = fn(&Histogram) -> Option<f64>;
 
-/// The unit and the better direction that a figure of this name has, wherever it comes from: the catalog's, or those of a load's part
-/// by the words that its name ends in.
+/// The unit and the better direction of a figure of this name, wherever it comes from: those of the catalog, or those of a load's part
+/// by the end of its name.
 #[must_use]
 pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
     if let Some(metric) = catalog::find(name) {
@@ -25,7 +25,7 @@ pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
     LATENCIES.iter().any(|(words, _)| ends(words)).then_some((Unit::Nanoseconds, Better::Lower))
 }
 
-/// What is told of latency: the words behind a part's name, and how it is had.
+/// What is reported about latency: the suffix of a part's name, and how it is computed.
 const LATENCIES: [(&str, OfLatencies); 5] = [
     ("latency mean", Histogram::mean_ns),
     ("latency p50", |latency| latency.percentile_ns(50.0)),
@@ -49,7 +49,7 @@ impl Part {
     }
 }
 
-/// The parts of a load with these actions, as (group, action). Groups are told apart only where there are several. A name
+/// The parts of a load with these actions, as (group, action). Groups are distinguished only if there are several. A name
 /// that an action has already is given to a group with the word in front.
 fn parts(actions: &[(&str, &str)]) -> Vec<Part> {
     let distinct = |names: &mut dyn Iterator<Item = &str>| {
@@ -90,7 +90,7 @@ fn actions(workload: &Workload) -> Vec<(&str, &str)> {
     actions.collect()
 }
 
-/// The names of all that a load will tell of its parts: "create latency p99", "readers operations per second"; and the scores of one that has
+/// The names of everything that a load will report about its parts: "create latency p99", "readers operations per second"; and the scores of one that has
 /// the phases of IO500.
 #[must_use]
 pub fn names(workload: &Workload) -> Vec<String> {
@@ -101,8 +101,8 @@ pub fn names(workload: &Workload) -> Vec<String> {
     parts(&actions(workload)).into_iter().flat_map(of).chain(io500::names(workload)).collect()
 }
 
-/// The rates of a load's groups, by name: what a table shows where nobody said what. A sum over groups would be a sum over
-/// those that are paced and those that are not. `None` for a load of a single group.
+/// The rates of a load's groups, by name: what a table shows unless the study says otherwise. A sum over groups would be a sum over
+/// paced and unpaced groups. `None` for a load of a single group.
 #[must_use]
 pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
     let is_group = |part: &Part| part.group.is_some() && part.action.is_none();
@@ -125,7 +125,7 @@ pub fn mixes_paced_and_free(workload: &Workload) -> bool {
     paced(true) && paced(false)
 }
 
-/// What a load tells of its parts.
+/// What a load reports about its parts.
 #[must_use]
 pub fn figures(report: &LoadReport) -> Vec<Figure> {
     let actions: Vec<(&str, &str)> =
@@ -160,7 +160,7 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
     };
     let actions: Vec<(&str, &str)> =
         report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
-    // Also where the part completed nothing: a figure must not be of something else in one trial alone.
+    // Also if the part completed nothing: a figure must not mean something else in a single trial.
     if let Some(part) = parts(&actions).iter().find(|part| part.name == name) {
         return operations(&|operation| part.has(operation));
     }
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn groups_of_different_phases_have_each_their_own_time() {
-        // Reports of before groups told when they were at work.
+        // Reports from before groups recorded when they were at work.
         let operation = |group: &str, name: &str| OperationReport { at_work: None, ..sixty(group, name, (0, 0)) };
         let report = LoadReport {
             elapsed_ns: 9_000_000_000,

@@ -3,14 +3,14 @@
 use crate::LoadReport;
 use crate::load::SeriesPoint;
 
-/// A point of a series and when it was.
+/// A point of a series and its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment<'r> {
-    /// When it begins, in ns of running time: what unmeasured phases and syncs took is not in it.
+    /// When it begins, in ns of running time, without unmeasured phases and syncs.
     pub begin_ns: u64,
     /// How long it is.
     pub length_ns: u64,
-    /// Whether it is as long as `series_interval_ns`, and of one phase alone.
+    /// Whether it is as long as `series_interval_ns` and belongs to one phase alone.
     pub whole: bool,
     /// What happened in it.
     pub point: &'r SeriesPoint,
@@ -24,8 +24,8 @@ struct Stretch {
 }
 
 impl LoadReport {
-    /// All points of `series` with their place in time. Every phase begins a point of its own, so the last one of each phase is cut
-    /// short. Where nobody recorded how long the load ran, all points count as whole.
+    /// All points of `series` with their place in time. Every phase begins a new point, so the last one of each phase is cut
+    /// short. If the load's running time was not recorded, all points count as whole.
     #[must_use]
     pub fn moments(&self) -> Vec<Moment<'_>> {
         self.moments_of(&self.series)
@@ -34,7 +34,7 @@ impl LoadReport {
     /// The same of points that are as long as those of `series`.
     #[must_use]
     pub fn moments_of<'r>(&self, points: &'r [SeriesPoint]) -> Vec<Moment<'r>> {
-        // Arithmetic stops at the largest number there is: reports come from files, too.
+        // Arithmetic saturates, because reports also come from files.
         let interval_ns = self.series_interval_ns.max(1);
         let series = (0_u64..).zip(points);
         if self.running_ns == 0 {
@@ -66,7 +66,7 @@ impl LoadReport {
         series.map(moment).collect()
     }
 
-    /// The points that are as long as `series_interval_ns`, each with its begin in ns of running time: those that rates can be taken
+    /// The points that are as long as `series_interval_ns`, each with its start in ns of running time: those that rates can be taken
     /// from.
     #[must_use]
     pub fn whole_points(&self) -> Vec<(u64, &SeriesPoint)> {
@@ -79,7 +79,7 @@ impl LoadReport {
         let mut ran: Vec<u64> =
             self.phases.iter().map(|phase| phase.elapsed_ns.saturating_sub(phase.sync_ns)).collect();
         match ran.last_mut() {
-            // In reports of before phases told of their syncs, there was one sync, in the last phase.
+            // In reports from before phases recorded their syncs there was one sync, in the last phase.
             Some(last) if self.phases.iter().all(|phase| phase.sync_ns == 0) => {
                 *last = last.saturating_sub(self.sync_ns);
             }
@@ -144,7 +144,7 @@ mod tests {
     fn a_sync_is_no_running_time_wherever_it_is() {
         let synced = report(&[100, 20, 100, 50], &[(1_200, 3_000), (1_500, 4_000)]);
         assert_eq!(times(&synced), [(0, 1_000), (1_000, 200), (1_200, 1_000), (2_200, 500)]);
-        // A report that does not tell whose sync it was.
+        // A report that does not say whose sync it was.
         let mut old = report(&[100, 20, 100, 50], &[(1_200, 0), (1_500, 4_000)]);
         old.phases.last_mut().expect("there are two").sync_ns = 0;
         assert_eq!(times(&old), times(&synced));

@@ -1,7 +1,7 @@
-//! Options of mkfs programs that are safe with anybody's study.
+//! Options of mkfs programs that are safe in any study.
 //!
 //! Some options of mkfs run commands (`mksquashfs -p`), read files into the filesystem (`-d` of mke2fs) or write to a
-//! second device. New versions bring others. So each adapter lists the options that do none of this, and all others
+//! second device. New versions may add more. Each adapter therefore lists the options that do none of this, and all others
 //! are refused.
 
 /// The options of one mkfs that a study may use.
@@ -9,7 +9,7 @@
 pub struct MkfsOptions {
     /// Options without a value ("-K", "--mixed").
     pub flags: &'static [&'static str],
-    /// Options with a value that is no path, whatever it says ("-I", "--label").
+    /// Options whose value is never a path ("-I", "--label").
     pub values: &'static [&'static str],
     /// Options whose value is a list of settings, with the settings that name no file ("-d", "agcount").
     pub settings: &'static [(&'static str, &'static [&'static str])],
@@ -33,7 +33,7 @@ impl MkfsOptions {
             let Some((option, attached)) = self.valued(word) else { return Some(word) };
             let value = match attached {
                 Some(value) => value,
-                // A tool that takes the option for a flag would read the next word as an option.
+                // A tool that treats the option as a flag would read the next word as an option.
                 None => match words.next().filter(|value| !value.starts_with('-')) {
                     Some(value) => value,
                     None => return Some(word),

@@ -7,15 +7,15 @@ use std::fmt;
 /// Longest note, in characters: it stands beside its run in lists.
 pub const NOTE_CHARACTERS: usize = 200;
 
-/// One line about a run in its user's words: "before the patch". It has no space at its ends and nothing in it acts on a terminal.
+/// One line about a run in its user's words: "before the patch". It has no leading or trailing space and no characters that act on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Note(String);
 
-/// Why a text is no note.
+/// Why a text is not a valid note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
-    /// There is nothing but space in it.
+    /// It is empty or only white space.
     #[error("a note cannot be empty")]
     Empty,
     /// It is longer than [`NOTE_CHARACTERS`].

@@ -16,11 +16,11 @@ pub enum Outcome {
     Hung(Reason),
     /// The kernel crashed.
     Crashed(Reason),
-    /// It was not tried: a tool or a right is missing.
+    /// It was not tried: a tool or a permission is missing.
     Skipped(Reason),
 }
 
-/// Why a trial did not complete, in the words of whoever refused.
+/// Why a trial did not complete, in the words of the program or kernel that refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The step it happened in, as the study names it.
@@ -78,7 +78,7 @@ impl Outcome {
         matches!(self, Self::Completed)
     }
 
-    /// Whether trying the same cell again can only end the same way, so that its further repeats are not tried.
+    /// Whether another try of the same cell would end in the same way, so that further repeats are skipped.
     #[must_use]
     pub const fn is_final_for_cell(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Skipped(_))

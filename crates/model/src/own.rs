@@ -1,7 +1,7 @@
-//! Filesystems of a study's own: those that commands of the study make, mount and remove.
+//! Filesystems that a study defines itself: its own commands make, mount and remove them.
 //!
 //! They are part of the plan, so that a stored run can be repeated. The commands come from a file that a stranger may have
-//! written: nobody runs those of a plan from elsewhere without asking.
+//! written, so those of a plan from outside are never run without asking.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct OwnFilesystem {
     /// Checks it, unmounted.
     #[serde(default)]
     pub check: Vec<String>,
-    /// Removes what `make` made. It may run twice, and after a `make` that was not finished.
+    /// Removes what `make` made. It may run twice, and after an unfinished `make`.
     #[serde(default)]
     pub remove: Vec<String>,
     /// Debian packages that have its programs.
@@ -64,7 +64,7 @@ impl OwnCommand {
         }
     }
 
-    /// What the lab puts in for names in braces. Only where something is mounted is there a mount point, and what undoes must not
+    /// What the lab substitutes for names in braces. There is a mount point only if something is mounted, and undoing must not
     /// need a device that a killed run has lost.
     #[must_use]
     pub const fn placeholders(self) -> &'static [&'static str] {

@@ -3,23 +3,23 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Skew beyond this share of a phase's length is marked: the ranks were not at work together for that much of it.
+/// Skew beyond this share of a phase's length is marked, because the ranks did not work together for that much of it.
 pub const SKEW_SHARE: f64 = 0.01;
 
 /// The ranks of a load whose merged report is elsewhere.
 ///
-/// The store also keeps it in a format without names of fields: none may be skipped when it is written.
+/// The store also keeps it in a format without field names, so no field may be skipped when it is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ranked {
     /// How many ranks were started.
     pub ranks: u32,
     /// On how many nodes.
     pub nodes: u32,
-    /// Ranks whose load came to its own end.
+    /// Ranks whose load ended normally.
     pub completed: u32,
-    /// How many ranks the merged report is of.
+    /// How many ranks the merged report covers.
     pub merged: u32,
-    /// Why the load ended early; `None` when it came to its own end.
+    /// Why the load ended early; `None` if it ended normally.
     pub ended_early: Option<String>,
     /// Every phase that a rank ended, measured or not.
     pub phases: Vec<PhaseMeeting>,
@@ -44,17 +44,17 @@ pub struct PhaseMeeting {
     pub measured: bool,
     /// Ranks that ended it.
     pub ranks: u32,
-    /// From the first rank's begin to the last one's end, without the final sync.
+    /// From the start of the first rank to the end of the last one, without the final sync.
     pub length_ns: u64,
-    /// From the first rank's begin to the last one's.
+    /// From the start of the first rank to the start of the last one.
     pub start_skew_ns: u64,
-    /// From the first rank's end to the last one's.
+    /// From the end of the first rank to the end of the last one.
     pub stop_skew_ns: u64,
-    /// How far off a begin or an end of a rank may be for want of knowing its clock: the largest of all ranks.
+    /// The largest error of any rank's start or end, because its clock is known only so well.
     pub uncertainty_ns: u64,
     /// Whether one of the skews is more than 1 % of the length.
     pub skewed: bool,
-    /// Where the phase wore out after its time: what was done when its time was over.
+    /// If the phase had wear-out: what had been done when its time was over.
     pub stonewall: Option<Stonewall>,
 }
 
@@ -65,7 +65,7 @@ impl PhaseMeeting {
         Duration::from_nanos(self.length_ns).as_secs_f64()
     }
 
-    /// How far off a skew may be: it is the difference of two ranks' times.
+    /// The error of a skew, which is the difference of two ranks' times.
     #[must_use]
     pub const fn skew_uncertainty_ns(&self) -> u64 {
         2 * self.uncertainty_ns
@@ -81,7 +81,7 @@ pub struct Stonewall {
     pub fewest: u64,
     /// Of the rank that had done most.
     pub most: u64,
-    /// From the first rank's begin to the end of the last rank's time.
+    /// From the start of the first rank to the end of the last rank's time.
     pub length_ns: u64,
 }
 
@@ -92,21 +92,21 @@ pub enum RankOutcome {
     /// Its load came to its own end.
     #[default]
     Completed,
-    /// It was told to end before, because of another or by a signal. What it did until then is in the figures.
+    /// It was told to end early, because of another rank or by a signal. What it did until then is in the figures.
     EndedEarly,
     /// Its load could not be run, or ended with an error of its own.
     Failed {
         /// Its own words.
         words: String,
     },
-    /// Its process ended, or gave no sign of life any more.
+    /// Its process ended or stopped giving signs of life.
     Died {
         /// What was last known of it.
         words: String,
     },
-    /// Its process lives, and its load makes no progress.
+    /// Its process is alive, but its load makes no progress.
     Hung {
-        /// What it was at.
+        /// What it was doing.
         words: String,
     },
 }
@@ -137,13 +137,13 @@ impl RankOutcome {
 /// A rank's clock against rank 0's, by round trips.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClockComparison {
-    /// What the rank's clock showed more than rank 0's, before the first phase.
+    /// How far the rank's clock was ahead of rank 0's, before the first phase.
     pub offset_ns: i64,
     /// Half of the fastest round trip: the offset is within this.
     pub uncertainty_ns: u64,
-    /// How much the offset grew until after the last phase, in millionths of the time between; `None` where it was not compared again.
+    /// How much the offset grew until after the last phase, in millionths of the time between; `None` if it was not compared again.
     pub drift_ppm: Option<f64>,
-    /// The drift is within so many millionths of that.
+    /// The error of the drift, in millionths.
     #[serde(default)]
     pub drift_uncertainty_ppm: Option<f64>,
 }
@@ -184,7 +184,7 @@ pub struct RankReport {
     pub max_ns: u64,
     /// What it did phase by phase.
     pub phases: Vec<RankPhase>,
-    /// Its warnings that are not everybody's.
+    /// Warnings that other ranks do not share.
     pub warnings: Vec<String>,
 }
 
@@ -193,9 +193,9 @@ pub struct RankReport {
 pub struct RankPhase {
     /// The phase's name.
     pub name: String,
-    /// When it began, since the first rank did.
+    /// When it began, since the start of the first rank.
     pub begin_ns: u64,
-    /// When it ended, since the first rank began.
+    /// When it ended, since the start of the first rank.
     pub end_ns: u64,
     /// Operations it completed.
     pub operations: u64,
@@ -203,7 +203,7 @@ pub struct RankPhase {
     pub read_bytes: u64,
     /// Bytes it wrote.
     pub written_bytes: u64,
-    /// Operations it had begun when the phase's time was over, where the phase wears out.
+    /// Operations it had begun when the phase's time was over, if the phase has wear-out.
     pub stonewall_operations: Option<u64>,
 }
 
@@ -220,6 +220,6 @@ pub struct NodeReport {
     pub read_bytes: u64,
     /// Bytes they wrote.
     pub written_bytes: u64,
-    /// Sum of their operations per second, each of its own time.
+    /// Sum of their operations per second, each over its own time.
     pub per_second: f64,
 }

@@ -1,4 +1,4 @@
-//! What one load of many ranks gives back: the merged report, and what each rank and each node had in it.
+//! The result of one load of many ranks: the merged report, and what each rank and each node contributed.
 
 pub use crate::ranked::{
     ClockComparison, NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, SKEW_SHARE, Stonewall,
@@ -21,11 +21,11 @@ pub struct RanksReport {
     pub ranks: u32,
     /// On how many nodes.
     pub nodes: u32,
-    /// Ranks whose load came to its own end. The merged report is of all ranks that reported, these or not.
+    /// Ranks whose load ended normally. The merged report covers all ranks that reported, whether or not they did.
     pub completed: u32,
     /// The seed that every rank's own is derived from.
     pub seed: u64,
-    /// Why the load ended early; `None` when it came to its own end.
+    /// Why the load ended early; `None` if it ended normally.
     pub ended_early: Option<String>,
     /// All ranks that reported, as one load: counts and histograms are sums, the time is from the first rank's begin to the last
     /// one's end, and the series is on one axis.
@@ -47,7 +47,7 @@ pub struct RanksReport {
 }
 
 impl RanksReport {
-    /// How the ranks met in the phase of this name; `None` where none ended it.
+    /// How the ranks met in the phase of this name; `None` if none ended it.
     #[must_use]
     pub fn meeting(&self, phase: &str) -> Option<&PhaseMeeting> {
         self.phases.iter().find(|meeting| meeting.name == phase)
@@ -93,7 +93,7 @@ pub struct RankTask {
     pub measure_null: bool,
     /// Where rank 0 leaves the report.
     pub results: PathBuf,
-    /// A pipe with a name, on which rank 0 says how it goes, line by line; nobody may read it.
+    /// A named pipe on which rank 0 reports progress, line by line; there may be no reader.
     pub news: PathBuf,
 }
 

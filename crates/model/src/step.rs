@@ -1,6 +1,6 @@
 //! Kinds of steps.
 
-/// What kind of thing a step does, without its particulars: metrics say by these which steps have them.
+/// The kind of a step, without its particulars: metrics list the kinds of steps that have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// Makes the filesystem.

@@ -24,7 +24,7 @@ pub struct Plan {
     pub attachments: Vec<(String, String)>,
     /// Whether `[quick]` was applied.
     pub quick: bool,
-    /// Blocks that are run first and not recorded, so that caches, clocks and memory are in the state in which they stay.
+    /// Blocks that run first and are not recorded, so that caches, clocks and memory reach a steady state.
     #[serde(default)]
     pub warm_up: u32,
     /// How often each cell is tried.
@@ -62,7 +62,7 @@ pub struct Repeats {
     pub min: u32,
     /// At most.
     pub max: u32,
-    /// Enough when the 95 % interval's half-width is below this share of the value, 0 to 1.
+    /// Stop when the half-width of the 95 % interval is below this share of the value, 0 to 1.
     pub until: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ pub struct Repeats {
 pub struct Budget {
     /// How long the trials may take together.
     pub time: Duration,
-    /// Differences of at most this share do not matter: rows that are shown to be so close are decided. 0 to 1.
+    /// Differences up to this share do not matter: rows that are shown to be this close are decided. 0 to 1.
     pub resolution: f64,
 }
 
@@ -149,7 +149,7 @@ pub struct FilesystemSpec {
     pub mkfs: Vec<String>,
     /// Mount options, comma separated; empty for none.
     pub mount: String,
-    /// Path on the host of the directory that is in it from the start; its mkfs puts it there.
+    /// Path on the host of the directory tree that mkfs puts into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// How it is made where the study itself says so.
@@ -157,7 +157,7 @@ pub struct FilesystemSpec {
     pub own: Option<Arc<OwnFilesystem>>,
 }
 
-/// A type of filesystem that a study may name. The adapters say what there is; who reads a study is handed the list.
+/// A type of filesystem that a study may name. The adapters define them; the reader of studies is given the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilesystemType {
     /// "ext4".
@@ -185,7 +185,7 @@ pub enum DeviceSpec {
         /// Whether the image is in memory instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_memory: bool,
-        /// The model of a drive that it is in virtual time: a name, or a file among the plan's attachments.
+        /// The drive model that it has in virtual time: a name, or a file among the plan's attachments.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
@@ -316,7 +316,7 @@ pub enum StepAction {
         /// Relative path in the filesystem.
         target: String,
     },
-    /// Mount, check and read what power cuts during the loads before would have left.
+    /// Mount, check and read the states that power cuts during the preceding loads could have left.
     PowerCut(PowerCut),
 }
 
@@ -329,7 +329,7 @@ pub struct PowerCut {
     pub log_bytes: u64,
     /// Whether the disk keeps its own promise.
     pub disk: DiskTruth,
-    /// How many bytes the disk writes whole: 512 or 4096. Plans that do not say it are of the time when it was 512.
+    /// How many bytes the disk writes atomically: 512 or 4096. Plans that do not say are from the time when it was 512.
     #[serde(default = "smallest_sector")]
     pub sector_bytes: u32,
 }
@@ -349,7 +349,7 @@ const fn smallest_sector() -> u32 {
     512
 }
 
-/// Whether a disk keeps its promise that what was flushed is durable. All but a sound one are there to show that a check
+/// Whether a disk keeps its promise that flushed data is durable. All but the sound one exist to show that a check
 /// finds what they break.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -387,7 +387,7 @@ impl StepAction {
     }
 }
 
-/// The step under whose name stands what a trial took besides its steps. No step of a study may be called so.
+/// The name under which a trial's time outside its steps is recorded. No step of a study may have this name.
 pub const TRIAL_STEP: &str = "trial";
 
 /// What a filesystem check may change.
@@ -450,7 +450,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The same study on a filesystem that is already there, for those who may not make one: the filesystem factor
+    /// The same study on an existing filesystem, for users who cannot make one: the filesystem factor
     /// is gone, cells that differed only in it are one, and steps that need a device of their own are left out.
     /// `name` is what stands in place of the filesystem's.
     #[must_use]
@@ -507,7 +507,7 @@ impl StepAction {
         matches!(self, Self::Load(workload) if workload.io.direct)
     }
 
-    /// Whether the step makes sense on a filesystem that is not ours to make, unmount or check.
+    /// Whether the step makes sense on a filesystem that fstone must not make, unmount or check.
     #[must_use]
     pub const fn works_in_a_directory(&self) -> bool {
         match self {

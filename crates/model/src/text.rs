@@ -1,10 +1,10 @@
-//! The one place where foreign text becomes text for a terminal or a page.
+//! The one place that makes foreign text safe for a terminal or a page.
 //!
-//! Study files, bundles, kernels and tools all put words into what fstone prints. A terminal obeys control characters
-//! among them, and a reader is misled by characters that reorder a line. Both become visible here, and nowhere else. What tools and
-//! the machine said is recorded without control characters, which are no part of it, and passes here when it is shown.
+//! Text from study files, bundles, kernels and tools ends up in what fstone prints. Control characters in it act on a terminal,
+//! and characters that reorder a line mislead a reader. Both are made visible here, and nowhere else. What tools and
+//! the machine said is recorded without control characters, and passes through here when it is shown.
 
-/// The character itself, or a visible one in place of one that acts on a terminal or on the order of text.
+/// The character itself, or a visible replacement if it acts on a terminal or on the order of text.
 #[must_use]
 pub fn visible(c: char) -> char {
     match c {
@@ -22,13 +22,13 @@ pub fn visible(c: char) -> char {
     }
 }
 
-/// One line: line ends and tabs become spaces, everything else that acts becomes visible.
+/// One line: line ends and tabs become spaces, other active characters become visible.
 #[must_use]
 pub fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
 
-/// Several lines: line feeds and tabs stay, everything else that acts becomes visible.
+/// Several lines: line feeds and tabs stay, other active characters become visible.
 #[must_use]
 pub fn lines(text: &str) -> String {
     text.replace("\r\n", "\n").chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()

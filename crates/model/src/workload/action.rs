@@ -17,19 +17,19 @@ pub struct Action {
     pub choice: FileChoice,
     /// How its transactions are counted.
     pub transactions: TransactionRule,
-    /// Sizes of its blocks, each drawn by itself, where they are not alike: [`SizeDistribution::Uniform`], which gives
+    /// Sizes of its blocks, each drawn independently, if they vary: [`SizeDistribution::Uniform`], which gives
     /// multiples of the smallest, or [`SizeDistribution::Weighted`]. The operation's block is the largest of them then, and
     /// an operation of the extent of one block moves one that is drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<SizeDistribution>,
-    /// In a program: the handle that the action works by, and `choice` only says which file it opens where none is open.
+    /// In a program: the handle that the action uses; `choice` then only says which file it opens if none is open.
     /// [`Operation::Open`] and [`Operation::Create`] leave a file open in it, empty where it was made, [`Operation::Close`]
     /// closes it, and [`Operation::Unlink`] removes the file that was open in it last. All others work on the file that is open
     /// in it, and open one that exists if there is none. A cursor is the handle's: reading begins anew at the end, writing goes
     /// on beyond it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<u32>,
-    /// The number of the file is drawn from this, in place of `choice`: the file with that number, or the next that exists.
+    /// The number of the file is drawn from this instead of `choice`: the file with that number, or the next that exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<SizeDistribution>,
 }
@@ -50,7 +50,7 @@ pub enum FileChoice {
     Partitioned,
     /// The file the same thread's previous action worked on (sequences: create, write, fsync).
     Same,
-    /// The next one by its number, after the one that any action chose so last in this fileset. A file made so gets the next of the
+    /// The next one by its number, after the one that any action last chose in this way in this fileset. A file made in this way gets the next of the
     /// fileset's names that is free. A thread for which there is none is done.
     Rotation,
 }
@@ -85,7 +85,7 @@ impl Action {
 pub enum TransactionRule {
     /// One.
     One,
-    /// Whole blocks moved: ⌊bytes / block⌋; but 1 when something less than a block was moved.
+    /// Whole blocks moved: ⌊bytes / block⌋, but 1 if less than a block was moved.
     BlocksFloor,
     /// Blocks begun: ⌈bytes / block⌉.
     BlocksCeil,

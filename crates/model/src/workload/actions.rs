@@ -14,7 +14,7 @@ pub enum Actions {
     /// One after the other, again and again.
     Sequence(Vec<Action>),
     /// `first` while (firsts+1)/(seconds+1) < ratio, else `second`, counted over all threads (sysbench rndrw). A thread
-    /// that keeps transfers of buffered files in flight counts them whenever it has filled its queue.
+    /// that keeps transfers of buffered files in flight counts them each time it has filled its queue.
     Ratio {
         /// Usually a read.
         first: Action,

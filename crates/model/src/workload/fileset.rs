@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most files, and directories, of a fileset. The engine keeps 16 bytes in memory for each: 1.6 GB.
+/// The most files and the most directories of a fileset. The engine keeps 16 bytes in memory for each: 1.6 GB.
 pub const MAXIMUM_FILES: u64 = 100_000_000;
 
 /// Size of the writes that make files, where nothing else is said.
@@ -26,8 +26,8 @@ pub struct Fileset {
     /// The directories below.
     pub directories: Directories,
     /// Names of empty directories beside the files, in the directories that hold them: [`Operation::Mkdir`](super::Operation::Mkdir)
-    /// makes those that do not exist, and [`Operation::Rmdir`](super::Operation::Rmdir) removes those that do, in rotation (filebench
-    /// `leafdirs`). With 0, `Mkdir` makes directories of ever new names in the fileset's own, and `Rmdir` removes any of them.
+    /// creates those that do not exist, and [`Operation::Rmdir`](super::Operation::Rmdir) removes those that do, in rotation (filebench
+    /// `leafdirs`). With 0, `Mkdir` creates directories with new names in the fileset's own directory, and `Rmdir` removes any of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub leaf_directories: u64,
     /// How file sizes are drawn, at the start and by every create.
@@ -51,7 +51,7 @@ pub struct Fileset {
 }
 
 impl Fileset {
-    /// Files of this name and size in the load's directory itself, with everything else as it usually is.
+    /// Files of this name and size in the load's directory itself, with defaults for everything else.
     #[must_use]
     pub fn new(name: impl Into<String>, amount: Amount, size: SizeDistribution) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Fileset {
         }
     }
 
-    /// Whether names of its own can be names of the other, in the same directory.
+    /// Whether its names can clash with names of the other, in the same directory.
     #[must_use]
     pub fn shares_names_with(&self, other: &Self) -> bool {
         // "file" and a number is "file1" and a number, too.
@@ -102,7 +102,7 @@ impl Fileset {
         self.directory == other.directory && (files_meet || mixed || directories)
     }
 
-    /// Whether it is below the load's directory, and what it makes is below its own: the rule for all but the drop-ins.
+    /// Whether it is below the load's directory and everything it makes is below its own: the rule for all but the drop-ins.
     #[must_use]
     pub fn stays_below(&self) -> bool {
         let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
@@ -168,7 +168,7 @@ pub enum Directories {
 }
 
 impl Directories {
-    /// Directories of a filled tree, and how many of them are above its last level. Both end at `u64::MAX`.
+    /// Directories of a filled tree, and how many of them are above its last level. Both saturate at `u64::MAX`.
     #[must_use]
     pub fn of_tree(width: u32, depth: u32) -> (u64, u64) {
         let mut above = 0_u64;
@@ -213,8 +213,8 @@ pub enum SizeDistribution {
 }
 
 impl SizeDistribution {
-    /// The smallest and the largest block that can be drawn, where there are bounds. A range gives multiples of its
-    /// smallest size only, so that the next block is where direct I/O can be made.
+    /// The smallest and the largest block that can be drawn, if there are bounds. A range gives multiples of its
+    /// smallest size only, so that the next block is at an offset that direct I/O allows.
     #[must_use]
     pub fn block_bounds(&self) -> Option<(u64, u64)> {
         match self {
@@ -231,7 +231,7 @@ impl SizeDistribution {
         }
     }
 
-    /// About how large a file is: the mean, or the median where the mean is another.
+    /// The approximate size of a file: the mean, or the median if the distribution has no simple mean.
     #[must_use]
     pub fn typical_bytes(&self) -> u64 {
         match self {
@@ -262,7 +262,7 @@ pub struct Naming {
     pub leaf_prefix: Option<String>,
 }
 
-/// What stands in a name for the rank's number, in a load of many ranks; 0 in any other.
+/// The placeholder in a name for the rank's number in a load of many ranks; 0 in any other load.
 pub const RANK: &str = "{rank}";
 
 impl Naming {
@@ -276,7 +276,7 @@ impl Naming {
         [&mut self.file_prefix, &mut self.directory_prefix].into_iter().chain(&mut self.leaf_prefix)
     }
 
-    /// Whether some prefix says where the number of the rank stands, and none has a digit behind that: so names of two ranks differ.
+    /// Whether some prefix has the placeholder for the rank's number, and none has a digit after it, so that the names of two ranks differ.
     #[must_use]
     pub fn names_ranks(&self) -> bool {
         self.file_prefix.contains(RANK)
@@ -300,9 +300,9 @@ pub enum Existing {
     Rebuild,
     /// Use them when names, sizes and counts fit, else build anew.
     Reuse,
-    /// They have to be there and large enough; anything else is an error (sysbench `run`).
+    /// They must exist and be large enough; anything else is an error (sysbench `run`).
     Require,
-    /// They are taken to be there, and are not looked at beforehand, which would have them in caches (mdtest `-T`). What is not there is an
+    /// They are assumed to exist and are not looked up beforehand, which would bring them into caches (mdtest `-T`). A missing file is an
     /// error of the operation that misses it.
     Assume,
 }
@@ -315,7 +315,7 @@ pub enum Sharing {
     #[default]
     Private,
     /// Each rank has a fileset of its own, all in the same directory: names begin with `rank0-`, `rank1-`, …, or have the rank's number where
-    /// [`RANK`] is in them. Directories whose names have no number of a rank are in common then.
+    /// [`RANK`] is in them. Directories whose names have no rank number are then shared.
     Names,
     /// There is one fileset for all ranks, each of which works on all of it. Rank 0 makes it.
     Shared,

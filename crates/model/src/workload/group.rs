@@ -5,7 +5,7 @@ use super::io::{FsyncPolicy, IoOverrides, OpenPolicy};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The most threads of a phase: the engine counts each in 12 bits of what they share.
+/// The most threads of a phase: the engine counts them in 12 bits of a shared word.
 pub const MAXIMUM_THREADS: u64 = 4000;
 
 /// A stretch of the load with its own threads and end.
@@ -17,12 +17,12 @@ pub struct Phase {
     pub measured: bool,
     /// Run side by side.
     pub groups: Vec<ThreadGroup>,
-    /// When it ends; at the latest when every group has reached a stop of its own.
+    /// When it ends; at the latest when every group has reached its own stop.
     pub stop: Stop,
-    /// In a load of many ranks: rank r works on the files of rank r + this, in the state that their last phase left them in.
+    /// In a load of many ranks: rank r works on the files of rank r + this, in the state in which their last phase left them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rank_shift: u32,
-    /// The same, on the files of a rank that is so many nodes further on; of one that is so many ranks further on where all are on one node.
+    /// The same, on the files of a rank that is this many nodes further on, or this many ranks if all are on one node.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub node_shift: u32,
 }
@@ -59,7 +59,7 @@ pub struct Stop {
     pub operations: Option<u64>,
     /// After this many bytes moved by all its threads together.
     pub bytes: Option<u64>,
-    /// When every thread has gone through its actions (a sequence, or every file once) once.
+    /// When every thread has gone through its actions once (a sequence, or every file).
     pub once_through: bool,
     /// When the filesystem is used to this share, 0 to 1 (FFSB ageing): the one that holds the fileset of the group's
     /// first action.
@@ -67,7 +67,7 @@ pub struct Stop {
     /// Of a phase: as soon as one of its threads is done by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_done: bool,
-    /// Of a phase that ends by time: when that is over, groups go on until each has performed as many operations as the group of
+    /// For a phase that ends by time: when the time is over, groups continue until each has performed as many operations as the group of
     /// the rank that performed most (a stonewall that wears out).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wear_out: bool,
@@ -82,17 +82,17 @@ pub struct ThreadGroup {
     pub threads: u32,
     /// What each does.
     pub actions: Actions,
-    /// How its data gets to and from files, where that differs from the rest of the workload.
+    /// How its data gets to and from files, if that differs from the rest of the workload.
     #[serde(default, skip_serializing_if = "IoOverrides::is_empty")]
     pub io: IoOverrides,
     /// Whether files are opened for every operation or stay open.
     pub open: OpenPolicy,
-    /// Pause of a thread after each operation, or after so many as [`Self::think_every`] says.
+    /// Pause of a thread after each operation, or after as many operations as [`Self::think_every`] says.
     pub think_time: Duration,
-    /// Operations of a thread between two pauses; 1 or more. What is in flight is done before a pause begins.
+    /// Operations of a thread between two pauses, at least 1. Requests in flight complete before a pause begins.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub think_every: u64,
-    /// Operations per second wanted of the whole group; latency is then counted from the intended start.
+    /// Target rate of the whole group in operations per second; latency then counts from the intended start.
     pub rate_per_second: Option<f64>,
     /// Bytes per second wanted of the whole group, in place of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,13 +100,13 @@ pub struct ThreadGroup {
     /// How the operations of [`Self::rate_per_second`] follow each other.
     #[serde(default, skip_serializing_if = "Arrivals::is_even")]
     pub arrivals: Arrivals,
-    /// Whether what the page cache holds of a file is dropped when the file is opened, as far as it is not dirty.
+    /// Whether the clean pages of a file in the page cache are dropped when the file is opened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invalidate: bool,
     /// The part of each file that a thread reads and overwrites.
     #[serde(default, skip_serializing_if = "Region::is_whole")]
     pub region: Region,
-    /// How long after the phase's begin its threads begin. Its own stop counts from there.
+    /// How long after the start of the phase its threads start. Its own stop counts from there.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub start_delay: Duration,
     /// The CPUs its threads run on, by the kernel's numbers; empty for any.
@@ -122,15 +122,15 @@ pub struct ThreadGroup {
     /// Whether the report has a series of each of its actions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_series: bool,
-    /// How requests that are done are taken back, where a thread has several in flight.
+    /// How completed requests are reaped if a thread has several in flight.
     #[serde(default, skip_serializing_if = "Batches::is_usual")]
     pub batches: Batches,
-    /// The latency that its queue depth is to keep, where that is looked for.
+    /// The latency target by which its queue depth is found, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
 }
 
-/// A latency to keep: each thread of a group looks for the largest queue depth with which it does, from 1 up to the group's. Groups of
+/// A latency target: each thread of a group searches for the largest queue depth that meets it, from 1 up to the group's. Groups of
 /// the same name in later phases keep to what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTarget {
@@ -140,7 +140,7 @@ pub struct LatencyTarget {
     pub share: f64,
     /// How long each depth is tried.
     pub window: Duration,
-    /// Whether a thread that has found it goes on, and on looking. Otherwise all threads of the phase that do not are done at once, when
+    /// Whether a thread that has found it continues, and keeps searching. Otherwise all such threads of the phase end together, when
     /// each has kept its depth for a window in which none changed.
     pub follow: bool,
 }
@@ -150,7 +150,7 @@ pub struct LatencyTarget {
 pub struct Batches {
     /// It waits until at least so many requests are done; 1 or more.
     pub least: u32,
-    /// It begins others when no more than so many are in flight; `None` for as soon as one is done.
+    /// It submits more when no more than this many are in flight; `None` means as soon as one completes.
     pub refill_at: Option<u32>,
 }
 
@@ -167,7 +167,7 @@ impl Batches {
 }
 
 impl ThreadGroup {
-    /// Threads that do this as fast as they can, with everything else as it usually is.
+    /// Threads that do this as fast as they can, with defaults for everything else.
     #[must_use]
     pub fn new(name: impl Into<String>, threads: u32, actions: Actions) -> Self {
         Self {
@@ -201,14 +201,14 @@ impl ThreadGroup {
     }
 }
 
-/// The part of a file that a thread reads and overwrites. What it finds by a pattern is within it.
+/// The part of a file that a thread reads and overwrites. Its access pattern stays within it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Region {
     /// All of it.
     #[default]
     Whole,
-    /// Thread t of n has the t-th of n equal parts, which begin at multiples of 4 KiB where they are that large.
+    /// Thread t of n has the t-th of n equal parts, which begin at multiples of 4 KiB if they are large enough.
     Split,
     /// Thread t has what begins at `offset_bytes` + t × `step_bytes`.
     At {
@@ -235,7 +235,7 @@ impl Region {
         *self == Self::Whole
     }
 
-    /// Begin and length of the part of a file of this size that thread `thread` of `threads` has.
+    /// Start and length of the part that thread `thread` of `threads` has in a file of this size.
     #[must_use]
     pub fn of(&self, size: u64, thread: u64, threads: u64) -> (u64, u64) {
         match *self {
@@ -272,7 +272,7 @@ pub enum Arrivals {
     /// At equal distances.
     #[default]
     Even,
-    /// Each at a moment that has nothing to do with the others' (a Poisson process): the gaps are exponential, with the rate's
+    /// Each at a time independent of the others (a Poisson process): the gaps are exponential, with the rate's
     /// mean.
     Poisson,
 }

@@ -16,9 +16,9 @@ pub enum OpenPolicy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsyncPolicy {
     /// After every this many operations of the group, when something was written since; 0 = never. With `all_files`
-    /// before the next operation is begun (so not after the last), else by the thread that performed the operation.
+    /// before the next operation begins (so not after the last), else by the thread that performed the operation.
     pub every_operations: u64,
-    /// Whether every file of the filesets is fsynced (sysbench), a file at a time by whichever thread comes next, or
+    /// Whether every file of the filesets is fsynced (sysbench), one file at a time by whichever thread comes next, or
     /// only the file just worked on.
     pub all_files: bool,
     /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`] limits and that a rate
@@ -26,7 +26,7 @@ pub struct FsyncPolicy {
     pub counted: bool,
     /// Whether each thread fsyncs every file when it ends.
     pub at_end: bool,
-    /// fdatasync in place of fsync, also where an action of the group ends with an fsync.
+    /// Use fdatasync instead of fsync, also if an action of the group ends with an fsync.
     pub data_only: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct DataPattern {
     pub duplicate: f64,
     /// Whether every block carries file, offset, generation and checksum, and is verified when read.
     pub stamped: bool,
-    /// Bytes that are repeated from each block's begin on, in place of random ones; where something is compressible, in place of the
+    /// Bytes that are repeated from the start of each block instead of random ones; for compressible data, instead of the
     /// zeros that make it so. None: random data and zeros.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeat: Vec<u8>,

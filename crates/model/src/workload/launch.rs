@@ -28,7 +28,7 @@ impl Launch {
         self.command.first().map_or("", String::as_str)
     }
 
-    /// Whether it is Slurm's, which starts processes outside of what the trial has mounted for itself.
+    /// Whether it is Slurm's, which starts processes outside the trial's own mount namespace.
     #[must_use]
     pub fn is_of_slurm(&self) -> bool {
         self.program().rsplit('/').next() == Some("srun")

@@ -47,10 +47,10 @@ pub struct Workload {
     /// phase that works on it, and at the latest before the first measured phase: what an earlier ageing phase left
     /// behind is on the filesystem before the measured files are (FFSB).
     pub filesets: Vec<Fileset>,
-    /// Run one after the other, all threads meeting in between. Without any, filesets are built and that is all (FFSB
+    /// They run one after the other, and all threads meet in between. Without any, filesets are built and that is all (FFSB
     /// `time=0`, sysbench `prepare`).
     pub phases: Vec<Phase>,
-    /// How data gets to and from the files, where a group of threads has nothing else.
+    /// How data gets to and from the files, unless a group of threads says otherwise.
     pub io: IoSettings,
     /// What the data looks like.
     pub data: DataPattern,
@@ -60,7 +60,7 @@ pub struct Workload {
     pub final_sync: FinalSync,
     /// A shell command to run after filesets are built and synced, before the first measured phase (FFSB callout).
     pub callout: Option<String>,
-    /// By which launcher it is carried out, as a load of how many ranks; `None` for a load of this process alone.
+    /// The launcher and the number of ranks; `None` for a load of this process alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
     /// Length of one point of the throughput and latency series.

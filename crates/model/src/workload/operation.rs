@@ -1,7 +1,7 @@
-//! The operations that there are, and what each needs and does, in one table.
+//! All operations, and what each needs and does, in one table.
 //!
-//! The engine, its audit, its checks and the workload file all ask it, so an operation that has no line there does not
-//! compile, and none of them has a default for operations it has not heard of.
+//! The engine, its audit, its checks and the workload file all use it. An operation without a line there does not
+//! compile, and none of them has a default for unknown operations.
 
 use super::transfer::Transfer;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub enum Operation {
         /// Whether to msync(MS_SYNC) it.
         msync: bool,
     },
-    /// Write from the handle's cursor on as much as its file is to have: the size that was drawn when it was made, or that it had when
+    /// Write, from the handle's cursor on, as much as its file should have: the size that was drawn when it was created, or that it had when
     /// it was opened.
     Fill {
         /// Size of each write.
@@ -50,7 +50,7 @@ pub enum Operation {
     Fsync,
     /// fdatasync.
     Fdatasync,
-    /// fsync of the directory that a file is in: what makes its name durable.
+    /// fsync of the directory that a file is in, which makes its name durable.
     FsyncDirectory,
     /// syncfs.
     Syncfs,
@@ -100,7 +100,7 @@ pub enum Operation {
     Metadata,
     /// List one directory of the fileset.
     Readdir,
-    /// Walk the whole fileset, stat-ing each entry; of several ranks' filesets in one directory, each its own.
+    /// Walk the whole fileset and stat each entry; if several ranks have filesets in one directory, each walks its own.
     Walk,
     /// stat.
     Stat,
@@ -169,7 +169,7 @@ pub struct Nature<'a> {
     pub target: Target,
     /// The data it moves within a file, if that is what it does.
     pub transfer: Option<&'a Transfer>,
-    /// Largest buffer it needs, bytes; 0 when it moves no data of the load's.
+    /// Largest buffer it needs, in bytes; 0 if it moves no data of the load.
     pub largest_block: u64,
     /// What becomes of names.
     pub names: Names,
@@ -177,9 +177,9 @@ pub struct Nature<'a> {
     pub to: Option<u32>,
     /// What becomes of data.
     pub data: Data,
-    /// Whether it changes what is known of a file, or adds or removes something beside the files.
+    /// Whether it changes what is known about a file, or adds or removes something other than files.
     pub attributes: bool,
-    /// Whether nobody else may work on the file meanwhile, whatever else the load asks for.
+    /// Whether no other thread may work on the file meanwhile, whatever else the load asks for.
     pub alone: bool,
 }
 
@@ -213,13 +213,13 @@ impl Nature<'_> {
 }
 
 impl Operation {
-    /// Whether it works by a handle, and by nothing else: an operation of programs.
+    /// Whether it works only with a handle: an operation of programs.
     #[must_use]
     pub fn needs_handle(&self) -> bool {
         matches!(self, Self::Open | Self::Close | Self::Fill { .. })
     }
 
-    /// Whether it can work on what is open in a handle, or leave it there. A file is made empty by a handle.
+    /// Whether it can use the file that is open in a handle, or leave one open there. A file created in a handle is empty.
     #[must_use]
     pub fn works_by_handle(&self) -> bool {
         match self {
@@ -331,14 +331,14 @@ impl Operation {
         }
     }
 
-    /// One of every kind of operation, moving data as `transfer` says: for tests that must not forget any.
+    /// One of every kind of operation, with this `transfer`, for tests that must cover all of them.
     pub fn one_of_each(transfer: Transfer) -> impl Iterator<Item = Self> {
         std::iter::successors(Some(Self::Create { block_bytes: transfer.block_bytes, fsync: false }), move |before| {
             before.next_kind(transfer)
         })
     }
 
-    /// The kind after this one. Exhaustive, so that a new one has to be put into the chain.
+    /// The kind after this one. The match is exhaustive, so that a new kind must be put into the chain.
     fn next_kind(&self, transfer: Transfer) -> Option<Self> {
         Some(match self {
             Self::Create { .. } => Self::Read(transfer),
@@ -397,7 +397,7 @@ mod tests {
         for operation in &all {
             assert_eq!(operation.clone().transfer_mut().is_some(), operation.nature().transfer.is_some());
             let nature = operation.nature();
-            // What moves data needs a buffer for it, and only files have data that can be moved within them.
+            // An operation that moves data needs a buffer for it, and only files have data.
             if let Some(transfer) = nature.transfer {
                 assert_eq!(
                     (nature.target, nature.largest_block),

@@ -1,6 +1,6 @@
-//! Programs: what a thread goes through when its actions hold files open for each other.
+//! Programs: the steps of a thread whose actions hold files open for each other.
 //!
-//! In a mix or a sequence every action finds its file by itself. In a program an action may leave a file open in one of the
+//! In a mix or a sequence, every action finds its own file. In a program, an action may leave a file open in one of the
 //! thread's *handles*, by a number, and later actions work on what is open there. Between actions there are steps that are no
 //! operations of the load: they end the thread, hold it back, or wait for another.
 
@@ -32,13 +32,13 @@ pub enum Step {
         /// Which.
         steps: Vec<Self>,
     },
-    /// The thread is done, if by now this much has been done since the phase's begin.
+    /// The thread ends if this much has been done since the start of the phase.
     Finish {
         /// How much.
         count: u64,
         /// Of what.
         unit: FinishUnit,
-        /// Done by the thread itself in the actions of this name; by all threads of the group in all actions where there is none.
+        /// Counts what the thread itself has done in the actions of this name or, without a name, what all threads of the group have done in all actions.
         of: Option<String>,
     },
     /// The thread waits until there have been as many events as it has used. All such steps of a phase share the events.
@@ -56,11 +56,11 @@ pub enum Step {
     Spin(u64),
     /// The thread waits until so many posts have come, and takes them.
     Wait {
-        /// What posts call it. Every thread that goes through this step has posts of its own.
+        /// The name that posts use. Every thread that goes through this step has its own posts.
         name: String,
         /// How many.
         posts: u64,
-        /// How many posts may be waiting to be taken before those that post within bounds wait.
+        /// How many posts may be pending before bounded posts wait.
         ahead: Option<u64>,
         /// Whether posts that come before they are waited for count as one (a wakeup rather than a semaphore).
         once: bool,

@@ -1,9 +1,9 @@
-//! Requests in flight: which groups can have several, and where a queue depth would change nothing.
+//! Requests in flight: which groups can have several, and where a queue depth would have no effect.
 
 use super::{Actions, Extent, OpenPolicy, Operation, Pattern, Phase, ThreadGroup, Workload};
 
 impl Operation {
-    /// Whether it is one transfer, which can be kept in flight beside others.
+    /// Whether it is a single transfer, which can be in flight with others.
     #[must_use]
     pub fn is_one_transfer(&self) -> bool {
         let (Self::Read(transfer) | Self::Write(transfer)) = self else { return false };
@@ -33,7 +33,7 @@ impl Workload {
         }
     }
 
-    /// Why a group of a phase cannot look for the queue depth that keeps its latency target, if it has one.
+    /// Why a group of a phase cannot search for the queue depth that meets its latency target, if it has one.
     #[must_use]
     pub fn unfit_target(&self, phase: &Phase, group: &ThreadGroup) -> Option<&'static str> {
         let target = group.latency_target?;
@@ -58,7 +58,7 @@ impl Workload {
             .find_map(|(place, group)| Some((place, self.one_at_a_time(group)?)))
     }
 
-    /// The same load, without queue depths that change nothing. Where only some groups use the workload's, they have it as
+    /// The same load without queue depths that have no effect. If only some groups use the workload's, they have it as
     /// their own.
     #[must_use]
     pub fn without_unused_depths(mut self) -> Self {

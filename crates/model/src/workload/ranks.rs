@@ -29,7 +29,7 @@ impl Fileset {
         self
     }
 
-    /// Whether all ranks have their own files in directories that are everybody's, which rank 0 makes.
+    /// Whether all ranks have their own files in shared directories, which rank 0 makes.
     #[must_use]
     pub fn has_common_directories(&self) -> bool {
         let none = matches!(self.directories, Directories::Flat { count: 0, .. });
@@ -41,13 +41,13 @@ impl Fileset {
 }
 
 impl Workload {
-    /// What one of several ranks does; `whose` has a place for each phase, and what it does not have is the rank's own.
+    /// What one of several ranks does. `whose` has an entry for each phase; without one, the phase works on the rank's own files.
     #[must_use]
     pub fn of_rank(&self, rank: u32, ranks: u32, whose: &[Whose]) -> Self {
         let mut own = self.clone();
         own.filesets = self.filesets.iter().map(|fileset| fileset.of_rank(rank)).collect();
         for (number, phase) in own.phases.iter_mut().enumerate() {
-            // Files that all have in common are nobody's: there it is the parts that are another's.
+            // Shared files belong to no rank: there, the parts are another rank's.
             let whose = whose.get(number).map_or(rank, |whose| whose.of);
             for group in &mut phase.groups {
                 if self.works_on_regions(group) {
@@ -69,7 +69,7 @@ impl Workload {
         self.filesets.iter().any(|fileset| fileset.naming.prefixes().any(|prefix| prefix.contains(RANK)))
     }
 
-    /// What a load does that is not one of several: as rank 0 does it, where names have the rank's number in them.
+    /// What a load of a single process does: the same as rank 0, if names have the rank's number in them.
     #[must_use]
     pub fn alone(&self) -> Self {
         let mut own = self.clone();

@@ -59,7 +59,7 @@ pub enum Pattern {
         /// How many.
         gap_bytes: i64,
     },
-    /// A place drawn uniformly for so many operations of the thread, each behind the one before.
+    /// A position drawn uniformly, then this many operations of the thread, each after the one before.
     Bursts {
         /// How many.
         operations: u32,
@@ -105,7 +105,7 @@ impl Runs {
         }
     }
 
-    /// Where in the file the byte of this number is, and how many follow it in its run.
+    /// The file offset of the byte with this number, and how many bytes follow it in its run.
     #[must_use]
     pub fn place(&self, byte: u64) -> (u64, u64) {
         let run = self.run_bytes.max(1);
@@ -151,7 +151,7 @@ pub enum Distribution {
         /// Standard deviation / space.
         deviation: f64,
     },
-    /// Each block exactly once, in a seeded random order, then again in another.
+    /// Each block exactly once in a seeded random order, then again in another order.
     Permutation,
     /// By the Pareto principle: a share h of the space is drawn a share 1 - h of the time, and so on within that share. Places are
     /// scattered over the space by a fixed permutation.
@@ -159,7 +159,7 @@ pub enum Distribution {
         /// h, above 0 and below 1; at 0.5 all are alike.
         share: f64,
     },
-    /// The space is divided into zones, drawn by weight; within each all are alike.
+    /// The space is divided into zones, drawn by weight and uniform within each.
     Zoned(Zones),
 }
 
@@ -184,7 +184,7 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// `None` unless there are 1 to [`MAXIMUM_ZONES`], each of some length, and one at least of some weight.
+    /// `None` unless there are 1 to [`MAXIMUM_ZONES`] zones, each with a length, and at least one with a weight.
     #[must_use]
     pub fn new(of: &[Zone]) -> Option<Self> {
         let fits = (1..=MAXIMUM_ZONES).contains(&of.len())
