@@ -1,11 +1,11 @@
 //! Rows + blocks by least squares.
 //!
 //! figure = row + block + noise: the analysis of a randomised block design (Cochran & Cox, "Experimental Designs", 2nd ed., 1957,
-//! §4.2). What a block does to all rows alike is taken out; with trials missing the same equations hold, reduced to the rows
+//! §4.2). Effects that a block has on all rows are removed. If trials are missing, the same equations hold, reduced to the rows
 //! (the intra-block analysis of incomplete blocks, ibid. §9; Searle, "Linear Models", 1971, §7.4). Without blocks all figures are
 //! in one, and this is the one-way layout.
 
-/// The work of incomplete blocks grows with the cube of the rows; so many take some milliseconds.
+/// The work for incomplete blocks grows with the cube of the rows; this many take a few milliseconds.
 const MAX_INCOMPLETE: usize = 200;
 
 /// A figure at its place.
@@ -36,7 +36,7 @@ pub(super) struct Additive {
 
 /// A generalised inverse, for directions that sum to 0.
 enum Inverse {
-    /// Where every block holds every row equally often, or there is one block: nothing but its diagonal.
+    /// If every block holds every row equally often, or there is one block: only its diagonal.
     Diagonal(Vec<f64>),
     Dense(Vec<Vec<f64>>),
 }
@@ -140,7 +140,7 @@ impl Additive {
         self.contrast(&direction, 0.0)
     }
 
-    /// A row's mean over all blocks, those that it has no figure in included.
+    /// A row's mean over all blocks, including those in which it has no figure.
     pub(super) fn mean(&self, row: usize) -> Contrast {
         let blocks = self.sizes.len() as f64;
         let mut direction = vec![0.0; self.rows];
@@ -173,7 +173,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Whether one can go from every row to every other by way of blocks that hold both.
+/// Whether every row is connected to every other through blocks that hold both.
 fn connected(held: &[Vec<f64>], rows: usize) -> bool {
     let mut reached = vec![false; rows];
     let mut open = vec![0];

@@ -1,4 +1,4 @@
-//! Taking out of two rows what the other rows of the table show of each block.
+//! Removing from two rows the effect of each block that the other rows of the table show.
 
 use std::collections::BTreeMap;
 

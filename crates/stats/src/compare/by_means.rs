@@ -11,14 +11,14 @@ use crate::range::StudentizedRange;
 
 /// What is known of a row's scatter is its own residuals and as much of all rows' as this many degrees of freedom are worth.
 ///
-/// Rows that scatter alike lose little by it beside the pooled variance, and rows that do not are not given the others' scatter:
+/// Compared with the pooled variance, rows that scatter alike lose little by it, and rows that do not are not given the others' scatter:
 /// the moderated variances of Smyth (Stat. Appl. Genet. Mol. Biol. 3, 2004), with the weight of the prior fixed, since a table has
 /// too few rows to estimate it. With it fixed no test has to choose between pooled and separate variances first; at three blocks
 /// such a test sees a row of three times the scatter once in seven. Chosen by simulation (docs/method/calibration.md): with more,
 /// false alarms grow where one row scatters much more than the rest, with less, few blocks find little.
 const SHARED_FREEDOM: f64 = 4.0;
 
-/// Figures that agree to this share of the largest do so but for rounding.
+/// Figures that agree to this share of the largest differ by rounding only.
 const ROUNDING: f64 = 1e-12;
 
 /// With fewer residual degrees of freedom than this, figures that agree may do so by chance.
@@ -72,7 +72,7 @@ impl<'a> Means<'a> {
         let largest = figures.iter().flatten().fold(0.0, |largest: f64, v| largest.max(v.abs()));
         let still = model.residuals.iter().all(|residual| residual.abs() <= ROUNDING * largest);
         let exact = still && model.freedom >= MIN_EXACT_FREEDOM;
-        // What rounding leaves is no scatter, and too few figures that are equal by chance must not be judged by it.
+        // Rounding errors are not scatter, and too few figures that are equal by chance must not be judged by it.
         let scatter = |squares: f64| if still { 0.0 } else { squares };
         let pooled = model.of_rows.iter().map(|(squares, _)| scatter(*squares)).sum::<f64>() / model.freedom;
         let moderated = |&(squares, freedom): &(f64, f64)| {
@@ -120,14 +120,14 @@ impl<'a> Means<'a> {
         pairs
     }
 
-    /// What each row comes to; `different` says which pairs are called so.
+    /// The result for each row; `different` says which pairs differ.
     pub(super) fn means(&self, different: impl Fn(usize, usize) -> bool) -> Vec<RowMean> {
         let known: Vec<Known> = (0..self.samples.len()).map(|row| self.know(&self.model.mean(row))).collect();
         let mut arms: Vec<f64> = known.iter().map(|row| self.student(row) * row.error).collect();
         for i in 0..known.len() {
             for j in i + 1..known.len() {
                 let (apart, errors) = ((known[i].estimate - known[j].estimate).abs(), known[i].error + known[j].error);
-                // As wide as the comparison is unsure: intervals with a gap between them would say what it does not (Hochberg,
+                // As wide as the comparison is uncertain: a gap between two intervals would claim a difference that it does not (Hochberg,
                 // Weiss & Hart, JASA 77, 1982).
                 if !different(i, j) && errors > 0.0 {
                     arms[i] = arms[i].max(known[i].error / errors * apart);

@@ -17,7 +17,7 @@ const BLOCKED_HEADROOM: f64 = 4.0;
 ///
 /// With blocks, what a block does to all rows must not hide what rows do. Signed ranks take it out completely, when there are
 /// blocks enough for a table of this size; else the two rows are first cleared of what the other rows show of each block. Which of
-/// these is used hangs on the numbers of blocks and rows and on the *other* rows, never on the figures of the pair, so choosing
+/// these is used depends on the numbers of blocks and rows and on the *other* rows, never on the figures of the pair, so choosing
 /// costs no false alarms; what is left of a block's effect makes the two rows more alike, which errs on the safe side.
 #[must_use]
 pub fn compare_by_ranks(samples: &[Sample], level: Level, blocking: Blocking<'_>) -> Vec<Pairwise> {

@@ -7,7 +7,7 @@ use super::rank_tests::EXACT_PRODUCT;
 use crate::distribution::normal_quantile;
 use crate::random::{Random, derive_seed};
 
-/// How often a difference has to be found for it to count as one that could have been.
+/// How often a difference must be found to count as detectable.
 pub const POWER: f64 = 0.8;
 
 /// Simulated pairs of groups: enough for the [`POWER`] quantile to be within 3 % of itself.
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::Sample;
 
-    /// Fresh pairs of groups that are so far apart are found as often as is claimed.
+    /// Fresh pairs of groups that far apart are found as often as claimed.
     #[test]
     fn the_shift_is_found_as_often_as_claimed() {
         for (n, m, level) in [(4, 4, 0.05), (6, 6, 0.05 / 9.0), (10, 10, 0.05), (5, 12, 0.01), (30, 31, 0.01)] {

@@ -25,7 +25,7 @@ fn anderson_darling(values: &[f64]) -> f64 {
 }
 
 /// Where the p-value is 0.001 by Stephens' approximation, exp(1.2937 − 5.709 A² + 0.0186 A⁴).
-/// Mild departures do no harm to comparisons of means (Scheffé, "The Analysis of Variance", 1959, §10), and a test that is ready
+/// Mild departures do not harm comparisons of means (Scheffé, "The Analysis of Variance", 1959, §10), and a test that is ready
 /// to see them would replace a better method by a worse one.
 const GROSS: f64 = 1.443;
 
