@@ -4,7 +4,7 @@ use crate::{ReadError, RecordError};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Longest JSON document of one value. A load of a week at one point a second has some 600,000 points of a few
-/// hundred bytes; what is longer is a mistake, or a compressed bomb in a store that came from elsewhere.
+/// hundred bytes; anything longer is a mistake, or a decompression bomb in a store from outside.
 pub(crate) const JSON_LIMIT: u64 = 512 << 20;
 
 /// zstd's own default: on load reports higher levels take several times as long for a few percent.
@@ -17,8 +17,8 @@ pub(crate) fn integer(what: &'static str, value: u64) -> Result<i64, RecordError
 
 /// The JSON of a value that is certain to come back as it was.
 ///
-/// JSON has no not-a-number and no infinity: serde_json writes both as `null`, and what was recorded could not be read
-/// any more. So it is read back here, while the trial is still at hand, and not when it is gone.
+/// JSON has neither NaN nor infinity: serde_json writes both as `null`, and the record could not be read
+/// again. So it is read back here, while the trial is still at hand.
 pub(crate) fn json<T: Serialize + DeserializeOwned + PartialEq>(
     what: &'static str,
     value: &T,
@@ -45,7 +45,7 @@ pub(crate) fn compress(json: &str) -> Result<Vec<u8>, RecordError> {
         .map_err(|error| RecordError::NotJson { what: "a load report", why: error.to_string() })
 }
 
-/// Gives the JSON texts of [`compress`] back, each in the same memory as the one before.
+/// Decompresses the JSON texts of [`compress`], each into the same memory as the one before.
 pub(crate) struct Decompressor {
     context: zstd::bulk::Decompressor<'static>,
     text: Vec<u8>,

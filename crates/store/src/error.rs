@@ -46,7 +46,7 @@ pub enum OpenError {
         /// The newest version this program knows.
         known: i64,
     },
-    /// It is older than what this program reads, and could not be migrated since it was opened for reading only.
+    /// It is older than what this program reads, and could not be migrated because it was opened read-only.
     #[error(
         "open the store {path} for reading only: it has schema version {found}, and version {known} is needed; \
          open it once for writing (`fstone list` does), which migrates it"
@@ -69,7 +69,7 @@ pub enum OpenError {
     },
 }
 
-/// Why something could not be recorded. Nothing of it is in the store then.
+/// Why something could not be recorded. The store then has none of it.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// There is no such run.

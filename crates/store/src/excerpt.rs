@@ -1,11 +1,11 @@
-//! Excerpts: of each trial, in one value, what reports show.
+//! Excerpts: what reports show of a trial, in a single value.
 //!
-//! The tables have a row for every figure, so that SQL can speak of them, and load reports are kept whole. Of ten thousand trials
+//! The tables have a row for every figure, so that SQL can query them, and load reports are kept whole. For ten thousand trials
 //! that is more than a million rows and half a gigabyte of JSON, which take seconds to read. So steps, figures, commands, superblock and
 //! warnings of a trial are kept a second time, followed by what pages show of its loads ([`LoadReport::shorten`]), over time last, in the
 //! format of postcard (<https://postcard.jamesmunns.com/wire-format>): a report of ten thousand trials reads ten thousand values.
 //!
-//! The tables are what counts. Triggers take the excerpt away when one of them is changed by hand, and a run of which a trial has no
+//! The tables are authoritative. Triggers remove the excerpt when one of them is changed by hand, and a run of which a trial has no
 //! excerpt, or one that this program cannot read, is read from the tables.
 
 use crate::ReadError;
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::{num::NonZero, thread};
 
-/// Postcard names no fields: an excerpt means what the types below meant when it was written. It begins with this number, which has to be
-/// raised when one of them changes, so that earlier excerpts are left alone. A test knows the bytes.
+/// Postcard does not name fields: an excerpt means what the types below meant when it was written. It begins with this number, which must be
+/// raised when one of them changes, so that earlier excerpts are not misread. A test pins the bytes.
 const LAYOUT: u8 = 4;
 
-/// Fewer trials than this are decoded sooner than a thread is started for them.
+/// Decoding fewer trials than this takes less time than starting a thread for them.
 const TRIALS_PER_THREAD: usize = 32;
 
 /// What is known of a trial beside its row in `trials`.
@@ -88,7 +88,7 @@ fn decode(excerpt: &[u8], loads: Loads) -> Option<Parts> {
     Some(parts)
 }
 
-/// The excerpts of all trials of a run; `None` unless every trial has one that can be read.
+/// The excerpts of all trials of a run; `None` unless every trial has a readable one.
 pub(crate) fn read(connection: &Connection, run: i64, loads: Loads) -> Result<Option<ByTrial<Parts>>, ReadError> {
     let count = "SELECT count(*) FROM trials WHERE run = ?";
     let trials: usize = connection.query_row(count, [run], |row| unsigned(row, 0))? as usize;
@@ -122,7 +122,7 @@ pub(crate) fn read(connection: &Connection, run: i64, loads: Loads) -> Result<Op
     })
 }
 
-/// Sends the excerpts of a run's trials to those who decode them, and says how many there were.
+/// Sends the excerpts of a run's trials to the decoding threads, and returns how many there were.
 fn send_all(
     connection: &Connection,
     run: i64,

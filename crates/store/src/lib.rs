@@ -14,13 +14,13 @@
 //! what was recorded. Any number of processes may read and write one store at once. The tables are described, with
 //! queries to try, in docs/store.md.
 //!
-//! [`Store::shown`] gives as much of a run as its report shows, in a small part of the time, and [`Store::figures`] the same without
+//! [`Store::shown`] reads only what a run's report shows, in a fraction of the time, and [`Store::figures`] the same without
 //! the load engine's reports. [`Baseline`]s are names for runs.
 //!
 //! [`bundle`] makes one file of a run, for others to import, verify and repeat.
 //!
 //! This crate must not compute figures or statistics, must not choose where the store is (the command line's
-//! business), and knows nothing of how trials are made: it depends on the model only.
+//! business), and knows nothing about how trials are made: it depends on the model only.
 
 mod baselines;
 pub mod bundle;

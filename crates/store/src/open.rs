@@ -8,11 +8,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a writer waits for another one. A transaction takes milliseconds; only a device that is busy with
-/// somebody's benchmark makes it longer, and that is what this program does to devices.
+/// How long a writer waits for another one. A transaction takes milliseconds, but longer on a device that is busy with
+/// a benchmark, and keeping devices busy is what this program does.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A store that is open. Not to be shared between threads: each opens its own.
+/// An open store. Threads must not share it: each opens its own.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
@@ -26,7 +26,7 @@ impl Store {
     ///
     /// The settings, and why:
     /// - `journal_mode = WAL`: a reader never makes a writer wait, nor the other way round, so a report can be written
-    ///   while a run goes on; a process that is killed leaves a log whose unfinished end the next one ignores. WAL needs
+    ///   while a run is in progress; a process that is killed leaves a log whose unfinished end the next one ignores. WAL needs
     ///   memory that all writers share, so on a filesystem that several machines mount it is SQLite's rollback journal,
     ///   which needs only the filesystem's locks: as safe, though readers then wait for writers.
     /// - `synchronous = FULL`: every commit ends in an fsync of that log. With WAL's usual NORMAL a power cut could
@@ -109,7 +109,7 @@ impl Store {
         &self.path
     }
 
-    /// Does `work` in one transaction, which is undone unless it ends well. It is an immediate one: the write lock is
+    /// Does `work` in one transaction, which is rolled back unless it succeeds. It is an immediate one: the write lock is
     /// taken at once, where SQLite waits for another writer, and not at the first write, where it could only give up.
     pub(crate) fn write<T>(
         &mut self,
@@ -126,19 +126,19 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // What is deleted is not to be found in the file by who gets a copy of it.
+    // Deleted data must not be recoverable from a copy of the file.
     connection.pragma_update(None, "secure_delete", true)?;
-    // A store may come from elsewhere: its schema must not call functions with side effects.
+    // A store may come from outside: its schema must not call functions with side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(())
 }
 
-/// Switches the file to a journal mode, which it stays in. SQLite does not wait for other connections here, so we do.
+/// Switches the file permanently to a journal mode. SQLite does not wait for other connections here, so we do.
 fn set_journal(connection: &Connection, wanted: &str) -> rusqlite::Result<()> {
     let started = Instant::now();
     loop {
         let set = connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get::<_, String>(0));
-        // Where there is no shared memory at all, SQLite keeps the rollback journal by itself, and says so in place of an error.
+        // Without any shared memory, SQLite keeps the rollback journal by itself, and reports that mode instead of an error.
         let Err(busy) = set else { return Ok(()) };
         let waits = matches!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
         if !waits || started.elapsed() > BUSY_TIMEOUT {
@@ -152,11 +152,11 @@ fn set_journal(connection: &Connection, wanted: &str) -> rusqlite::Result<()> {
 /// process (FUSE) may be anything, and counts as shared.
 #[must_use]
 pub fn is_shared_between_hosts(path: &Path) -> bool {
-    // A filesystem that does not tell is taken for a local one, as SQLite itself does.
+    // A filesystem of an unknown kind is assumed to be local, as SQLite itself does.
     rustix::fs::statfs(path).is_ok_and(|filesystem| SHARED.contains(&(filesystem.f_type as u32)))
 }
 
-/// Kinds of filesystems that several machines mount at once, by the number that statfs(2) gives: linux/magic.h, and for
+/// Kinds of filesystems that several machines mount at once, by the number that statfs(2) returns: linux/magic.h, and for
 /// those outside of the kernel their own sources.
 const SHARED: [u32; 13] = [
     0x6969,      // NFS

@@ -1,6 +1,6 @@
 //! With `sudo`, results belong to the user who called.
 //!
-//! Only what is made here is given away: a file that was there before keeps its owner. SQLite gives the files it
+//! Only files that are made here change owner: an existing file keeps its owner. SQLite gives the files it
 //! makes beside the store (`-wal`, `-shm`) the store's own owner when it runs as root, so that they follow.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -35,10 +35,10 @@ impl Owner {
     }
 }
 
-/// Makes a directory and those above it that are missing, each owned by `owner` when one is given.
+/// Makes a directory and its missing parents, each owned by `owner` if given.
 ///
 /// # Errors
-/// Those of mkdir(2) and chown(2). A directory that is there already is none.
+/// Those of mkdir(2) and chown(2). An existing directory is not an error.
 pub fn create_directories(path: &Path, owner: Option<Owner>) -> io::Result<()> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());

@@ -137,7 +137,7 @@ impl Store {
         text.map(hexadecimal).ok_or(ReadError::NoSuchRun { run })
     }
 
-    /// [`Store::dataset`] as far as a report shows it, in a small part of the time: load reports are shortened
+    /// [`Store::dataset`] as far as a report shows it, in a fraction of the time: load reports are shortened
     /// ([`fstone_model::LoadReport::shorten`]).
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl Store {
             .map_err(|error| ReadError::Damaged { what: "the run", why: error.to_string() })
     }
 
-    /// Starts of trials that did not end: what a killed run was doing, or what a running one does. By position.
+    /// Starts of trials that did not end: what a killed run was doing, or what a running one is doing. By position.
     ///
     /// # Errors
     /// [`ReadError`].
@@ -231,7 +231,7 @@ impl Store {
     }
 }
 
-/// Where the blocks of a run were made that other machines made.
+/// Where the blocks of a run were run that other machines contributed.
 fn blocks(connection: &Connection, run: i64) -> Result<Vec<BlockOrigin>, ReadError> {
     let sql = "SELECT block, machine, inventory FROM blocks WHERE run = ? ORDER BY block";
     rows(connection, sql, run, |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))?
@@ -242,7 +242,7 @@ fn blocks(connection: &Connection, run: i64) -> Result<Vec<BlockOrigin>, ReadErr
         .collect()
 }
 
-/// A note as it may stand in a store that anyone may have written.
+/// A note from a store that anyone may have written.
 fn note(text: Option<String>) -> Result<Option<Note>, ReadError> {
     text.map(Note::try_from)
         .transpose()
@@ -271,7 +271,7 @@ fn parts(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<Part
     Ok(parts)
 }
 
-/// Groups what `query` gives; its first columns have to be cell and repetition.
+/// Groups the rows of `query`, whose first columns must be cell and repetition.
 fn by_trial<T>(
     connection: &Connection,
     run: i64,

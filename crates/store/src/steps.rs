@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{num::NonZero, thread};
 
-/// Fewer reports than this are decoded sooner than a thread is started for them.
+/// Decoding fewer reports than this takes less time than starting a thread for them.
 const REPORTS_PER_THREAD: usize = 32;
 
 /// How much of the load engine's reports is read.
@@ -93,7 +93,7 @@ fn packed(connection: &Connection, run: i64) -> Result<Vec<Packed>, ReadError> {
     })
 }
 
-/// Decodes reports that nobody else has begun, until there are no more.
+/// Decodes reports that no other thread has begun, until there are no more.
 fn decode(packed: &[Packed], next: &AtomicUsize, loads: Loads) -> Vec<(usize, Result<LoadReport, ReadError>)> {
     const WHAT: &str = "a load report";
     let mut decompressor = Decompressor::new();

@@ -1,6 +1,6 @@
-//! A file on its way to its name, which it gets when it is complete.
+//! A temporary file that gets its real name when it is complete.
 //!
-//! Whoever makes one holds a lock on it. One that is not locked any more belongs to a process that was killed, and is removed
+//! Its maker holds a lock on it. One that is no longer locked belongs to a process that was killed, and is removed
 //! when the next is made in the same directory: nothing else has such a name.
 
 use crate::{Owner, create_file};
@@ -19,7 +19,7 @@ static MADE: AtomicU32 = AtomicU32::new(1);
 const BEGINNING: &str = ".fstone-";
 const END: &str = ".part";
 
-/// A file beside the name that it is to have; gone unless it gets it.
+/// A file beside its future name; it is removed unless it gets that name.
 #[derive(Debug)]
 pub struct Temporary {
     file: File,
@@ -27,19 +27,19 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes an empty one in the directory of `path`, owned by the caller of `sudo`.
+    /// Makes an empty file in the directory of `path`, owned by the caller of `sudo`.
     ///
     /// # Errors
     /// Those of open(2) and fchown(2).
     pub fn beside(path: &Path) -> io::Result<Self> {
         let directory = directory_of(path);
         remove_stale(directory);
-        // Another process may take one for stale before it is locked.
+        // Another process may consider it stale before it is locked.
         for _ in 0..3 {
             let number = MADE.fetch_add(1, Ordering::Relaxed);
             let own = directory.join(format!("{BEGINNING}{}-{number}{END}", std::process::id()));
             let Some(file) = create_file(&own, Owner::caller())? else { continue };
-            // Where there are no locks, nobody takes it for stale either.
+            // Without locks, no process considers it stale either.
             let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
             if locked != Err(Errno::WOULDBLOCK) && file.metadata()?.nlink() > 0 {
                 return Ok(Self { file, path: own });
@@ -54,17 +54,17 @@ impl Temporary {
         &self.file
     }
 
-    /// Gives the file its name, in place of what has it. It is on the disk by then.
+    /// Gives the file its name, replacing any file of that name. It is on the disk by then.
     ///
     /// # Errors
     /// Those of fsync(2) and rename(2).
     pub fn replace(self, path: &Path) -> io::Result<()> {
-        // Some filesystems tell only now that there was no room. The old file is still there.
+        // Some filesystems report only now that there was no space. The old file is still there.
         self.file.sync_all()?;
         fs::rename(&self.path, path)
     }
 
-    /// Gives the file its name. One that is there stays, however it came there.
+    /// Gives the file its name. An existing file of that name stays, wherever it came from.
     ///
     /// # Errors
     /// Those of fsync(2), rename(2) and link(2): [`io::ErrorKind::AlreadyExists`] when the name is taken.
@@ -80,7 +80,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Once it has its name there is nothing of this one, and an error on the way out has nobody to hear it.
+        // Once it has its name there is nothing to remove, and nobody can handle an error here.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -90,7 +90,7 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes what processes left here that were killed. What cannot be removed stays: it is in nobody's way.
+/// Removes what killed processes left here. What cannot be removed stays, which does no harm.
 fn remove_stale(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(is_temporary)) {

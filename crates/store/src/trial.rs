@@ -94,7 +94,7 @@ impl<'trial> EncodedTrial<'trial> {
         for (number, step) in (0i64..).zip(&self.steps) {
             step.insert(connection, key, number)?;
         }
-        // After all the rest: a row that comes later takes the excerpt away.
+        // After all the rest: a row that is inserted later removes the excerpt.
         insert(
             connection,
             "INSERT INTO excerpts (run, cell, repetition, excerpt) VALUES (?, ?, ?, ?)",

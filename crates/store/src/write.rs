@@ -29,7 +29,7 @@ impl Store {
         self.begin(run, Some(holder))
     }
 
-    /// Gives a run to another process, unless it is not `from`'s any more: of two that take over the same run, one
+    /// Hands a run to another process, unless it no longer belongs to `from`: of two that take over the same run, one
     /// gets false.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Store {
         })
     }
 
-    /// Records that a trial starts, so that one that never ends is known.
+    /// Records that a trial starts, so that one that never ends leaves a trace.
     ///
     /// # Errors
     /// [`RecordError`].
@@ -135,7 +135,7 @@ impl Store {
         self.change_run(run, "UPDATE runs SET finished_unix_ns = ?2 WHERE run = ?1", finished)
     }
 
-    /// Puts a note on a run, in place of one that it may have.
+    /// Sets a run's note, replacing any it has.
     ///
     /// # Errors
     /// [`RecordError`].

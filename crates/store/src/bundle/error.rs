@@ -60,7 +60,7 @@ pub enum BundleError {
     },
 }
 
-/// Why a bundle was not imported. Nothing of it is in the store then.
+/// Why a bundle was not imported. The store then has none of it.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The bundle could not be read.
@@ -82,7 +82,7 @@ pub enum ImportError {
     },
 }
 
-/// Why blocks were not merged into a run. Nothing of them is in the store then.
+/// Why blocks were not merged into a run. The store then has none of them.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// The store did not take it.

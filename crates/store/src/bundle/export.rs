@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::fchown;
 use std::path::Path;
 
-/// Histograms compress well, and a bundle is written once and sent about.
+/// Histograms compress well, and a bundle is written once and sent many times.
 const COMPRESSION_LEVEL: i32 = 9;
 
 /// Writes a run into a new file, which appears under its name when it is complete and replaces nothing. The same run
@@ -116,7 +116,7 @@ impl Unpublished {
                 }
                 Ok(Self::Nameless(file))
             }
-            // As the manual has it: a kernel that knows no such files sees a directory that is opened for writing.
+            // According to the manual, a kernel without such files sees a directory that is opened for writing.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
                 Temporary::beside(path).map(Self::Beside)
             }
@@ -131,7 +131,7 @@ impl Unpublished {
         }
     }
 
-    /// Gives the file its name. One that is there stays, however it came there.
+    /// Gives the file its name. An existing file of that name stays, wherever it came from.
     fn publish(self, path: &Path) -> io::Result<()> {
         match self {
             Self::Nameless(file) => {

@@ -73,7 +73,7 @@ pub fn digest_of_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// A trial in its entry. JSON has no not-a-number and no infinity, and a figure may be either.
+/// A trial in its entry. JSON has neither NaN nor infinity, and a figure may be either.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TrialFile {
     trial: Trial,

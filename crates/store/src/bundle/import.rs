@@ -21,7 +21,7 @@ const PLAN_TABLES: [&str; 3] = ["cells", "levels", "blocks"];
 const TRIAL_TABLES: [&str; 9] =
     ["trials", "superblocks", "warnings", "steps", "figures", "commands", "loads", "operations", "excerpts"];
 
-/// A bundle that was read to its end, found whole, and laid out as it will be in the store: in a database of its own that
+/// A bundle that was read to its end, found complete, and laid out as it will be in the store: in a database of its own that
 /// has no name and is gone when this is dropped, also when the process is killed.
 #[derive(Debug)]
 pub struct Staged {
@@ -42,7 +42,7 @@ pub enum Imported {
         /// How many trials were added.
         added: u64,
     },
-    /// The store has all that is in the bundle, and nothing was changed.
+    /// The store already has everything in the bundle, and nothing was changed.
     Known {
         /// Its number.
         run: u64,

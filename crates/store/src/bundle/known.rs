@@ -1,4 +1,4 @@
-//! Whether two copies of a run are the same run, by what is in them. An identity alone is a name, and anyone can write it.
+//! Whether two copies of a run are the same run, by their content. An identity alone is only a name, which anyone can write.
 
 use super::files::{TrialFile, sha256};
 use crate::RecordError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What a run holds, small enough to keep beside another one.
 pub(super) struct Summary {
-    /// The digest of all that does not change while a run goes on: plan, machine, command line, start.
+    /// The digest of everything that does not change during a run: plan, machine, command line, start.
     begun: String,
     ended: Option<u64>,
     trials: BTreeMap<TrialId, String>,

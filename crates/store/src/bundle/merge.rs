@@ -1,4 +1,4 @@
-//! Taking blocks into a run that were made of its plan on other machines.
+//! Merging blocks into a run that other machines made from its plan.
 //!
 //! The order of a block's trials and their seeds follow from the plan and the block's number, so any machine can make any
 //! block. A block is of one machine: rows are compared within blocks, and half a block of each of two machines would
@@ -82,7 +82,7 @@ impl Known {
         Ok(Self { run, blocks })
     }
 
-    /// Whether a bundle's run is this one, in the words in which it is refused.
+    /// Whether a bundle's run is this one; if not, why it is refused.
     fn is_of(&self, other: &Run) -> Result<(), String> {
         let run = &self.run;
         if run.plan != other.plan {

@@ -11,10 +11,10 @@
 //! | `trials/000000.json`, … | each finished trial, by position: steps, commands, figures, raw histograms |
 //! | `manifest.json` | path, length and SHA-256 of every entry before it |
 //!
-//! A bundle comes from somebody else, so [`read`] takes nothing on trust: entries are read into memory within limits
+//! A bundle comes from someone else, so [`read`] trusts nothing: entries are read into memory within limits
 //! and never written to paths they name; what is not a regular file with a plain relative name is refused, and so is
 //! what is missing, too much, or differs from the manifest. The hashes find damage and careless changes. They do not
-//! prove who made the bundle: for that, compare the [`Contents::digest`] with the one its maker tells.
+//! prove who made the bundle: for that, compare the [`Contents::digest`] with the one that its maker published.
 
 mod error;
 mod export;

@@ -29,7 +29,7 @@ pub(super) const LIMITS: Limits = Limits { entry_bytes: 256 << 20, total_bytes: 
 /// For small inputs.
 pub(super) const SMALL: Limits = Limits { entry_bytes: 1 << 20, total_bytes: 4 << 20, entries: 1000 };
 
-/// Memory that decompression may take, as a power of two: what zstd itself takes without being asked for more.
+/// Memory that decompression may take, as a power of two: zstd's own default limit.
 const WINDOW_LOG: u32 = 27;
 
 /// What is in a bundle.
@@ -69,7 +69,7 @@ pub fn read(path: &Path) -> Result<Dataset, BundleError> {
     Ok(Dataset { run, trials })
 }
 
-/// Reads a whole bundle to see whether it is what its manifest says, and tells what is in it.
+/// Reads a whole bundle, checks it against its manifest, and describes its content.
 ///
 /// # Errors
 /// As [`read`].
@@ -234,7 +234,7 @@ fn unreadable(path: &Path, cause: io::Error) -> BundleError {
     if cause.raw_os_error().is_some() {
         return BundleError::Io { path: path.to_owned(), cause };
     }
-    // The decompressor's and the archive's words, and no system's.
+    // The message of the decompressor or the archive, not of the system.
     match text::line(&cause.to_string()).as_str() {
         "Unknown frame descriptor" => malformed(path, "it is not an fstone bundle"),
         told => damaged(path, told),
@@ -288,7 +288,7 @@ impl<R: Read> Entries<'_, '_, R> {
         self.next()?.ok_or_else(|| malformed(self.path, &format!("it ends where {what} should be")))
     }
 
-    /// The content of the next entry, which has to have this name.
+    /// The content of the next entry, which must have this name.
     fn named(&mut self, name: &str) -> Result<Vec<u8>, BundleError> {
         let (found, content) = self.required(name)?;
         if found == name {

@@ -1,4 +1,4 @@
-//! The schema's versions and how a file gets from one to the next.
+//! The versions of the schema, and how a file is migrated from one to the next.
 //!
 //! A file's version is its `PRAGMA user_version`. [`MIGRATIONS`]`[n]` takes version n to n + 1; an entry that has been
 //! released is never edited, only followed by another. `PRAGMA application_id` tells a store from any other SQLite
@@ -46,8 +46,8 @@ pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
     Ok(if application == 0 && version == 0 && tables == 0 { Kind::Empty } else { Kind::Foreign })
 }
 
-/// Brings an empty file or an older store to [`VERSION`], in one transaction; does nothing to any other. Gives what
-/// the file is afterwards. Safe when several processes do it at once: whoever comes second finds it done.
+/// Brings an empty file or an older store to [`VERSION`], in one transaction; does nothing to any other file. Returns what
+/// the file is afterwards. Safe if several processes do it at once: the second one finds it done.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<Kind> {
     match kind(connection)? {
         Kind::Empty => {}
