@@ -1,7 +1,7 @@
-//! What the device under a run does by itself, and which figures are beyond that.
+//! What the device under a run can do by itself, and which figures exceed that.
 //!
 //! A load that reads or writes faster than the device, or whose fsyncs take less time than the device needs for a flush, was served by
-//! memory. That is no fault, but a reader has to know whose figure it is.
+//! memory. That is not a fault, but the reader must know whose figure it is.
 
 use fstone_model::{
     Better, Cell, Dataset, Inventory,
@@ -9,9 +9,9 @@ use fstone_model::{
     study::{DeviceSpec, KernelSpec},
 };
 
-/// By so much a rate may be above the ceiling: that was measured for two seconds before the run.
+/// Tolerance for a rate above the ceiling, which was measured for only two seconds before the run.
 const RATE_MARGIN: f64 = 1.1;
-/// By so much fsyncs may be faster than a flush: it was measured with one request at a time, and a busy disk takes its time.
+/// Tolerance for fsyncs faster than a flush, which was measured with one request at a time; a busy disk takes longer.
 const FLUSH_MARGIN: f64 = 2.0;
 
 /// The best that the device under a run can do in a metric.
@@ -45,7 +45,7 @@ impl Ceiling {
     }
 }
 
-/// A metric that cannot be better than what the device does by itself.
+/// A metric that cannot be better than what the device can do by itself.
 pub(crate) struct Bounded {
     pub(crate) metric: &'static Metric,
     measured: fn(&Inventory) -> Option<f64>,
@@ -80,11 +80,11 @@ pub(crate) const BOUNDED: [Bounded; 3] = [
     },
 ];
 
-/// The ceiling of a metric, where the device of all rows is the one that was measured.
+/// The ceiling of a metric, if all rows used the device that was measured.
 pub(crate) fn of_metric(dataset: &Dataset, metric: &str) -> Option<Ceiling> {
     let bounded = BOUNDED.iter().find(|bounded| bounded.metric.name == metric)?;
     let cells = &dataset.run.plan.cells;
-    // Several machines have several devices, and a figure of the table is of all of them.
+    // Several machines have several devices, and a figure of the table covers all of them.
     if !dataset.run.blocks.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a run's seconds are: real ones, or virtual ones on a modelled drive.
+//! Whether a run's seconds are real, or virtual on a modelled drive.
 
 use crate::text::{line, listing};
 use fstone_model::{Cell, Dataset, dataset::Run, inventory::CHARGE_SETTING, study::KernelSpec};

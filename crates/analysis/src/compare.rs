@@ -13,7 +13,7 @@ use fstone_stats::{
 };
 
 /// A panel with more rows than this is not compared pair by pair: the correction for so many pairs leaves little to
-/// be found, nobody reads so many letters, and the work grows with the square.
+/// find, nobody reads that many letters, and the work grows with the square.
 pub const MAX_COMPARED_ROWS: usize = 40;
 
 /// The rows of a column, compared within each panel.
@@ -53,7 +53,7 @@ impl PanelComparison {
         self.comparison.pairs.iter().any(|pair| pair.differs)
     }
 
-    /// Whether no figures at all could have made any two rows differ: there are too few trials.
+    /// Whether there are too few trials for any two rows to differ, whatever the figures.
     #[must_use]
     pub fn is_powerless(&self) -> bool {
         !self.comparison.can_ever_differ()
@@ -65,7 +65,7 @@ impl PanelComparison {
 }
 
 impl ColumnComparison {
-    /// What has to be said where pairs could not have differed: that of the panel with the most such pairs.
+    /// What must be said if pairs could not have differed: for the panel with the most such pairs.
     #[must_use]
     pub fn power_note(&self) -> Option<PowerNote> {
         self.panels
@@ -140,7 +140,7 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, judging })
 }
 
-/// Hands over the samples with their blocks. A record that holds a trial twice has no blocks to go by.
+/// Passes the samples on with their blocks. A record that holds a trial twice has no usable blocks.
 fn with_blocks<T>(
     rows: &[Row<'_>],
     column: usize,
@@ -165,7 +165,7 @@ fn distinct(list: &[usize]) -> bool {
     sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Letters say something only where there is more than one group.
+/// Letters mean something only if there is more than one group.
 fn letter(rows: &mut [Row<'_>], column: usize, compared: &PanelComparison) {
     let Some(letters) = compared.comparison.letters.as_ref().filter(|_| compared.any_differ()) else { return };
     for (row, letters) in compared.rows.iter().zip(letters) {
@@ -173,7 +173,7 @@ fn letter(rows: &mut [Row<'_>], column: usize, compared: &PanelComparison) {
     }
 }
 
-/// A ratio and its interval are of one estimate; where rows are not compared it is the quotient of their means.
+/// A ratio and its interval come from one estimate; if rows are not compared, it is the quotient of their means.
 fn ratios(
     rows: &mut [Row<'_>],
     of_panel: &[usize],

@@ -31,7 +31,7 @@ impl Drifting {
     }
 }
 
-/// The columns in which run order shows. The level is shared between the columns (Bonferroni).
+/// The columns that depend on run order. The level is divided between the columns (Bonferroni).
 pub(super) fn drifts(dataset: &Dataset, columns: &[ColumnView], rows: &[Row<'_>]) -> Vec<Drifting> {
     let machine = machines::numbering(dataset);
     let directed: Vec<usize> =
@@ -46,7 +46,7 @@ pub(super) fn drifts(dataset: &Dataset, columns: &[ColumnView], rows: &[Row<'_>]
         .collect()
 }
 
-/// A row on another machine is another row here: what machines differ by is no drift.
+/// A row on another machine counts as another row here: differences between machines are not drift.
 fn points(rows: &[Row<'_>], column: usize, machine: &impl Fn(u32) -> usize) -> Vec<RunPoint> {
     let points = rows.iter().enumerate().flat_map(|(cell, row)| {
         row.entries[column].values.iter().map(move |value| {

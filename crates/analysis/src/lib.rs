@@ -1,10 +1,10 @@
-//! What a run showed, worked out once; every format prints from this.
+//! What a run showed, computed once; every output format prints from this.
 //!
 //! Rows are cells in the plan's order, columns the plan's columns, and an [`Entry`] is where they meet. Figures come
 //! from completed trials alone: what a trial measured before it failed is in the CSV and JSON, not in a mean.
 //! All user text in here has been through [`text`].
 //!
-//! This crate is pure: no I/O, no clock, no random number. It knows no format: `fstone-report` renders what is worked out here.
+//! This crate is pure: no I/O, no clock, no random numbers. It knows no output format: `fstone-report` renders its results.
 
 mod ceiling;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! At which level a run is judged that was looked at on its way.
+//! The significance level of a run whose figures were looked at while it was in progress.
 
 use fstone_model::Dataset;
 use fstone_stats::{
@@ -28,7 +28,7 @@ pub(crate) enum Looks {
 pub(crate) enum Judging {
     /// They may.
     Now,
-    /// So little has come since the last look that it holds until the next one.
+    /// So little is new since the last look that its result holds until the next one.
     AtTheNextLook,
     /// The first looks of a few rows would be wrong too often.
     TooSoon,

@@ -1,5 +1,5 @@
-//! Which machines made a run's blocks. A block is of one machine, and what its machine adds to every row is part of the block's
-//! effect: rows are compared within blocks. What a machine bears on otherwise, its processors or its device's speed, goes by
+//! Which machines made a run's blocks. One machine makes a whole block, and what it adds to every row is part of the block's
+//! effect, because rows are compared within blocks. What a machine affects otherwise, its processors or its device's speed, goes by
 //! the block, too.
 
 use crate::text::{counted, line, listing};
@@ -39,7 +39,7 @@ impl Machine<'_> {
     }
 }
 
-/// Memory that differs by less than this share is the same machine's: kernels reserve differently.
+/// Memory sizes that differ by less than this share are the same: kernels reserve different amounts.
 const MEMORY_SLACK: f64 = 0.05;
 
 /// Whether two amounts of memory may be one machine's.
@@ -47,7 +47,7 @@ pub(crate) fn is_memory_of_one(a: &Inventory, b: &Inventory) -> bool {
     (a.memory_bytes as f64 - b.memory_bytes as f64).abs() <= MEMORY_SLACK * a.memory_bytes as f64
 }
 
-/// Whether two blocks of machines of one name were made under the same conditions, by what figures depend on: names are given by people,
+/// Whether two blocks from machines of the same name were made under the same conditions, by what figures depend on: people choose names,
 /// and a node may come back with another kernel or another disk.
 fn is_same(a: &Inventory, b: &Inventory) -> bool {
     let of = |inventory: &Inventory| {
@@ -91,7 +91,7 @@ pub fn machines(dataset: &Dataset) -> Vec<Machine<'_>> {
     machines.into_iter().map(|(_, machine)| machine).collect()
 }
 
-/// The number of each block's machine, for those who compare figures of one machine only.
+/// The number of each block's machine, for comparisons within one machine.
 pub(crate) fn numbering(dataset: &Dataset) -> impl Fn(u32) -> usize + use<> {
     let machines: Vec<Vec<u32>> = machines(dataset).into_iter().map(|machine| machine.blocks).collect();
     move |block| machines.iter().position(|blocks| blocks.contains(&block)).unwrap_or(0)
@@ -105,7 +105,7 @@ pub fn machines_in_words(dataset: &Dataset) -> Option<String> {
     }
     let machines = machines(dataset);
     let told = |machine: &Machine<'_>| format!("{} ({})", machine.name, machine.blocks_in_words());
-    // A hundred nodes are a page, and who wants them has the JSON.
+    // A hundred nodes would fill a page; the JSON has them all.
     let told: Vec<String> = machines.iter().take(MOST_TOLD).map(told).collect();
     let more = machines.len() - told.len();
     let told = if more > 0 { format!("{} and {more} more", told.join(", ")) } else { listing(&told) };

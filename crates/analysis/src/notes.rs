@@ -10,7 +10,7 @@ use crate::{
 use fstone_model::Trial;
 use std::collections::HashMap;
 
-/// Why trials did not complete, in the words of whoever refused. One per distinct reason.
+/// Why trials did not complete, in the words of the program or kernel that refused. One per distinct reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footnote {
     /// Its number, from 1.
@@ -82,7 +82,7 @@ impl Footnote {
     }
 }
 
-/// Something a reader has to know before believing the figures.
+/// Something a reader must know before believing the figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What.
@@ -151,7 +151,7 @@ fn reason(trial: &Trial) -> Option<(&'static str, String, String, Option<String>
     Some((trial.outcome.word(), text::line(&reason.step), text::block(&reason.words), cure))
 }
 
-/// What trials and loads warned of, each once, followed by what the statistics have to say.
+/// The warnings of trials and loads, each once, followed by those of the statistics.
 pub(super) fn warnings(
     rows: &[Row<'_>],
     columns: &[ColumnView],
@@ -216,7 +216,7 @@ fn drift(drifts: &[Drifting], columns: &[ColumnView]) -> Option<Warning> {
     })
 }
 
-/// "No difference found" would mislead where none could have been found.
+/// "No difference found" would be misleading if none could have been found.
 fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> {
     let note = comparisons.iter().filter_map(ColumnComparison::power_note).max_by_key(|note| note.powerless_pairs)?;
     let most = rows.iter().map(|row| row.completed).max()?;

@@ -185,7 +185,7 @@ pub fn p_value(p: f64) -> String {
     }
 }
 
-/// The shortest text that gives this very number back, for CSV.
+/// The shortest text that reads back as exactly this number, for CSV.
 #[must_use]
 pub fn exact(value: f64) -> String {
     if value == 0.0 || (1e-5..1e15).contains(&value.abs()) { format!("{value}") } else { format!("{value:e}") }

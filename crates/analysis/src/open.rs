@@ -7,7 +7,7 @@ use fstone_stats::sequential::{Answered, OpenPair};
 /// More open pairs than this are a count.
 const MAX_NAMED: usize = 3;
 
-/// How far the rows of a run are told apart in its most important column, within each panel.
+/// How many pairs of rows of a run are decided in its most important column, within each panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
     /// Pairs that were told apart or shown to be alike.

@@ -1,6 +1,6 @@
 //! The rules of Hoefler & Belli ("Scientific Benchmarking of Parallel Computing Systems", SC 2015), as far as a machine can check them.
 //!
-//! Each looks at what a report is about to show, not at how it was meant to be made: a report that breaks a rule says so itself.
+//! Each rule checks what a report is about to show, not how it was meant to be made: a report that breaks a rule says so.
 
 use crate::{
     ceiling::is_on_device,
@@ -19,7 +19,7 @@ use fstone_stats::compare::{Basis, Scale};
 /// Anderson and Darling's statistic says little of fewer residuals (Stephens, "Goodness-of-Fit Techniques", 1986, tabulates it from
 /// here on).
 const MIN_RESIDUALS: usize = 8;
-/// Two ways to work out the same figure may differ by this share.
+/// Two ways to compute the same figure may differ by this share.
 const ROUNDING: f64 = 1e-6;
 /// More problems than this are a count.
 const MAX_TOLD: usize = 3;
@@ -203,7 +203,7 @@ fn means(analysis: &Analysis<'_>) -> Finding {
             blocks.sort_unstable();
             blocks
         };
-        // Where a row lacks a block, what is published is not the mean of its own figures alone.
+        // If a row lacks a block, the published figure is not just the mean of its own figures.
         let whole = panel.rows.windows(2).all(|pair| blocks(&pair[0]) == blocks(&pair[1]));
         // A fit rounds by the size of what it fits, and a row may be all zeros.
         let of_panel = panel.rows.iter().flat_map(|row| &entry(row).values);

@@ -1,4 +1,4 @@
-//! A run, worked out: every other part of the crate comes together here.
+//! The analysis of a run, which brings all other parts of the crate together.
 
 use crate::{
     compare::{self, ColumnComparison},
@@ -36,7 +36,7 @@ pub struct Analysis<'a> {
     pub comparisons: Vec<ColumnComparison>,
     /// Columns that drifted over the run.
     pub drifts: Vec<Drifting>,
-    /// Figures published elsewhere beside these; `None` when the study names none.
+    /// Figures published elsewhere, to compare with these; `None` if the study has none.
     pub published: Option<Published>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether figures are a device's, and the machine the run's alone: what was read from memory, and what other programs took.
+//! Whether figures are those of a device on an otherwise idle machine: what was read from memory, and what other programs took.
 
 use crate::{
     ceiling::{BOUNDED, Bounded, Ceiling, is_on_device},
@@ -10,7 +10,7 @@ use crate::{
 };
 use fstone_model::{Dataset, Trial, metric::catalog, study::KernelSpec};
 
-/// A load that reads less than this says nothing about where from.
+/// A load that reads less than this says nothing about where it reads from.
 const MIN_READ_BYTES: f64 = (1 << 20) as f64;
 /// From this share on a load's reads are mostly the page cache's.
 const MOSTLY: f64 = 0.5;
@@ -19,7 +19,7 @@ const MOSTLY: f64 = 0.5;
 /// a machine that the run had for itself it was a few per cent.
 const OTHERS: f64 = 0.25;
 
-/// What a reader has to know about what a load shared, and where its bytes came from.
+/// What a reader must know about the programs beside a load, and where its bytes came from.
 pub(super) fn warnings(dataset: &Dataset, rows: &[Row<'_>]) -> Vec<Warning> {
     let mut steps: Vec<&str> = Vec::new();
     for step in rows.iter().flat_map(|row| &row.trials).flat_map(|trial| &trial.steps) {
@@ -94,7 +94,7 @@ fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: 
     })
 }
 
-/// Trials of a load during which other programs took a good part of the machine.
+/// Trials of a load during which other programs took a large part of the machine.
 fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
     // A guest has one processor, and its meters count that one.
     let cpus_of = |row: &Row<'_>, trial: &Trial| match dataset.run.plan.cells[row.cell as usize].kernel {
@@ -105,7 +105,7 @@ fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
         trial.figure(step, catalog::EXECUTION_TIME.name)?;
         let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
         let busy = value(catalog::CPU.name)? - value(catalog::CPU_IRQ.name)?;
-        // A process' time is told in CPUs, that of kernel threads in machines.
+        // A process' time is measured in CPUs, that of kernel threads as a share of the machine.
         let known = value(catalog::PROCESS_CPU.name)? / cpus + value(catalog::KERNEL_THREADS_CPU.name)?;
         Some(busy - known > OTHERS)
     };

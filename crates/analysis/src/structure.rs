@@ -74,7 +74,7 @@ impl Structure {
                 numbers: factor.numbers.clone().filter(|numbers| numbers.len() == factor.levels.len()),
             })
             .collect();
-        // What the study says; else filesystems, which are what this is about; else the first thing that is not a number.
+        // What the study says; else filesystems; else the first factor that is not a number.
         let called = |name: &str| varied.iter().position(|factor| factor.name == text::line(name));
         let subject = (plan.compare.as_deref().and_then(called))
             .or_else(|| called(FILESYSTEM_FACTOR))
@@ -98,7 +98,7 @@ impl Structure {
             })
             .map(|axis| self.sweeps_over(plan, axis))
             .collect();
-        // The fewest plots first, that is, the factor with the most levels.
+        // The factor with the most levels, which gives the fewest plots.
         of_axis.sort_by_key(Vec::len);
         if let Some(sweeps) = of_axis.iter().find(|sweeps| every_row(sweeps)) {
             return few(sweeps.clone());

@@ -13,7 +13,7 @@ use fstone_stats::{
 };
 use std::collections::BTreeMap;
 
-/// A larger value, an infinite one or no number is not a figure.
+/// A larger value, an infinite one or NaN is not a figure.
 const LARGEST: f64 = 1e100;
 
 /// A column of the table.
@@ -33,7 +33,7 @@ pub struct ColumnView {
     pub scale: Scale,
     /// What the metric is and how it is made; empty for metrics that the catalog does not know.
     pub about: &'static str,
-    /// The best that the device under the run can do, where that was measured.
+    /// The best that the device under the run can do, if that was measured.
     pub ceiling: Option<Ceiling>,
 }
 
@@ -67,7 +67,7 @@ pub struct Entry {
     pub values: Vec<TrialValue>,
     /// Count, mean, median and so on; `None` without values.
     pub summary: Option<Summary>,
-    /// What it comes to: the mean that suits the column, over the run's blocks. `None` without values.
+    /// The mean that suits the column, over the run's blocks. `None` without values.
     pub mean: Option<f64>,
     /// The published interval of the mean; `None` when nothing is known of the scatter.
     pub interval: Option<Interval>,
@@ -86,7 +86,7 @@ pub struct TrialValue {
     pub trial: usize,
     /// The value.
     pub value: f64,
-    /// Whether it lies far from the others. Marked, never left out.
+    /// Whether it is far from the others. It is marked, but never left out.
     pub outlier: bool,
 }
 
@@ -129,7 +129,7 @@ impl Entry {
         self.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
     }
 
-    /// Whether its interval rests on so few trials that it has to be marked.
+    /// Whether its interval rests on so few trials that it must be marked.
     #[must_use]
     pub fn is_unreliable(&self) -> bool {
         self.interval.is_some_and(|interval| !interval.is_reliable())
@@ -209,7 +209,7 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
         .filter(|(_, trial)| trial.outcome.is_completed())
         .filter_map(|(index, trial)| {
             let value = trial.figure(step, metric)?.value;
-            // Squares and sums of what is beyond this overflow, and no filesystem does anything so often.
+            // Squares and sums of larger values overflow, and no filesystem does anything that often.
             (value.abs() <= LARGEST).then_some(TrialValue { trial: index, value, outlier: false })
         })
         .collect();
@@ -233,7 +233,7 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
 pub(crate) fn kind(dataset: &Dataset, index: usize) -> (Unit, Better) {
     let column = &dataset.run.plan.columns[index];
     let measured = || dataset.trials.iter().find_map(|trial| trial.figure(&column.step, &column.metric));
-    // Runs of a later version may have figures that are not known here: these say themselves what they are.
+    // Runs of a later version may have figures that are unknown here; these carry their own unit and direction.
     kind_of(&column.metric)
         .or_else(|| measured().map(|figure| (figure.unit, figure.better)))
         .unwrap_or((Unit::Count, Better::Neither))

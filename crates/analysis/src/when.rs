@@ -1,4 +1,4 @@
-//! Dates and durations as text. Always UTC: a report is read elsewhere than it was made.
+//! Dates and durations as text. Always UTC, because a report may be read anywhere.
 
 use fstone_model::units::format_duration;
 use jiff::Timestamp;

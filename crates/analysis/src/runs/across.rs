@@ -1,4 +1,4 @@
-//! Runs of several machines, side by side. What they may share is a ratio: each run's rows against the baseline of the same run.
+//! Runs of several machines, side by side. Only ratios may be compared: each run's rows against the baseline of the same run.
 //! No figure of one run is ever divided by one of another.
 
 use super::settings::{Setting, mismatches};
@@ -50,7 +50,7 @@ pub struct Ratio {
 }
 
 impl Across {
-    /// Puts runs together whose rows of one name did the same work by the same clock and executor. Machines and devices may differ.
+    /// Groups runs whose rows of the same name did the same work by the same clock and executor. Machines and devices may differ.
     #[must_use]
     pub fn of(analyses: &[&Analysis<'_>]) -> Vec<Self> {
         let alike = |a: usize, b: usize| {

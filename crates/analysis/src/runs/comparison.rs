@@ -30,11 +30,11 @@ use std::collections::HashMap;
 /// What to compare, and what counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareOptions {
-    /// A real difference whose estimate is at most this share of the baseline is told, and is no regression. 0.05 is 5 %.
+    /// A real difference whose estimate is at most this share of the baseline is reported, but is not a regression. 0.05 is 5 %.
     pub threshold: f64,
     /// Headers of the columns to compare; empty for all that both runs have.
     pub columns: Vec<String>,
-    /// The comparison has to be able to find a difference of this share in every figure that has a better direction.
+    /// The comparison must be able to find a difference of this share in every figure that has a better direction.
     pub required_power: Option<f64>,
 }
 
@@ -125,7 +125,7 @@ pub enum Verdict {
     Regression,
     /// Really better, beyond the threshold.
     Improvement,
-    /// Really different, beyond the threshold; no direction is better.
+    /// Really different, beyond the threshold; neither direction is better.
     Difference,
     /// Really different, but not beyond the threshold.
     Slight,
@@ -138,7 +138,7 @@ pub enum Verdict {
 }
 
 impl<'a> RunComparison<'a> {
-    /// Compares two runs. The names are what they are called in text ("run 3").
+    /// Compares two runs. The names are those used in text ("run 3").
     #[must_use]
     pub fn of(baseline: (&'a Analysis<'a>, &str), other: (&'a Analysis<'a>, &str), options: &CompareOptions) -> Self {
         let ((baseline, baseline_name), (other, other_name)) = (baseline, other);
@@ -374,7 +374,7 @@ fn verdict(pair: &Pair, baseline_median: f64, better: Better, threshold: f64) ->
     if pair.adjusted_p > ALPHA {
         return if pair.can_differ { Verdict::NotFound } else { Verdict::TooFew };
     }
-    // A share of nothing is not a share: what was 0 and is not any more is beyond every threshold.
+    // There is no share of 0: what was 0 and no longer is exceeds every threshold.
     let share = match pair.relative {
         Some(relative) => relative.estimate.abs(),
         None if baseline_median != 0.0 => (pair.shift.estimate / baseline_median).abs(),

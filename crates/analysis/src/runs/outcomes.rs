@@ -10,7 +10,7 @@ pub enum Turn {
     Worse,
     /// Trials complete where some did not.
     Better,
-    /// It was not tried in one of the runs: a tool or a right was missing, or the run ended before.
+    /// It was not tried in one of the runs: a tool or a permission was missing, or the run ended before.
     Unknown,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(us
         .collect()
 }
 
-/// Only from none to some and from some to all: how many of a few fail is chance as much as not.
+/// Only from none to some and from some to all: how many out of a few fail is largely chance.
 fn turn(before: &Ending, after: &Ending) -> Option<Turn> {
     match ((before.bad, before.completed), (after.bad, after.completed)) {
         ((0, 0), (0, 0)) => None,

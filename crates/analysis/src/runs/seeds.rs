@@ -1,7 +1,7 @@
 //! Two runs in virtual time, seed by seed.
 //!
 //! A trial in virtual time has no noise, so one pair of trials with the same seed is enough to tell what changed for that
-//! seed. What differs from seed to seed is layout luck; a change that has the same sign with every seed is called real.
+//! seed. Differences from seed to seed are due to the layout by chance; a change that has the same sign with every seed counts as real.
 
 use super::pair::Pair;
 use crate::{clock::is_virtual, run::Analysis, table::Entry};
@@ -55,7 +55,7 @@ fn by_seed((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(u64, 
 fn spread(values: &[f64], estimate: f64) -> Shift {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Rounding must not take the mean of equal values out of them.
+    // Rounding must not move the mean of equal values away from them.
     let estimate = estimate.clamp(low, high);
     let interval = Interval { low, high, confidence: 1.0, method: IntervalMethod::Range, n: values.len() };
     Shift { estimate, interval }

@@ -88,10 +88,10 @@ pub struct Change {
     pub other: String,
 }
 
-/// A device that reads this much slower or faster than before the other run is worth a word.
+/// A device that reads this much slower or faster than before the other run is worth mentioning.
 const RAW_READ_SLACK: f64 = 0.2;
 
-/// What has to be alike for a comparison to mean anything and is not; at most one of each kind.
+/// What must be the same for a meaningful comparison but is not; at most one of each kind.
 #[must_use]
 pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
     let (a, b) = (&baseline.run, &other.run);
@@ -115,7 +115,7 @@ pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
         let (before, after) = told_work(a, b);
         differ(Setting::Load, before, after);
     }
-    // Rows of other names, too: no figure of one clock says anything about the other.
+    // Rows of other names, too: a figure of one clock says nothing about the other.
     differ(Setting::Clock, clock::told(baseline), clock::told(other));
     if let Some((a, b)) = first(&|a, b| executor(&a.kernel) != executor(&b.kernel)) {
         differ(Setting::Executor, executor(&a.kernel).to_owned(), executor(&b.kernel).to_owned());
@@ -123,7 +123,7 @@ pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
     let has_blocks = !a.blocks.is_empty() || !b.blocks.is_empty();
     let devices = match first(&|a, b| device(&a.device) != device(&b.device)) {
         Some((a, b)) => (device(&a.device), device(&b.device)),
-        // What a modelled drive's image lies on, and whose processor simulates it, is in no figure.
+        // Where a modelled drive's image is stored, and which processor simulates it, affects no figure.
         None if is_virtual(baseline) && is_virtual(other) => Default::default(),
         None if has_blocks => (of_all(baseline, beneath), of_all(other, beneath)),
         None => (beneath(&a.inventory), beneath(&b.inventory)),
@@ -141,7 +141,7 @@ pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
     found
 }
 
-/// What was different between two runs and does not forbid comparing them.
+/// What was different between two runs but does not rule out a comparison.
 #[must_use]
 pub fn changes(baseline: &Dataset, other: &Dataset) -> Vec<Change> {
     let (a, b) = (&baseline.run.inventory, &other.run.inventory);
@@ -278,7 +278,7 @@ const fn executor(kernel: &KernelSpec) -> &'static str {
     }
 }
 
-/// A device as a comparison sees it: where the image lies is the machine's affair.
+/// A device as a comparison sees it, without the place of the image.
 fn device(spec: &DeviceSpec) -> String {
     match spec {
         DeviceSpec::Directory { .. } => "a directory".to_owned(),
@@ -296,7 +296,7 @@ fn beneath(inventory: &Inventory) -> String {
     format!("{}{model}, {size}{filesystem}", device.name)
 }
 
-/// The same of every machine that made blocks, with how many: a machine that made more of them weighs more in the run's figures.
+/// The same for every machine that made blocks, with their number: a machine that made more of them weighs more in the run's figures.
 fn of_all(dataset: &Dataset, told: impl Fn(&Inventory) -> String) -> String {
     let mut all: Vec<String> = crate::machines::machines(dataset)
         .iter()
@@ -318,7 +318,7 @@ fn told_machine(inventory: &Inventory) -> String {
     format!("{}: {} × {}, {memory}", inventory.host, inventory.cpus, inventory.cpu_model)
 }
 
-/// Two machines in words that are the same only for the same machine.
+/// Describes two machines in words that are equal only for the same machine.
 fn machines(a: &Inventory, b: &Inventory) -> (String, String) {
     let told = |inventory: &Inventory| {
         let memory = units::format_bytes(inventory.memory_bytes);

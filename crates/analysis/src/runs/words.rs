@@ -12,7 +12,7 @@ use crate::{
 };
 use fstone_stats::{ALPHA, CONFIDENCE_TEXT, compare::Shift};
 
-/// More regressions than this are counted; the table has them all.
+/// More regressions than this are only counted; the table has them all.
 const MAX_TOLD: usize = 4;
 
 /// Below every comparison: what its figures are, and what it cannot tell.
@@ -248,7 +248,7 @@ fn hidden(comparison: &RunComparison<'_>) -> Option<String> {
     Some(format!("Where no difference was found, no {CONFIDENCE_TEXT} interval reaches beyond {}.", self::reach(reach)))
 }
 
-/// What would have been found where nothing was, and what it costs to find the threshold.
+/// What could have been found if nothing was, and how many trials it takes to find the threshold.
 fn findable(comparison: &RunComparison<'_>) -> Option<String> {
     let not_found = |verdict| matches!(verdict, Verdict::NotFound | Verdict::TooFew);
     let mut figures: Vec<(&ComparedColumn, &ComparedFigure, f64)> = comparison
@@ -262,7 +262,7 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
         format!("finding {} takes about {trials} of every row in both runs", percent(comparison.threshold))
     };
     let Some((column, figure, worst)) = figures.last() else {
-        // Nothing could have been found. What finding the threshold takes is known all the same.
+        // Nothing could have been found, but how many trials the threshold takes is known all the same.
         let pairs = comparison.figures().filter(|(_, figure)| not_found(figure.verdict));
         let trials = pairs.filter_map(|(_, figure)| figure.pair?.trials_for_threshold).max()?;
         // The fewest that can find anything are told already.

@@ -5,7 +5,7 @@ use crate::{compare::PanelComparison, number::grouped, text::counted};
 use fstone_model::units::format_duration;
 use std::time::Duration;
 
-/// Differences of this share are worth being told apart where the study has no budget that says otherwise.
+/// Differences of this share are worth finding, unless the study's budget says otherwise.
 const RESOLUTION: f64 = 0.05;
 /// More blocks than this are no plan.
 const MOST_BLOCKS: f64 = 10_000.0;

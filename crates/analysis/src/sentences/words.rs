@@ -7,7 +7,7 @@ use crate::{
 };
 use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 
-/// A name of several words in quotation marks, or nobody could tell where it ends.
+/// Puts a name of several words in quotation marks, to show where it ends.
 pub(super) fn quoted(name: &str) -> String {
     if name.contains(' ') { format!("“{name}”") } else { name.to_owned() }
 }
