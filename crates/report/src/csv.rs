@@ -1,7 +1,7 @@
 //! CSV (RFC 4180): every figure of every trial, or one row per cell.
 //!
 //! Values are in the unit named beside them and are the shortest text that reads back as the same number. Text that a
-//! spreadsheet would take for a formula gets an apostrophe in front.
+//! spreadsheet would take for a formula is prefixed with an apostrophe.
 
 use crate::{Analysis, number::exact, text::line, when};
 use fstone_model::{Better, Dataset, Note, Trial, Unit, metric::Figure, result::StepResult};

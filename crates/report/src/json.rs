@@ -109,7 +109,7 @@ pub struct RowPart<'a> {
     pub cell: u32,
     /// Its label.
     pub label: &'a str,
-    /// "completed" when any trial did, else what came of them, or "not run".
+    /// "completed" if any trial did, else how they ended, or "not run".
     pub outcome: &'a str,
     /// How many trials completed.
     pub completed: usize,
@@ -128,7 +128,7 @@ pub struct FigurePart<'a> {
     pub n: usize,
     /// The values of the completed trials, in the order they ran.
     pub values: Vec<f64>,
-    /// Places in `values` of those far from the others. Nothing is left out for it.
+    /// Positions in `values` of those far from the others. None is left out because of it.
     pub outliers: Vec<usize>,
     /// Their mean.
     pub mean: Option<f64>,

@@ -142,7 +142,7 @@ pub(crate) fn ratios(analysis: &Analysis<'_>) -> Option<String> {
 /// Stands behind an interval from too few trials.
 pub(crate) const UNRELIABLE: &str = "†";
 
-/// Stands behind a figure that is better than the device can be.
+/// Follows a figure that is better than the device can be.
 pub(crate) const BEYOND: &str = "▲";
 
 /// What stands behind a figure and its interval.

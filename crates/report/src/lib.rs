@@ -1,13 +1,13 @@
 //! The report: from a [`fstone_model::Dataset`] to something a person reads or a program takes in.
 //!
-//! Reading order: `fstone-analysis` works a run out once (rows × columns, intervals, groups, footnotes, the answer in words);
+//! Reading order: `fstone-analysis` analyses a run once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! here every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
 //! [`csv_summary`], `parquet` (a feature), [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
 //! [`history`] one figure of many, and [`publish`] makes pages of many machines' runs.
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
 //! derived from the run's. The same dataset gives the same bytes. This crate must not see a connection, a file or a
-//! command, and no format may compute a figure of its own: what two formats print has to agree.
+//! command, and no format may compute its own figures: what two formats print must agree.
 
 pub mod compare;
 mod csv;

@@ -1,4 +1,4 @@
-//! One load by itself, without a study around it: what `fstone load` prints, and its live line.
+//! A single load without a study: what `fstone load` prints, and its live line.
 
 use crate::{number::Scale, text};
 use fstone_model::{Figure, Histogram, LoadReport, Unit, io500, lately::Lately, units};

@@ -182,7 +182,7 @@ pub(crate) fn escape(text: &str) -> String {
                 escaped.push('\\');
                 escaped.push(c);
             }
-            // No mention or reference of a forge: "@name" and "#1" become text.
+            // Keeps a forge from seeing mentions and references: "@name" and "#1" become text.
             '@' => escaped.push_str("&#64;"),
             '#' => escaped.push_str("&#35;"),
             c => escaped.push(c),

@@ -5,7 +5,7 @@ use fstone_model::ranks::{PhaseMeeting, RankOutcome, RankReport, RanksReport};
 use fstone_model::{Unit, units};
 use std::{fmt::Write as _, time::Duration};
 
-/// Ranks that did not complete and are told of one by one; the JSON has all.
+/// Ranks that did not complete and are listed one by one; the JSON has all.
 const TOLD: usize = 20;
 
 fn time(ns: u64) -> String {
@@ -90,7 +90,7 @@ fn meetings(out: &mut String, report: &RanksReport) {
         Some((clock.drift_ppm?.abs(), clock.drift_uncertainty_ppm))
     });
     let drift = drifts.max_by(|one, other| one.0.total_cmp(&other.0));
-    // Clocks are compared a second time after the last phase, where there still is somebody to compare them with.
+    // Clocks are compared again after the last phase, if there still is a rank to compare with.
     let drift = match drift {
         Some((drift, Some(within))) => format!("largest drift {drift:.1} ± {within:.1} ppm"),
         Some((drift, None)) => format!("largest drift {drift:.1} ppm"),
@@ -172,7 +172,7 @@ pub fn ranks_csv(report: &RanksReport) -> String {
     out
 }
 
-/// Whether all ranks did what was asked of them, without an error.
+/// Whether all ranks completed without an error.
 #[must_use]
 pub fn ranks_all_well(report: &RanksReport) -> bool {
     report.load.errors.is_empty() && report.per_rank.iter().all(|rank| rank.outcome == RankOutcome::Completed)

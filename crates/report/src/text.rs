@@ -1,4 +1,4 @@
-//! Text made to fit. What makes it harmless is in `fstone_analysis::text`.
+//! Fits text into a width. `fstone_analysis::text` makes it harmless.
 
 pub(crate) use fstone_analysis::text::{block, capitalised, counted, line, listing, shorten, title, width};
 /// Lines of at most `limit` columns, broken at spaces, else after a comma or the like, else anywhere. Never empty.

@@ -1,4 +1,4 @@
-//! Two runs compared, rendered: what there is to say is `fstone_analysis::runs`' to work out.
+//! Renders a comparison of two runs, which `fstone_analysis::runs` computes.
 
 mod html;
 mod json;

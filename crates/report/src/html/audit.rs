@@ -1,4 +1,4 @@
-//! What loads found out about themselves: their own cost, and what was asked for beside what was done.
+//! What loads checked about themselves: their own cost, and what was done compared with what was asked for.
 
 use super::shared::name;
 use crate::{

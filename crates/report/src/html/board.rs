@@ -33,7 +33,7 @@ pub struct BoardRun {
     pub outcomes: Vec<(String, u64)>,
     /// Whether it has ended, in a word or two.
     pub state: &'static str,
-    /// How it goes, while a process of this machine is at work on it.
+    /// Its progress, while a process of this machine is working on it.
     pub live: Option<Live>,
 }
 
@@ -91,7 +91,7 @@ struct Row {
     kernel: String,
     note: Option<String>,
     trials: String,
-    /// Whether it is chosen as the one before, or after, until the reader chooses.
+    /// Whether it is preselected as the run before, or after.
     is_before: bool,
     is_after: bool,
 }
@@ -141,7 +141,7 @@ fn live_rows<'a>(runs: impl Iterator<Item = &'a BoardRun>) -> Vec<LiveRow> {
 pub fn board(runs: &[BoardRun]) -> String {
     let mut newest: Vec<&BoardRun> = runs.iter().collect();
     newest.sort_by_key(|run| std::cmp::Reverse(run.id));
-    // The last run and the one before it of the same study are what most would compare.
+    // Most readers want to compare the last run with the one before it of the same study.
     let chosen = newest.first().and_then(|after| {
         let before = newest.iter().skip(1).find(|run| run.study == after.study)?;
         Some((before.id, after.id))

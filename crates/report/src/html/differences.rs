@@ -7,7 +7,7 @@ use crate::{
 use fstone_model::{StepKind, Trial, study::Cell};
 use std::collections::BTreeMap;
 
-/// A list of words longer than this is shown by what rows do not share.
+/// Of a list of words longer than this, only what rows do not share is shown.
 const LIST_FROM: usize = 3;
 /// Commands of more rows than this are left to the JSON.
 const MAX_ROWS: usize = 60;
@@ -25,7 +25,7 @@ pub(super) struct Difference {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) mkfs: String,
-    /// What mkfs was really given, with what is added to the study's options.
+    /// The options that mkfs was really given, with those that were added to the study's.
     pub(super) mkfs_given: String,
     pub(super) mount: String,
     /// More than one when trials of the row differed.
@@ -78,7 +78,7 @@ pub(super) fn differences(analysis: &Analysis<'_>) -> Differences {
     Differences { rows, common }
 }
 
-/// The words behind mkfs in the command that a trial ran, without the device, which is another one in each trial.
+/// The arguments of mkfs in the command that a trial ran, without the device, which differs from trial to trial.
 fn mkfs_given(cell: &Cell, trial: &Trial) -> String {
     let is_mkfs = |name: &str| cell.steps.iter().any(|step| step.name == name && step.action.kind() == StepKind::Mkfs);
     let command = trial.steps.iter().find(|result| is_mkfs(&result.step)).and_then(|result| result.commands.first());
@@ -86,7 +86,7 @@ fn mkfs_given(cell: &Cell, trial: &Trial) -> String {
     words.filter(|word| !word.starts_with("/dev/")).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Filesystems whose superblocks tell the same facts; one by itself is its own family.
+/// Filesystems whose superblocks have the same facts; any other is a family of its own.
 fn family(kind: &str) -> &str {
     match kind {
         "ext2" | "ext3" | "ext4" => "ext",
@@ -102,7 +102,7 @@ fn kinds(rows: &[&mut Difference]) -> String {
     listing(&kinds)
 }
 
-/// Takes out of the rows what all of them have: whole facts, and the shared words of long lists.
+/// Removes from the rows what all of them share: whole facts, and the shared words of long lists.
 fn take_common(rows: &mut [&mut Difference]) -> Vec<(String, String)> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in rows.iter().flat_map(|row| row.facts.iter()) {
@@ -170,7 +170,7 @@ pub(super) fn commands(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Escaped for HTML, and with leave to break a line after each comma.
+/// Escaped for HTML, with a possible line break after each comma.
 fn breakable(text: &str) -> String {
     xml(text).replace(',', ",<wbr>")
 }

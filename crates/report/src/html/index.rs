@@ -109,7 +109,7 @@ struct Page {
     runs: usize,
     /// By machine and by kernel, where there is more than one.
     others: Vec<Other>,
-    /// Whether it leads to runs of many machines, whose readers were not there.
+    /// Whether it lists runs of many machines, for readers who did not make them.
     is_published: bool,
 }
 
@@ -153,7 +153,7 @@ pub fn index(entries: &[IndexEntry]) -> String {
     page(entries, false)
 }
 
-/// The same of runs for everybody: it says what may be compared.
+/// The same for published runs: it says what may be compared.
 pub(crate) fn published_index(entries: &[IndexEntry]) -> String {
     page(entries, true)
 }

@@ -24,7 +24,7 @@ pub(super) struct Repeat {
     pub(super) attachments: Vec<(String, String)>,
 }
 
-/// Queue settings that bear most on the figures; the others are in the list of all.
+/// Queue settings that affect figures most; the full list has the others.
 const QUEUE: [&str; 7] =
     ["scheduler", "rotational", "read_ahead_kb", "nr_requests", "write_cache", "wbt_lat_usec", "physical_block_size"];
 

@@ -1,7 +1,7 @@
 //! Pages of many runs from many machines, for any web server: an index by study, machine and kernel, a page for each run, and for
 //! each study the ratios that its runs found. They load nothing and read well without scripts.
 //!
-//! Everything is drawn from runs that [`redact`] has been over, so no page can show what was taken out. Figures of two machines never
+//! Everything is drawn from runs that [`redact`] has cleaned, so no page can show what was taken out. Figures of two machines never
 //! stand in one comparison: what a study's page sets side by side are ratios of rows of one run.
 
 mod ratios;
@@ -108,7 +108,7 @@ impl Gallery {
     }
 }
 
-/// What a run found, for a list in which runs of other machines stand: without a figure of its own.
+/// What a run found, for a list with runs of other machines: without any figure.
 fn told_apart(analysis: &Analysis<'_>) -> String {
     if analysis.completed() == 0 {
         return "No trial completed.".to_owned();
@@ -125,7 +125,7 @@ fn told_apart(analysis: &Analysis<'_>) -> String {
     }
 }
 
-/// What runs' pages are called: by study and identity, which stay when other runs are published.
+/// The names of runs' pages, from study and identity, which stay the same when other runs are published.
 fn names(runs: &[&Dataset]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for dataset in runs {
@@ -137,7 +137,7 @@ fn names(runs: &[&Dataset]) -> Vec<String> {
     names
 }
 
-/// The start of a run's random UUID, 32 bits. An identity of before there were any has the host's name in it: of those the start.
+/// The start of a run's random UUID, 32 bits. Older identities have the host's name in them: for those it is the start time.
 fn identity(run: &Run) -> String {
     let identity = run.identified();
     if is_uuid(&identity) {

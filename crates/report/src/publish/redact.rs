@@ -1,7 +1,7 @@
-//! What tells whose machine a run was made on is taken out of it, before anything is worked out or drawn.
+//! Removes from a run what reveals whose machine it was made on, before anything is computed or drawn.
 //!
-//! Every string of a run and its trials goes through here, as they are written down as JSON: a field that is added to the model is
-//! not forgotten. What has no reader on a published page (the mounts, most of the kernel's command line) is left out whole.
+//! Every string of a run and its trials goes through here in its JSON form, so a field that is added to the model is
+//! not forgotten. What nobody needs on a published page (the mounts, most of the kernel's command line) is left out entirely.
 
 use super::scan::{ENDS, Telling, is_ours, is_plain_device, is_word, telling};
 use fstone_model::{Dataset, Inventory, Note, Trial, dataset::Run, note::NOTE_CHARACTERS};
@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// What is published although it tells whose machine it is.
+/// What is published although it reveals whose machine it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shown {
     /// Names and addresses of machines.
@@ -33,7 +33,7 @@ impl Shown {
 #[error("redact it: a name of a machine or user in it is a word that fstone needs ({0})")]
 pub struct RedactError(#[from] serde_json::Error);
 
-/// Names that say nothing about anybody, and that are words of studies and settings.
+/// Names that reveal nothing about anybody, and that occur as words of studies and settings.
 const NOBODYS: [&str; 30] = [
     "root",
     "localhost",
@@ -67,7 +67,7 @@ const NOBODYS: [&str; 30] = [
     "node",
 ];
 
-/// Words of the kernel's command line that bear on figures and tell nothing else begin with these.
+/// Options on the kernel's command line that affect figures and reveal nothing else begin with these.
 const OF_FIGURES: [&str; 24] = [
     "mitigations",
     "nosmt",
@@ -95,7 +95,7 @@ const OF_FIGURES: [&str; 24] = [
     "pcie_aspm",
 ];
 
-/// Takes out what tells, the same in every run that is published together.
+/// Removes what reveals the machine, in the same way in all runs that are published together.
 #[derive(Debug, Clone)]
 pub(super) struct Redactor {
     shown: Shown,
@@ -111,7 +111,7 @@ pub(super) struct Redactor {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Longest(std::cmp::Reverse<usize>, String);
 
-/// What tells one machine from another: many are called "localhost".
+/// What distinguishes machines: many are called "localhost".
 fn key(name: &str, inventory: &Inventory) -> String {
     let Inventory { cpu_model, cpus, virtualization, .. } = inventory;
     format!("{name}\n{cpu_model}\n{cpus}\n{virtualization:?}")
@@ -140,7 +140,7 @@ impl Redactor {
         new
     }
 
-    /// A run without what tells. Its loads' reports are shortened to what a page shows.
+    /// A run without what reveals the machine. Its loads' reports are shortened to what a page shows.
     pub(super) fn redacted(&self, dataset: &Dataset, number: u64) -> Result<Dataset, RedactError> {
         let mut own = self.clone();
         own.learn(dataset);
@@ -187,7 +187,7 @@ impl Redactor {
         inventory.kernel_command_line = kept.join(" ");
         let Some(device) = &mut inventory.device else { return };
         if !self.shown.serials {
-            // Volumes are named by people, and their identifiers are as good as serial numbers.
+            // People choose the names of volumes, and their identifiers are as unique as serial numbers.
             device.queue.retain(|(name, _)| !matches!(name.as_str(), "dm/name" | "dm/uuid"));
         }
         let is_source = |name: &str| name.contains(['/', ':', '@']);
@@ -293,7 +293,7 @@ impl Redactor {
         }
     }
 
-    /// What stands after "serial", "Serial Number:", "ID_SERIAL_SHORT=".
+    /// The value after "serial", "Serial Number:", "ID_SERIAL_SHORT=".
     fn learn_serial(&mut self, rest: &str) {
         let label = rest.trim_start_matches(|c: char| c.is_ascii_alphabetic() || "_ #.".contains(c));
         let Some(value) = label.strip_prefix([':', '=']).filter(|_| rest.len() - label.len() <= 12) else { return };
@@ -370,7 +370,7 @@ impl Redactor {
     }
 }
 
-/// A text with `now` in place of a name, wherever that stands by itself.
+/// A text with `now` in place of a name, wherever that is a whole word.
 fn without(text: &str, name: &str, now: &str) -> String {
     let (small, wanted) = (text.to_ascii_lowercase(), name.to_ascii_lowercase());
     if !small.contains(&wanted) {

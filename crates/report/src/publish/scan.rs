@@ -1,8 +1,8 @@
-//! What in a text tells whose machine it is from: paths, names of devices that hold a serial number, addresses.
+//! Finds what in a text reveals whose machine it is from: paths, names of devices that contain a serial number, addresses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Something that tells, at the start of a text.
+/// Something that reveals the machine, at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Telling {
     /// A path, of this length.
@@ -21,7 +21,7 @@ pub(super) const ENDS: &[char] = &['"', '\'', '`', ',', ';', ':', '(', ')', '[',
 /// Directories of libraries, at the root and in /usr.
 const LIBRARIES: [&str; 4] = ["lib", "lib32", "lib64", "libexec"];
 
-/// What every system has in them. Other directories there are of somebody's own software.
+/// What every system has in them. Other directories there belong to locally installed software.
 const IN_LIBRARIES: [&str; 8] =
     ["modules", "firmware", "systemd", "udev", "uml", "debug", "x86_64-linux-gnu", "aarch64-linux-gnu"];
 
@@ -51,10 +51,10 @@ const IN_ETC: [&str; 16] = [
 /// Parts of fstone's own source that studies refer to.
 const OUR_OWN: [&str; 3] = ["docs/", "studies/more/", "models/"];
 
-/// Names that systemd gives to network cards begin with these, and then have the card's address.
+/// Names that systemd gives to network cards begin with these, followed by the card's address.
 const CARDS: [&str; 3] = ["enx", "wlx", "wwx"];
 
-/// Paths begin with these even where a letter stands before them, as in `-I/home/…`.
+/// Paths begin with these even if a letter precedes them, as in `-I/home/…`.
 const HOMES: [&str; 10] =
     ["/home/", "/root/", "/Users/", "/mnt/", "/media/", "/tmp/", "/var/", "/srv/", "/opt/", "/export/"];
 
@@ -62,7 +62,7 @@ const HOMES: [&str; 10] =
 const BY_ID: [&str; 12] =
     ["ata-", "nvme-", "scsi-", "usb-", "wwn-", "mmc-", "virtio-", "dm-uuid-", "md-uuid-", "eui.", "naa.", "LVM-"];
 
-/// Shorter words that begin like a link in /dev/disk/by-id are words.
+/// Shorter words that begin like a link in /dev/disk/by-id are ordinary words.
 const SHORTEST_ID: usize = 12;
 
 pub(super) const fn is_word(c: char) -> bool {
@@ -130,7 +130,7 @@ fn dotted(rest: &str, before: Option<char>) -> Option<Telling> {
     Some(Telling::Path(found.len()))
 }
 
-/// The same as `directory/file.extension`: "MiB/s" and "read/write" are no paths.
+/// The same as `directory/file.extension`: "MiB/s" and "read/write" are not paths.
 fn named(rest: &str, before: Option<char>) -> Option<Telling> {
     if before.is_some_and(|c| "/.~".contains(c)) || is_ours(rest) {
         return None;
@@ -147,7 +147,7 @@ pub(super) fn is_ours(path: &str) -> bool {
     OUR_OWN.iter().any(|own| path.starts_with(own))
 }
 
-/// Whether a name has an extension, as files of people have; sources of kernels, which faults name, have one of one letter.
+/// Whether a name has an extension, as users' files have. Kernel sources, which messages of faults name, have an extension of one letter.
 fn is_file(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(stem, extension)| {
         !stem.is_empty()
@@ -212,7 +212,7 @@ fn is_system(parts: &[&str]) -> bool {
     }
 }
 
-/// Whether the kernel gives a device such a name by itself: `sda1`, `nvme0n1`, `loop12`, `dm-3`.
+/// Whether this is one of the kernel's own names for a device: `sda1`, `nvme0n1`, `loop12`, `dm-3`.
 pub(super) fn is_plain_device(name: &str) -> bool {
     const KINDS: [&str; 22] = [
         "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "pmem", "loop", "zram", "ram", "dm-", "md", "ubd", "nbd", "sr",

@@ -83,7 +83,7 @@ impl Figure<'_> {
     /// The figure as an element of a page that has [`style`].
     pub(crate) fn inline(&self, width: f64, logarithmic: bool, classes: &str) -> String {
         let drawing = (self.draw)(Look { width, logarithmic, number: self.number });
-        // Whoever does not see it gets the title and the description; the marks' own titles are for pointers.
+        // Readers who cannot see it get the title and the description; the marks' own titles are for pointers.
         format!(
             "<svg class=\"fs {classes}\" role=\"img\" aria-label=\"{}. {}\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\">{}</svg>",
             xml(&self.title),

@@ -18,7 +18,7 @@ const SMALL: f64 = 11.0;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 15.0;
 
-/// By so much an axis is made longer to reach the device's ceiling, at most.
+/// The most by which an axis is extended to reach the device's ceiling.
 const REACH: f64 = 2.0;
 
 /// Ticks further apart than this factor are labelled each with the decimals it needs: "0.1", "10", "1,000".
@@ -91,7 +91,7 @@ pub(super) fn ceiling(analysis: &Analysis<'_>, column: usize, rows: &[usize]) ->
     (low / REACH <= value && value <= high * REACH).then_some(value)
 }
 
-/// A dotted line across a plot at what the device does by itself.
+/// A dotted line across a plot at what the device can do by itself.
 pub(super) fn device_line(canvas: &mut Canvas, axis: &Axis, device: Option<f64>, left: f64, right: f64) {
     if let Some(y) = device.map(|device| axis.at(device)) {
         canvas.line(left, y, right, y, "fs-axis fs-device");

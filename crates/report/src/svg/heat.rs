@@ -44,7 +44,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     let high = points().map(|point| point.latency.max_ns()).max()?.max(2) as f64;
     let high = high.max(low * 2.0);
     let maps: Vec<Map> = rows.iter().filter_map(|row| map(row, low, high)).collect();
-    // A few rows alone would look as if the others had nothing to show.
+    // Showing only a few rows would look as if the others had nothing to show.
     if maps.len() * 2 < rows.len() || maps.is_empty() {
         return None;
     }

@@ -44,7 +44,7 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
             (!median.is_empty()).then_some(Traces { row, trials, median })
         })
         .collect();
-    // A few rows alone would look as if the others had nothing to show.
+    // Showing only a few rows would look as if the others had nothing to show.
     if traces.len() * 2 < rows.len() || traces.is_empty() {
         return None;
     }

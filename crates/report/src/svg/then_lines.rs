@@ -24,7 +24,7 @@ pub(super) fn figures<'a>(analysis: &'a Analysis<'a>, published: &'a Published, 
     let figure = |sweep: &'a Sweep| {
         let rows: Vec<usize> =
             sweep.rows.iter().copied().filter(|row| published.entries[*row][column].value.is_some()).collect();
-        // One line only: of a second subject it could not be told which is which.
+        // One line only: with a second subject, readers could not tell which is which.
         let subject = analysis.structure.subject.filter(|subject| *subject != sweep.axis);
         let of_one = |subject: usize| {
             let level = |row: &usize| &analysis.rows[*row].levels[subject];
