@@ -1,7 +1,7 @@
-//! With `sudo`: work that needs no root is done by the user who called.
+//! With `sudo`: work that does not need root is done as the user who called it.
 //!
-//! Packages are unpacked, and kernels compiled and started to ask for their release. Nothing of that is root's business,
-//! and everything it makes belongs to the caller without having to be given away.
+//! Packages are unpacked, and kernels are compiled and started to ask for their release. None of that needs root,
+//! and everything it makes belongs to the caller without a change of owner.
 
 use crate::{
     exit::Exit,
@@ -33,13 +33,13 @@ pub(crate) fn go_on_as(directory: &Path) -> Result<(), Failure> {
     if let Some(home) = paths::home_of(owner.user) {
         command.env("HOME", home);
     }
-    // Only returns when it fails. Supplementary groups of root's are dropped with its user id.
+    // Returns only if it fails. Root's supplementary groups are dropped with its user id.
     Err(command.exec())
         .context("cannot continue as the user who called sudo; run this without sudo")
         .or_exit(Exit::CannotHere)
 }
 
-/// Whether a directory, or the nearest one above it that is there, belongs to this user.
+/// Whether a directory, or its nearest existing parent, belongs to this user.
 fn belongs_to(directory: &Path, owner: Owner) -> bool {
     let directory = std::path::absolute(directory).unwrap_or_default();
     let there = directory.ancestors().find_map(|path| fs::metadata(path).ok());

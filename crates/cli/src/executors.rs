@@ -1,4 +1,4 @@
-//! What carries a study's trials out, as far as the command line and this machine decide it.
+//! Which executor runs a study's trials, as far as the command line and this machine decide.
 
 use crate::{
     args::{ExecutorChoice, NamedKernel, RunArguments},
@@ -32,7 +32,7 @@ pub(crate) enum Chosen {
     Directory,
 }
 
-/// Decides by the command line; tells on standard error what a person would not expect.
+/// Decides by the command line; reports on standard error what a user would not expect.
 pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
     if !arguments.kernel.is_empty() {
         let timed = |kernel: &&KernelSpec| !matches!(kernel, KernelSpec::Exact(_));
@@ -116,7 +116,7 @@ fn all_there(kernels: &[KernelSpec], missing: impl Fn(&KernelSpec) -> Option<Str
 /// Linux; else a directory. The whole study goes the same way: rows of different executors could not be compared.
 fn automatic(context: &Context, plan: &Plan, uml: Option<KernelSpec>) -> Chosen {
     let is_asked_about = |cell: &&Cell| {
-        // What is on a device of the machine, or in a directory, is the machine's alone.
+        // Devices and directories of the machine are only available on the machine itself.
         cell.kernel == KernelSpec::Host && matches!(cell.device, DeviceSpec::Loop { .. })
     };
     let has = |cell: &Cell| {
@@ -256,7 +256,7 @@ const fn is_exact(cell: &Cell) -> bool {
     matches!(cell.kernel, KernelSpec::Exact(_))
 }
 
-/// The seed of runs in virtual time: the same, so that any two of them can be compared seed by seed.
+/// The seed of runs in virtual time: always the same, so that any two of them can be compared seed by seed.
 const EXACT_SEED: u64 = 1;
 
 /// What only runs in virtual time are told: which model each cell's drive is, with its text among what is recorded, and

@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Regression = 1,
     /// The command line, a study file or a profile is wrong.
     BadInput = 2,
-    /// Refused for safety, or this machine lacks a right or a tool that the command cannot do without.
+    /// Refused for safety, or this machine lacks a permission or a tool that the command needs.
     CannotHere = 3,
     /// The run ended, but not a single trial completed; or a load ended with errors.
     NothingCompleted = 4,
@@ -31,9 +31,9 @@ pub(crate) enum Exit {
     /// `fstone compare` found no regression and cannot say that there is none: the runs have no figure in common, too few
     /// trials for any difference to show, or fewer than `--require-power` asks for.
     Undecided = 8,
-    /// Stopped by Ctrl-C, SIGTERM or SIGHUP; finished trials were kept. Everything was undone but what a process hangs in.
+    /// Stopped by Ctrl-C, SIGTERM or SIGHUP; finished trials were kept. Everything was undone except what a process hangs in.
     Interrupted = 130,
-    /// Whoever read standard output went away; as the shell has it for a program that SIGPIPE ends.
+    /// The reader of standard output went away; the shell's status for a program that SIGPIPE ended.
     ReaderGone = 141,
 }
 

@@ -18,7 +18,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Whether any thread has panicked, the run's own or one beside it.
+/// Whether any thread has panicked, the run's own or another.
 static HAPPENED: AtomicBool = AtomicBool::new(false);
 
 /// Logs that this process has begun.
@@ -28,7 +28,7 @@ static WRITTEN: AtomicU32 = AtomicU32::new(1);
 /// undo nothing any more; `fstone clean` can.
 pub(crate) fn watch() {
     panic::set_hook(Box::new(log));
-    // Where the signal cannot be handled an abort still ends the process, with the shell's status for it.
+    // If the signal cannot be handled, an abort still ends the process, with the shell's status for it.
     let always = Arc::new(AtomicBool::new(true));
     let _ = signal_hook::flag::register_conditional_shutdown(
         signal_hook::consts::SIGABRT,

@@ -1,4 +1,4 @@
-//! Joins the analysis to the lab's budget: what is open is what the report would call open.
+//! Connects the analysis to the lab's budget: a pair is open if the report would call it open.
 
 use fstone_analysis::Open;
 use fstone_lab::run::budget::{Judge, Verdict};

@@ -1,4 +1,4 @@
-//! Whether a launcher of MPI started this process as one of many, by what it left in the environment.
+//! Whether an MPI launcher started this process as one of many, by what it left in the environment.
 
 /// What each launcher says: the variables of a rank's number and of how many there are, and who says so.
 ///
@@ -9,7 +9,7 @@ const LAUNCHERS: [(&str, &str, &str); 3] = [
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "srun"),
 ];
 
-/// Why this program carries out no load of several ranks, and what helps; `None` where it does.
+/// Why this program cannot run a load of several ranks, and what helps; `None` if it can.
 pub(crate) const NO_RANKS: Option<(&str, &str)> = if cfg!(feature = "mpi") {
     None
 } else {
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(of(&[("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4")]), Some((3, 4)));
         assert_eq!(of(&[("PMI_RANK", "0"), ("PMI_SIZE", "2")]), Some((0, 2)));
         assert_eq!(of(&[("SLURM_PROCID", "7"), ("SLURM_STEP_NUM_TASKS", "8")]), Some((7, 8)));
-        // One rank is a load as any other, and a batch script is no step of many tasks.
+        // A single rank is an ordinary load, and a batch script is not a step of many tasks.
         assert_eq!(of(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "1")]), None);
         assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]), None);
         assert_eq!(of(&[("PMI_RANK", "x"), ("PMI_SIZE", "2")]), None);

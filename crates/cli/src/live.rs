@@ -1,4 +1,4 @@
-//! What `fstone run --live` shows besides how far the plan is: what the load does just now, and what is known after each block.
+//! What `fstone run --live` shows besides progress: what the load is doing now, and what is known after each block.
 
 use crate::judge::RunJudge;
 use fstone_lab::{events::LoadProgress, run::budget::Judge as _};
@@ -9,14 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a log gets a line about a load; a terminal's line is drawn anew each time.
+/// How often a log gets a line about a load; on a terminal, the line is redrawn each time.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Keeps what is needed for it.
 pub(crate) struct Live(Mutex<State>);
 
 struct State {
-    /// Who says what is known; nobody where the budget's own judge tells it.
+    /// Says what is known; `None` if the budget's own judge does.
     judge: Option<RunJudge>,
     /// The block that goes on.
     block: Option<u32>,
@@ -82,7 +82,7 @@ fn log_line(progress: &LoadProgress, lately: &Lately) -> String {
     format!("  {phase} {elapsed} s, in the last {tenths} s: {}", live_figures(lately))
 }
 
-/// What a load did lately; while its files are made there is nothing to tell.
+/// What a load did lately; nothing while its files are being made.
 fn lately(progress: &LoadProgress) -> Option<&Lately> {
     progress.lately.as_ref().filter(|_| progress.phase != "setup")
 }

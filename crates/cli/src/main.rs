@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
     fault::watch();
     signals::watch();
-    // Where a run makes things: what a fault leaves there is undone.
+    // Where a run makes things, so that what a fault leaves there is undone.
     let mut made_in = None;
     let exit = fault::caught(|| {
         let arguments = match Arguments::try_parse() {

@@ -70,7 +70,7 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Refuses a path that a user named when there is no directory for its last part: a wrong letter in a path is not to make one.
+/// Refuses a path that a user named if there is no directory for its last part, so that a typo does not create one.
 /// `option`, as in " with --store", says how another is named.
 pub(crate) fn require_directory_of(path: &Path, option: &str) -> Result<(), Failure> {
     let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
@@ -89,7 +89,7 @@ pub(crate) fn require_directory_of(path: &Path, option: &str) -> Result<(), Fail
     Err(Failure::new(Exit::BadInput, words))
 }
 
-/// Removes a file, or a link, which is not followed. One that is not there is as good as removed.
+/// Removes a file, or a link, which is not followed. A missing one counts as removed.
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! How a run looks while it goes on: a bar on a terminal, plain lines elsewhere. On standard error, so that standard
+//! The progress of a run: a bar on a terminal, plain lines elsewhere. On standard error, so that standard
 //! output holds the result alone.
 
 use crate::{
@@ -16,12 +16,12 @@ use std::{
     time::Duration,
 };
 
-/// How long a run is expected to take before anything is known of it, and what comes after it.
+/// How long a run is expected to take before it has started, and what comes after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// The run.
     pub(crate) study: Option<Duration>,
-    /// Further studies of the same command; zero when there are none, `None` when nobody knows.
+    /// Further studies of the same command; zero if there are none, `None` if unknown.
     pub(crate) later: Option<Duration>,
 }
 
@@ -118,7 +118,7 @@ impl RunProgress {
     }
 }
 
-/// A time as an estimate deserves it: no more than whole seconds, minutes from two minutes on.
+/// A time as precise as an estimate can be: whole seconds, whole minutes from two minutes on.
 fn about(time: Duration) -> String {
     let seconds = time.as_secs().max(1);
     units::format_duration(Duration::from_secs(if seconds >= 120 { seconds.div_ceil(60) * 60 } else { seconds }))

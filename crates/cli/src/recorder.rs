@@ -1,4 +1,4 @@
-//! Joins the lab's recorder to the store: a trial is on the disk before the next one starts.
+//! Connects the lab's recorder to the store: a trial is on the disk before the next one starts.
 
 use crate::commands::{now_unix_ns, reaches};
 use fstone_lab::{
@@ -17,7 +17,7 @@ pub(crate) struct StoreRecorder<'a> {
 }
 
 enum Recorded<'a> {
-    /// It is recorded when its first trial starts, so that one that is refused before leaves nothing.
+    /// It is recorded when its first trial starts, so that a run that is refused before leaves nothing.
     NotYet(&'a Run),
     /// Under this number.
     As(u64),

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-/// Whether a signal ends the process at once: until work begins that has to be undone.
+/// Whether a signal ends the process at once, which holds until work begins that must be undone.
 static AT_ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From now on these signals end the process with the status of an interruption. Where they cannot be handled they end it all

@@ -21,7 +21,7 @@ pub(crate) fn colored(when: ColorWhen) -> bool {
     }
 }
 
-/// Whether colour on a stream is welcome when nothing is said of it.
+/// Whether to use colour on a stream by default.
 fn is_colorful(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -74,7 +74,7 @@ pub(crate) fn finish(result: CommandResult) -> Exit {
     }
 }
 
-/// Tells why something failed, and returns the status that it means.
+/// Reports why something failed, and returns the status for it.
 pub(crate) fn tell_failure(Failure { exit, error }: &Failure) -> Exit {
     let exit = exit.by_cause(error);
     // Whoever read the output knows that it went away.
@@ -84,7 +84,7 @@ pub(crate) fn tell_failure(Failure { exit, error }: &Failure) -> Exit {
     exit
 }
 
-/// Prints an error with everything that led to it, one cause a line.
+/// Prints an error with all its causes, one per line.
 fn print_failure(error: &anyhow::Error) {
     let mut causes = error.chain();
     let head = causes.next().expect("an error is the first of its chain");

@@ -1,7 +1,7 @@
-//! What a run does just now, for `fstone serve` on the same machine.
+//! What a run is doing now, for `fstone serve` on the same machine.
 //!
 //! The run has a socket without a file: nothing is written to a disk that is being measured, and nothing stays when the run is killed.
-//! It answers whoever knows the run's identity. That is in the store, so who can read the store can see this.
+//! It answers anyone who knows the run's identity, which is in the store: whoever can read the store can see this.
 
 use fstone_report::html::Now;
 use rustix::{
@@ -25,7 +25,7 @@ use std::{
 /// Longest answer: a few lines.
 const LONGEST: usize = 16 << 10;
 
-/// How long an answer is waited for. A run that has not answered by then is shown without.
+/// How long to wait for an answer. A run that has not answered by then is shown without these figures.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Answers for a run until it is dropped.
@@ -39,10 +39,10 @@ impl Watched {
     /// For the run of this identity, which is carried out by this process.
     ///
     /// # Errors
-    /// When there is no such socket to be had. The run is then not seen from elsewhere, which is no reason not to run.
+    /// If such a socket cannot be made. The run then cannot be watched, but it can run.
     pub(crate) fn open(identity: &str) -> io::Result<Self> {
         let socket = UnixDatagram::bind_addr(&address(std::process::id())?)?;
-        // Neither does whoever asks and takes no answer hold up the others.
+        // A client that asks and does not take the answer does not block the others.
         socket.set_nonblocking(true)?;
         let (ended, end) = io::pipe()?;
         let now = Arc::new(Mutex::new(Now::default()));
@@ -60,7 +60,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Not by closing it: a child that was just started may have it open, too.
+        // Closing it would not do: a child that was just started may have it open, too.
         if self.end.write_all(b".").is_ok()
             && let Some(thread) = self.thread.take()
         {
@@ -90,7 +90,7 @@ fn answer(socket: &UnixDatagram, ended: &PipeReader, identity: &str, now: &Mutex
     }
 }
 
-/// What the run of this identity does just now, which this process carries out; `None` where it does not say.
+/// What the run of this identity is doing now, according to this process; `None` if it does not answer.
 pub(crate) fn ask(process: u32, identity: &str) -> Option<Now> {
     static ASKED: AtomicU64 = AtomicU64::new(0);
     let own = format!("fstone-asks-{}-{}", std::process::id(), ASKED.fetch_add(1, Ordering::Relaxed));

@@ -81,7 +81,7 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     }
 }
 
-/// What is not here as it was there. Without the same work and the same kernel there is nothing to verify; other things,
+/// What differs between here and there. Without the same work and the same kernel there is nothing to verify; other things,
 /// such as a tool's version, explain a difference if there is one.
 fn differences(
     context: &Context,
@@ -137,7 +137,7 @@ fn sha256(told: &str) -> &str {
     told.rsplit_once("sha256 ").map_or("", |(_, digest)| digest)
 }
 
-/// Holds each trial against the recorded one, and ends the run at the first difference.
+/// Compares each trial with the recorded one, and ends the run at the first difference.
 struct Against<'a> {
     recorded: &'a Dataset,
     cancel: &'a AtomicBool,
@@ -171,7 +171,7 @@ impl Recorder for Against<'_> {
     }
 }
 
-/// How many figures are the same; `Err` is the first thing that is not.
+/// How many figures are the same; `Err` is the first difference.
 fn first_difference(before: &Trial, now: &Trial) -> Result<usize, String> {
     if before.seed != now.seed {
         return Err(format!("its seed was {}, and is {} now", before.seed, now.seed));

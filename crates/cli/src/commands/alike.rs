@@ -1,4 +1,4 @@
-//! Whether a plan that was made of a recorded study does the work of the recorded plan, and in what it differs.
+//! Whether a plan made from a recorded study does the same work as the recorded plan, and how they differ.
 
 use super::run::tries;
 use fstone_analysis::text::{counted, listing};
@@ -9,7 +9,7 @@ use fstone_model::{
 };
 use std::path::Path;
 
-/// Rows that are named when something is not the same in them; more are counted.
+/// How many rows are named in which something differs; more are only counted.
 const NAMED: usize = 3;
 
 /// A cell as far as its figures depend on it: where a source lies on the host does not count.
@@ -23,7 +23,7 @@ pub(super) fn work(cell: &Cell) -> Cell {
     cell
 }
 
-/// In what the plan here differs from the one there, a line each: "device: directory there, loop 64 MiB here".
+/// How the plan here differs from the one there, one line each: "device: directory there, loop 64 MiB here".
 pub(super) fn differences(there: &Plan, here: &Plan) -> Vec<String> {
     let mut told = Vec::new();
     let mut tell = |what: &str, there: String, here: String| {

@@ -1,6 +1,6 @@
-//! Blocks that were begun: their trials are kept beside the bundle that is to be, as they end, so that a task that is killed loses one
-//! trial and not its hours. Another attempt of the same machine goes on with them; another machine begins afresh, for a block is of
-//! one machine, and has a file of its own: a task that Slurm moved may still be at work where it was.
+//! Unfinished blocks: their trials are kept beside the future bundle as they end, so that a task that is killed loses one
+//! trial and not hours of work. Another attempt on the same machine continues with them; another machine starts from scratch, because one
+//! machine makes a whole block, and uses its own file: a task that Slurm moved may still be running where it was.
 
 use super::changed::changed;
 use crate::terminal;
@@ -25,7 +25,7 @@ use std::{
 /// many goes there.
 const SHARE: u32 = 20;
 
-/// How long it is waited before a last write that failed is tried again.
+/// How long to wait before a failed last write is tried again.
 const RETRIES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
 
 /// How the names of such files end.
@@ -94,7 +94,7 @@ impl<'a> Begun<'a> {
         begun
     }
 
-    /// The trials in a file; `Err` says why they are not this machine's.
+    /// The trials in a file; `Err` says why they do not belong to this machine.
     fn of_here(&self, block: u32, path: &Path) -> Result<Vec<Trial>, String> {
         let Dataset { run, trials } = bundle::read(path).map_err(|error| format!("failed to {error}"))?;
         let known = run.plan == self.run.plan && run.identified() == self.run.identified();
@@ -147,7 +147,7 @@ impl<'a> Begun<'a> {
             }
         }
         self.write();
-        // No other trial follows that would try again, and a disk that machines share may be back in a moment.
+        // No later trial would try again, and a shared disk may be back in a moment.
         for pause in RETRIES {
             if self.unwritten.is_empty() {
                 break;

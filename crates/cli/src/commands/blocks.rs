@@ -47,7 +47,7 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     refuse_shared_directory(context, arguments.local)?;
     reaches::permit(&run.plan, arguments.allow_commands)?;
     sacrifice::confirm(context, [&run.plan], &arguments.allow_destroy)?;
-    // Hours of trials are not to end at a directory that may not be written to.
+    // Hours of trials must not be lost because a directory is not writable.
     let directory = directory_of(&arguments.output);
     rustix::fs::access(directory, Access::WRITE_OK)
         .map_err(std::io::Error::from)
@@ -112,7 +112,7 @@ fn node() -> Option<String> {
     std::env::var(NODE).ok().filter(|name| !name.is_empty())
 }
 
-/// Figures of one run come from one program: another build may measure otherwise.
+/// Figures of one run must come from one program: another build may measure differently.
 fn refuse_another_program(run: &Run, digest: Option<&str>) -> Result<(), Failure> {
     let (here, there) = ((env!("CARGO_PKG_VERSION"), env!("FSTONE_COMMIT")), &run.inventory);
     if here != (there.fstone_version.as_str(), there.fstone_commit.as_str()) {

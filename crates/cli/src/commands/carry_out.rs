@@ -35,7 +35,7 @@ const RAW_READ_TIME: Duration = Duration::from_secs(2);
 /// So long for a file's blocks, for writing, and for flushes.
 const RAW_WRITE_TIME: Duration = Duration::from_millis(700);
 
-/// What the lab is told; everything that makes trials comes through here.
+/// The lab's settings; everything that makes trials comes through here.
 pub(super) fn lab_options(
     context: &Context,
     arguments: &RunArguments,
@@ -53,7 +53,7 @@ pub(super) fn lab_options(
     })
 }
 
-/// A plan of another machine, or of another build, may have loads of several ranks.
+/// A plan from another machine, or from another build, may have loads of several ranks.
 fn refuse_ranks(plan: &Plan) -> Result<(), Failure> {
     let launched = plan
         .cells
@@ -68,7 +68,7 @@ fn refuse_ranks(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// What the lab is told when nobody says otherwise, with these guests.
+/// The lab's default settings, with these guests.
 pub(super) fn laboratory(context: &Context, guests: GuestOptions) -> Result<LabOptions, Failure> {
     context.check_named_work_directory()?;
     // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
@@ -144,7 +144,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// The status of it all: what the trials came to counts for more than whether the page could be written.
+    /// The exit status: the result of the trials takes precedence over whether the page could be written.
     pub(super) const fn exit(&self) -> Exit {
         self.work.else_of(self.page)
     }
@@ -201,7 +201,7 @@ impl Work<'_> {
             terminal::tell("Interrupted before the first trial; nothing was recorded.");
             return Ok(Done { run: None, work: Exit::Interrupted, page: Exit::Success });
         };
-        // Of a run whose other blocks are made elsewhere, this was a part.
+        // If other blocks of the run are made elsewhere, this was only a part.
         let lacking = match &self.arguments.blocks {
             Some(_) if end == RunEnd::Completed => merge::finish_if_complete(store, id)?,
             _ => Vec::new(),
@@ -254,7 +254,7 @@ impl Work<'_> {
     }
 }
 
-/// The machine as it is, for one that makes no trials of its own.
+/// Describes the machine, for a command that makes no trials itself.
 pub(super) fn take_machine(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
     let inventory_context = InventoryContext {
         plan,
@@ -267,7 +267,7 @@ pub(super) fn take_machine(context: &Context, arguments: &RunArguments, plan: &P
     Ok(inventory)
 }
 
-/// The machine as it is before the run, the device's own speed included.
+/// Describes the machine before the run, including the speed of the device.
 pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
     let mut inventory = take_machine(context, arguments, plan)?;
     let device = inventory::named_device(plan);

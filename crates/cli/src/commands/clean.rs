@@ -21,7 +21,7 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     }
     if found.is_empty() && unseen.is_empty() {
         if !arguments.dry_run {
-            // A journal may name what was never made, or is gone already: it goes, too.
+            // A journal may name things that were never made or are already gone: it is removed, too.
             look(false)?;
         }
         let _ = writeln!(text, "Nothing is left over in {}.", context.work_directory.display());

@@ -1,4 +1,4 @@
-//! `fstone crash-state`: a state that a power cut could have left, as an image to look at.
+//! `fstone crash-state`: a state that a power cut could have left, as an image to examine.
 
 use crate::{
     args::CrashStateArguments,

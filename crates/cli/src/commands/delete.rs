@@ -82,7 +82,7 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     if removed {
         write_index(&store, &directory, &gone)?;
     }
-    // Last: whoever ends this before has at least no page left that nothing would remove.
+    // Last: if this is interrupted before, no page is left that nothing would remove.
     if !store.empty_log() {
         terminal::tell(
             "Others are reading the store: the log beside it keeps what was deleted until a later run or delete empties it.",

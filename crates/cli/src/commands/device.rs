@@ -1,4 +1,4 @@
-//! `fstone device`: what a model of a drive is, and what it comes to.
+//! `fstone device`: the parameters of a drive model, and the service times that follow from them.
 
 use super::Context;
 use crate::{

@@ -27,7 +27,7 @@ fn read(path: &Path, seconds: Option<u64>) -> Result<Profile, Failure> {
 
 pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResult {
     let profile = read(&arguments.profile, arguments.seconds)?;
-    // As FFSB: a directory that is not there is a filesystem that is not mounted, and its files would land elsewhere.
+    // As in FFSB: a missing directory means that a filesystem is not mounted, and its files would end up elsewhere.
     if let Some(missing) = profile.filesystems.iter().find(|filesystem| !Path::new(&filesystem.location).is_dir()) {
         let location = &missing.location;
         return Err(anyhow!("the profile's location {location} is not a directory; mount or make it first"))
@@ -35,7 +35,7 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
     }
     let workload = profile.workload(Placement::AsWritten);
     terminal::print(&ffsb::header(&profile));
-    // As FFSB: what is in its directories by its names goes. Locations are absolute, or relative to where we are, as FFSB takes them.
+    // As in FFSB: files of its names in its directories are removed. Locations are absolute or relative to the current directory, as in FFSB.
     let report = load::run(&workload, Path::new("."), arguments.seed, true, Ownership::AsWritten)?;
     terminal::print(&ffsb::print(&profile, &report));
     Ok(load::exit_of(&report))

@@ -45,7 +45,7 @@ fn read(path: &Path, seconds: Option<u64>) -> Result<Personality, Failure> {
         .or_exit(Exit::BadInput)
 }
 
-/// Where a fileset is, seen from the root: its path has to be there, and the fileset's own directory is made in it.
+/// A fileset's place as seen from the root: its path must exist, and the fileset's own directory is made in it.
 fn below_root(directory: &str) -> Result<String, Failure> {
     let (path, name) = directory.rsplit_once('/').unwrap_or((".", directory));
     let path = if path.is_empty() { "/" } else { path };

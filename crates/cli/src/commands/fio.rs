@@ -41,7 +41,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     if line.parse_only {
         return Ok(Exit::Success);
     }
-    // A directory that is mistyped, or whose filesystem is not mounted, is not made somewhere else.
+    // A directory that is mistyped, or whose filesystem is not mounted, must not be created by mistake.
     let mut directories =
         plan.jobs.iter().flat_map(|job| job.directories.iter().map(move |directory| (job, directory)));
     if let Some((job, directory)) = directories.find(|(_, directory)| !Path::new(directory).is_dir()) {
@@ -49,7 +49,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
             format!("the directory {directory} of {} does not exist; make it, or mount its filesystem first", job.name);
         return Err(Failure::new(Exit::BadInput, why));
     }
-    // What was measured is not to end at a directory that is not there.
+    // A missing directory must not cost the results.
     if let Some(file) = &line.output.file {
         paths::require_directory_of(Path::new(file), " with --output")?;
     }
@@ -57,7 +57,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
         paths::require_directory_of(Path::new(prefix), " for the log")?;
     }
     let before = ProcessCounts::now();
-    // As with fio: the files that it names are its own, whoever made them, and directories may be anywhere.
+    // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
     let report = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::ByName)?;
     let when = since(before);
     for warning in &report.warnings {

@@ -13,7 +13,7 @@ use fstone_report::history;
 use fstone_store::Store;
 use std::collections::HashSet;
 
-/// The last so many runs are looked at: change points far back concern nobody, and reading costs time.
+/// Only this many of the last runs are read: old change points are of little interest, and reading costs time.
 const MOST_RUNS: usize = 500;
 
 pub(crate) fn history(context: &Context, arguments: &HistoryArguments) -> CommandResult {

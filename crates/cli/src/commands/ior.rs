@@ -37,7 +37,7 @@ pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult
         workload: plan.workload.clone(),
         directories: vec![directory],
         seed: ior.seed.unwrap_or_else(fresh_seed),
-        // The very files that it names, and what is in them already is in the way.
+        // Exactly the files that it names; existing content is in the way.
         ownership: Ownership::ByName,
         results: ior.results.as_ref().map(PathBuf::from),
         silence: ior.silence,
@@ -65,7 +65,7 @@ impl Course {
 
 impl ranks::Course for Course {
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
-        // All are done with the files. What was only read is somebody else's.
+        // All ranks are done with the files. Files that were only read belong to somebody else.
         if load.member.meet().is_err() || self.ior.keep || !self.ior.write {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl ranks::Course for Course {
     }
 
     fn left(&self, report: &RanksReport) -> Vec<PathBuf> {
-        // What was there before any phase is in the way, and somebody's.
+        // Files from before the first phase are in the way, and belong to somebody.
         if self.ior.keep || !self.ior.write || report.phases.is_empty() {
             return Vec::new();
         }

@@ -44,7 +44,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
     Ok(Exit::Success)
 }
 
-/// Builds a kernel whose time can be simulated, unless that was done before. Progress is told.
+/// Builds a kernel whose time can be simulated, unless that was done before. Reports progress.
 pub(super) fn build(context: &Context, source: &str, name: Option<&str>) -> Result<Kernel, Failure> {
     own_directory(context)?;
     let mut told = Told::new();
@@ -53,7 +53,7 @@ pub(super) fn build(context: &Context, source: &str, name: Option<&str>) -> Resu
     built.with_context(|| format!("failed to build a kernel from {source}")).or_exit(Exit::CannotHere)
 }
 
-/// Makes the directory of kernels. With `sudo`, the caller goes on from here.
+/// Makes the directory of kernels. With `sudo`, this process continues as the caller.
 fn own_directory(context: &Context) -> Result<(), Failure> {
     context.check_named_kernels()?;
     caller::go_on_as(&context.kernels)?;

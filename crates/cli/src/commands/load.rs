@@ -99,7 +99,7 @@ fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
     })
 }
 
-/// This process is one of those that carry out a step of a study.
+/// This process is one of the ranks that carry out a step of a study.
 #[cfg(feature = "mpi")]
 fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
     let task = std::fs::read_to_string(&arguments.spec).map_err(anyhow::Error::from);
@@ -139,7 +139,7 @@ fn refuse_exchangeable(workload: &Workload, directory: &Path) -> Result<(), Fail
     }
 }
 
-/// Tells what was read back and is not as it was written; whether all is.
+/// Reports what was read back differently from how it was written; returns whether everything was intact.
 fn told(found: &Verification) -> bool {
     let bytes = units::format_bytes(found.verified_bytes);
     let mut text = format!("  verified      {} files, {bytes} as they were written\n", found.files);
@@ -158,7 +158,7 @@ fn told(found: &Verification) -> bool {
     found.is_clean()
 }
 
-/// A load that met an error did not do what was asked, whatever figures it has.
+/// A load with an error did not do what was asked, whatever its figures.
 pub(crate) fn exit_of(report: &LoadReport) -> Exit {
     if report.errors.is_empty() { Exit::Success } else { Exit::NothingCompleted }
 }

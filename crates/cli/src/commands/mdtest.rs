@@ -50,7 +50,7 @@ fn run(directory: &Path, arguments: &MdtestArguments, mdtest: Mdtest, plan: Plan
         workload: plan.workload.clone(),
         directories: vec![directory.to_owned()],
         seed: mdtest.seed.unwrap_or_else(fresh_seed),
-        // The directories below `test-dir.0-0` are made by it: they were not there.
+        // It makes the directories below `test-dir.0-0`, which do not exist before.
         ownership: Ownership::AsWritten,
         results: mdtest.results.as_ref().map(PathBuf::from),
         silence: mdtest.silence,
@@ -67,7 +67,7 @@ fn run(directory: &Path, arguments: &MdtestArguments, mdtest: Mdtest, plan: Plan
     })
 }
 
-/// Makes the directory of `-d` where it is not there; whether this process did. What an earlier run left, or somebody else has, is not worked in.
+/// Makes the directory of `-d` if it does not exist; returns whether this process did. An earlier run's or somebody else's directory is not used.
 fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
     if !mdtest.phases.create && !directory.join(Mdtest::test_directory(0)).is_dir() {
         return Err(anyhow!(
@@ -153,7 +153,7 @@ impl Course {
         Ok(())
     }
 
-    /// Where a rank is lost nobody knows how long all took for the trees: one rank's time is not shown as that of all.
+    /// If a rank is lost, nobody knows how long all took for the trees, so one rank's time is not shown as that of all.
     fn forget_trees(&self) {
         *self.trees() = Trees::default();
     }

@@ -1,4 +1,4 @@
-//! Blocks of one run that several machines made: which of them a machine may be asked for, and how they come together.
+//! Blocks of one run from several machines: which of them a machine may be asked for, and how they are merged.
 
 use super::{RunState, elsewhere, now_unix_ns, reaches};
 use crate::{
@@ -14,7 +14,7 @@ use fstone_store::{
     bundle::{self, MergeError, MergePart, Merged},
 };
 
-/// Refuses blocks that a plan does not have, and plans whose blocks cannot be made apart from each other.
+/// Refuses blocks that a plan does not have, and plans whose blocks cannot be made independently.
 pub(super) fn check_blocks(plan: &Plan, blocks: &Blocks) -> Result<(), Failure> {
     if plan.budget.is_some() {
         return Err(Failure::new(
@@ -106,7 +106,7 @@ pub(super) fn to_come(dataset: &Dataset) -> Result<Vec<u32>, Failure> {
     Ok(Schedule::new(&dataset.run.plan, &dataset.trials).or_exit(Exit::LabFailed)?.blocks_to_come())
 }
 
-/// Refuses to merge into a run that a process is at work on: it would make the same blocks.
+/// Refuses to merge into a run that a process is working on, because it would make the same blocks.
 pub(super) fn refuse_going_on(run: &RunSummary) -> Result<(), Failure> {
     let words = match RunState::of(run) {
         RunState::InProgress(holder) => {

@@ -78,7 +78,7 @@ pub(crate) struct Context {
     named: Vec<String>,
 }
 
-/// What the command line names, else a variable of the environment, else the default.
+/// The command line's value, else that of an environment variable, else the default.
 fn chosen(named: Option<&PathBuf>, variable: &str, default: impl Fn() -> PathBuf) -> PathBuf {
     let set = || std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     named.cloned().or_else(set).unwrap_or_else(default)
@@ -117,7 +117,7 @@ impl Context {
         terminal::colored(self.color)
     }
 
-    /// Opens the store for writing, making it where it is not there; its directory, too, unless the user named it.
+    /// Opens the store for writing and creates it if it does not exist; its directory, too, unless the user named it.
     pub(crate) fn open_store(&self) -> Result<Store, Failure> {
         self.check_named_store()?;
         if let Some(directory) = self.store.parent().filter(|path| !path.as_os_str().is_empty()) {
@@ -152,9 +152,9 @@ impl Context {
     pub(crate) fn read_store(&self) -> Result<Option<Store>, Failure> {
         self.check_named_store()?;
         match Store::open_read_only(&self.store) {
-            // A file that nothing is in yet is missing as well: somebody is about to make it.
+            // An empty file counts as missing, because another process is about to fill it.
             Err(OpenError::Missing { .. }) => Ok(None),
-            // Of an older fstone: opened for writing once, it is brought up to date.
+            // From an older fstone: opening it once for writing brings it up to date.
             Err(OpenError::Older { .. }) => Store::open(&self.store).map(Some).or_exit(Exit::LabFailed),
             other => other.map(Some).or_exit(Exit::LabFailed),
         }
@@ -167,7 +167,7 @@ pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     signals::cancel().context("cannot handle signals").or_exit(Exit::LabFailed)
 }
 
-/// Whether a run has ended, and what is known of the process that is or was at work on it.
+/// Whether a run has ended, and what is known about the process that is or was working on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunState<'a> {
     /// It has all its trials.
@@ -201,7 +201,7 @@ impl<'a> RunState<'a> {
     }
 }
 
-/// Where a holder is that cannot be seen: "on another machine, node7".
+/// Where a holder is that this process cannot see: "on another machine, node7".
 pub(crate) fn elsewhere(holder: &Holder) -> String {
     if holder::is_of_this_machine(holder) {
         "in a container of this machine".to_owned()
@@ -234,7 +234,7 @@ pub(crate) fn fresh_seed() -> u64 {
 pub(crate) fn fresh_identity() -> String {
     let mut bytes = [0; 16];
     if !matches!(rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()), Ok(16)) {
-        // A kernel that is out of random numbers this early still has a clock and process numbers.
+        // A kernel without random numbers this early still has a clock and process numbers.
         bytes = (u128::from(now_unix_ns()) << 32 | u128::from(std::process::id())).to_be_bytes();
     }
     bytes[6] = bytes[6] & 0x0f | 0x40;

@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The file that says which files of a directory `fstone publish` made.
+/// The file that lists which files of a directory `fstone publish` made.
 const MARK: &str = ".fstone-publish";
 
 /// How it begins.
@@ -142,7 +142,7 @@ impl<'a> Site<'a> {
         Ok(Self { directory, made: Vec::new() })
     }
 
-    /// The same, made if it is not there, and nobody else publishes into it until the file is closed.
+    /// The same, created if it does not exist, and locked against other publishers until the file is closed.
     fn alone(directory: &'a Path) -> Result<(Self, File), Failure> {
         let named = directory.display();
         paths::create_directory(directory).with_context(|| format!("cannot make {named}")).or_exit(Exit::LabFailed)?;
@@ -157,7 +157,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The pages that nothing leads to any more. Their runs may be nowhere else: they go when that was said.
+    /// The pages that nothing links to any more. Their runs may exist nowhere else, so they are removed only on request.
     fn refuse_to_drop(&self, names: &BTreeSet<&str>, remove: bool) -> Result<Vec<&str>, Failure> {
         let dropped: Vec<&str> = self.made.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
         if dropped.is_empty() || remove {
@@ -172,7 +172,7 @@ impl<'a> Site<'a> {
         Err(Failure::new(Exit::CannotHere, words))
     }
 
-    /// Refuses where a file of somebody else has the name of a page.
+    /// Refuses if a file of somebody else has the name of a page.
     fn refuse_foreign(&self, names: &BTreeSet<&str>) -> Result<(), Failure> {
         for name in names {
             let Ok(found) = self.path(name).symlink_metadata() else { continue };
@@ -187,7 +187,7 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Says which files here are pages; before they are there, and again when the others are gone.
+    /// Lists which files here are pages; before they are written, and again when the others are gone.
     fn mark<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
         let names: BTreeSet<&str> = names.collect();
         let lines = names.into_iter().fold(format!("{MARKED}\n"), |lines, name| format!("{lines}{name}\n"));
@@ -203,7 +203,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Whether a line of the mark is the name of a page, and leads nowhere else.
+/// Whether a line of the list is the name of a page and cannot lead elsewhere.
 fn is_name(line: &str) -> bool {
     line.ends_with(".html") && !line.starts_with('.') && !line.contains('/')
 }

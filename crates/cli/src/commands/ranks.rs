@@ -1,4 +1,4 @@
-//! A load of many ranks, which a launcher of MPI started: each runs this, and rank 0 tells what came of it. A drop-in for a program that is
+//! A load of many ranks, started by an MPI launcher: each runs this, and rank 0 reports the result. A drop-in for a program that is
 //! itself of many ranks runs here, too, when it is one rank by itself.
 
 use crate::{
@@ -61,11 +61,11 @@ pub(crate) enum Told {
     Course(Arc<dyn Course>),
 }
 
-/// What a command does besides, on every rank, and what rank 0 prints.
+/// What else a command does on every rank, and what rank 0 prints.
 pub(crate) trait Course: Send + Sync {
     /// The directories that hold a fileset's files were made by this rank.
     fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
-    /// This rank's load has ended, by itself or not; other ranks may still be at work.
+    /// This rank's load has ended, normally or not; other ranks may still be working.
     ///
     /// # Errors
     /// What this rank could not do, in words for people.
@@ -88,7 +88,7 @@ pub(crate) trait Course: Send + Sync {
     fn left(&self, report: &RanksReport) -> Vec<PathBuf>;
     /// Whether rank 0 shows live figures.
     fn live(&self) -> bool;
-    /// More files for the directory of results: a name and what is in it.
+    /// More files for the directory of results: name and content.
     fn beside(&self, _report: &RanksReport) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -138,7 +138,7 @@ fn launched_rank(_: Load, launched: Option<&Launched>) -> CommandResult {
     }
 }
 
-/// Many loads that know nothing of each other are not the one load that was meant: they would remove each other's files.
+/// Many independent loads are not the one load that was meant: they would remove each other's files.
 #[cfg(not(feature = "mpi"))]
 pub(crate) fn refusal(launched: &Launched) -> Failure {
     let Launched { rank, ranks, by } = launched;
@@ -229,7 +229,7 @@ fn carry_out(
     Ok(report)
 }
 
-/// What the engine tells, for the eyes of people and for the signs of life.
+/// The engine's progress, for people and as a sign of life.
 struct Ranked<'a> {
     live: LiveLoad,
     news: Option<News>,

@@ -1,4 +1,4 @@
-//! What a plan would run, read and write of this machine, with all rights of whoever carries it out.
+//! What a plan would run, read and write on this machine, with all permissions of the user who runs it.
 
 use super::Context;
 use crate::{
@@ -116,11 +116,11 @@ pub(crate) fn note_begun(store: &Store, run: u64, plan: &Plan) -> Result<(), Fai
     Ok(())
 }
 
-/// A run that has ended, or was deleted, is not resumed: returns what forgets that it was begun.
+/// A run that has ended or was deleted is not resumed: returns what forgets that it was begun.
 pub(super) fn forget_begun(store: &Store, run: u64) -> impl FnOnce() + use<> {
     let note = note(store, run);
     move || {
-        // A note that stays permits what its user began once, and nothing else.
+        // A note that stays permits only what its user once began.
         if let Ok(note) = note {
             let _ = std::fs::remove_file(note);
         }

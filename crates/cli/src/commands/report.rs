@@ -55,7 +55,7 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
         Format::Json => fstone_report::json(&dataset, &options),
         Format::Svg => return write_svg(&dataset, &options, arguments.output.as_deref()),
     };
-    // The process is about to end: giving back a million figures one by one would take a tenth of its time.
+    // The process is about to end: freeing a million figures one by one would take a tenth of its time.
     std::mem::forget(dataset);
     documents::deliver(arguments.output.as_deref(), &text)?;
     Ok(Exit::Success)
@@ -92,7 +92,7 @@ const IDENTITY_CHARACTERS: usize = 8;
 
 /// The file name of a run's page. Several stores may put their pages into one directory, and each has a run 1.
 pub(crate) fn page_name(study: &str, run: u64, identity: &str) -> String {
-    // A store may come from elsewhere, and what it calls its studies leads nowhere.
+    // A store may come from outside, so the names of its studies must not lead anywhere.
     let plain = |c: char| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' };
     format!("{}{}", study.chars().map(plain).collect::<String>(), page_ending(run, identity))
 }
@@ -103,7 +103,7 @@ fn page_ending(run: u64, identity: &str) -> String {
     format!("-{run}-{identity}.html")
 }
 
-/// How many runs an index shows: each is read and analysed for it.
+/// How many runs an index shows, because each is read and analysed for it.
 const INDEX_RUNS: usize = 50;
 
 /// Writes `index.html`, which leads to the pages of this store's runs that are in a directory. A page of that name which is

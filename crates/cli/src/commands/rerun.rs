@@ -1,6 +1,6 @@
 //! `fstone rerun`: what a bundle's run did, done again on this machine, and the two compared.
 //!
-//! A bundle comes from somebody else. Its plan is not trusted: the study that is in it is read again like any study file,
+//! A bundle comes from someone else. Its plan is not trusted: the study that is in it is read again like any study file,
 //! with the options of its recorded command line, so that what a study may not say a bundle may not either. Devices and
 //! directories of the other machine are never used, and programs of the study run only when the user says so.
 
@@ -142,7 +142,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
     })
 }
 
-/// Whether a `--device` names something of the machine that it was typed on.
+/// Whether a `--device` names something on the machine where it was typed.
 fn is_a_place(device: &str) -> bool {
     matches!(device.parse(), Ok(DeviceChoice::Block(_) | DeviceChoice::Directory(Some(_))))
 }
@@ -154,7 +154,7 @@ fn name_of(plan: &Plan) -> String {
     if is_built_in { plan.study.clone() } else { format!("./{}.toml", plan.study) }
 }
 
-/// A block device or directory that the bundle names is another machine's.
+/// A block device or directory that the bundle names belongs to another machine.
 pub(super) fn refuse_places(plan: &Plan, arguments: &RerunArguments) -> Result<(), Failure> {
     let named: Vec<String> = named_places(plan).iter().map(|path| format!("{path:?}")).collect();
     if named.is_empty() || arguments.device.is_some() {

@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
         Some(name) => vec![name.clone()],
         None => studies::names().map(str::to_owned).collect(),
     };
-    // Every study is read before the first one starts: a typo in the last is not found after hours.
+    // Every study is read before the first one starts, so that a typo in the last is not found after hours.
     let (mut plans, mut parts) = (Vec::new(), Vec::new());
     for name in names {
         let study = studies::find(&name).or_exit(Exit::BadInput)?;
@@ -121,7 +121,7 @@ fn with_kernels(context: &Context, arguments: &RunArguments) -> Result<(RunArgum
     for at in 0..built.kernel.len() {
         if let NamedKernel::Tree(tree) = &built.kernel[at] {
             let made = NamedKernel::There(KernelSpec::Exact(kernel::build(context, tree, None)?.release));
-            // The second takes the name from the first, and both rows would run it.
+            // The second build takes the name from the first, and both rows would run the second.
             if built.kernel.contains(&made) {
                 let words = format!(
                     "two kernels would have the name {}; build each with `fstone kernel build TREE --name NAME` and use these names",
@@ -165,7 +165,7 @@ fn one_after_the_other(ends: impl Iterator<Item = CommandResult>, tell: impl Fn(
     failed.unwrap_or(exit)
 }
 
-/// Refuses a store and a place for reports that cannot be had, before anything is done.
+/// Refuses an unusable store or directory for reports before anything is done.
 pub(super) fn check_places(context: &Context, arguments: &RunArguments) -> Result<(), Failure> {
     context.check_named_store()?;
     context.check_named_work_directory()?;

@@ -1,4 +1,4 @@
-//! Before a named disk is formatted: everything that can be known about it is looked at, and a person is asked.
+//! Before a named disk is formatted: everything that can be known about it is checked, and a person is asked.
 
 use super::Context;
 use crate::{
@@ -27,7 +27,7 @@ const ANSWER_BYTES: u64 = 256;
 /// sits at the terminal, has the serial number of each disk typed back. What is allowed on the command line of a script
 /// is allowed: `--allow-destroy` names the disk a second time.
 ///
-/// The lab examines each disk again before every trial; this is so that a mistake is found at once, and by a person.
+/// The lab examines each disk again before every trial; this check lets a person notice a mistake at once.
 pub(super) fn confirm<'p>(
     context: &Context,
     plans: impl IntoIterator<Item = &'p Plan>,
@@ -45,7 +45,7 @@ pub(super) fn confirm<'p>(
         })
         .collect();
     if !disks.is_empty() {
-        // What a killed run left on a disk looks like somebody's filesystem until it is undone.
+        // What a killed run left on a disk looks like a filesystem in use until it is undone.
         clean_up(&machine, &context.work_directory, &RunProgress::new(Expected::default()));
     }
     let mut asked = BTreeSet::new();

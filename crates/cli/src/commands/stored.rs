@@ -1,4 +1,4 @@
-//! The store and the runs in it, for commands that work with what is there.
+//! The store and its runs, for commands that work with existing runs.
 
 use super::Context;
 use crate::{
@@ -93,7 +93,7 @@ pub(crate) fn begun_with(run: &Run) -> Option<RunArguments> {
     }
 }
 
-/// Drops the load engine's reports, which a comparison has no use for.
+/// Drops the load engine's reports, which a comparison does not need.
 pub(crate) fn without_loads(dataset: &mut Dataset) {
     for step in dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps) {
         step.load = None;

@@ -1,4 +1,4 @@
-//! What commands that take another program's command line and run it as many tasks begin and end alike.
+//! The common beginning and end of commands that run another program's command line as many tasks.
 
 use super::ranks;
 use crate::{

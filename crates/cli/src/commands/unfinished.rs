@@ -9,7 +9,7 @@ use fstone_model::text;
 use fstone_store::{RunSummary, Store};
 use std::path::Path;
 
-/// The run that `--resume` goes on with: this machine's last unfinished one, whose process has ended.
+/// The run that `--resume` continues: this machine's last unfinished one, whose process has ended.
 fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a RunSummary, Failure> {
     let is_foreign =
         |run: &RunSummary| run.imported_unix_ns.is_some() || matches!(RunState::of(run), RunState::Elsewhere(_));
@@ -47,7 +47,7 @@ fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a
     }
 }
 
-/// The run of a study that `--resume` goes on with; `study` as the user wrote it.
+/// The run of a study that `--resume` continues; `study` as the user wrote it.
 pub(super) fn last_unfinished(store: &Store, study: &str, path: &Path) -> Result<RunSummary, Failure> {
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());

@@ -58,7 +58,7 @@ pub(crate) fn print(text: &str) {
     write_out(text::lines(text).as_bytes());
 }
 
-/// Prints text without which going on has no use.
+/// Prints text without which it is pointless to continue.
 pub(crate) fn print_now(text: &str) -> Result<(), Failure> {
     print(text);
     take_lost().map_or(Ok(()), Err)
@@ -85,7 +85,7 @@ pub(crate) fn is_stdout(file: &Metadata) -> bool {
     stdout.is_ok_and(|stdout| (stdout.st_dev, stdout.st_ino) == (file.dev(), file.ino()))
 }
 
-/// Why not everything that was printed arrived, for whoever asks first.
+/// Why some of the output did not arrive, for the first caller.
 pub(super) fn take_lost() -> Option<Failure> {
     let error = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner).take_lost()?;
     let exit = match error.kind() {

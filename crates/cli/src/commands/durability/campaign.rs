@@ -27,10 +27,10 @@ use std::{
 /// Logs are large: so many are kept of one filesystem.
 const LOGS: u32 = 8;
 const LOG_EXTENSION: &str = "disk-log";
-/// How often a line tells of the progress where there is no terminal.
+/// How often a line reports progress without a terminal.
 const TELL_PERIOD: Duration = Duration::from_secs(10);
 
-/// What the figures of a file are about. What was found under another setting is in another file.
+/// The settings that a file's figures apply to. Other settings have another file.
 pub(super) struct Setting<'a> {
     pub(super) filesystem: &'a FilesystemSpec,
     pub(super) kernel: &'a KernelSpec,
@@ -131,7 +131,7 @@ impl Campaign {
         }
         file.write_all(begin.as_bytes()).with_context(failed).or_exit(Exit::LabFailed)?;
         if fresh {
-            // Also the log of one that a kill kept from being written down.
+            // Also the log of a sequence that was not recorded because of a kill.
             remove_logs(&path, &texts).with_context(failed).or_exit(Exit::LabFailed)?;
         }
         let queue = sequences.iter().zip(&texts).filter(|(_, text)| !known.contains_key(*text));
@@ -253,7 +253,7 @@ impl Explorer for Campaign {
         }
         results.logs += 1;
         let path = log_path(&self.path, number_of(&sequence.to_string()))?;
-        // A command that was killed before it could write the sequence down left one.
+        // A command that was killed before it could record the sequence left one.
         drop(fs::remove_file(&path));
         Some(path)
     }

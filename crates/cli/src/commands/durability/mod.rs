@@ -33,9 +33,9 @@ use std::{collections::BTreeMap, sync::atomic::AtomicBool, thread, time::Duratio
 const DEVICE_BYTES: u64 = 64 << 20;
 /// A sequence writes a few hundred blocks; what the kernel writes beside them is of that order.
 const LOG_BYTES: u64 = 256 << 20;
-/// Most states of a sequence when nobody says: minutes for all sequences of one operation.
+/// Default limit on the states of a sequence: minutes for all sequences of one operation.
 const STATES: u32 = 60;
-/// The same where few sequences are to show a property, or a counterexample.
+/// The same if a few sequences are to show a property or a counterexample.
 const STATES_OF_PROPERTIES: u32 = 200;
 /// How long mkfs may take.
 const MKFS_LIMIT: Duration = Duration::from_secs(300);
@@ -101,7 +101,7 @@ fn filesystems(arguments: &DurabilityArguments) -> Result<Vec<FilesystemSpec>, F
     Ok(found)
 }
 
-/// The guest's kernel: the one that is asked for, else user-mode Linux, else one for QEMU.
+/// The guest's kernel: the one that was requested, else user-mode Linux, else one for QEMU.
 fn kernel(context: &Context, arguments: &DurabilityArguments) -> Result<KernelSpec, Failure> {
     if let Some(kernel) = &arguments.kernel {
         if !matches!(kernel, KernelSpec::Uml(_) | KernelSpec::Qemu(_)) {

@@ -5,7 +5,7 @@ use fstone_lab::run::explore::SequenceFound;
 use fstone_model::text;
 use std::collections::BTreeMap;
 
-/// A row of the table: what is asked, the sequence that tries it, and what of it is looked at.
+/// A row of the table: the property, the sequence that tests it, and which part of the result matters.
 struct Probe {
     asked: &'static str,
     sequence: &'static str,
@@ -62,7 +62,7 @@ pub(super) fn sequences() -> Vec<Sequence> {
 /// What each filesystem's sequences gave, by their texts.
 pub(super) type Column = (String, BTreeMap<String, SequenceFound>);
 
-/// The table, a counterexample of each property that is not kept, and what else is wrong with the states.
+/// The table, a counterexample for each property that does not hold, and what else is wrong with the states.
 pub(super) fn table(columns: &[Column]) -> String {
     let cells: Vec<Vec<String>> = PROBES
         .iter()
@@ -121,7 +121,7 @@ fn counterexamples(columns: &[Column]) -> String {
     if out.is_empty() { out } else { format!("\nThe first state that shows it:\n{out}") }
 }
 
-/// What is wrong whichever properties somebody relies on, and the exit status says.
+/// What is wrong whichever properties a program relies on; the exit status reflects it.
 fn troubles(columns: &[Column]) -> String {
     let mut out = String::new();
     for (name, found) in columns {

@@ -6,7 +6,7 @@ use fstone_lab::run::explore::SequenceFound;
 use fstone_model::text;
 use std::collections::BTreeMap;
 
-/// Sequences with a loss that are told one by one; the file has all.
+/// How many sequences with a loss are listed; the file has all.
 const TOLD: usize = 12;
 
 pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {

@@ -55,7 +55,7 @@ impl Gate {
         hosts.iter().map(|host| format!("{host}:{port}")).chain(bare).collect()
     }
 
-    /// Whether this is the token, in a time that does not tell how much of it is.
+    /// Whether this is the token, in a time that does not depend on how much of it matches.
     fn fits(&self, offered: &str) -> bool {
         self.token.as_ref().is_none_or(|token| {
             token.len() == offered.len() && token.bytes().zip(offered.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
@@ -155,7 +155,7 @@ fn accept(
 ) {
     let (answer, busy) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
     for stream in streams {
-        // A connection that broke before it was accepted concerns nobody else. Without a descriptor for it, it is still the
+        // A connection that broke before it was accepted does not affect others. Without a descriptor for it, it is still the
         // next one, and every try fails at once until another connection has ended.
         let Ok(stream) = stream else {
             pause();
@@ -163,7 +163,7 @@ fn accept(
         };
         let Some(place) = Place::take(&busy) else { continue };
         let (answer, gate) = (Arc::clone(&answer), gate.clone());
-        // Without a thread the connection is closed and its place free again.
+        // Without a thread, the connection is closed and its place is free again.
         let _ = std::thread::Builder::new().spawn(move || {
             let _place = place;
             // The reader went away: there is nobody to tell.
@@ -172,7 +172,7 @@ fn accept(
     }
 }
 
-/// One of the places for requests, given back however its thread ends.
+/// One of the places for requests, released however its thread ends.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -290,7 +290,7 @@ fn named(pair: &str) -> (String, String) {
     (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " ")))
 }
 
-/// Percent-decoded; what is no UTF-8 becomes replacement characters.
+/// Percent-decoded; invalid UTF-8 becomes replacement characters.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

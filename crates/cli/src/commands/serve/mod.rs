@@ -1,4 +1,4 @@
-//! `fstone serve`: the store in a browser of this machine. Reads only.
+//! `fstone serve`: shows the store in a browser on this machine, read-only.
 
 mod http;
 
@@ -31,7 +31,7 @@ use std::{
 const KEPT_PAGES: usize = 16;
 
 pub(crate) fn serve(context: &Context, arguments: &ServeArguments) -> CommandResult {
-    // Before anything is listened to: a store that cannot be read is told here and not in a browser.
+    // Before listening, so that an unreadable store is reported here and not in a browser.
     drop(open(context)?);
     let (listener, address) = http::listen(arguments.port)
         .with_context(|| format!("cannot listen on port {} of this machine; name another with --port", arguments.port))
@@ -62,15 +62,15 @@ struct Server {
     kept: Mutex<Kept>,
 }
 
-/// The pages of runs, by their numbers, for as long as nobody writes to the store.
+/// The pages of runs by number, until somebody writes to the store.
 #[derive(Default)]
 struct Kept {
     pages: Vec<(u64, String)>,
     of: Option<Version>,
 }
 
-/// What tells that a store has changed: which files it and its log are, how long they are, and when they were written. A connection of
-/// our own would tell it as well, but while one is open, what others write stays in the log.
+/// Shows whether a store has changed: the identity, length and modification time of its file and its log. An open connection
+/// would show it as well, but while one is open, what others write stays in the log.
 #[derive(Clone, PartialEq)]
 struct Version {
     files: [Option<(u64, u64, u64)>; 2],
@@ -142,7 +142,7 @@ impl Server {
 
     fn run(&self, id: u64) -> Result<Answer, Refusal> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before the store is read: what is written meanwhile makes another one.
+        // Before the store is read, so that a write meanwhile changes the version.
         let version = Version::of(&self.store);
         {
             let mut kept = kept();

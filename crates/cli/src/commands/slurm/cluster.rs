@@ -1,4 +1,4 @@
-//! What is said to Slurm, and what it answers: `sbatch`, `squeue`, `sacct` and `scancel`.
+//! Commands to Slurm, and its answers: `sbatch`, `squeue`, `sacct` and `scancel`.
 
 use crate::{
     exit::Exit,
@@ -15,7 +15,7 @@ use std::{
     process::{Command, Output},
 };
 
-/// What a run needs of Slurm; `sacct` is asked where it is there.
+/// The Slurm programs that a run needs; `sacct` is used if it exists.
 const PROGRAMS: [&str; 3] = ["sbatch", "squeue", "scancel"];
 
 /// Where a task is, in Slurm's words.
@@ -49,7 +49,7 @@ impl Task {
     }
 }
 
-/// Refuses where Slurm's programs are not installed, before anything is made.
+/// Refuses if Slurm's programs are not installed, before anything is made.
 pub(crate) fn refuse_without_slurm() -> Result<(), Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let there = |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).is_file());

@@ -1,4 +1,4 @@
-//! The course of a run on a cluster: what is submitted, what comes home, what is lost and made again.
+//! The course of a run on a cluster: what is submitted, what comes back, what is lost and repeated.
 
 use super::{
     cluster::{self, Task},
@@ -24,10 +24,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A block whose task was lost so often will not succeed the next time either.
+/// A block whose task was lost this often will not succeed the next time either.
 const ATTEMPTS: u32 = 4;
 
-/// How often the controller is asked: often enough to be seen by a person, seldom enough for a cluster of thousands.
+/// How often the controller is asked: often enough for a person who watches, seldom enough for a cluster of thousands.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 const MOST_PAUSE: Duration = Duration::from_secs(15);
 
@@ -37,7 +37,7 @@ const ARRIVAL: Duration = Duration::from_secs(20);
 /// So long cancelled tasks have to undo what they made.
 const CANCELLING: Duration = Duration::from_secs(60);
 
-/// So long a bundle may be there and not be readable: a server that restarts is back by then.
+/// How long a bundle may be unreadable: a server that restarts is back by then.
 const UNREADABLE: Duration = Duration::from_secs(300);
 
 /// How often to look whether the user cancelled.
@@ -100,7 +100,7 @@ impl<'a> Course<'a> {
         !self.jobs.is_empty()
     }
 
-    /// Until every block is in the store. Whatever goes wrong here, no task goes on for nobody.
+    /// Until every block is in the store. Whatever goes wrong here, no task keeps running for nothing.
     pub(super) fn go(&mut self, store: &mut Store) -> Result<End, Failure> {
         self.adopt()?;
         let end = self.follow(store);
@@ -206,7 +206,7 @@ impl<'a> Course<'a> {
                 );
                 Err(Failure::new(Exit::LabFailed, words))
             }
-            // It has its name because it was whole; a disk or a network has damaged it since.
+            // It has its name because it was complete; a disk or a network has damaged it since.
             Err(ImportError::Bundle(error @ BundleError::Malformed { .. })) => {
                 fs::rename(&path, path.with_extension("damaged"))
                     .with_context(|| format!("cannot put the damaged {} aside", path.display()))
@@ -234,7 +234,7 @@ impl<'a> Course<'a> {
         let known = match cluster::tasks(&self.jobs) {
             Ok(known) => known,
             Err(words) => {
-                // A controller that restarts is no reason to give up: tasks go on meanwhile.
+                // A restarting controller is not a reason to give up: tasks keep running meanwhile.
                 if !std::mem::replace(&mut self.unreachable, true) {
                     terminal::tell(&format!("Slurm does not answer; asking again: {words}"));
                 }
@@ -266,7 +266,7 @@ impl<'a> Course<'a> {
         if lacking.is_empty() { Ok(()) } else { self.submit(&lacking) }
     }
 
-    /// Says why a task is made again; `Err` when another attempt would end the same way.
+    /// Says why a task is repeated; `Err` if another attempt would end the same way.
     fn give_up_or_again(&self, block: u32, task: Option<&Task>) -> Result<(), Failure> {
         let dealt = &self.tasks[&block];
         let how = match task {

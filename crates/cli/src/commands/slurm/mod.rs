@@ -1,4 +1,4 @@
-//! `fstone run --slurm`: whole blocks are dealt out as tasks of a job array, and come home as bundles.
+//! `fstone run --slurm`: whole blocks become tasks of a job array and come back as bundles.
 //!
 //! The process that began the run is the only one that opens its store: a task has its plan from a file and leaves its block in
 //! another one, under a name that only one attempt can have. A task that Slurm lost, killed or moved is made again, and what
@@ -55,7 +55,7 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
             "a block device must be named and confirmed on its own machine, and nodes have others under the same name; use `fstone blocks` with --allow-destroy on each machine",
         );
     }
-    // What the array consists of is fstone's affair, and so is how the answer is read.
+    // fstone decides what the array consists of, and reads the answer.
     const OWN: [&str; 10] =
         ["--array", "-a", "--parsable", "--wrap", "--wait", "-W", "--test-only", "--output", "--clusters", "-M"];
     let is_own = |option: &&String| {
@@ -112,7 +112,7 @@ pub(super) fn carry_out(
     let mut course = Course::new(&home, id, &arguments.sbatch, &cancel);
     let end = course.go(&mut store);
     if end.is_err() && !course.has_submitted() {
-        // Nothing of it is on its way: what sbatch refuses leaves nothing.
+        // Nothing was submitted: a refusal by sbatch leaves nothing behind.
         let forget = reaches::forget_begun(&store, id);
         if store.delete_runs(&[(id, Some(&this_process()))]).is_ok() {
             forget();
@@ -180,7 +180,7 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
     conclude(context, arguments, &mut store, last.id, &home, end).map(|done| done.exit())
 }
 
-/// Refuses to make blocks here of which tasks may be on their way.
+/// Refuses to make blocks here that submitted tasks may be making.
 pub(super) fn refuse_dealt_out(context: &Context, run: &Run, id: u64) -> Result<(), Failure> {
     let named = begun_with(run).and_then(|then| then.slurm_directory);
     let home = Home::of(run, named.as_deref().filter(|named| named.is_dir()), &context.store)?;
