@@ -176,14 +176,22 @@ fn breakable(text: &str) -> String {
 }
 
 impl Difference {
-    /// The mkfs options, as HTML.
+    /// The mkfs options of the study and those that were added to them, as HTML.
     pub(super) fn mkfs_html(&self) -> String {
-        breakable(&self.mkfs)
-    }
-
-    /// What mkfs was given, as HTML.
-    pub(super) fn mkfs_given_html(&self) -> String {
-        breakable(&self.mkfs_given)
+        let [asked, mut given] = [&self.mkfs, &self.mkfs_given].map(|text| text.split_whitespace().collect::<Vec<_>>());
+        let name = match (0..given.len()).find(|at| given[*at..].starts_with(&asked)) {
+            Some(at) => {
+                given.drain(at..at + asked.len());
+                "added"
+            }
+            None => "as run",
+        };
+        let mut lines = vec![breakable(&asked.join(" "))];
+        if !given.is_empty() {
+            lines.push(format!("<span class=\"soft\">{name}:</span> {}", breakable(&given.join(" "))));
+        }
+        lines.retain(|line| !line.is_empty());
+        lines.join("<br>")
     }
 
     /// The mount options asked for, as HTML.
@@ -206,6 +214,21 @@ pub(super) fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_mkfs_are_shown_once_and_with_what_was_added() {
+        let html = |asked: &str, given: &str| {
+            let [mkfs, mkfs_given] = [asked, given].map(str::to_owned);
+            Difference { mkfs, mkfs_given, ..row("", "", "") }.mkfs_html()
+        };
+        assert_eq!(html("-I 256", "-q -F -I 256"), "-I 256<br><span class=\"soft\">added:</span> -q -F");
+        assert_eq!(html("-I 256", "-q -I 256 -n"), "-I 256<br><span class=\"soft\">added:</span> -q -n");
+        assert_eq!(html("", "-q -f"), "<span class=\"soft\">added:</span> -q -f");
+        assert_eq!(html("-I 256", "-I 256"), "-I 256");
+        assert_eq!(html("-I 256", ""), "-I 256");
+        assert_eq!(html("-b 1k -n", "-n -b 1k"), "-b 1k -n<br><span class=\"soft\">as run:</span> -n -b 1k");
+        assert_eq!(html("", ""), "");
+    }
 
     fn row(name: &str, features: &str, size: &str) -> Difference {
         Difference {
