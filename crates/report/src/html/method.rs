@@ -22,7 +22,7 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     let repeats = match (plan.repeats.min, plan.repeats.max, plan.repeats.until) {
         (min, max, Some(until)) if min < max => format!(
             "Each of the {} is tried {min} to {max} times: until the half-width of its {CONFIDENCE_TEXT} interval is below {} % of \
-             the value. Looking after every trial costs confidence, so intervals are wider to make up for it.",
+             the value. Looking at the figures after every trial costs confidence, and the intervals are wider to make up for it.",
             counted(plan.cells.len(), "row"),
             grouped(until * 100.0, usize::from(until < 0.1)),
         ),
@@ -34,7 +34,7 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     };
     let order = match plan.order {
         Order::Blocks => format!(
-            "Trials run in complete blocks, each row once in a block and in a shuffled order (seed {}), so that slow changes of the machine favour no row.{} {}",
+            "Trials run in complete blocks, each row once in a block and in a shuffled order (seed {}), so that slow changes of the machine do not favour any row.{} {}",
             plan.seed,
             warm_up(plan.warm_up),
             made(analysis)
@@ -54,7 +54,7 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
         compared(analysis),
         format!(
             "No trial is left out. Trials far from the others in their row are marked: beyond a modified z-score of {THRESHOLD}, \
-             and of up to {} in rows of fewer than ten.",
+             or up to {} in rows of fewer than ten trials.",
             small_sample_threshold(),
         ),
     ];
