@@ -33,24 +33,39 @@ pub(crate) const USUAL_SOURCE: &str = "linux-source-6.1";
 /// Version and commit.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")");
 
-/// [`VERSION`] with how the binary was built: "+" is a feature that it has, "-" one that it lacks.
-const LONG_VERSION: &str = if cfg!(feature = "parquet") {
-    concat!(
-        env!("CARGO_PKG_VERSION"),
-        " (",
-        env!("FSTONE_COMMIT"),
-        ")\nfeatures: +parquet\ntarget: ",
-        env!("FSTONE_TARGET")
-    )
-} else {
-    concat!(
-        env!("CARGO_PKG_VERSION"),
-        " (",
-        env!("FSTONE_COMMIT"),
-        ")\nfeatures: -parquet\ntarget: ",
-        env!("FSTONE_TARGET")
-    )
-};
+/// "+" and the name of a feature that the binary has, "-" and the name of one that it lacks.
+macro_rules! feature {
+    ($macro:ident, $name:literal) => {
+        #[cfg(feature = $name)]
+        macro_rules! $macro {
+            () => {
+                concat!("+", $name)
+            };
+        }
+        #[cfg(not(feature = $name))]
+        macro_rules! $macro {
+            () => {
+                concat!("-", $name)
+            };
+        }
+    };
+}
+
+feature!(mpi, "mpi");
+feature!(parquet, "parquet");
+
+/// [`VERSION`] with how the binary was built.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("FSTONE_COMMIT"),
+    ")\nfeatures: ",
+    mpi!(),
+    " ",
+    parquet!(),
+    "\ntarget: ",
+    env!("FSTONE_TARGET")
+);
 
 /// fstone: a filesystem benchmark laboratory.
 #[derive(Debug, Parser)]
@@ -638,6 +653,18 @@ mod tests {
             }
         }
         assert_eq!(broken, Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_version_names_every_feature() {
+        let manifest = include_str!("../Cargo.toml");
+        let (_, features) = manifest.split_once("[features]\n").expect("there are some");
+        let names = features.lines().take_while(|line| !line.starts_with('['));
+        let names =
+            names.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).filter(|name| *name != "default");
+        for name in names {
+            assert!([format!("+{name}"), format!("-{name}")].iter().any(|told| LONG_VERSION.contains(told)), "{name}");
+        }
     }
 
     #[test]
