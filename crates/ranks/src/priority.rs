@@ -7,8 +7,10 @@
 
 /// Has the calling thread go first, or not any more; whether that was granted.
 pub(crate) fn go_first(first: bool) -> bool {
-    let (policy, sched_priority) = if first { (libc::SCHED_FIFO, 1) } else { (libc::SCHED_OTHER, 0) };
-    let parameter = libc::sched_param { sched_priority };
-    // SAFETY: the parameter is valid for the call, and 0 is the calling thread. What it starts later has ordinary priority again.
-    unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameter) == 0 }
+    let (policy, priority): (_, libc::c_int) = if first { (libc::SCHED_FIFO, 1) } else { (libc::SCHED_OTHER, 0) };
+    // By number, for musl's function of this name does nothing. The kernel's `struct sched_param` is the priority alone.
+    // SAFETY: the priority outlives the call, and 0 is the calling thread. What it starts later has ordinary priority again.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, policy | libc::SCHED_RESET_ON_FORK, &raw const priority) == 0
+    }
 }

@@ -126,7 +126,7 @@ impl Aio {
     /// Takes at least so many events, or those that come within the time; gives how many.
     fn reap(&mut self, least: u32, wait: Option<Duration>) -> Result<usize> {
         let mut time = wait.map(|wait| libc::timespec {
-            tv_sec: libc::time_t::try_from(wait.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: c_long::from(wait.subsec_nanos()),
         });
         let time = time.as_mut().map_or(std::ptr::null_mut(), |time| &raw mut *time);
