@@ -3,10 +3,10 @@
 
 use crate::clocks::{Compared, MOST_ROUNDS, Offset, ROUNDS, WAKE, WELL_NS};
 use crate::facts;
+use crate::given::Settings;
 use crate::member::seed_of;
 use crate::merge::Merger;
 use crate::message::{Answer, Call, Common, Hello, Message, Passed, State};
-use crate::run::Settings;
 use fstone_model::load::LoadReport;
 use fstone_model::ranks::{RankOutcome, RankReport, RanksReport};
 use fstone_model::units::nanoseconds;
@@ -157,14 +157,15 @@ impl Coordinator {
                 rank.arrived = Some((meeting, call));
                 self.met(now_ns);
             }
-            Message::Done { failed, halted, early, reports } => {
+            Message::Done { failed, halted, unfinished, early, reports } => {
                 rank.silent = !reports;
-                rank.done = Some(match failed {
+                let ends_all = failed.clone().or_else(|| halted.clone());
+                rank.done = Some(match failed.or(halted).or(unfinished) {
                     Some(words) => RankOutcome::Failed { words },
                     None if early => RankOutcome::EndedEarly,
                     None => RankOutcome::Completed,
                 });
-                self.one_done(from as usize, halted, now_ns);
+                self.one_done(from as usize, ends_all, now_ns);
             }
             Message::Report(report) => self.reported(from as usize, report.as_deref(), now_ns),
             Message::Signalled => {
@@ -315,14 +316,11 @@ impl Coordinator {
         }
     }
 
-    fn one_done(&mut self, rank: usize, halted: Option<String>, now_ns: u64) {
-        if let Some(words) = halted.filter(|_| self.stage == Stage::Running) {
+    /// `error`: what ended this rank's load, if it was one.
+    fn one_done(&mut self, rank: usize, error: Option<String>, now_ns: u64) {
+        if let Some(words) = error {
             // What the others still measure would not be of all, and they would wait for it at the next phase.
             self.end(format!("{}: {words}", self.name(rank)), false, now_ns);
-        }
-        if let Some(RankOutcome::Failed { words }) = &self.ranks[rank].done {
-            let why = format!("{}: {words}", self.name(rank));
-            self.end(why, false, now_ns);
         }
         if self.stage == Stage::Running && self.ranks.iter().any(|rank| rank.arrived.is_some()) {
             self.met(now_ns);

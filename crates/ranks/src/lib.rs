@@ -10,6 +10,7 @@
 mod clocks;
 mod coordinator;
 mod facts;
+mod given;
 mod member;
 mod merge;
 mod message;
@@ -19,6 +20,7 @@ pub mod simulated;
 mod transport;
 
 pub use facts::Facts;
+pub use given::{Loaded, Settings};
 pub use member::Member;
-pub use run::{Conclusion, Ended, Settings, run};
+pub use run::{Conclusion, Ended, run};
 pub use transport::Transport;

@@ -1,9 +1,9 @@
 //! A rank: what its load asks of the others, and what it is told.
 
 use crate::message::{Answer, Call, Common, Message, Passed, State};
-use crate::{facts, priority};
+use crate::{facts, given::Loaded, priority};
 use fstone_engine::{Parted, Peers, PhasePassed, Progress};
-use fstone_model::{LoadReport, workload::Whose};
+use fstone_model::workload::Whose;
 use rustix::time::{ClockId, Timespec};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -20,7 +20,7 @@ pub(crate) enum Request {
     /// For any rank.
     Give { to: u32, meeting: u64, bytes: Vec<u8> },
     /// The load has ended.
-    Done(Result<Box<LoadReport>, String>),
+    Done(Result<Box<Loaded>, String>),
 }
 
 #[derive(Debug, Default)]

@@ -17,8 +17,8 @@ pub(crate) enum Message {
     /// To rank 0: the rank has ended a phase.
     Passed(Passed),
     /// To rank 0: the rank's load has ended, why where that was an error, and whether there is a report of it. `halted`: the error of an
-    /// operation that ended it.
-    Done { failed: Option<String>, halted: Option<String>, early: bool, reports: bool },
+    /// operation that ended it. `unfinished`: what the rank could not do afterwards.
+    Done { failed: Option<String>, halted: Option<String>, unfinished: Option<String>, early: bool, reports: bool },
     /// To rank 0: the report that it asked for.
     Report(Option<Box<LoadReport>>),
     /// To rank 0: the rank was told by a signal to end.

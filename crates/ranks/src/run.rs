@@ -1,16 +1,17 @@
 //! A rank from its start to its end: a thread runs the load, and the one that called speaks with the other ranks.
 
 use crate::coordinator::Coordinator;
-use crate::facts::{self, Facts};
+use crate::facts;
+use crate::given::{Loaded, Settings};
 use crate::member::{Member, Request};
 use crate::message::{Answer, Common, Message};
 use crate::transport::Transport;
 use fstone_engine::Peers;
 use fstone_model::ranks::RanksReport;
-use fstone_model::{LoadReport, Workload, workload::ErrorPolicy};
+use fstone_model::{LoadReport, workload::ErrorPolicy};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -28,25 +29,6 @@ const SIGN_NS: u64 = 1_000_000_000;
 const SIGN_OF_RANK_NS: u64 = 500_000;
 /// How long a last message may take.
 const LAST: Duration = Duration::from_millis(500);
-
-/// How a load of many ranks is run.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// What all ranks have to have in common: the workload, arguments, the build.
-    pub subject: String,
-    /// The seed of all ranks. Rank 0's counts.
-    pub seed: u64,
-    /// A rank that gives no sign of life for so long is taken for dead.
-    pub silence: Duration,
-    /// A rank whose load completes nothing for so long is taken for hung.
-    pub stillness: Duration,
-    /// Who this rank is.
-    pub facts: Facts,
-    /// The workload, as it was written.
-    pub workload: Workload,
-    /// Set to true from outside, it ends the load of all ranks.
-    pub cancel: Arc<AtomicBool>,
-}
 
 /// How a rank ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +53,7 @@ pub trait Conclusion {
 pub fn run<T: Transport>(
     mut transport: T,
     settings: Settings,
-    load: impl FnOnce(&Arc<Member>) -> Result<LoadReport, String> + Send + 'static,
+    load: impl FnOnce(&Arc<Member>) -> Result<Loaded, String> + Send + 'static,
     conclusion: &mut dyn Conclusion,
 ) -> Ended {
     let (rank, size) = (transport.rank(), transport.size());
@@ -252,7 +234,7 @@ impl Node {
                 Message::Welcome(common) => {
                     self.member = begin(common);
                     if self.member.is_none() {
-                        self.finish(transport, Some("cannot start a thread for the load".into()));
+                        self.finish(transport, Some("cannot start a thread for the load".into()), None);
                     }
                 }
                 Message::Go { meeting, answer } => self.answered(meeting, answer),
@@ -264,7 +246,7 @@ impl Node {
                 Message::Over { why } => match &self.member {
                     Some(member) => member.part(why),
                     // It never began.
-                    None => self.finish(transport, None),
+                    None => self.finish(transport, None, None),
                 },
                 Message::Collect => {
                     let report = self.report.take();
@@ -300,25 +282,26 @@ impl Node {
                     transport.send(to, Message::Give { meeting, bytes }.encode());
                 }
             }
-            Request::Done(Ok(report)) => {
-                self.report = Some(report);
-                self.finish(transport, None);
+            Request::Done(Ok(loaded)) => {
+                let Loaded { report, unfinished } = *loaded;
+                self.report = Some(Box::new(report));
+                self.finish(transport, None, unfinished);
             }
             Request::Done(Err(words)) => {
                 // A load that was told to end has not failed.
                 let early = self.member.as_ref().is_some_and(|member| member.parted());
-                self.finish(transport, (!early).then_some(words));
+                self.finish(transport, (!early).then_some(words), None);
             }
         }
     }
 
-    fn finish<T: Transport>(&mut self, transport: &mut T, failed: Option<String>) {
+    fn finish<T: Transport>(&mut self, transport: &mut T, failed: Option<String>, unfinished: Option<String>) {
         if !std::mem::replace(&mut self.done, true) {
             let early = self.member.as_ref().is_none_or(|member| member.parted());
             let reports = self.report.is_some();
             let first = self.report.as_ref().and_then(|report| report.errors.first()).filter(|_| self.stops_on_error);
             let halted = first.map(|error| format!("{} of {:?} failed: {}", error.call, error.path, error.text));
-            self.say(transport, 0, Message::Done { failed, halted, early, reports });
+            self.say(transport, 0, Message::Done { failed, halted, unfinished, early, reports });
         }
     }
 

@@ -1,14 +1,14 @@
 //! Ranks without MPI: threads with channels between them, each with the real engine on real files.
 
 use fstone_engine::{Observer, Ownership, Peers, Progress, RunOptions};
+use fstone_model::Workload;
 use fstone_model::ranks::{RankOutcome, RanksReport};
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset, FinalSync,
     FinishUnit, IoSettings, Naming, Operation, Pattern, Phase, Runs, Sharing, SizeDistribution, Step, Stop,
     ThreadGroup, Transfer, Weighted,
 };
-use fstone_model::{LoadReport, Workload};
-use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings, Transport, simulated};
+use fstone_ranks::{Conclusion, Ended, Facts, Loaded, Member, Settings, Transport, simulated};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -51,6 +51,8 @@ enum Trouble {
     IsSlow(u32),
     /// The filesystem of this rank goes away, once it is there: this process has it mounted.
     LosesItsMount(u32, i32),
+    /// This rank cannot do what comes after its load.
+    CannotTidyUp(u32),
 }
 
 struct Watched<'a> {
@@ -185,7 +187,7 @@ fn run_on(
                 let transport = Mortal { inner, silent: Arc::clone(&silent) };
                 let mut told = Told { noted: Arc::clone(&noted), ..Told::default() };
                 let signal = Arc::clone(&settings.cancel);
-                let load = move |member: &Arc<Member>| -> Result<LoadReport, String> {
+                let load = move |member: &Arc<Member>| -> Result<Loaded, String> {
                     if trouble == Trouble::Fails(member.rank()) {
                         return Err("no such thing".into());
                     }
@@ -198,7 +200,10 @@ fn run_on(
                         measure_null: false,
                         ownership: Ownership::Marked,
                     };
-                    fstone_engine::run(&workload, &directory, &options).map_err(|error| error.to_string())
+                    let report =
+                        fstone_engine::run(&workload, &directory, &options).map_err(|error| error.to_string())?;
+                    let cannot = trouble == Trouble::CannotTidyUp(member.rank());
+                    Ok(Loaded { report, unfinished: cannot.then(|| "cannot remove anything".into()) })
                 };
                 (fstone_ranks::run(transport, settings, load, &mut told), told)
             })
@@ -569,6 +574,27 @@ fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
     assert!(report.ended_early.as_ref().is_some_and(|why| why.contains("signal")), "{:?}", report.ended_early);
 }
 
+/// What a rank cannot do after its load is its outcome, and all have completed theirs.
+#[test]
+fn a_rank_that_cannot_tidy_up_ends_no_other() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let phase = Phase::new("stat", vec![group("stat", Operation::Stat, FileChoice::Uniform)], operations(10));
+    let load = workload(files(10, 1.0), vec![phase]);
+    for unable in [0, 1] {
+        let (told, ended) = run_on(3, &load, place.path(), PATIENT, Trouble::CannotTidyUp(unable));
+        let report = told.report.expect("rank 0 was told");
+        assert!(ended.iter().all(|ended| ended.clean) && report.merged == 3, "{report:?}");
+        for rank in &report.per_rank {
+            let wanted = match rank.rank == unable {
+                true => RankOutcome::Failed { words: "cannot remove anything".into() },
+                false => RankOutcome::Completed,
+            };
+            assert_eq!(rank.outcome, wanted, "rank {}", rank.rank);
+        }
+        assert_eq!((report.ended_early, report.completed), (None, 2));
+    }
+}
+
 /// Two mounts are two clients: what becomes of one of them is its rank's outcome, with the errno, and the figures of all until then are kept.
 #[test]
 fn a_rank_whose_mount_goes_away_is_told_of_and_nobody_waits() {
@@ -603,6 +629,8 @@ fn a_rank_whose_mount_goes_away_is_told_of_and_nobody_waits() {
     assert_eq!(error.errno, rustix::io::Errno::NOTCONN.raw_os_error(), "{error:?}");
     assert!(error.path.contains("(rank 1)") && report.per_rank[1].errors > 0, "{error:?}");
     assert!(report.ended_early.as_ref().is_some_and(|why| why.contains("rank 1 on node0")), "{:?}", report.ended_early);
+    let outcome = &report.per_rank[1].outcome;
+    assert!(matches!(outcome, RankOutcome::Failed { words } if words.contains("not connected")), "{outcome:?}");
     assert_eq!(report.phases[0].ranks, 3, "what all ended is known of all");
     assert!([0, 2].iter().all(|rank| report.per_rank[*rank].operations > 100), "{:?}", report.per_rank);
     drop(mount);

@@ -11,10 +11,10 @@ use crate::{
 use anyhow::Context as _;
 use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
 use fstone_model::{
-    LoadReport, Workload,
+    Workload,
     ranks::{REPORT_FILE, RankNews, RanksReport, TABLE_FILE},
 };
-use fstone_ranks::{Conclusion, Ended, Facts, Member, Settings, Transport, simulated};
+use fstone_ranks::{Conclusion, Ended, Facts, Loaded, Member, Settings, Transport, simulated};
 use rustix::fs::{Mode, OFlags};
 use std::{
     fs::{self, File},
@@ -212,21 +212,18 @@ fn carry_out(
     ownership: Ownership,
     measure_null: bool,
     observer: &Ranked<'_>,
-) -> Result<LoadReport, String> {
+) -> Result<Loaded, String> {
     let cancel = AtomicBool::new(false);
     let seed = observer.member.seed();
     let options = RunOptions { seed, cancel: &cancel, observer, measure_null, ownership };
     let ran = fstone_engine::run(workload, directory, &options);
     observer.live.finish();
     let mut report = ran.map_err(|error: LoadError| format!("failed to run the load: {error}"))?;
-    if let Some(course) = observer.course
-        && let Err(words) = course.ended(&Ran { workload, directory, options, member: observer.member })
-    {
-        report.warnings.push(words);
-    }
     // Of threads the ranks tell together.
     report.per_thread.clear();
-    Ok(report)
+    let ran = Ran { workload, directory, options, member: observer.member };
+    let unfinished = observer.course.and_then(|course| course.ended(&ran).err());
+    Ok(Loaded { report, unfinished })
 }
 
 /// The engine's progress, for people and as a sign of life.
@@ -365,8 +362,12 @@ impl Conclusion for Results {
                 terminal::tell(&format!("{words}\n"));
             }
             let mut left = course.left(&report).into_iter().filter(|path| path.symlink_metadata().is_ok());
+            let why = match report.ended_early {
+                Some(_) => "because not all ranks ended normally",
+                None => "because it could not be removed",
+            };
             for path in left.by_ref().take(LEFT_NAMED) {
-                terminal::tell(&format!("{} is left, because not all ranks ended normally\n", path.display()));
+                terminal::tell(&format!("{} is left, {why}\n", path.display()));
             }
             match left.count() {
                 0 => {}

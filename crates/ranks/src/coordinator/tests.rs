@@ -60,12 +60,7 @@ fn answer_pings(coordinator: &mut Coordinator, now_ns: &mut u64) -> Vec<u32> {
 
 #[test]
 fn a_rank_without_a_report_has_no_time_in_the_figures() {
-    let mut now_ns = 1000 * MS;
-    let mut coordinator = Coordinator::new(settings(), 2, now_ns);
-    for rank in 0..2 {
-        coordinator.handle(rank, Message::Hello(Hello { subject: "load".into(), ..Hello::default() }), now_ns);
-    }
-    answer_pings(&mut coordinator, &mut now_ns);
+    let (mut coordinator, mut now_ns) = welcomed();
     // The second rank is in its phase for ten times as long, and then its load fails.
     let begin_ns = now_ns;
     for (rank, length_ms) in [(0, 100), (1, 1000)] {
@@ -73,9 +68,19 @@ fn a_rank_without_a_report_has_no_time_in_the_figures() {
         coordinator.handle(rank, Message::Passed(passed), begin_ns + 1000 * MS);
     }
     now_ns = begin_ns + 1100 * MS;
-    let failed = Message::Done { failed: Some("no such thing".into()), halted: None, early: false, reports: false };
+    let failed = Message::Done {
+        failed: Some("no such thing".into()),
+        halted: None,
+        unfinished: None,
+        early: false,
+        reports: false,
+    };
     coordinator.handle(1, failed, now_ns);
-    coordinator.handle(0, Message::Done { failed: None, halted: None, early: true, reports: true }, now_ns);
+    coordinator.handle(
+        0,
+        Message::Done { failed: None, halted: None, unfinished: None, early: true, reports: true },
+        now_ns,
+    );
     for rank in answer_pings(&mut coordinator, &mut now_ns) {
         let report = LoadReport { running_ns: 100 * MS, elapsed_ns: 100 * MS, ..LoadReport::default() };
         coordinator.handle(rank, Message::Report((rank == 0).then(|| Box::new(report))), now_ns);
