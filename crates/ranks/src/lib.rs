@@ -22,5 +22,5 @@ mod transport;
 pub use facts::Facts;
 pub use given::{Loaded, Settings};
 pub use member::Member;
-pub use run::{Conclusion, Ended, run};
+pub use run::{Conclusion, Ended, give_up, run};
 pub use transport::Transport;

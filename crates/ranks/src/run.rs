@@ -143,6 +143,14 @@ pub fn run<T: Transport>(
     }
 }
 
+/// Ends all processes before the load, where this one cannot begin it: ending the transport would wait for the others, which wait for this one.
+/// It may return.
+pub fn give_up<T: Transport>(transport: T, status: u8) {
+    // What was printed is on its way to the launcher's terminal.
+    std::thread::sleep(LAST);
+    transport.abort(status.max(1));
+}
+
 /// Ends the transport; gives the exit status.
 fn end<T: Transport>(mut transport: T, rank: u32, clean: bool, status: u8) -> u8 {
     let started = std::time::Instant::now();
@@ -152,9 +160,7 @@ fn end<T: Transport>(mut transport: T, rank: u32, clean: bool, status: u8) -> u8
     if clean {
         transport.finish();
     } else if rank == 0 {
-        // What was printed is on its way to the launcher's terminal.
-        std::thread::sleep(LAST);
-        transport.abort(status.max(1));
+        give_up(transport, status);
     } else {
         // Rank 0 ends all, once it has said everything.
         std::thread::sleep(LAST * 20);

@@ -5,7 +5,7 @@ use crate::{
     args::IorArguments,
     exit::Exit,
     paths,
-    terminal::{CommandResult, OrExit},
+    terminal::{CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_analysis::when;
@@ -15,7 +15,7 @@ use fstone_model::ranks::RanksReport;
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult {
@@ -26,13 +26,6 @@ pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult
     };
     let plan = ior.plan();
     let directory = PathBuf::from(ior.directory());
-    let path = directory.canonicalize().with_context(|| format!("there is no directory {}", directory.display()));
-    let path = path.or_exit(Exit::BadInput)?;
-    let place = Place {
-        command_line: tasks::typed("ior", &arguments.words),
-        path: path.join(ior.name()).display().to_string(),
-        times: [when::iso(now_unix_ns()), String::new()],
-    };
     ranks::run(ranks::Load {
         workload: plan.workload.clone(),
         directories: vec![directory],
@@ -44,26 +37,42 @@ pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult
         stillness: ior.stillness,
         measure_null: false,
         expected: None,
-        told: ranks::Told::Course(Arc::new(Course { place, plan, ior })),
+        told: ranks::Told::Course(Arc::new(Course {
+            command_line: tasks::typed("ior", &arguments.words),
+            place: OnceLock::new(),
+            plan,
+            ior,
+        })),
     })
 }
 
 /// The files that this rank removes, and the tables.
 struct Course {
+    command_line: String,
     ior: Ior,
     plan: Plan,
-    place: Place,
+    /// Of rank 0, once it has looked.
+    place: OnceLock<Place>,
 }
 
 impl Course {
     fn with_results<T>(&self, report: &RanksReport, show: impl FnOnce(&Results<'_>) -> T) -> T {
-        let mut place = self.place.clone();
+        let mut place = self.place.get().cloned().unwrap_or_default();
         place.times[1] = when::iso(now_unix_ns());
         show(&Results { ior: &self.ior, plan: &self.plan, report, place: &place })
     }
 }
 
 impl ranks::Course for Course {
+    fn prepare(&self) -> Result<(), Failure> {
+        let directory = Path::new(self.ior.directory());
+        let path = directory.canonicalize().with_context(|| format!("there is no directory {}", directory.display()));
+        let path = path.or_exit(Exit::BadInput)?.join(self.ior.name()).display().to_string();
+        let (command_line, times) = (self.command_line.clone(), [when::iso(now_unix_ns()), String::new()]);
+        let _ = self.place.set(Place { command_line, path, times });
+        Ok(())
+    }
+
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
         // All ranks are done with the files. Files that were only read belong to somebody else.
         if load.member.meet().is_err() || self.ior.keep || !self.ior.write {

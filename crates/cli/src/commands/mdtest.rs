@@ -22,7 +22,10 @@ use std::{
     io::ErrorKind,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -35,20 +38,9 @@ pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> Command
         ControlFlow::Continue(mdtest) => mdtest,
     };
     let plan = mdtest.plan();
-    let directory = PathBuf::from(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY));
-    let made = make(&directory, &mdtest)?;
-    let ended = run(&directory, arguments, mdtest, plan, made);
-    if made && ended.is_err() {
-        // Nothing was done in it.
-        let _ = fs::remove_dir(&directory);
-    }
-    ended
-}
-
-fn run(directory: &Path, arguments: &MdtestArguments, mdtest: Mdtest, plan: Plan, made: bool) -> CommandResult {
     ranks::run(ranks::Load {
         workload: plan.workload.clone(),
-        directories: vec![directory.to_owned()],
+        directories: vec![directory_of(&mdtest).to_owned()],
         seed: mdtest.seed.unwrap_or_else(fresh_seed),
         // It makes the directories below `test-dir.0-0`, which do not exist before.
         ownership: Ownership::AsWritten,
@@ -58,16 +50,23 @@ fn run(directory: &Path, arguments: &MdtestArguments, mdtest: Mdtest, plan: Plan
         measure_null: false,
         expected: None,
         told: ranks::Told::Course(Arc::new(Course {
-            place: place(directory, arguments)?,
+            command_line: tasks::typed("mdtest", &arguments.words),
             plan,
-            made,
-            trees: Mutex::default(),
             mdtest,
+            place: OnceLock::new(),
+            made: AtomicBool::new(false),
+            own: Mutex::default(),
+            of_all: OnceLock::new(),
         })),
     })
 }
 
-/// Makes the directory of `-d` if it does not exist; returns whether this process did. An earlier run's or somebody else's directory is not used.
+/// The directory of `-d`.
+fn directory_of(mdtest: &Mdtest) -> &Path {
+    Path::new(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY))
+}
+
+/// Makes the directory of `-d` if it does not exist; returns whether it did. An earlier run's or somebody else's directory is not used.
 fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
     if !mdtest.phases.create && !directory.join(Mdtest::test_directory(0)).is_dir() {
         return Err(anyhow!(
@@ -101,13 +100,13 @@ fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
     Ok(made)
 }
 
-fn place(directory: &Path, arguments: &MdtestArguments) -> Result<Place, Failure> {
+fn place(directory: &Path, command_line: String) -> Result<Place, Failure> {
     let path = directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()));
     let path = path.or_exit(Exit::BadInput)?;
     let known = rustix::fs::statvfs(&path).with_context(|| format!("cannot ask about {}", path.display()));
     let known = known.or_exit(Exit::LabFailed)?;
     Ok(Place {
-        command_line: tasks::typed("mdtest", &arguments.words),
+        command_line,
         path: path.display().to_string(),
         bytes: known.f_blocks.saturating_mul(known.f_frsize),
         free_bytes: known.f_bfree.saturating_mul(known.f_frsize),
@@ -123,84 +122,119 @@ fn now() -> String {
 
 /// The trees that this rank makes and removes, and the table.
 struct Course {
+    command_line: String,
     mdtest: Mdtest,
     plan: Plan,
-    place: Place,
-    /// Whether this rank made the directory of `-d`.
-    made: bool,
-    trees: Mutex<Trees>,
+    /// Of rank 0, once it has looked.
+    place: OnceLock<Place>,
+    /// Whether this rank made the directory of `-d`, as rank 0 does where it is not there.
+    made: AtomicBool,
+    /// What this rank took for its trees.
+    own: Mutex<Trees>,
+    /// What all took, where all came to say it: one rank's time is not shown as that of all.
+    of_all: OnceLock<Trees>,
 }
 
 impl Course {
-    fn trees(&self) -> MutexGuard<'_, Trees> {
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    fn own(&self) -> MutexGuard<'_, Trees> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with_results<T>(&self, report: &RanksReport, show: impl FnOnce(&Results<'_>) -> T) -> T {
-        let trees = self.trees();
-        let mut place = self.place.clone();
+        let trees = self.of_all.get().cloned().unwrap_or_default();
+        let mut place = self.place.get().cloned().unwrap_or_default();
         place.times[1] = now();
         show(&Results { mdtest: &self.mdtest, plan: &self.plan, report, trees: &trees, place: &place })
     }
 
     /// Removes the trees of every iteration; by this rank.
     fn remove(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
+        let mut all = Ok(());
         for iteration in 0..load.workload.filesets.len() {
-            let removed = fstone_engine::remove_directories(load.workload, load.directory, &load.options, iteration);
-            let removed = removed.map_err(|error| format!("cannot remove the tree: {error}"))?;
-            self.trees().removed.push((removed.directories, removed.elapsed));
+            match fstone_engine::remove_directories(load.workload, load.directory, &load.options, iteration) {
+                Ok(removed) => self.own().removed.push((removed.directories, removed.elapsed)),
+                Err(error) => all = all.and(Err(format!("cannot remove the tree: {error}"))),
+            }
         }
-        Ok(())
+        all
     }
 
-    /// If a rank is lost, nobody knows how long all took for the trees, so one rank's time is not shown as that of all.
-    fn forget_trees(&self) {
-        *self.trees() = Trees::default();
+    /// Removes the directories of the iterations, which hold the trees of all ranks.
+    fn remove_test_directories(&self, directory: &Path) -> Result<(), String> {
+        let mut all = Ok(());
+        for iteration in 0..self.mdtest.iterations {
+            let path = directory.join(Mdtest::test_directory(iteration));
+            match fs::remove_dir(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    all = all.and(Err(format!("cannot remove {}: {error}", path.display())));
+                }
+                _ => {}
+            }
+        }
+        all
     }
 
-    /// All ranks' trees in place of this one's: the longest time, and as many directories as there are.
-    fn compare(&self, load: &ranks::Ran<'_>) {
-        let Trees { made, removed } = self.trees().clone();
+    /// Removes the directory of `-d` where this run made it and nothing is in it.
+    fn remove_if_made(&self) {
+        if self.made.load(Ordering::Relaxed) {
+            let _ = fs::remove_dir(directory_of(&self.mdtest));
+        }
+    }
+
+    /// Keeps how much was created, where `-x` says.
+    fn keep_status(&self, report: &RanksReport) -> Result<(), String> {
+        let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) else { return Ok(()) };
+        let path = Path::new(path);
+        let write =
+            |created| paths::require_directory_of(path, " with -x").and_then(|()| documents::write(path, created));
+        let written = self.with_results(report, |results| results.created().map(write));
+        written.unwrap_or(Ok(())).map_err(|failure| format!("{:#}", failure.error))
+    }
+
+    /// All ranks' trees: the longest time, and as many directories as there are. `removed`: whether this rank removed all that it was to.
+    fn compare(&self, load: &ranks::Ran<'_>, all_removed: bool) {
+        let Trees { made, removed } = self.own().clone();
         let of = |times: &[(u64, Duration)]| -> Vec<u64> {
             // A rank that has none says so, that all say as much.
             let at = |index: usize| times.get(index).map_or(0, |(_, elapsed)| nanoseconds(*elapsed));
             (0..load.workload.filesets.len()).map(at).collect()
         };
-        let Ok(longest) = load.member.most(&[of(&made), of(&removed)].concat()) else { return self.forget_trees() };
+        let told = [of(&made), of(&removed), vec![u64::from(!all_removed)]].concat();
+        let Ok(mut longest) = load.member.most(&told) else { return };
+        // What one of them could not remove is in no count.
+        let removed = if longest.pop() == Some(0) { removed } else { Vec::new() };
         let ranks = if self.mdtest.unique { u64::from(load.member.size()) } else { 1 };
         let merged = |times: &[(u64, Duration)], longest: &[u64]| {
             times.iter().zip(longest).map(|((count, _), ns)| (count * ranks, Duration::from_nanos(*ns))).collect()
         };
         let (of_made, of_removed) = longest.split_at(load.workload.filesets.len());
-        *self.trees() = Trees { made: merged(&made, of_made), removed: merged(&removed, of_removed) };
+        let _ = self.of_all.set(Trees { made: merged(&made, of_made), removed: merged(&removed, of_removed) });
     }
 }
 
 impl ranks::Course for Course {
+    fn prepare(&self) -> Result<(), Failure> {
+        let directory = directory_of(&self.mdtest);
+        self.made.store(make(directory, &self.mdtest)?, Ordering::Relaxed);
+        let place = place(directory, self.command_line.clone()).inspect_err(|_| self.remove_if_made())?;
+        let _ = self.place.set(place);
+        Ok(())
+    }
+
     fn directories_made(&self, _: usize, count: u64, elapsed: Duration) {
-        self.trees().made.push((count, elapsed));
+        self.own().made.push((count, elapsed));
     }
 
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
         // All are done with what is in the trees.
         if load.member.meet().is_err() {
-            self.forget_trees();
             return Ok(());
         }
         let removed = if self.mdtest.phases.remove { self.remove(load) } else { Ok(()) };
-        self.compare(load);
-        if !self.mdtest.phases.remove {
-            return Ok(());
-        }
-        // Only what is empty is removed; what is not was told of.
-        if load.member.rank() == 0 {
-            for iteration in 0..self.mdtest.iterations {
-                let _ = fs::remove_dir(load.directory.join(Mdtest::test_directory(iteration)));
-            }
-        }
-        let _ = load.member.meet();
-        if self.made {
-            let _ = fs::remove_dir(load.directory);
+        self.compare(load, removed.is_ok());
+        if self.mdtest.phases.remove && load.member.rank() == 0 {
+            let emptied = self.remove_test_directories(load.directory);
+            return removed.and(emptied);
         }
         removed
     }
@@ -218,19 +252,16 @@ impl ranks::Course for Course {
     }
 
     fn settled(&self, report: &RanksReport) -> Result<(), String> {
-        let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) else { return Ok(()) };
-        let path = Path::new(path);
-        let write =
-            |created| paths::require_directory_of(path, " with -x").and_then(|()| documents::write(path, created));
-        let written = self.with_results(report, |results| results.created().map(write));
-        written.unwrap_or(Ok(())).map_err(|failure| format!("{:#}", failure.error))
+        let written = self.keep_status(report);
+        self.remove_if_made();
+        written
     }
 
     fn left(&self, _report: &RanksReport) -> Vec<PathBuf> {
         if !self.mdtest.phases.remove {
             return Vec::new();
         }
-        let directory = Path::new(self.mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY));
+        let directory = directory_of(&self.mdtest);
         (0..self.mdtest.iterations).map(|iteration| directory.join(Mdtest::test_directory(iteration))).collect()
     }
 

@@ -61,8 +61,19 @@ pub(crate) enum Told {
     Course(Arc<dyn Course>),
 }
 
+impl Told {
+    fn prepare(&self) -> Result<(), Failure> {
+        if let Self::Course(course) = self { course.prepare() } else { Ok(()) }
+    }
+}
+
 /// What else a command does on every rank, and what rank 0 prints.
 pub(crate) trait Course: Send + Sync {
+    /// What rank 0 sees to before any rank begins. Other ranks look at nothing before: their nodes would remember that it is not there.
+    ///
+    /// # Errors
+    /// When the load cannot be begun.
+    fn prepare(&self) -> Result<(), Failure>;
     /// The directories that hold a fileset's files were made by this rank.
     fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
     /// This rank's load has ended, normally or not; other ranks may still be working.
@@ -183,8 +194,15 @@ fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
     };
     let mut results =
         Results { directory: load.results, shown: load.told.clone(), exit: Exit::Success, told: false, others: false };
-    if rank == 0 {
-        results.prepare()?;
+    if rank == 0
+        && let Err(failure) = results.prepare().and_then(|()| results.shown.prepare())
+    {
+        if transport.size() == 1 {
+            return Err(failure);
+        }
+        let exit = terminal::tell_failure(&failure);
+        fstone_ranks::give_up(transport, exit as u8);
+        return Ok(exit);
     }
     let (workload, ownership) = (load.workload, load.ownership);
     let measure_null = rank == 0 && load.measure_null;

@@ -131,6 +131,25 @@ fn what_an_ended_run_left_can_be_cleared() {
     assert!(!bench.path("d/test-dir.0-0").exists(), "it is cleared");
 }
 
+/// What is somebody's stays, and that not all was removed is no success.
+#[test]
+fn a_removal_that_fails_is_told_with_its_reason_and_a_status() {
+    let bench = Bench::new();
+    for place in ["d/test-dir.0-0/mdtest_tree.0/mine", "d/test-dir.0-0/mine"] {
+        run(&bench, "-n 6 -F -C -i 2 -d d");
+        fs::write(bench.path(place), b"mine").expect("ours");
+        let (code, out, err) = bench.run(&["mdtest", "-n", "6", "-F", "-r", "-i", "2", "-d", "d"]);
+        assert!(
+            code == 4 && out.contains("task 0 on ") && out.contains("failed: cannot remove "),
+            "{code}: {out}{err}"
+        );
+        assert!(err.contains("d/test-dir.0-0 is left, because it could not be removed"), "{err}");
+        assert_eq!(fs::read(bench.path(place)).expect("still there"), b"mine");
+        assert!(!bench.path("d/test-dir.1-0").exists(), "the other iteration's is removed");
+        fs::remove_dir_all(bench.path("d")).expect("ours");
+    }
+}
+
 /// The calls of each kind in the order in which they first come, and how many there are.
 #[test]
 fn the_calls_are_mdtests() {
