@@ -125,7 +125,7 @@ pub(crate) fn run(load: Load) -> CommandResult {
 }
 
 #[cfg(feature = "mpi")]
-fn launched_rank(load: Load, _: Option<&Launched>) -> CommandResult {
+fn launched_rank(load: Load, launched: Option<&Launched>) -> CommandResult {
     if let Some(why) = load.workload.unfit_for_ranks() {
         return Err(Failure::new(Exit::BadInput, format!("as a load of many ranks, the workload {why}")));
     }
@@ -136,6 +136,18 @@ fn launched_rank(load: Load, _: Option<&Launched>) -> CommandResult {
             "{expected} ranks were requested, but the launcher started this one among {ranks}: does it belong to another MPI? This fstone is linked with {}",
             fstone_mpi::library()
         );
+        return Err(Failure::new(Exit::CannotHere, words));
+    }
+    if let Some(Launched { rank, ranks: started, by }) = launched.filter(|_| ranks == 1) {
+        // Each would be a load of its own, and they would work on each other's files.
+        let words = match rank {
+            0 => format!(
+                "{by} started {started} processes, but none sees another: this fstone is linked with {}. Start it with the launcher of that \
+                 MPI, and under srun with the --mpi of that MPI (`srun --mpi=list`). Nothing was touched",
+                fstone_mpi::library()
+            ),
+            rank => format!("this is process {rank} of {started}, and it sees no other"),
+        };
         return Err(Failure::new(Exit::CannotHere, words));
     }
     run_on(load, world)
