@@ -1,12 +1,12 @@
 //! The steps of a trial: [`calls`] has what each one does, and here it is done and timed.
 
+mod apart;
 mod calls;
 mod judge;
 mod load;
 mod own;
 mod ranks;
 mod sequence;
-mod shared_memory;
 mod state;
 
 use calls::Call;

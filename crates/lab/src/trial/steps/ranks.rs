@@ -3,7 +3,7 @@
 //! They begin and end their phases together without this process. It hands them the load, is told when the measured interval begins
 //! and ends, for its meters, and reads the report of all.
 
-use super::shared_memory::SharedMemory;
+use super::apart::Apart;
 use crate::{
     command::{CommandLine, CommandOutput},
     events::LoadProgress,
@@ -85,8 +85,8 @@ impl Session {
         let json = serde_json::to_vec(&task).map_err(io::Error::from);
         json.and_then(|json| fs::write(place.task(), json)).map_err(work)?;
         let mut command = command(launch, &place.task()).map_err(work)?;
-        let shared = SharedMemory::apart(&[&place.0, &self.place]);
-        command.env.extend(shared.iter().flat_map(SharedMemory::variables));
+        let apart = Apart::new(&used(&command, &[&place.0, &self.place]));
+        command.env.extend(apart.variables());
 
         let started = Instant::now();
         let device = self.device.as_ref().map(|device| device.path().to_owned());
@@ -146,6 +146,16 @@ fn command(launch: &Launch, task: &Path) -> io::Result<CommandLine> {
         .env
         .extend(SETTINGS.iter().filter(|(name, _)| unset(name)).map(|(name, value)| ((*name).into(), (*value).into())));
     Ok(command)
+}
+
+/// What the launcher and the ranks need: these places, the launcher itself, this program, and what else the command line names.
+fn used(command: &CommandLine, places: &[&Path]) -> Vec<PathBuf> {
+    let words =
+        command.args.iter().flat_map(|word| [word.as_str(), word.split_once('=').map_or("", |(_, value)| value)]);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let launcher = std::env::split_paths(&path).map(|directory| directory.join(&command.program));
+    let named = words.filter(|word| !word.is_empty()).map(PathBuf::from);
+    places.iter().map(PathBuf::from).chain(named).chain(launcher).collect()
 }
 
 /// The figures of all ranks, and of this machine.

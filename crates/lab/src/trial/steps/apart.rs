@@ -1,0 +1,81 @@
+//! What ranks have of their own in a trial, in place of the whole machine's: the memory by which they speak, and their processes' numbers.
+//!
+//! Launchers and ranks leave files in /dev/shm when they are killed, and two of them could take the same names. In the agent's own mounts nobody
+//! else sees them, and they are gone with the agent. Its processes are also numbered by a namespace of their own, where the machine's /proc has
+//! other numbers; ranks look each other up there (UCX, by which MPICH sends, finds no peer otherwise, and MPI_Init fails).
+
+use fstone_sandbox::agent::{is_agent, is_guest};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use std::path::{Path, PathBuf};
+
+/// Where POSIX has shared memory, and Open MPI and MPICH look for it.
+const MEMORY: &str = "/dev/shm";
+const PROCESSES: &str = "/proc";
+
+/// It is there until this is dropped.
+pub(super) struct Apart {
+    memory: bool,
+    processes: bool,
+}
+
+impl Apart {
+    /// Nothing where this process has no mounts of its own. /dev/shm stays the machine's where something that is `used` is in it.
+    pub(super) fn new(used: &[PathBuf]) -> Self {
+        let own_mounts = is_agent() && !is_guest() && rustix::process::geteuid().is_root();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let numbered_apart = || {
+            let seen = Path::new(PROCESSES).join("self").read_link().ok();
+            seen.is_none_or(|seen| seen != Path::new(&std::process::id().to_string()))
+        };
+        let memory = own_mounts && !is_in(Path::new(MEMORY), used);
+        let processes = own_mounts && numbered_apart();
+        Self {
+            memory: memory && mount("fstone", MEMORY, "tmpfs", flags, c"mode=1777").is_ok(),
+            processes: processes && mount("proc", PROCESSES, "proc", flags | MountFlags::NOEXEC, None).is_ok(),
+        }
+    }
+
+    /// What has Open MPI's launcher keep its own files there, and TMPDIR stays the user's. It is the same place on all nodes: its ranks
+    /// are told one for all, and refuse one for the launcher's node beside that. Nothing where the user says where they are to be.
+    pub(super) fn variables(&self) -> Vec<(String, String)> {
+        let of_user = |prefix: &&str| {
+            ["", "local_", "remote_"].iter().any(|of| std::env::var_os(format!("{prefix}_{of}tmpdir_base")).is_some())
+        };
+        let ours = ["OMPI_MCA_orte", "PRTE_MCA_prte"].into_iter().filter(|prefix| self.memory && !of_user(prefix));
+        ours.map(|prefix| (format!("{prefix}_tmpdir_base"), MEMORY.into())).collect()
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        // A rank that hangs in the kernel may still have them; the agent's end takes them away then.
+        for (_, place) in
+            [(self.memory, MEMORY), (self.processes, PROCESSES)].into_iter().filter(|(mounted, _)| *mounted)
+        {
+            let _ = unmount(place, UnmountFlags::DETACH);
+        }
+    }
+}
+
+/// Whether any of these is there and in this directory.
+fn is_in(directory: &Path, used: &[PathBuf]) -> bool {
+    let directory = directory.canonicalize().unwrap_or_default();
+    used.iter().any(|path| path.canonicalize().is_ok_and(|path| path.starts_with(&directory)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_a_directory_is_found_by_any_of_its_paths() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| place.path().join(name);
+        std::fs::create_dir(path("memory")).expect("ours");
+        std::fs::write(path("memory/program"), b"").expect("ours");
+        std::os::unix::fs::symlink(path("memory/program"), path("link")).expect("ours");
+        let is_in = |names: &[&str]| is_in(&path("memory"), &names.iter().map(|name| path(name)).collect::<Vec<_>>());
+        assert!(is_in(&["memory"]) && is_in(&["link"]) && is_in(&["none", "memory/program"]));
+        assert!(!is_in(&["none", "memory/none", "."]));
+    }
+}
