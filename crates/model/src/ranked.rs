@@ -6,6 +6,10 @@ use std::time::Duration;
 /// Skew beyond this share of a phase's length is marked, because the ranks did not work together for that much of it.
 pub const SKEW_SHARE: f64 = 0.01;
 
+/// How far two clocks may drift apart while they are not compared, in millionths of the time: the kernel corrects no larger error (the
+/// tolerance of adjtimex(2)).
+pub const MOST_DRIFT_PPM: u64 = 500;
+
 /// The ranks of a load whose merged report is elsewhere.
 ///
 /// The store also keeps it in a format without field names, so no field may be skipped when it is written.
@@ -50,7 +54,8 @@ pub struct PhaseMeeting {
     pub start_skew_ns: u64,
     /// From the end of the first rank to the end of the last one.
     pub stop_skew_ns: u64,
-    /// The largest error of any rank's start or end, because its clock is known only so well.
+    /// The largest error of any rank's start or end, of those that ended the phase, because its clock is known only so well. If a clock was
+    /// compared only once, this includes how far it may have drifted since ([`MOST_DRIFT_PPM`]).
     pub uncertainty_ns: u64,
     /// Whether one of the skews is more than 1 % of the length.
     pub skewed: bool,

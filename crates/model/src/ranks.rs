@@ -1,7 +1,8 @@
 //! The result of one load of many ranks: the merged report, and what each rank and each node contributed.
 
 pub use crate::ranked::{
-    ClockComparison, NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, SKEW_SHARE, Stonewall,
+    ClockComparison, MOST_DRIFT_PPM, NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, SKEW_SHARE,
+    Stonewall,
 };
 use crate::{LoadReport, Workload};
 use serde::{Deserialize, Serialize};

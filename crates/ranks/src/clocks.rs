@@ -3,7 +3,7 @@
 //! Rank 0 notes its clock, sends a ping, gets the other's clock, and notes its own again. The other read its clock somewhere in between;
 //! taken as the middle, that is off by at most half of the round trip. Of several, the fastest says most (Cristian 1989).
 
-use fstone_model::ranks::ClockComparison;
+use fstone_model::ranks::{ClockComparison, MOST_DRIFT_PPM};
 
 /// Round trips to each rank: the fastest of so many is close to the fastest there is.
 pub(crate) const ROUNDS: u32 = 16;
@@ -71,6 +71,19 @@ impl Compared {
         ours_ns.wrapping_add(self.before.map_or(0, |before| before.offset_ns).cast_unsigned())
     }
 
+    /// How far off a time of this clock may be that is translated to this moment of rank 0's. Between two comparisons it is known as well as
+    /// at them; where there was one only, it drifts from there on, unless both are `one_clock`.
+    pub(crate) fn uncertainty_at_ns(self, ours_ns: u64, one_clock: bool) -> u64 {
+        let drifted_ns = match (self.before, self.after) {
+            (Some(before), None) if !one_clock => {
+                let since_ns = u128::from(ours_ns.abs_diff(before.at_ns));
+                u64::try_from(since_ns * u128::from(MOST_DRIFT_PPM) / 1_000_000).unwrap_or(u64::MAX)
+            }
+            _ => 0,
+        };
+        self.uncertainty_ns().saturating_add(drifted_ns)
+    }
+
     pub(crate) fn uncertainty_ns(self) -> u64 {
         [self.before, self.after].into_iter().flatten().map(|offset| offset.uncertainty_ns).max().unwrap_or(0)
     }
@@ -129,6 +142,14 @@ mod tests {
                 let off = found.abs_diff(ours);
                 // Both comparisons are off by no more than they say; two for the rounding.
                 prop_assert!(off <= compared.uncertainty_ns() + 2, "{off} of {}", compared.uncertainty_ns());
+            }
+            // The second comparison may never come.
+            let once = Compared { after: None, ..compared };
+            for share in [0.0, 0.3, 1.0] {
+                let ours = start + (later as f64 * share) as u64;
+                let (off, known) = (once.to_rank_0(theirs(ours)).abs_diff(ours), once.uncertainty_at_ns(ours, false));
+                prop_assert!(off <= known + 2, "{off} of {known}");
+                prop_assert_eq!(once.uncertainty_at_ns(ours, true), once.uncertainty_ns());
             }
             let report = compared.report().expect("compared");
             let drift = report.drift_ppm.expect("twice");

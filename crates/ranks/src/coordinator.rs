@@ -534,7 +534,6 @@ impl Coordinator {
     }
 
     fn put_together(&mut self, merger: Merger) -> RanksReport {
-        let uncertainty_ns = self.ranks.iter().map(|rank| rank.compared.uncertainty_ns()).max().unwrap_or(0);
         let seed = self.settings.seed;
         let per_rank = (0..).zip(&mut self.ranks).map(|(number, rank)| {
             let hello = rank.hello.clone().unwrap_or_default();
@@ -549,7 +548,12 @@ impl Coordinator {
                 ..std::mem::take(&mut rank.figures)
             }
         });
-        let mut report = merger.finish(per_rank.collect(), uncertainty_ns);
+        let per_rank = per_rank.collect();
+        let machine = |rank: usize| self.ranks[rank].hello.as_ref().and_then(Hello::machine);
+        let mut report = merger.finish(per_rank, &|rank, at_ns| {
+            let one_clock = machine(rank).is_some() && machine(rank) == machine(0);
+            self.ranks[rank].compared.uncertainty_at_ns(at_ns, one_clock)
+        });
         report.ended_early.clone_from(&self.over);
         report
     }

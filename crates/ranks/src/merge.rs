@@ -295,7 +295,12 @@ impl Merger {
     }
 
     /// All together. `per_rank` has the figures that [`Self::add`] gave.
-    pub(crate) fn finish(mut self, mut per_rank: Vec<RankReport>, uncertainty_ns: u64) -> RanksReport {
+    /// `uncertainty`: how far off a rank's time may be, at this moment.
+    pub(crate) fn finish(
+        mut self,
+        mut per_rank: Vec<RankReport>,
+        uncertainty: &dyn Fn(usize, u64) -> u64,
+    ) -> RanksReport {
         self.leave_out_lost();
         self.place_in_time();
         self.put_series();
@@ -307,7 +312,7 @@ impl Merger {
                 .retain(|warning| self.warnings.get(warning).is_none_or(|ranks| ranks.len() < self.merged as usize));
         }
         let phases =
-            (0..).zip(&self.phases).filter_map(|(number, phase)| self.meeting(number, phase, uncertainty_ns)).collect();
+            (0..).zip(&self.phases).filter_map(|(number, phase)| self.meeting(number, phase, uncertainty)).collect();
         let mut by_rate: Vec<(f64, u32)> =
             per_rank.iter().filter(|rank| rank.elapsed_ns > 0).map(|rank| (rank.per_second, rank.rank)).collect();
         by_rate.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
@@ -452,7 +457,7 @@ impl Merger {
     }
 
     /// How the ranks met in a phase; `None` where nobody ended it.
-    fn meeting(&self, number: u32, phase: &Phase, uncertainty_ns: u64) -> Option<PhaseMeeting> {
+    fn meeting(&self, number: u32, phase: &Phase, uncertainty: &dyn Fn(usize, u64) -> u64) -> Option<PhaseMeeting> {
         let of: Vec<&Passed> = self.passed.iter().flatten().filter(|passed| passed.number == number).collect();
         let first_begin = of.iter().map(|passed| passed.begin_ns).min()?;
         let last_begin = of.iter().map(|passed| passed.begin_ns).max()?;
@@ -463,6 +468,10 @@ impl Merger {
         let walls: Vec<(u64, u64)> = of.iter().filter_map(|passed| passed.stonewall).collect();
         let stonewall = (!walls.is_empty()).then(|| Stonewall {
             operations: walls.iter().map(|(operations, _)| operations).sum(),
+        let ends = self.passed.iter().enumerate().flat_map(|(rank, passed)| passed.iter().map(move |one| (rank, one)));
+        let uncertainties =
+            ends.filter(|(_, one)| one.number == number).map(|(rank, one)| uncertainty(rank, one.end_ns));
+        let uncertainty_ns = uncertainties.max().unwrap_or(0);
             fewest: walls.iter().map(|(operations, _)| *operations).min().unwrap_or(0),
             most: walls.iter().map(|(operations, _)| *operations).max().unwrap_or(0),
             length_ns: walls.iter().map(|(_, at)| at.saturating_sub(first_begin)).max().unwrap_or(0),

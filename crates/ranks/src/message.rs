@@ -113,6 +113,13 @@ pub(crate) struct Passed {
     pub(crate) stonewall: Option<(u64, u64)>,
 }
 
+impl Hello {
+    /// Which start of which kernel this is, without the namespace of its processes.
+    pub(crate) fn machine(&self) -> Option<&str> {
+        self.boot.split(' ').next().filter(|boot| !boot.is_empty())
+    }
+}
+
 impl Message {
     pub(crate) fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("messages have nothing that postcard cannot write")

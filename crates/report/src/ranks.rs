@@ -1,7 +1,7 @@
 //! A load of many ranks: the page of text that rank 0 prints, and its table as CSV.
 
 use crate::{csv, load_summary, number::Scale, text};
-use fstone_model::ranks::{PhaseMeeting, RankOutcome, RankReport, RanksReport};
+use fstone_model::ranks::{MOST_DRIFT_PPM, PhaseMeeting, RankOutcome, RankReport, RanksReport};
 use fstone_model::{Unit, units};
 use std::{fmt::Write as _, time::Duration};
 
@@ -84,7 +84,10 @@ fn meetings(out: &mut String, report: &RanksReport) {
         );
     }
     let largest = |of: fn(&PhaseMeeting) -> u64| time(report.phases.iter().map(of).max().unwrap_or(0));
-    let (skews, clocks) = (largest(PhaseMeeting::skew_uncertainty_ns), largest(|phase| phase.uncertainty_ns));
+    let skews = largest(PhaseMeeting::skew_uncertainty_ns);
+    let compared =
+        report.per_rank.iter().filter_map(|rank| rank.clock).map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
+    let allowed = report.phases.iter().any(|phase| phase.uncertainty_ns > compared);
     let drifts = report.per_rank.iter().filter_map(|rank| {
         let clock = rank.clock?;
         Some((clock.drift_ppm?.abs(), clock.drift_uncertainty_ppm))
@@ -96,7 +99,9 @@ fn meetings(out: &mut String, report: &RanksReport) {
         Some((drift, None)) => format!("largest drift {drift:.1} ppm"),
         None => "drift unknown".to_owned(),
     };
-    let _ = writeln!(out, "  skews ± {skews}: clocks compared within {clocks}; {drift}");
+    let drift =
+        if allowed { format!("{drift}; up to {MOST_DRIFT_PPM} ppm where they were compared once") } else { drift };
+    let _ = writeln!(out, "  skews ± {skews}: clocks compared within {}; {drift}", time(compared));
 }
 
 /// Slowest, median and fastest rank, and nodes.

@@ -90,3 +90,65 @@ fn a_rank_without_a_report_has_no_time_in_the_figures() {
     assert_eq!(report.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
     assert!(report.per_rank[1].clock.is_some_and(|clock| clock.drift_ppm.is_some()));
 }
+
+/// Two ranks that were welcomed, after so long.
+fn welcomed() -> (Coordinator, u64) {
+    let mut now_ns = 1000 * MS;
+    let mut coordinator = Coordinator::new(settings(), 2, now_ns);
+    for rank in 0..2 {
+        coordinator.handle(rank, Message::Hello(Hello { subject: "load".into(), ..Hello::default() }), now_ns);
+    }
+    answer_pings(&mut coordinator, &mut now_ns);
+    (coordinator, now_ns)
+}
+
+#[test]
+fn a_rank_whose_error_ended_the_load_has_not_completed_it() {
+    let (mut coordinator, mut now_ns) = welcomed();
+    let done = |halted: Option<&str>, early| {
+        let halted = halted.map(str::to_owned);
+        Message::Done { failed: None, halted, unfinished: None, early, reports: true }
+    };
+    coordinator.handle(1, done(Some("open of \"a\" failed: ENOSPC"), false), now_ns);
+    coordinator.handle(0, done(None, true), now_ns);
+    for rank in answer_pings(&mut coordinator, &mut now_ns) {
+        coordinator.handle(rank, Message::Report(Some(Box::default())), now_ns);
+    }
+    let report = coordinator.concluded().expect("all have reported");
+    assert_eq!(report.per_rank[1].outcome, RankOutcome::Failed { words: "open of \"a\" failed: ENOSPC".into() });
+    assert_eq!((report.completed, report.merged), (0, 2));
+    assert_eq!(report.ended_early.as_deref(), Some("rank 1 on : open of \"a\" failed: ENOSPC"));
+}
+
+/// A launcher kills soon after its signal, and there is no time to compare clocks again: they may have drifted since.
+#[test]
+fn a_clock_that_was_compared_once_is_known_less_and_less() {
+    for (boots, drifts) in [(["one a", "other a"], true), (["one a", "one b"], false)] {
+        let mut now_ns = 1000 * MS;
+        let mut coordinator = Coordinator::new(settings(), 2, now_ns);
+        for (rank, boot) in (0..).zip(boots) {
+            let hello = Hello { subject: "load".into(), boot: boot.into(), ..Hello::default() };
+            coordinator.handle(rank, Message::Hello(hello), now_ns);
+        }
+        answer_pings(&mut coordinator, &mut now_ns);
+        let compared_ns = coordinator.ranks[1].compared.before.expect("compared").at_ns;
+        for rank in 0..2 {
+            let passed = Passed { begin_ns: now_ns, end_ns: compared_ns + 100_000 * MS, ..Passed::default() };
+            coordinator.handle(rank, Message::Passed(passed), now_ns);
+        }
+        now_ns = compared_ns + 100_000 * MS;
+        coordinator.handle(1, Message::Signalled, now_ns);
+        for rank in 0..2 {
+            let done = Message::Done { failed: None, halted: None, unfinished: None, early: true, reports: true };
+            coordinator.handle(rank, done, now_ns);
+        }
+        for rank in answer_pings(&mut coordinator, &mut now_ns) {
+            coordinator.handle(rank, Message::Report(Some(Box::default())), now_ns);
+        }
+        let report = coordinator.concluded().expect("all have reported");
+        let clock = report.per_rank[1].clock.expect("compared");
+        assert_eq!((clock.drift_ppm, clock.uncertainty_ns < MS), (None, true));
+        let drifted_ns = report.phases[0].uncertainty_ns - clock.uncertainty_ns;
+        assert!(if drifts { drifted_ns.abs_diff(50 * MS) < MS } else { drifted_ns == 0 }, "{boots:?}: {drifted_ns}");
+    }
+}

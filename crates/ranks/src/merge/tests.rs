@@ -94,7 +94,7 @@ fn merged(workload: &Workload, ranks: &[(Vec<Passed>, LoadReport)]) -> RanksRepo
     let all = ranks.iter().map(|(passed, _)| passed.clone()).collect();
     let mut merger = Merger::new(workload, 1, all, &vec![true; ranks.len()]);
     let figures = (0..).zip(ranks).map(|(rank, (_, report))| RankReport { rank, ..merger.add(rank, report) }).collect();
-    merger.finish(figures, 0)
+    merger.finish(figures, &|_, _| 0)
 }
 
 proptest! {
@@ -147,7 +147,7 @@ fn a_rank_that_dies_before_it_reports_stretches_nothing() {
     let (own, figures) = one();
     let mut merger = Merger::new(&workload(2), 1, vec![own, passed(&[(900, 4000), (5000, 9000)])], &[true, true]);
     let figures = vec![merger.add(0, &figures), RankReport { rank: 1, ..RankReport::default() }];
-    let left = merger.finish(figures, 0);
+    let left = merger.finish(figures, &|_, _| 0);
     assert_eq!((left.merged, left.load.elapsed_ns), (1, 705 * MS));
     assert_eq!(left.load.phases, alone.load.phases);
     assert_eq!(left.load.operations, alone.load.operations);
@@ -211,7 +211,7 @@ fn ten_thousand_ranks_are_merged_in_little_memory() {
         ..merger.add(rank, &made[rank as usize % 50])
     });
     let figures: Vec<RankReport> = figures.collect();
-    let report = merger.finish(figures, 0);
+    let report = merger.finish(figures, &|_, _| 0);
     let (took, grown) = (started.elapsed(), resident().saturating_sub(before));
     eprintln!("{RANKS} ranks: merged in {took:?}, {} MiB more memory", grown >> 20);
     assert_eq!(report.load.invocations(), u64::from(RANKS) * 2000);
