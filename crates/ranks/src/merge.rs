@@ -89,8 +89,12 @@ impl Merger {
                 of.groups.iter().flat_map(move |group| group.actions.all().into_iter().map(move |_| phase))
             })
             .collect();
-        let first_begins = (0..).zip(&workload.phases).map(|(number, _)| Stretch::of(number, &passed, counts).first_ns);
-        let first_begins = first_begins.collect();
+        let first_begin = |number| {
+            let begins = passed.iter().flatten().filter(|passed| passed.number == number).map(|passed| passed.begin_ns);
+            begins.min().unwrap_or(0)
+        };
+        // Of all ranks, as how they met is: those that do not report were there.
+        let first_begins = (0..).zip(&workload.phases).map(|(number, _)| first_begin(number)).collect();
         let stretches: Vec<Stretch> = measured.iter().map(|number| Stretch::of(*number, &passed, counts)).collect();
         Self {
             name: workload.name.clone(),
@@ -464,14 +468,14 @@ impl Merger {
         let first_end = of.iter().map(|passed| passed.end_ns).min()?;
         let last_end = of.iter().map(|passed| passed.end_ns).max()?;
         let length_ns = last_end.saturating_sub(first_begin);
-        let (start_skew_ns, stop_skew_ns) = (last_begin - first_begin, last_end - first_end);
-        let walls: Vec<(u64, u64)> = of.iter().filter_map(|passed| passed.stonewall).collect();
-        let stonewall = (!walls.is_empty()).then(|| Stonewall {
-            operations: walls.iter().map(|(operations, _)| operations).sum(),
         let ends = self.passed.iter().enumerate().flat_map(|(rank, passed)| passed.iter().map(move |one| (rank, one)));
         let uncertainties =
             ends.filter(|(_, one)| one.number == number).map(|(rank, one)| uncertainty(rank, one.end_ns));
         let uncertainty_ns = uncertainties.max().unwrap_or(0);
+        let (start_skew_ns, stop_skew_ns) = (last_begin - first_begin, last_end - first_end);
+        let walls: Vec<(u64, u64)> = of.iter().filter_map(|passed| passed.stonewall).collect();
+        let stonewall = (!walls.is_empty()).then(|| Stonewall {
+            operations: walls.iter().map(|(operations, _)| operations).sum(),
             fewest: walls.iter().map(|(operations, _)| *operations).min().unwrap_or(0),
             most: walls.iter().map(|(operations, _)| *operations).max().unwrap_or(0),
             length_ns: walls.iter().map(|(_, at)| at.saturating_sub(first_begin)).max().unwrap_or(0),

@@ -153,6 +153,20 @@ fn a_rank_that_dies_before_it_reports_stretches_nothing() {
     assert_eq!(left.load.operations, alone.load.operations);
     assert_eq!((&left.load.series, &left.load.own_series), (&alone.load.series, &alone.load.own_series));
     assert_eq!(left.phases[1].length_ns, (14_000 - 2010) * MS, "how they met is of all");
+    let began = |rank: usize| left.per_rank[rank].phases.iter().map(|phase| phase.begin_ns / MS).collect::<Vec<_>>();
+    assert_eq!([began(0), began(1)], [[100, 0], [0, 2990]], "since the first of all did");
+}
+
+/// Where nobody reports, times are not those since the machine's start.
+#[test]
+fn a_rank_that_sends_no_report_began_when_it_did() {
+    let all = vec![passed(&[(900, 4000)]), passed(&[(907, 4000)])];
+    let merger = Merger::new(&workload(1), 1, all, &[false, false]);
+    let figures = (0..2).map(|rank| RankReport { rank, ..RankReport::default() }).collect();
+    let report = merger.finish(figures, &|rank, at_ns| rank as u64 * at_ns);
+    let times = report.per_rank.iter().map(|rank| (rank.phases[0].begin_ns / MS, rank.phases[0].end_ns / MS));
+    assert_eq!(times.collect::<Vec<_>>(), [(0, 4000), (7, 4007)]);
+    assert_eq!(report.phases[0].uncertainty_ns, 4907 * MS, "of the one that is known least");
 }
 
 #[test]
