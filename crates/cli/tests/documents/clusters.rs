@@ -1,5 +1,5 @@
 //! docs/clusters.md as its reader types it, line by line. The gate's binary has no MPI, so what a launcher starts is typed here without it, as
-//! one rank; scripts/try-mpi types the same lines word for word, with 64 ranks.
+//! one rank; scripts/try-mpi types the same lines word for word, with 64 ranks (that of srun in tests/cluster, on the nodes that it starts).
 
 use super::{document, examples};
 use crate::support::Bench;
@@ -61,10 +61,15 @@ fn lines(text: &str) -> Vec<String> {
     all_lines(text).filter(|line| line.split(' ').any(is_program)).map(str::to_owned).collect()
 }
 
-/// The arguments of the page's line that has these words, as they stand there.
-pub(crate) fn arguments_of(words: &str) -> Vec<String> {
+/// The page's line that has these words, as it stands there.
+pub(crate) fn line_of(words: &str) -> String {
     let of_page = lines(&document("docs/clusters.md"));
-    let line = of_page.iter().find(|line| line.contains(words)).expect("the page has it");
+    of_page.into_iter().find(|line| line.contains(words)).expect("the page has it")
+}
+
+/// Its arguments of fstone.
+pub(crate) fn arguments_of(words: &str) -> Vec<String> {
+    let line = line_of(words);
     line.split(' ').skip_while(|word| !is_program(word)).skip(1).map(str::to_owned).collect()
 }
 
