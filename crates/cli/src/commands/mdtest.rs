@@ -253,6 +253,10 @@ impl ranks::Course for Course {
 
     fn settled(&self, report: &RanksReport) -> Result<(), String> {
         let written = self.keep_status(report);
+        if report.phases.is_empty() && self.mdtest.phases.create {
+            // A set-up that failed may have made no more than these.
+            let _ = self.remove_test_directories(directory_of(&self.mdtest));
+        }
         self.remove_if_made();
         written
     }

@@ -146,7 +146,10 @@ fn launched_rank(load: Load, launched: Option<&Launched>) -> CommandResult {
                  MPI, and under srun with the --mpi of that MPI (`srun --mpi=list`). Nothing was touched",
                 fstone_mpi::library()
             ),
-            rank => format!("this is process {rank} of {started}, and it sees no other"),
+            rank => {
+                let_first_tell();
+                format!("this is process {rank} of {started}, and it sees no other")
+            }
         };
         return Err(Failure::new(Exit::CannotHere, words));
     }
@@ -171,15 +174,21 @@ pub(crate) fn refusal(launched: &Launched) -> Failure {
              was touched. Build one with MPI: `make mpi`, or `cargo build --release --package fstone --features mpi`"
         )
     } else {
+        let_first_tell();
         format!("this is process {rank} of {ranks}, and this fstone was built without MPI")
     };
     Failure::new(Exit::CannotHere, told)
 }
 
-/// A command line that is wrong is so for all ranks, and rank 0 says it. It is given time to: the launcher ends it with this one.
+/// A command line that is wrong is so for all ranks, and rank 0 says it.
 pub(crate) fn told_by_first() -> Exit {
-    std::thread::sleep(Duration::from_secs(1));
+    let_first_tell();
     Exit::BadInput
+}
+
+/// Gives rank 0 the time to say what is wrong: the launcher ends it with this one.
+fn let_first_tell() {
+    std::thread::sleep(Duration::from_secs(1));
 }
 
 fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
