@@ -47,10 +47,8 @@ cat >"$place/normal.awk" <<'AWK'
     next
   }
   if (call == "fsync") { print call; next }
-  if (!match($0, /(file\.mdtest\.[0-9]+\.[0-9]+|items\.[0-9]+(\.0)?"|items")/)) next
+  if (!match($0, /(file\.mdtest\.[0-9]+\.[0-9]+|items\.[0-9]+"|items")/)) next
   item = substr($0, RSTART, RLENGTH); gsub(/"/, "", item)
-  # A task's own file is FILE.00000001 there and FILE.1.0 here.
-  if (item ~ /^items\./) { split(item, part, "."); item = "items." part[2] + 0 }
   if (call == "unlinkat") call = "unlink"
   if (call == "openat") call = /O_CREAT/ && item != "items" ? "create" : "open"
   if (item ~ /mdtest/ || (call != "newfstatat" && call != "unlink")) print call, item

@@ -31,6 +31,12 @@ fn what_is_written_is_read_and_removed() {
             fs::read_dir(bench.path("")).expect("there").flatten().map(|entry| entry.file_name()).collect();
         assert!(!left.iter().any(|name| name.to_string_lossy().starts_with('f')), "{words}: {left:?}");
     }
+    // Others find it by IOR's name.
+    run(&bench, "-F -b 64k -t 4k -w -k -i 2 -o f");
+    for name in ["f.00000000.0", "f.00000000.1"] {
+        assert_eq!(fs::metadata(bench.path(name)).expect("kept").len(), 65_536);
+        fs::remove_file(bench.path(name)).expect("ours");
+    }
     let table = bench.succeed(&["ior", "-b", "64k", "-t", "4k"]);
     assert!(table.contains("access    bw(MiB/s)") && table.contains("Summary of all tests:"), "{table}");
 }
@@ -72,7 +78,7 @@ fn a_stonewall_ends_writing_and_as_much_is_read() {
     // The deadline ends reading, too, where other programs leave no time for it.
     let seconds = json["operations"][1]["repetitions"][0]["phase_seconds"].as_f64().expect("a time");
     assert!(written > 0 && (read == written || (read < written && seconds >= 1.0)), "{bytes:?} in {seconds} s");
-    assert!(!bench.path("f.0.0").exists());
+    assert!(!bench.path("f.00000000").exists());
 }
 
 #[test]
@@ -91,7 +97,7 @@ fn the_calls_are_iors() {
     let calls = fs::read_to_string(bench.path("calls")).expect("written");
     let ours: Vec<&str> = calls
         .lines()
-        .filter(|line| line.contains("f.0.0") || line.contains(", 1111, ") || line.contains("fsync("))
+        .filter(|line| line.contains("f.00000000") || line.contains(", 1111, ") || line.contains("fsync("))
         .filter_map(|line| line.split_whitespace().nth(1)?.split('(').next())
         .collect();
     let wanted = "openat pwrite64 pwrite64 pwrite64 fsync openat pread64 pread64 pread64";

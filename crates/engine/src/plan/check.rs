@@ -9,8 +9,9 @@ use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
-    Action, Actions, Amount, Arrivals, Directories, Distribution, Existing, Extent, FileChoice, Fileset, IoEngineKind,
-    MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, Phase, RANK, Region, Sharing, SizeDistribution, ThreadGroup,
+    Action, Actions, Amount, Arrivals, Directories, Distribution, Existing, Extent, FileChoice, Fileset, FinishUnit,
+    IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, Phase, RANK, Region, Sharing, SizeDistribution,
+    Step, ThreadGroup, has_rank,
 };
 use rustix::thread::CpuSet;
 
@@ -46,7 +47,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
                 fileset.name
             ));
         }
-        let numbered = fileset.naming.prefixes().any(|prefix| prefix.contains(RANK));
+        let numbered = fileset.naming.prefixes().any(has_rank);
         if numbered && !(fileset.ranks == Sharing::Names && fileset.naming.names_ranks()) {
             return refuse(format!(
                 "has {RANK} in names of fileset {:?}: that is for ranks = \"names\", needs to be in the prefix of the files, and no \
@@ -102,15 +103,31 @@ fn check_exact(workload: &Workload, fileset: &Fileset) -> Result<(), LoadError> 
     let index = workload.filesets.iter().position(|other| std::ptr::eq(other, fileset)).unwrap_or_default();
     let one =
         fileset.amount == Amount::Files(1) && fileset.directories == Directories::Flat { count: 0, root_too: false };
-    let mut actions = workload.phases.iter().flat_map(|phase| &phase.groups).flat_map(|group| group.actions.all());
-    let more = actions.any(|action| {
+    let groups = || workload.phases.iter().flat_map(|phase| &phase.groups);
+    let adds = |action: &&Action| {
         let nature = action.operation.nature();
         action.works_on(index) && (nature.names == Names::Added || nature.to.is_some_and(|to| to as usize == index))
-    });
-    if one && !more {
+    };
+    let adding = groups().flat_map(|group| group.actions.all()).filter(adds).count();
+    // Or it is made by the load itself, once.
+    let empty = fileset.preallocated <= 0.0;
+    let made_once = || groups().any(|group| group.actions.all().iter().any(adds) && goes_through_once(group, &adds));
+    if one && (adding == 0 || adding == 1 && empty && made_once()) {
         return Ok(());
     }
     refuse(format!("gives fileset {:?} the name of one file, where there can be more", fileset.name))
+}
+
+/// Whether a group is one thread that goes through a program once, and performs such actions once in it.
+fn goes_through_once(group: &ThreadGroup, such: &impl Fn(&&Action) -> bool) -> bool {
+    let Actions::Program(steps) = &group.actions else { return false };
+    let ends = matches!(steps.last(), Some(Step::Finish { count: 1, unit: FinishUnit::Operations, .. }));
+    let often = |step: &Step| match step {
+        Step::Perform { action, times } => *times > 1 && such(&action),
+        Step::Repeat { .. } => true,
+        _ => false,
+    };
+    group.threads == 1 && ends && !steps.iter().any(often)
 }
 
 /// Refuses rates that cannot be kept.

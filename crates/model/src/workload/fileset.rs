@@ -264,6 +264,14 @@ pub struct Naming {
 
 /// The placeholder in a name for the rank's number in a load of many ranks; 0 in any other load.
 pub const RANK: &str = "{rank}";
+/// The same in eight digits.
+pub const PADDED_RANK: &str = "{rank:08}";
+
+/// Whether a name has a place for the rank's number.
+#[must_use]
+pub fn has_rank(name: &str) -> bool {
+    name.contains(RANK) || name.contains(PADDED_RANK)
+}
 
 impl Naming {
     /// What its names begin with.
@@ -279,9 +287,13 @@ impl Naming {
     /// Whether some prefix has the placeholder for the rank's number, and none has a digit after it, so that the names of two ranks differ.
     #[must_use]
     pub fn names_ranks(&self) -> bool {
-        self.file_prefix.contains(RANK)
-            && self.prefixes().all(|prefix| {
-                prefix.split(RANK).skip(1).all(|rest| rest.starts_with(|first: char| !first.is_ascii_digit()))
+        let plain = |prefix: &str| prefix.replace(PADDED_RANK, RANK);
+        let whole = self.exact.then(|| plain(&self.file_prefix));
+        has_rank(&self.file_prefix)
+            && self.prefixes().map(plain).all(|prefix| {
+                let ends = |rest: &str| rest.is_empty() && whole.as_ref() == Some(&prefix);
+                let mut rests = prefix.split(RANK).skip(1);
+                rests.all(|rest| ends(rest) || rest.starts_with(|first: char| !first.is_ascii_digit()))
             })
     }
 }

@@ -21,8 +21,8 @@ mod transfer;
 pub use action::{Action, FileChoice, TransactionRule};
 pub use actions::{Actions, Weighted};
 pub use fileset::{
-    Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, RANK, Sharing,
-    SizeDistribution,
+    Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, PADDED_RANK, RANK,
+    Sharing, SizeDistribution, has_rank,
 };
 pub use group::{Arrivals, Batches, CpuPolicy, LatencyTarget, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
 pub use io::{

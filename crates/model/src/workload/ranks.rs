@@ -1,6 +1,9 @@
 //! A workload as one of many ranks has it: whose files are whose.
 
-use super::{Action, Directories, Fileset, Pattern, RANK, Region, Sharing, ThreadGroup, Transfer, Whose, Workload};
+use super::{
+    Action, Directories, Fileset, PADDED_RANK, Pattern, RANK, Region, Sharing, ThreadGroup, Transfer, Whose, Workload,
+    has_rank,
+};
 
 impl Fileset {
     /// The fileset that this rank makes and works on.
@@ -24,8 +27,9 @@ impl Fileset {
 
     /// The same with the number in place of [`RANK`].
     fn numbered(mut self, rank: u32) -> Self {
-        let number = rank.to_string();
-        self.naming.prefixes_mut().for_each(|prefix| *prefix = prefix.replace(RANK, &number));
+        let (number, padded) = (rank.to_string(), format!("{rank:08}"));
+        let numbered = |prefix: &str| prefix.replace(RANK, &number).replace(PADDED_RANK, &padded);
+        self.naming.prefixes_mut().for_each(|prefix| *prefix = numbered(prefix));
         self
     }
 
@@ -33,10 +37,7 @@ impl Fileset {
     #[must_use]
     pub fn has_common_directories(&self) -> bool {
         let none = matches!(self.directories, Directories::Flat { count: 0, .. });
-        self.ranks == Sharing::Names
-            && self.naming.names_ranks()
-            && !self.naming.directory_prefix.contains(RANK)
-            && !none
+        self.ranks == Sharing::Names && self.naming.names_ranks() && !has_rank(&self.naming.directory_prefix) && !none
     }
 }
 
@@ -66,7 +67,7 @@ impl Workload {
     /// Whether names of files have places for the number of a rank.
     #[must_use]
     pub fn names_ranks(&self) -> bool {
-        self.filesets.iter().any(|fileset| fileset.naming.prefixes().any(|prefix| prefix.contains(RANK)))
+        self.filesets.iter().any(|fileset| fileset.naming.prefixes().any(has_rank))
     }
 
     /// What a load of a single process does: the same as rank 0, if names have the rank's number in them.

@@ -82,21 +82,12 @@ impl Ior {
     /// The name of a task's file in a repetition, or of the one that all share.
     #[must_use]
     pub fn file_of(&self, repetition: u64, task: u32) -> String {
-        let tail = self.tail(repetition);
-        let name = self.name();
-        if self.file_per_process {
-            format!("{name}.{task}.{tail}0")
-        } else {
-            format!("{name}{}", tail.trim_end_matches('.'))
-        }
+        let (name, tail) = (self.name(), self.tail(repetition));
+        if self.file_per_process { format!("{name}.{task:08}{tail}") } else { format!("{name}{tail}") }
     }
 
-    /// What tells the files of repetitions apart, where there are several.
+    /// What tells the files of repetitions apart, where there are several: as IOR's with -m.
     pub(super) fn tail(&self, repetition: u64) -> String {
-        match (self.repetitions, self.file_per_process) {
-            (1, _) => String::new(),
-            (_, true) => format!("repetition{}.", repetition + 1),
-            (_, false) => format!(".repetition{}.", repetition + 1),
-        }
+        if self.repetitions == 1 { String::new() } else { format!(".{repetition}") }
     }
 }

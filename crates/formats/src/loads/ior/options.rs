@@ -18,7 +18,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         "pieces of each task; in a shared file the tasks' pieces alternate [1]",
     ),
     Opt::letter('F', "file-per-process", Kind::Flag, "each task has a file of its own; all share one otherwise"),
-    Opt::letter('o', "file", Kind::Text, "the file [testFile]; of a task's own FILE.TASK.0"),
+    Opt::letter('o', "file", Kind::Text, "the file [testFile]; of a task's own FILE.00000001"),
     Opt::letter('w', "write", Kind::Flag, "write"),
     Opt::letter('r', "read", Kind::Flag, "read; without -w and -r, both"),
     Opt::letter(

@@ -67,10 +67,10 @@ fn pieces_of_a_shared_file_take_turns() {
     assert_eq!(runs(&on_two, 1).begin_bytes, 0, "or the one in its place on the next node");
     let own = of_rank(&load("-F -b 1m -s 2 -t 1m"), 2);
     assert_eq!((runs(&own, 0).begin_bytes, runs(&own, 0).gap_bytes), (0, 0));
-    assert_eq!(own.filesets[0].naming.file_prefix, "testFile.2.");
+    assert_eq!(own.filesets[0].naming.file_prefix, "testFile.00000002");
     let ior = read("-F -o /mnt/x/f").expect("right");
-    assert_eq!((ior.directory(), ior.file_of(0, 7)), ("/mnt/x", "f.7.0".to_owned()));
-    assert_eq!(read("-i 2").expect("right").file_of(1, 7), "testFile.repetition2");
+    assert_eq!((ior.directory(), ior.file_of(0, 7)), ("/mnt/x", "f.00000007".to_owned()));
+    assert_eq!(read("-i 2").expect("right").file_of(1, 7), "testFile.1");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::command::Ior;
 use crate::loads::letters;
 use fstone_model::workload::{
-    Action, Actions, Amount, ErrorPolicy, Existing, Extent, Fileset, FinishUnit, Naming, Operation, Pattern, Phase,
-    Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Transfer, Workload,
+    Action, Actions, Amount, ErrorPolicy, Existing, Extent, Fileset, FinishUnit, Naming, Operation, PADDED_RANK,
+    Pattern, Phase, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Transfer, Workload,
 };
 
 /// The handle that the file is open in.
@@ -85,15 +85,12 @@ impl Ior {
 
     fn fileset(&self, repetition: u64) -> Fileset {
         let (name, tail) = (self.name(), self.tail(repetition));
-        let (naming, ranks) = if self.file_per_process {
-            let file_prefix = format!("{name}.{{rank}}.{tail}");
-            // There are no directories; those of repetitions are not to be taken for the same.
-            let directory_prefix = format!("{name}.directory{}.", repetition + 1);
-            (Naming { file_prefix, directory_prefix, ..Naming::default() }, Sharing::Names)
+        let (file_prefix, ranks) = if self.file_per_process {
+            (format!("{name}.{PADDED_RANK}{tail}"), Sharing::Names)
         } else {
-            let file_prefix = format!("{name}{}", tail.trim_end_matches('.'));
-            (Naming { file_prefix, exact: true, ..Naming::default() }, Sharing::Shared)
+            (format!("{name}{tail}"), Sharing::Shared)
         };
+        let naming = Naming { file_prefix, exact: true, ..Naming::default() };
         // A file that all share is made by the first task, empty; one of its own by each, within the time.
         let (bytes, preallocated) = match (self.write, self.file_per_process) {
             (true, true) => (self.task_bytes(), 0.0),

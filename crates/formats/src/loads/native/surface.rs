@@ -87,7 +87,7 @@ table! {
         "fill" => fill: Flag;
         /// Whether files that are not filled have their blocks allocated, where the filesystem can. False unless given.
         "allocate" => allocate: Flag;
-        /// Which rank the files belong to in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory (the rank's number stands where a prefix has `{rank}`, or in front), "shared" by all, or shared with "regions" that are each rank's own.
+        /// Which rank the files belong to in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory (the rank's number stands where a prefix has `{rank}`, in eight digits where it has `{rank:08}`, or in front), "shared" by all, or shared with "regions" that are each rank's own.
         "ranks" => ranks: Listed<Sharing>;
     }
     one of ["files", "bytes", "utilization"]
