@@ -90,7 +90,7 @@ const DISK: &[Known] = &[
     known("command-time", Unit::Time, 0.0, SECOND, "of the electronics, each request"),
     known("interface-rate", Unit::Rate, MB, 1e12, "between cache and host"),
     known("queue-depth", Unit::Number, 1.0, 256.0, "requests that the drive orders by itself"),
-    known("patience", Unit::Time, 0.0, 100.0 * SECOND, "a request that waited so long is next"),
+    known("ageing", Unit::Number, 0.001, 1.0, "what counts of a wait against a positioning time"),
     known("write-cache", Unit::Bytes, 0.0, 1e12, "0 for none"),
     known("segments", Unit::Number, 1.0, 256.0, "sequential streams that the read cache follows"),
     known("read-ahead", Unit::Bytes, 0.0, 1e9, "of each stream"),

@@ -1,10 +1,12 @@
 //! Platters and heads: zones, seeks, rotation, a queue that the drive orders by itself, a cache that reads ahead and one that
 //! acknowledges writes.
 //!
-//! - The next request is the one that the heads can begin with soonest (shortest positioning time first), among the first
-//!   `queue-depth`; one that has waited longer than `patience` goes first. Of the write cache, the extents next to the
-//!   heads in ascending order take part.
-//! - Reads go before what the write cache holds, unless that is three quarters full, or a flush waits.
+//! - The next request is the one that the heads can begin with soonest, less a share (`ageing`) of the time that it has waited, among the
+//!   first `queue-depth`: aged shortest access time first. Of the write cache, the extents next to the heads in ascending order take part.
+//!   They have waited as long as the flush or the write without room that they are written for, or since the last of them was written.
+//! - Reads go before what the write cache holds, unless that is three quarters full, or a flush or a write waits for it. What came after
+//!   a flush stands behind it by the longest positioning time.
+//! - What is to be written is written once it has come over the interface.
 //! - The heads read on after a read while there is nothing else to do, up to `read-ahead`, and remember `segments` streams.
 //! - A flush is complete when all that was acknowledged before it is on the platters, and that is written before anything later.
 
@@ -29,6 +31,8 @@ const CANDIDATES: usize = 32;
 struct Waiting {
     id: u64,
     since_ns: u64,
+    /// When the command, and what is to be written, has come over the interface.
+    there_ns: u64,
     sectors: Range<u64>,
     writes: bool,
 }
@@ -61,7 +65,9 @@ pub struct Disk {
     geometry: Geometry,
     sectors: u64,
     depth: usize,
-    patience_ns: u64,
+    ageing: f64,
+    /// The longest positioning time.
+    behind_a_flush_ns: u64,
     command_ns: u64,
     settle_ns: u64,
     interface: f64,
@@ -84,6 +90,10 @@ pub struct Disk {
     segments: Vec<Segment>,
     ahead: Option<Ahead>,
     interface_free_ns: u64,
+    /// When the heads last wrote something out of the cache.
+    destaged_ns: u64,
+    /// When idle heads have something to do that is on its way now.
+    wake_ns: Option<u64>,
     done: Done,
 }
 
@@ -93,7 +103,8 @@ impl Disk {
             geometry: Geometry::new(model, capacity_bytes),
             sectors: capacity_bytes / SECTOR_BYTES,
             depth: model.ns("queue-depth") as usize,
-            patience_ns: model.ns("patience"),
+            ageing: model.number("ageing"),
+            behind_a_flush_ns: model.ns("full-seek") + (60e9 / model.number("rpm")).round() as u64,
             command_ns: model.ns("command-time"),
             settle_ns: model.ns("write-settle"),
             interface: model.number("interface-rate"),
@@ -111,6 +122,8 @@ impl Disk {
             segments: Vec::new(),
             ahead: None,
             interface_free_ns: 0,
+            destaged_ns: 0,
+            wake_ns: None,
             done: Done::default(),
         }
     }
@@ -133,11 +146,13 @@ impl Disk {
             Request::Read(sectors) => self.read(now_ns, id, sectors),
             Request::Write(sectors) => {
                 self.forget(sectors);
-                let waiting = Waiting { id, since_ns: now_ns, sectors: sectors.clone(), writes: true };
+                let mut waiting =
+                    Waiting { id, since_ns: now_ns, there_ns: now_ns, sectors: sectors.clone(), writes: true };
                 if self.write_back && self.cache_sectors > 0 {
                     self.blocked.push_back(waiting);
                     self.unblock(now_ns);
                 } else {
+                    waiting.there_ns = self.transfer(now_ns, sectors);
                     self.queue.push_back(waiting);
                 }
             }
@@ -146,7 +161,8 @@ impl Disk {
     }
 
     pub(crate) fn next_event(&self) -> Option<u64> {
-        self.current.as_ref().map(|(end, _)| *end).into_iter().chain(self.done.next()).min()
+        let heads = self.current.as_ref().map(|(end, _)| *end).or(self.wake_ns);
+        heads.into_iter().chain(self.done.next()).min()
     }
 
     pub(crate) fn completed(&mut self, now_ns: u64) -> Option<(u64, u64)> {
@@ -156,15 +172,23 @@ impl Disk {
 
     /// Ends what ended by now, and begins what follows it.
     fn catch_up(&mut self, now_ns: u64) {
-        while let Some((end, work)) = self.current.take_if(|(end, _)| *end <= now_ns) {
-            match work {
-                Work::Request(id) => self.done.push(end, id),
-                Work::Destage => {
-                    self.unblock(end);
-                    self.end_flushes(end);
+        loop {
+            let at_ns = if let Some((end, work)) = self.current.take_if(|(end, _)| *end <= now_ns) {
+                match work {
+                    Work::Request(id) => self.done.push(end, id),
+                    Work::Destage => {
+                        self.destaged_ns = end;
+                        self.unblock(end);
+                        self.end_flushes(end);
+                    }
                 }
-            }
-            self.start(end);
+                end
+            } else if let Some(wake_ns) = self.wake_ns.take_if(|wake_ns| *wake_ns <= now_ns) {
+                wake_ns
+            } else {
+                return;
+            };
+            self.start(at_ns);
         }
     }
 
@@ -194,7 +218,8 @@ impl Disk {
             }
             return;
         }
-        self.queue.push_back(Waiting { id, since_ns: now_ns, sectors: sectors.clone(), writes: false });
+        let there_ns = now_ns + self.command_ns;
+        self.queue.push_back(Waiting { id, since_ns: now_ns, there_ns, sectors: sectors.clone(), writes: false });
     }
 
     /// What the heads have read ahead by now.
@@ -270,7 +295,7 @@ impl Disk {
             }
             let Some(first) = self.blocked.pop_front() else { return };
             let at_ns = self.transfer(now_ns, &first.sectors);
-            self.writes.add(first.sectors);
+            self.writes.add(first.sectors, at_ns);
             self.done.push(at_ns, first.id);
         }
     }
@@ -285,59 +310,89 @@ impl Disk {
         }
     }
 
+    /// What of a positioning time counts when its request has waited since some time.
+    fn aged(&self, begin_ns: u64, now_ns: u64, since_ns: u64) -> i64 {
+        (begin_ns - now_ns) as i64 - (now_ns.saturating_sub(since_ns) as f64 * self.ageing).round() as i64
+    }
+
     /// Gives idle heads something to do.
     fn start(&mut self, now_ns: u64) {
         if self.current.is_some() {
             return;
         }
+        self.wake_ns = None;
         self.read_on(now_ns);
-        let impatient = self.queue.front().is_some_and(|first| now_ns - first.since_ns > self.patience_ns);
-        while !impatient && let Some(request) = self.in_stream().and_then(|index| self.queue.remove(index)) {
-            self.serve_from_stream(now_ns, &request);
+        loop {
+            let cached = self.next_destage(now_ns);
+            let Some((index, begin_ns)) = self.next_request(now_ns, cached.as_ref().map(|(aged, _, _)| *aged)) else {
+                match cached {
+                    Some((_, begin_ns, sectors)) => self.destage(begin_ns, &sectors),
+                    None => self.wake_ns = self.writes.next_ns(now_ns),
+                }
+                return;
+            };
+            let Some(request) = self.queue.remove(index) else { return };
+            match begin_ns {
+                Some(begin_ns) => {
+                    self.ahead = None;
+                    self.serve(begin_ns, &request);
+                }
+                None => self.serve_from_stream(now_ns, &request),
+            }
             if self.current.is_some() {
                 return;
             }
         }
+    }
+
+    /// The extent of the write cache that is written next, if any is: how it stands among requests, when that can begin.
+    fn next_destage(&self, now_ns: u64) -> Option<(i64, u64, Range<u64>)> {
         let full = self.writes.sectors() * 4 >= self.cache_sectors * 3;
-        let urgent = !self.flushes.is_empty() || !self.blocked.is_empty() || full;
-        let destages = !self.writes.is_empty() && (urgent || self.queue.is_empty());
-        if self.queue.is_empty() && !destages {
-            return;
+        // For whom the cache is emptied, the longest.
+        let flush = self.flushes.front().map(|(_, _, since_ns)| *since_ns);
+        let since_ns = self.blocked.front().map(|one| one.since_ns).into_iter().chain(flush).min();
+        if !(full || since_ns.is_some() || self.queue.is_empty()) {
+            return None;
         }
-        let begin = |ready_ns: u64, sectors: &Range<u64>, writes: bool| {
-            // Heads that write on where they are have settled.
-            let settle = if writes && sectors.start != self.passed { self.settle_ns } else { 0 };
-            self.geometry.arrival_ns(ready_ns.max(now_ns), self.place, sectors.start, settle)
-        };
-        let competing = self.queue.iter().take(if impatient { 1 } else { self.depth }).enumerate();
-        let next = competing
-            .map(|(index, one)| (begin(one.since_ns + self.command_ns, &one.sectors, one.writes), index))
-            .min();
-        let cached = destages.then(|| {
-            // A flush has what it waits for written first: new writes could go on for ever.
-            let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to, _)| *up_to);
-            let near = self.writes.near(CANDIDATES, DESTAGED_AT_ONCE, up_to).into_iter();
-            near.map(|sectors| (begin(now_ns, &sectors, true), sectors))
-                .min_by_key(|(at_ns, sectors)| (*at_ns, sectors.start))
+        // Each extent that is written is a step for them.
+        let since_ns = since_ns.map_or(now_ns, |since_ns| since_ns.max(self.destaged_ns));
+        // A flush has what it waits for written first: new writes could go on for ever.
+        let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to, _)| *up_to);
+        let near = self.writes.near(CANDIDATES, DESTAGED_AT_ONCE, up_to, now_ns).into_iter();
+        let begun = near.map(|sectors| (self.begin_ns(now_ns, &sectors, true), sectors));
+        let (begin_ns, sectors) = begun.min_by_key(|(begin_ns, sectors)| (*begin_ns, sectors.start))?;
+        Some((self.aged(begin_ns, now_ns, since_ns), begin_ns, sectors))
+    }
+
+    /// The request that is next, unless an extent of the write cache is that stands so: its place in the queue, and when the heads can
+    /// begin with it, if they do not come by it anyway.
+    fn next_request(&self, now_ns: u64, cached: Option<i64>) -> Option<(usize, Option<u64>)> {
+        let flush_ns = self.flushes.front().map_or(u64::MAX, |(_, _, since_ns)| *since_ns);
+        let stream = self.in_stream();
+        let stands = self.queue.iter().take(self.depth).enumerate().map(|(index, one)| {
+            let in_stream = stream == Some(index);
+            let begin_ns =
+                if in_stream { now_ns } else { self.begin_ns(now_ns.max(one.there_ns), &one.sectors, one.writes) };
+            let behind_ns = if one.since_ns > flush_ns { self.behind_a_flush_ns } else { 0 };
+            (self.aged(begin_ns + behind_ns, now_ns, one.since_ns), index, (!in_stream).then_some(begin_ns))
         });
-        match (next, cached.flatten()) {
-            (Some((at_ns, index)), cached)
-                if impatient || cached.as_ref().is_none_or(|(other_ns, _)| at_ns <= *other_ns) =>
-            {
-                self.ahead = None;
-                if let Some(request) = self.queue.remove(index) {
-                    self.serve(at_ns, &request);
-                }
-            }
-            (_, Some((at_ns, sectors))) => {
-                self.ahead = None;
-                let (_, end_ns, place) = self.geometry.run(sectors.start, sectors.end, at_ns, u64::MAX);
-                (self.place, self.passed) = (place, sectors.end);
-                self.writes.take(&sectors);
-                self.current = Some((end_ns, Work::Destage));
-            }
-            (Some(_), None) | (None, None) => {}
-        }
+        let (aged, index, begin_ns) = stands.min()?;
+        cached.is_none_or(|cached| aged <= cached).then_some((index, begin_ns))
+    }
+
+    /// When the heads can begin with sectors.
+    fn begin_ns(&self, ready_ns: u64, sectors: &Range<u64>, writes: bool) -> u64 {
+        // Heads that write on where they are have settled.
+        let settle = if writes && sectors.start != self.passed { self.settle_ns } else { 0 };
+        self.geometry.arrival_ns(ready_ns, self.place, sectors.start, settle)
+    }
+
+    fn destage(&mut self, begin_ns: u64, sectors: &Range<u64>) {
+        self.ahead = None;
+        let (_, end_ns, place) = self.geometry.run(sectors.start, sectors.end, begin_ns, u64::MAX);
+        (self.place, self.passed) = (place, sectors.end);
+        self.writes.take(sectors);
+        self.current = Some((end_ns, Work::Destage));
     }
 
     /// The heads begin with a request at this time.
