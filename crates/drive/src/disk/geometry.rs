@@ -46,26 +46,49 @@ impl Geometry {
         let (outer, inner) = (model.number("outer-rate"), model.number("inner-rate"));
         let rate = |zone: u64| outer - (outer - inner) * zone as f64 / (count - 1).max(1) as f64;
         let per_track = |zone: u64| ((rate(zone) * track_ns / 1e9 / SECTOR_BYTES as f64).round() as u64).max(1);
-        let of_a_cylinder_each: u64 = (0..count).map(|zone| per_track(zone) * heads).sum();
         let sectors = capacity_bytes / SECTOR_BYTES;
-        let cylinders_per_zone = sectors.div_ceil(of_a_cylinder_each).max(1);
+        let first_cylinder = |zone: u64, cylinders: u64| (zone * cylinders).div_ceil(count);
+        let holds = |cylinders: u64| {
+            let of_zone =
+                |zone| (first_cylinder(zone + 1, cylinders) - first_cylinder(zone, cylinders)) * per_track(zone);
+            heads * (0..count).map(of_zone).sum::<u64>()
+        };
+        // As few as hold it, or a part of the stroke would not be used.
+        let (mut too_few, mut cylinders) = (0, 1);
+        while holds(cylinders) < sectors {
+            (too_few, cylinders) = (cylinders, cylinders * 2);
+        }
+        while cylinders - too_few > 1 {
+            let between = too_few + (cylinders - too_few) / 2;
+            if holds(between) < sectors {
+                too_few = between;
+            } else {
+                cylinders = between;
+            }
+        }
         let mut zones = Vec::new();
         let mut first_sector = 0;
         for zone in 0..count {
-            let sectors_per_track = per_track(zone);
-            zones.push(Zone { first_sector, first_cylinder: zone * cylinders_per_zone, sectors_per_track });
-            first_sector += cylinders_per_zone * heads * sectors_per_track;
+            let [first, end] = [zone, zone + 1].map(|zone| first_cylinder(zone, cylinders));
+            // Disks of fewer cylinders than zones have some of them.
+            if first < end {
+                zones.push(Zone { first_sector, first_cylinder: first, sectors_per_track: per_track(zone) });
+            }
+            first_sector += (end - first) * heads * per_track(zone);
         }
-        Self {
+        let mut geometry = Self {
             revolution_ns,
             heads,
             head_switch_ns,
             cylinder_switch_ns,
             zones,
-            cylinders: count * cylinders_per_zone,
+            cylinders,
             track_seek_ns: model.number("track-to-track-seek"),
             curve: model.seek_curve(),
-        }
+        };
+        // Zones of whole cylinders may hold a little more than what is asked for.
+        geometry.cylinders = geometry.locate(sectors.saturating_sub(1)).0.cylinder + 1;
+        geometry
     }
 
     pub(super) const START: Place = Place { cylinder: 0, head: 0 };

@@ -378,3 +378,58 @@ fn a_commit_after_a_flush_waits_for_a_turn() {
         }
     }
 }
+
+/// What is on a disk and its share of the stroke: small disks have few cylinders, and random reads stay on one more often.
+#[test]
+fn a_small_disk_has_its_whole_stroke_too() {
+    for model in disks() {
+        for size in [100, 200, 300, 500].map(|mib: u64| mib << 20) {
+            let geometry = Geometry::new(&model, size);
+            let sectors = size / SECTOR_BYTES;
+            let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
+            let full = geometry.seek_ns(place(0), place(sectors - 1)) as f64;
+            assert!((full / model.number("full-seek") - 1.0).abs() < 1e-6, "{} of {size}: {full}", model.name());
+
+            // Over all pairs of tracks, weighted by what of them is on the disk.
+            let mut tracks: Vec<(Place, f64)> = Vec::new();
+            for block in 0..sectors / 8 {
+                let at = place(block * 8);
+                match tracks.last_mut().filter(|(last, _)| *last == at) {
+                    Some((_, blocks)) => *blocks += 1.0,
+                    None => tracks.push((at, 1.0)),
+                }
+            }
+            let mut seeks = 0.0;
+            for (from, of_from) in &tracks {
+                for (to, of_to) in &tracks {
+                    seeks += of_from * of_to * geometry.seek_ns(*from, *to) as f64;
+                }
+            }
+            let blocks: f64 = tracks.iter().map(|(_, blocks)| blocks).sum();
+            let turn = 60e9 / model.number("rpm");
+            let rate = (model.number("outer-rate") + model.number("inner-rate")) / 2.0;
+            let positions = seeks / blocks / blocks + turn / 2.0 + 4096.0 / rate * 1e9;
+            let expected = model.number("command-time") + positions;
+            // Without read-ahead: much of a small disk is in the cache otherwise.
+            let (_, mean) = curves::random_reads(&without_read_ahead(&model), size, 1, 40_000);
+            assert!((mean / expected - 1.0).abs() < 0.02, "{} of {size}: {mean}, {expected}", model.name());
+        }
+    }
+}
+
+fn without_read_ahead(model: &Model) -> Model {
+    let parameters: String = model
+        .parameters()
+        .iter()
+        .map(|one| {
+            let is = match one.name {
+                "read-ahead" => "\"0 B\"".to_owned(),
+                "segments" => "1".to_owned(),
+                _ if one.written.parse::<f64>().is_ok() => one.written.clone(),
+                _ => format!("{:?}", one.written),
+            };
+            format!("{} = {{ is = {is}, from = \"the model\" }}\n", one.name)
+        })
+        .collect();
+    Model::parse(model.name(), &format!("title = \"\"\nkind = \"disk\"\n[parameters]\n{parameters}")).expect("a model")
+}
