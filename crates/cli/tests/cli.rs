@@ -93,7 +93,7 @@ fn models_are_listed_printed_and_refused_with_their_names() {
     let bench = Bench::new();
     assert!(bench.succeed(&["device"]).contains("hdd-7200-2008"));
     let disk = bench.succeed(&["device", "hdd-7200-2008"]);
-    for words in ["110.51 MB/s", "from: the published study", "at 100.0 % of the drive", "made durable by a flush"] {
+    for words in ["110.51 MiB/s", "from: the published study", "at 100.0 % of the drive", "made durable by a flush"] {
         assert!(disk.contains(words), "{words} in {disk}");
     }
     let (code, _, error) = bench.run(&["device", "floppy"]);

@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn latency_to_the_nanosecond_and_one_bandwidth_for_all() {
         let text = "title = \"\"\nkind = \"constant\"\n\
-                    [parameters]\nlatency = { is = \"1 ms\", from = \"\" }\nbandwidth = { is = \"512 MB/s\", from = \"\" }\n";
+                    [parameters]\nlatency = { is = \"1 ms\", from = \"\" }\nbandwidth = { is = \"512 MiB/s\", from = \"\" }\n";
         let model = Model::parse("constant", text).unwrap();
         let mut drive = Drive::new(&model, 1 << 30);
         drive.submit(7, 1, &Request::Read(0..8));
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(drive.next_event(), Some(1_000_007));
         assert_eq!(drive.completed(1_000_006), None);
         assert_eq!([(); 3].map(|()| drive.completed(1_000_007)), [1, 2, 3].map(|id| Some((1_000_007, id))));
-        // 1,024,000 bytes a request, and a MB is 2^20 of them.
+        // 1,024,000 bytes a request.
         drive.submit(2_000_000, 4, &Request::Write(0..2_000));
         drive.submit(2_000_000, 5, &Request::Write(0..2_000));
         assert_eq!(drive.completed(u64::MAX), Some((3_907_349, 4)));

@@ -48,7 +48,7 @@ enum Unit {
     Time,
     /// "16 MiB".
     Bytes,
-    /// "110.51 MB/s", in bytes per second.
+    /// "300 MB/s" as data sheets count, "110.51 MiB/s" as programs do; in bytes per second.
     Rate,
     /// 7200.
     Number,
@@ -69,7 +69,7 @@ const fn known(name: &'static str, unit: Unit, least: f64, most: f64, meaning: &
 }
 
 const SECOND: f64 = 1e9;
-const MB: f64 = 1_048_576.0;
+const MB: f64 = 1e6;
 
 const CONSTANT: &[Known] = &[
     known("latency", Unit::Time, 0.0, 100.0 * SECOND, "each request, flushes too"),
@@ -188,7 +188,7 @@ impl Unit {
         match self {
             Self::Time => "a time (\"8.5 ms\")",
             Self::Bytes => "a size (\"16 MiB\")",
-            Self::Rate => "a rate (\"110.51 MB/s\")",
+            Self::Rate => "a rate (\"300 MB/s\", or \"110.51 MiB/s\" of 2^20 bytes)",
             Self::Number => "a number",
         }
     }
@@ -204,8 +204,8 @@ impl Unit {
             // With fractions: 110.51 MB are a whole number of bytes only by chance.
             (Self::Rate, Value::String(text)) => {
                 let (number, unit) = text.strip_suffix("/s")?.trim().split_once(' ')?;
-                let unit = parse_bytes(&format!("1 {unit}")).ok()? as f64;
-                number.parse::<f64>().ok().map(|number| (number * unit, text.clone()))
+                let bytes = rate_unit(unit.trim())?;
+                number.parse::<f64>().ok().map(|number| (number * bytes, text.clone()))
             }
             _ => None,
         }
@@ -218,6 +218,20 @@ impl Unit {
             Self::Rate => format!("{} MB/s", value / MB),
             Self::Number => value.to_string(),
         }
+    }
+}
+
+/// Bytes of a unit of rates. Elsewhere MB are 2^20 bytes, as in mkfs and dd, but rates are copied from data sheets.
+fn rate_unit(unit: &str) -> Option<f64> {
+    match unit {
+        "B" => Some(1.0),
+        "kB" | "KB" => Some(1e3),
+        "MB" => Some(1e6),
+        "GB" => Some(1e9),
+        "KiB" => Some(f64::from(1 << 10)),
+        "MiB" => Some(f64::from(1 << 20)),
+        "GiB" => Some(f64::from(1 << 30)),
+        _ => None,
     }
 }
 
@@ -406,6 +420,18 @@ mod tests {
         said(&(latency.to_owned() + bandwidth + "rpm = 7200\n"), "`rpm` is not a parameter of a constant");
         assert!(Model::parse("x", "title = ").unwrap_err().to_string().contains("line 1"));
         assert!(Model::parse("x", "title = \"\"\nkind = \"tape\"").unwrap_err().to_string().contains("ssd"));
+    }
+
+    #[test]
+    fn rates_are_those_of_data_sheets_and_of_programs() {
+        let interface = |name: &str| Model::find(name).expect("built in").number("interface-rate");
+        // 3 Gb/s with ten bits to a byte.
+        assert_eq!([interface("hdd-7200-2008"), interface("ide-2004"), interface("nvme-ssd")], [300e6, 100e6, 7e9]);
+        let outer = Model::find("hdd-7200-2008").expect("built in").number("outer-rate");
+        assert_eq!(outer, 110.51 * 1_048_576.0);
+        let rate = |text: &str| Unit::Rate.parse(&Value::String(text.to_owned())).map(|(rate, _)| rate);
+        assert_eq!(["1 kB/s", "2.5 GB/s", "1 KiB/s"].map(rate), [Some(1e3), Some(2.5e9), Some(1024.0)]);
+        assert_eq!(["1 Mb/s", "1 MB", "1 m/s", "MB/s"].map(rate), [None; 4]);
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(crate) fn find(name: &str) -> anyhow::Result<Model> {
 
 /// What a drive of the model does when it is asked.
 fn plots(model: &Model, size: u64) -> String {
-    let megabytes = |rate: f64| rate / f64::from(1 << 20);
+    let mebibytes = |rate: f64| rate / f64::from(1 << 20);
     let mut text = format!("A drive of {}, asked in virtual time:\n", format_bytes(size));
     let small = |depth: usize| {
         let (rate, mean) = curves::random_reads(model, size, depth, 4_000.max(16 * depth));
@@ -76,17 +76,17 @@ fn plots(model: &Model, size: u64) -> String {
         let at = |writes: bool| {
             move |part: u32| {
                 let rate = curves::sequential(model, size, f64::from(part) / 8.0, writes);
-                (format!("at {:.1} % of the drive", f64::from(part) * 12.5), megabytes(rate))
+                (format!("at {:.1} % of the drive", f64::from(part) * 12.5), mebibytes(rate))
             }
         };
         let parts = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-        text += &plot("One stream of reads of 1 MiB, MB/s", &parts.map(at(false)));
-        text += &plot("One stream of writes of 1 MiB, MB/s", &parts.map(at(true)));
+        text += &plot("One stream of reads of 1 MiB, MiB/s", &parts.map(at(false)));
+        text += &plot("One stream of writes of 1 MiB, MiB/s", &parts.map(at(true)));
     } else {
         let stream = [("reads", false), ("writes", true)];
         let stream =
-            stream.map(|(what, writes)| (what.to_owned(), megabytes(curves::sequential(model, size, 0.0, writes))));
-        text += &plot("One stream of 1 MiB, MB/s", &stream);
+            stream.map(|(what, writes)| (what.to_owned(), mebibytes(curves::sequential(model, size, 0.0, writes))));
+        text += &plot("One stream of 1 MiB, MiB/s", &stream);
     }
     let written = curves::random_writes(model, size, 100_000, 20_000);
     let durable = curves::durable_writes(model, size, 2_000);
