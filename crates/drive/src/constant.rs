@@ -30,6 +30,7 @@ impl Constant {
                 self.free_ns = self.free_ns.max(now_ns) + transfer_ns(bytes, self.bandwidth);
                 self.free_ns.max(now_ns + self.latency_ns)
             }
+            Request::Unmap(_) => now_ns + self.latency_ns,
             Request::Flush => self.free_ns.max(now_ns + self.latency_ns),
             Request::Free => now_ns,
         };
@@ -39,7 +40,35 @@ impl Constant {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Drive, Model, Request};
+    use crate::{Drive, Kind, Model, Request};
+
+    /// No drive forgets, or zeroes, at no cost.
+    #[test]
+    fn what_is_unmapped_takes_a_write_of_a_disk_and_a_command_of_others() {
+        for name in Model::built_in() {
+            let model = Model::find(name).unwrap();
+            let took = |request: Request| {
+                let mut drive = Drive::new(&model, 1 << 40);
+                drive.set_write_back(false);
+                drive.submit(0, 1, &request);
+                let mut last = 0;
+                // With what it does afterwards.
+                while let Some(event) = drive.next_event() {
+                    last = event;
+                    while drive.completed(event).is_some() {}
+                }
+                (last, drive.unmaps())
+            };
+            let (unmapped, unmaps) = took(Request::Unmap(8_000_000..8_000_008));
+            let expected = match model.kind() {
+                Kind::Constant => model.ns("latency"),
+                // At the place of the heads, where it does not matter when the data is there.
+                Kind::Disk => took(Request::Write(8_000_000..8_000_008)).0,
+                Kind::Ssd => model.ns("command-time"),
+            };
+            assert_eq!((unmapped, unmaps), (expected, model.kind() != Kind::Disk), "{name}");
+        }
+    }
 
     #[test]
     fn latency_to_the_nanosecond_and_one_bandwidth_for_all() {

@@ -42,6 +42,12 @@ impl Drive {
         })
     }
 
+    /// Whether it can forget sectors, and offers that to whoever uses it.
+    #[must_use]
+    pub const fn unmaps(&self) -> bool {
+        !matches!(self.0, Inside::Disk(_))
+    }
+
     /// Whether writes are acknowledged before they are on the medium, where the model has a cache.
     pub fn set_write_back(&mut self, write_back: bool) {
         match &mut self.0 {

@@ -16,6 +16,8 @@ pub enum Request {
     Write(Range<u64>),
     /// Everything that was acknowledged so far, onto the medium.
     Flush,
+    /// These sectors are zeros from now on, or need not be kept: a write, unless the drive can forget them.
+    Unmap(Range<u64>),
     /// Something that costs no drive any time worth modelling.
     Free,
 }

@@ -96,6 +96,8 @@ impl Ssd {
                 let taken = self.write(ready, sectors);
                 if self.write_back || self.durable { taken } else { self.flush(taken) }
             }
+            // Of a table in the controller's memory.
+            Request::Unmap(_) => ready,
             Request::Flush if self.durable => ready,
             Request::Flush => self.flush(ready),
         };

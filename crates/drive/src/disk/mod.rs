@@ -156,6 +156,13 @@ impl Disk {
                     self.queue.push_back(waiting);
                 }
             }
+            // Platters cannot forget: zeros are written, but none come over the interface, and none are kept in the cache.
+            Request::Unmap(sectors) => {
+                self.forget(sectors);
+                let there_ns = now_ns + self.command_ns;
+                let sectors = sectors.clone();
+                self.queue.push_back(Waiting { id, since_ns: now_ns, there_ns, sectors, writes: true });
+            }
         }
         self.start(now_ns);
     }

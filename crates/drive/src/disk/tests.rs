@@ -98,6 +98,28 @@ fn a_flush_takes_what_the_write_before_it_takes() {
     }
 }
 
+/// However little is left to write.
+#[test]
+fn a_flush_takes_a_command_at_least() {
+    for model in disks() {
+        let far = SIZE / SECTOR_BYTES / 2;
+        let flushed_at = |flush_ns: u64| {
+            let mut drive = Drive::new(&model, SIZE);
+            drive.submit(0, 1, &Request::Write(far..far + 8));
+            at(&mut drive, 1);
+            drive.submit(flush_ns, 2, &Request::Flush);
+            at(&mut drive, 2)
+        };
+        let written = flushed_at(1_000_000);
+        let command = model.ns("command-time");
+        for left in [1, command / 2, command] {
+            assert_eq!(flushed_at(written - left), written - left + command, "{}", model.name());
+        }
+        assert_eq!(flushed_at(written - command - 1), written, "{}", model.name());
+        assert_eq!(flushed_at(written + 1), written + 1 + command, "{}", model.name());
+    }
+}
+
 fn drive() -> (Drive, Model) {
     let model = Model::find("hdd-7200-2008").expect("built in");
     (Drive::new(&model, SIZE), model)

@@ -1,7 +1,7 @@
 //! What the example's guest can do, good and evil. Bodies are words of text.
 
 use fstone_sandbox::agent::{Context, Handler};
-use rustix::fs::{Mode, OFlags, mkdir, open};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, mkdir, open};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -66,6 +66,7 @@ impl Handler for Jobs {
             "sequential" => sequential(&words),
             "command" => command(&words),
             "timed-reads" => timed_reads(number(&words, 0)?),
+            "timed-zeros" => timed_zeros(number(&words, 0)?),
             "requests" => requests(&words),
             "timed-filesystem" => timed_filesystem(words.first().copied().unwrap_or(""), context),
             "stop-for-ever" => {
@@ -83,6 +84,18 @@ impl Handler for Jobs {
             other => Err(format!("no such job: {other}")),
         }
     }
+}
+
+/// Has the disk zero so many bytes, which it may do by forgetting them, and makes that durable. Answers with what it took, in
+/// nanoseconds, and what a disk that can discard says that it takes at once.
+fn timed_zeros(bytes: u64) -> Answer {
+    let disk = OpenOptions::new().write(true).open("/dev/vda").map_err(text)?;
+    let start = Instant::now();
+    fallocate(&disk, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, bytes).map_err(text)?;
+    disk.sync_all().map_err(text)?;
+    let took = start.elapsed().as_nanos();
+    let discards = fs::read_to_string("/sys/block/vda/queue/discard_max_bytes").map_err(text)?;
+    Ok(format!("{took} {}", discards.trim()).into_bytes())
 }
 
 fn do_mount(words: &[&str], context: &Context<'_>) -> Answer {

@@ -37,6 +37,10 @@ const MAX_SEGMENTS: u32 = QUEUE_SIZE as u32 - 2;
 /// some 10 µs; a disk's own interrupts are gathered for about as long.
 const GATHER_NS: u64 = 50_000;
 
+/// Zeros that a disk which cannot forget is asked for at once, 32 MiB as in SCSI's WRITE SAME(10): nothing else is read or written
+/// meanwhile.
+const WRITTEN_AT_ONCE_SECTORS: u32 = 1 << 16;
+
 /// Where the write-cache byte is in the configuration space.
 const WRITEBACK_OFFSET: u32 = 32;
 
@@ -133,6 +137,7 @@ impl Engine {
     pub(crate) fn simulated(spec: &DiskSpec, image: File, model: &Model, shared: &Shared) -> io::Result<Self> {
         let mut engine = Self::new(spec, image, shared)?;
         let drive = Drive::new(model, engine.sectors * SECTOR_BYTES);
+        engine.discard &= drive.unmaps();
         let simulated = Simulated { drive, model: model.clone(), now_ns: 0, trace: Sha256::new() };
         engine.timing = Timing::Simulated(Box::new(simulated));
         Ok(engine)
@@ -203,8 +208,9 @@ impl Engine {
         space.extend(1u16.to_le_bytes()); // queues
         let alignment = self.sector_bytes / SECTOR_BYTES as u32;
         space.extend([MAX_RANGE_SECTORS, MAX_RANGES as u32, alignment].map(u32::to_le_bytes).concat());
-        space.extend([MAX_RANGE_SECTORS, MAX_RANGES as u32].map(u32::to_le_bytes).concat());
-        space.push(1); // write_zeroes_may_unmap
+        let zeros = if self.discard { MAX_RANGE_SECTORS } else { WRITTEN_AT_ONCE_SECTORS };
+        space.extend([zeros, MAX_RANGES as u32].map(u32::to_le_bytes).concat());
+        space.push(u8::from(self.discard)); // write_zeroes_may_unmap
         let at = |index: u32| space.get(index as usize).copied().unwrap_or(0);
         (offset..offset.saturating_add(bytes)).map(at).collect()
     }
@@ -300,7 +306,10 @@ impl Engine {
                     if let Timing::Simulated(simulated) = &mut self.timing {
                         simulated.note(&request);
                     }
-                    (status, bytes, operation, work_of(&request), asked_of(&request))
+                    // What is refused costs nothing.
+                    let refused = status == Status::Unsupported;
+                    let asked = if refused { fstone_drive::Request::Free } else { asked_of(&request) };
+                    (status, bytes, operation, work_of(&request), asked)
                 }
             };
         let _ = status_byte.write_all(&[status.byte()]);
@@ -523,9 +532,10 @@ fn asked_of(request: &Request) -> fstone_drive::Request {
             fstone_drive::Request::Write(request.sectors.clone())
         }
         What::Operation(Operation::Flush) => fstone_drive::Request::Flush,
-        What::Operation(Operation::Discard) | What::WriteZeroes { may_unmap: true } | What::Name => {
-            fstone_drive::Request::Free
+        What::Operation(Operation::Discard) | What::WriteZeroes { may_unmap: true } => {
+            fstone_drive::Request::Unmap(request.sectors.clone())
         }
+        What::Name => fstone_drive::Request::Free,
     }
 }
 

@@ -184,6 +184,23 @@ fn a_read_takes_its_latency_and_the_charge() {
     }
 }
 
+/// A disk cannot forget what is on it, and does not say that it could: zeros take as long as any data, the last of them from the
+/// cache.
+#[test]
+fn zeros_are_written_by_a_disk_and_forgotten_by_flash() {
+    let took = |model: &str| {
+        let guest = Guest::new("guest", Model::find(model).unwrap())?;
+        let answer = result(&guest.run("timed-zeros", &(256 << 20).to_string()));
+        let (took, discards) = answer.split_once(' ').unwrap();
+        Some((took.parse::<f64>().unwrap() / 1e9, discards != "0"))
+    };
+    let (Some(disk), Some(flash)) = (took("hdd-7200-2008"), took("nvme-ssd")) else { return };
+    let expected = 256.0 / 110.51;
+    assert!((disk.0 / expected - 1.0).abs() < 0.02, "{disk:?}, {expected}");
+    assert!(flash.0 < 0.001, "{flash:?}");
+    assert_eq!((disk.1, flash.1), (false, true));
+}
+
 /// Half a per cent more latency is found in one trial.
 #[test]
 fn a_slightly_slower_model_is_slower() {
