@@ -1,7 +1,10 @@
 //! Flash: channels and dies, pages that are read and programmed, blocks that are erased, a buffer for writes, and the collection of
 //! garbage as it is once the drive has been written over often enough.
 //!
-//! - Addresses are striped over the dies page by page. A die does one thing at a time, a channel moves one page at a time.
+//! - Addresses are striped over the dies page by page. A die does one thing at a time, channels and the interface move one page at a time,
+//!   in the order in which there is something to move.
+//! - A die holds the page that it sensed last: requests for parts of it that follow each other sense it once. What is in the write buffer
+//!   is read from there.
 //! - Writes gather in the buffer to whole pages, which go to one die after the other. They are acknowledged when they are in the
 //!   buffer, and wait for room in it.
 //! - In the steady state each page written at random makes room by moving others: with spare flash ρ a greedy collector writes
@@ -9,8 +12,13 @@
 //!   is busy with that right after the page. What is written in sequence is overwritten in sequence, and moves nothing.
 //! - A flush programs what is in the buffer, unless that survives a loss of power.
 
+mod buffer;
+mod lane;
+
 use crate::model::Model;
 use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
+use buffer::Buffer;
+use lane::Lane;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
@@ -33,11 +41,14 @@ pub(crate) struct Ssd {
     amplification: f64,
     write_back: bool,
 
+    now_ns: u64,
     die_free_ns: Vec<u64>,
-    channel_free_ns: Vec<u64>,
+    /// Of each die, the page that it holds, and from when.
+    sensed: Vec<Option<(u64, u64)>>,
+    channels: Vec<Lane>,
     /// Of each die, pages programmed since its last erasure.
     programmed: Vec<f64>,
-    interface_free_ns: u64,
+    to_host: Lane,
     /// Where the streams of writes are.
     streams: VecDeque<u64>,
     /// Bytes of the page that gathers, and those of them that were written at random.
@@ -46,6 +57,7 @@ pub(crate) struct Ssd {
     next_die: usize,
     /// When pages in the buffer will be programmed: (time, bytes).
     programming: BinaryHeap<Reverse<(u64, u64)>>,
+    buffer: Buffer,
     buffered: u64,
     last_programmed_ns: u64,
     pub(crate) done: Done,
@@ -68,15 +80,18 @@ impl Ssd {
             durable: model.number("buffer-is-durable") > 0.5,
             amplification: ((1.0 + spare) / (2.0 * spare)).max(1.0),
             write_back: true,
+            now_ns: 0,
             die_free_ns: vec![0; dies],
-            channel_free_ns: vec![0; channels],
+            sensed: vec![None; dies],
+            channels: (0..channels).map(|_| Lane::default()).collect(),
             programmed: vec![0.0; dies],
-            interface_free_ns: 0,
+            to_host: Lane::default(),
             streams: VecDeque::new(),
             open_bytes: 0,
             open_random: 0,
             next_die: 0,
             programming: BinaryHeap::new(),
+            buffer: Buffer::default(),
             buffered: 0,
             last_programmed_ns: 0,
             done: Done::default(),
@@ -88,6 +103,7 @@ impl Ssd {
     }
 
     pub(crate) fn submit(&mut self, now_ns: u64, id: u64, request: &Request) {
+        self.now_ns = now_ns;
         let ready = now_ns + self.command_ns;
         let at_ns = match request {
             Request::Free => now_ns,
@@ -105,36 +121,48 @@ impl Ssd {
     }
 
     fn over_interface(&mut self, from_ns: u64, bytes: u64) -> u64 {
-        self.interface_free_ns = self.interface_free_ns.max(from_ns) + transfer_ns(bytes, self.interface);
-        self.interface_free_ns
+        self.to_host.book(self.now_ns, from_ns, transfer_ns(bytes, self.interface))
     }
 
     fn over_channel(&mut self, die: usize, from_ns: u64, bytes: u64) -> u64 {
-        let channels = self.channel_free_ns.len();
-        let free = &mut self.channel_free_ns[die % channels];
-        *free = (*free).max(from_ns) + transfer_ns(bytes, self.channel);
-        *free
+        let channels = self.channels.len();
+        self.channels[die % channels].book(self.now_ns, from_ns, transfer_ns(bytes, self.channel))
     }
 
+    fn die_of(&self, page: u64) -> usize {
+        (page % self.die_free_ns.len() as u64) as usize
+    }
+
+    /// Page by page: each goes over the interface as soon as it is there.
     fn read(&mut self, ready_ns: u64, sectors: &Range<u64>) -> u64 {
         let mut last = ready_ns;
         let mut at = sectors.start;
         while at < sectors.end {
             let page = at / self.page_sectors;
             let end = ((page + 1) * self.page_sectors).min(sectors.end);
-            let die = (page % self.die_free_ns.len() as u64) as usize;
-            let sensed = self.die_free_ns[die].max(ready_ns) + self.read_ns;
-            self.die_free_ns[die] = sensed;
-            // Its turn on the channel is taken now and not when the die is done: until then others use the channel.
             let bytes = (end - at) * SECTOR_BYTES;
-            let passed = self.over_channel(die, ready_ns, bytes);
-            last = last.max(passed).max(sensed + transfer_ns(bytes, self.channel));
+            let there = if self.buffer.holds(ready_ns, &(at..end)) {
+                ready_ns
+            } else {
+                let die = self.die_of(page);
+                let sensed = self.sense(die, page, ready_ns);
+                self.over_channel(die, sensed, bytes)
+            };
+            last = last.max(self.over_interface(there, bytes));
             at = end;
         }
-        let bytes = (sectors.end - sectors.start) * SECTOR_BYTES;
-        // Pages stream through: the interface is done when the last has passed it, too.
-        let passed = self.over_interface(ready_ns, bytes);
-        passed.max(last + transfer_ns(bytes.min(self.page_sectors * SECTOR_BYTES), self.interface))
+        last
+    }
+
+    /// When a die holds a page.
+    fn sense(&mut self, die: usize, page: u64, ready_ns: u64) -> u64 {
+        if let Some((_, sensed_ns)) = self.sensed[die].filter(|(held, _)| *held == page) {
+            return sensed_ns.max(ready_ns);
+        }
+        let sensed_ns = self.die_free_ns[die].max(ready_ns) + self.read_ns;
+        self.die_free_ns[die] = sensed_ns;
+        self.sensed[die] = Some((page, sensed_ns));
+        sensed_ns
     }
 
     /// Into the buffer, piece by piece as there is room. Gives when the last is there.
@@ -147,6 +175,11 @@ impl Ssd {
         if self.streams.len() > STREAMS {
             self.streams.pop_front();
         }
+        // What a die holds of it is old.
+        for page in sectors.start / self.page_sectors..sectors.end.div_ceil(self.page_sectors) {
+            let die = self.die_of(page);
+            self.sensed[die].take_if(|(held, _)| *held == page);
+        }
         let page_bytes = self.page_sectors * SECTOR_BYTES;
         let mut left = (sectors.end - sectors.start) * SECTOR_BYTES;
         let mut now = ready_ns;
@@ -154,6 +187,8 @@ impl Ssd {
             let piece = left.min(page_bytes - self.open_bytes);
             let room = self.room_ns(now, piece);
             now = self.over_interface(room, piece);
+            let at = sectors.end - left / SECTOR_BYTES;
+            self.buffer.add(self.now_ns, at..at + piece / SECTOR_BYTES);
             self.buffered += piece;
             self.open_bytes += piece;
             self.open_random += if continued.is_none() { piece } else { 0 };
@@ -187,7 +222,10 @@ impl Ssd {
         self.next_die = (die + 1) % self.die_free_ns.len();
         let there = self.over_channel(die, now_ns, self.page_sectors * SECTOR_BYTES);
         let end = self.die_free_ns[die].max(there) + self.program_ns;
+        // The data to be programmed takes the place of what it held.
+        self.sensed[die] = None;
         self.programming.push(Reverse((end, bytes)));
+        self.buffer.programmed(end);
         self.last_programmed_ns = self.last_programmed_ns.max(end);
         // Pages are moved within the die.
         let moved = (self.amplification - 1.0) * random as f64 / bytes as f64;
@@ -209,103 +247,4 @@ impl Ssd {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::{Drive, Kind, Model, Request, SECTOR_BYTES, curves};
-
-    const SIZE: u64 = 256 << 30;
-
-    fn ssds() -> Vec<Model> {
-        let models = Model::built_in().map(|name| Model::find(name).unwrap());
-        models.filter(|model| model.kind() == Kind::Ssd).collect()
-    }
-
-    #[test]
-    fn a_read_alone_takes_the_sum_of_its_parts() {
-        for model in ssds() {
-            let (_, mean) = curves::random_reads(&model, SIZE, 1, 1_000);
-            let moved = 4096e9 / model.number("channel-rate") + 4096e9 / model.number("interface-rate");
-            let expected = model.number("command-time") + model.number("read-time") + moved;
-            assert!((mean / expected - 1.0).abs() < 0.01, "{}: {mean}, {expected}", model.name());
-        }
-    }
-
-    /// A channel is free for others until a die that is busy has something to move.
-    #[test]
-    fn a_read_of_an_idle_die_does_not_wait_for_a_busy_one() {
-        for model in ssds() {
-            let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
-            let channels = model.ns("channels");
-            if dies <= channels {
-                continue;
-            }
-            let mut drive = Drive::new(&model, SIZE);
-            let read =
-                |number: u64, die: u64| Request::Read((number * dies + die) * page..(number * dies + die) * page + 8);
-            for number in 0..100 {
-                drive.submit(0, number, &read(number, 0));
-            }
-            // Of the same channel.
-            drive.submit(0, 1000, &read(0, channels));
-            let mut done = None;
-            while let (None, Some(event)) = (done, drive.next_event()) {
-                while let Some((at_ns, id)) = drive.completed(event) {
-                    done = done.or((id == 1000).then_some(at_ns));
-                }
-            }
-            let moved = 100.0 * (4096e9 / model.number("channel-rate") + 4096e9 / model.number("interface-rate"));
-            let most = model.number("command-time") + model.number("read-time") + moved * 1.1;
-            assert!((done.expect("complete") as f64) < most, "{}: {done:?}, {most}", model.name());
-        }
-    }
-
-    /// However many at a time, the slowest part sets the pace: dies, channels, or the interface.
-    #[test]
-    fn many_reads_reach_the_ceiling_and_not_more() {
-        for model in ssds() {
-            let (rate, _) = curves::random_reads(&model, SIZE, 4096, 200_000);
-            let dies = model.number("dies") * 1e9 / model.number("read-time");
-            let channels = model.number("channels") * model.number("channel-rate") / 4096.0;
-            let ceiling = dies.min(channels).min(model.number("interface-rate") / 4096.0);
-            assert!(rate < ceiling * 1.001 && rate > ceiling * 0.8, "{}: {rate}, {ceiling}", model.name());
-        }
-    }
-
-    #[test]
-    fn writes_in_sequence_and_at_random_in_the_steady_state() {
-        for model in ssds() {
-            let page = model.number("page");
-            let program = model.number("program-time") + model.number("erase-time") / model.number("pages-per-block");
-            let by_flash = model.number("dies") * page * 1e9 / program;
-            let channels = model.number("channels") * model.number("channel-rate");
-            let ceiling = by_flash.min(channels).min(model.number("interface-rate"));
-            let rate = curves::sequential(&model, SIZE, 0.0, true);
-            assert!(rate < ceiling * 1.01 && rate > ceiling * 0.9, "{}: {rate}, {ceiling}", model.name());
-
-            let spare = model.number("over-provisioning");
-            let amplification = (1.0 + spare) / (2.0 * spare);
-            let each = model.number("program-time")
-                + (amplification - 1.0) * (model.number("read-time") + model.number("program-time"))
-                + amplification * model.number("erase-time") / model.number("pages-per-block");
-            let expected = model.number("dies") * page / 4096.0 * 1e9 / each;
-            let full = (model.number("write-buffer") / 4096.0) as usize;
-            let rate = curves::random_writes(&model, SIZE, 4 * full + 100_000, 100_000);
-            let expected = expected.min(model.number("interface-rate") / 4096.0);
-            assert!((rate / expected - 1.0).abs() < 0.03, "{}: {rate}, {expected}", model.name());
-        }
-    }
-
-    #[test]
-    fn a_flush_programs_a_page_unless_the_buffer_lasts() {
-        for model in ssds() {
-            let mean = curves::durable_writes(&model, SIZE, 1_000);
-            let acknowledged = model.number("command-time") * 2.0 + 4096e9 / model.number("interface-rate");
-            if model.number("buffer-is-durable") > 0.5 {
-                assert!((mean / acknowledged - 1.0).abs() < 0.01, "{}: {mean}", model.name());
-            } else {
-                let moved = model.number("page") * 1e9 / model.number("channel-rate");
-                let expected = acknowledged + moved + model.number("program-time");
-                assert!((mean / expected - 1.0).abs() < 0.02, "{}: {mean}, {expected}", model.name());
-            }
-        }
-    }
-}
+mod tests;

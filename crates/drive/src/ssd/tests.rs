@@ -1,0 +1,204 @@
+use crate::{Drive, Kind, Model, Request, SECTOR_BYTES, curves};
+
+const SIZE: u64 = 256 << 30;
+
+fn ssds() -> Vec<Model> {
+    let models = Model::built_in().map(|name| Model::find(name).expect("built in"));
+    models.filter(|model| model.kind() == Kind::Ssd).collect()
+}
+
+#[test]
+fn a_read_alone_takes_the_sum_of_its_parts() {
+    for model in ssds() {
+        let (_, mean) = curves::random_reads(&model, SIZE, 1, 1_000);
+        let moved = 4096e9 / model.number("channel-rate") + 4096e9 / model.number("interface-rate");
+        let expected = model.number("command-time") + model.number("read-time") + moved;
+        assert!((mean / expected - 1.0).abs() < 0.01, "{}: {mean}, {expected}", model.name());
+    }
+}
+
+/// A channel is free for others until a die that is busy has something to move.
+#[test]
+fn a_read_of_an_idle_die_does_not_wait_for_a_busy_one() {
+    for model in ssds() {
+        let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
+        let channels = model.ns("channels");
+        if dies <= channels {
+            continue;
+        }
+        let mut drive = Drive::new(&model, SIZE);
+        let read =
+            |number: u64, die: u64| Request::Read((number * dies + die) * page..(number * dies + die) * page + 8);
+        for number in 0..100 {
+            drive.submit(0, number, &read(number, 0));
+        }
+        // Of the same channel.
+        drive.submit(0, 1000, &read(0, channels));
+        let moved = 4096e9 / model.number("channel-rate") + 4096e9 / model.number("interface-rate");
+        // The first of the busy die may be there at the same time.
+        let most = model.number("command-time") + model.number("read-time") + moved * 2.0;
+        let done = at(&mut drive, 1000);
+        assert!((done as f64) < most, "{}: {done}, {most}", model.name());
+    }
+}
+
+fn at(drive: &mut Drive, id: u64) -> u64 {
+    while let Some(event) = drive.next_event() {
+        while let Some((at_ns, done)) = drive.completed(event) {
+            if done == id {
+                return at_ns;
+            }
+        }
+    }
+    panic!("{id} was never complete")
+}
+
+fn small(page: u64, model: &Model) -> Request {
+    let at = page * model.ns("page") / SECTOR_BYTES;
+    Request::Read(at..at + 8)
+}
+
+/// Command, channel and interface of 4 KiB, in nanoseconds.
+fn parts(model: &Model) -> [f64; 3] {
+    [model.number("command-time"), 4096e9 / model.number("channel-rate"), 4096e9 / model.number("interface-rate")]
+}
+
+/// All dies of a channel sense at once, and then the channel moves one page after the other.
+#[test]
+fn a_burst_of_reads_waits_for_its_channel_and_for_the_interface() {
+    for model in ssds() {
+        let [command, channel, interface] = parts(&model);
+        let (dies, channels) = (model.ns("dies"), model.ns("channels"));
+        let mut drive = Drive::new(&model, SIZE);
+        let of_a_channel: Vec<u64> = (0..dies).filter(|die| die % channels == 0).collect();
+        for die in &of_a_channel {
+            drive.submit(0, *die, &small(*die, &model));
+        }
+        let mut moved = command + model.number("read-time");
+        let mut expected = 0.0f64;
+        for _ in &of_a_channel {
+            moved += channel;
+            expected = expected.max(moved) + interface;
+        }
+        let took = at(&mut drive, of_a_channel[of_a_channel.len() - 1]) as f64;
+        assert!((took - expected).abs() < dies as f64, "{}: {took}, {expected}", model.name());
+
+        // All dies at once: the interface is the slowest part, and begins when the first is there.
+        let mut drive = Drive::new(&model, SIZE);
+        for die in 0..dies {
+            drive.submit(0, die, &small(die, &model));
+        }
+        let expected = command + model.number("read-time") + channel + dies as f64 * interface;
+        let mut last = 0;
+        while let Some(event) = drive.next_event() {
+            while let Some((at_ns, _)) = drive.completed(event) {
+                last = at_ns;
+            }
+        }
+        assert!((last as f64 - expected).abs() < dies as f64, "{}: {last}, {expected}", model.name());
+    }
+}
+
+/// 4 KiB after 4 KiB of a page: it is sensed once, and again after another page of its die or after a write to it.
+#[test]
+fn a_page_is_sensed_once() {
+    for model in ssds() {
+        let [command, channel, interface] = parts(&model);
+        let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
+        let mut drive = Drive::new(&model, SIZE);
+        let (mut now, mut id) = (0, 0);
+        let mut took = |request: Request| {
+            drive.submit(now, id, &request);
+            let begun = std::mem::replace(&mut now, at(&mut drive, id));
+            id += 1;
+            (now - begun) as f64
+        };
+        let held = command + channel + interface;
+        let sensed = held + model.number("read-time");
+        let is = |took: f64, expected: f64| (took - expected).abs() < 4.0;
+        for block in 0..page / 8 {
+            let expected = if block == 0 { sensed } else { held };
+            let took = took(Request::Read(block * 8..block * 8 + 8));
+            assert!(is(took, expected), "{}, {block}: {took}, {expected}", model.name());
+        }
+        let elsewhere = dies * page;
+        assert!(is(took(Request::Read(elsewhere..elsewhere + 8)), sensed), "{}", model.name());
+        assert!(is(took(Request::Read(0..8)), sensed), "{}", model.name());
+        took(Request::Write(0..8));
+        assert!(is(took(Request::Read(8..16)), sensed), "{}", model.name());
+    }
+}
+
+#[test]
+fn what_is_in_the_write_buffer_is_read_from_there() {
+    for model in ssds() {
+        let [command, channel, interface] = parts(&model);
+        let mut drive = Drive::new(&model, SIZE);
+        let page = model.ns("page") / SECTOR_BYTES;
+        drive.submit(0, 1, &Request::Write(80_000..80_008));
+        let written = at(&mut drive, 1);
+        drive.submit(written, 2, &Request::Read(80_000..80_008));
+        let read = at(&mut drive, 2);
+        let expected = command + interface;
+        assert!(((read - written) as f64 - expected).abs() < 2.0, "{}: {read}, {expected}", model.name());
+        // The rest of a page is written, and the page programmed.
+        drive.submit(read, 3, &Request::Write(160_000..160_000 + page));
+        let full = at(&mut drive, 3);
+        let programmed = full + 2 * model.ns("program-time");
+        drive.submit(programmed, 4, &Request::Read(80_000..80_008));
+        let took = (at(&mut drive, 4) - programmed) as f64;
+        let expected = command + model.number("read-time") + channel + interface;
+        assert!((took - expected).abs() < 4.0, "{}: {took}, {expected}", model.name());
+    }
+}
+
+/// However many at a time, the slowest part sets the pace: dies, channels, or the interface.
+#[test]
+fn many_reads_reach_the_ceiling_and_not_more() {
+    for model in ssds() {
+        let (rate, _) = curves::random_reads(&model, SIZE, 4096, 200_000);
+        let dies = model.number("dies") * 1e9 / model.number("read-time");
+        let channels = model.number("channels") * model.number("channel-rate") / 4096.0;
+        let ceiling = dies.min(channels).min(model.number("interface-rate") / 4096.0);
+        assert!(rate < ceiling * 1.001 && rate > ceiling * 0.8, "{}: {rate}, {ceiling}", model.name());
+    }
+}
+
+#[test]
+fn writes_in_sequence_and_at_random_in_the_steady_state() {
+    for model in ssds() {
+        let page = model.number("page");
+        let program = model.number("program-time") + model.number("erase-time") / model.number("pages-per-block");
+        let by_flash = model.number("dies") * page * 1e9 / program;
+        let channels = model.number("channels") * model.number("channel-rate");
+        let ceiling = by_flash.min(channels).min(model.number("interface-rate"));
+        let rate = curves::sequential(&model, SIZE, 0.0, true);
+        assert!(rate < ceiling * 1.01 && rate > ceiling * 0.9, "{}: {rate}, {ceiling}", model.name());
+
+        let spare = model.number("over-provisioning");
+        let amplification = (1.0 + spare) / (2.0 * spare);
+        let each = model.number("program-time")
+            + (amplification - 1.0) * (model.number("read-time") + model.number("program-time"))
+            + amplification * model.number("erase-time") / model.number("pages-per-block");
+        let expected = model.number("dies") * page / 4096.0 * 1e9 / each;
+        let full = (model.number("write-buffer") / 4096.0) as usize;
+        let rate = curves::random_writes(&model, SIZE, 4 * full + 100_000, 100_000);
+        let expected = expected.min(model.number("interface-rate") / 4096.0);
+        assert!((rate / expected - 1.0).abs() < 0.03, "{}: {rate}, {expected}", model.name());
+    }
+}
+
+#[test]
+fn a_flush_programs_a_page_unless_the_buffer_lasts() {
+    for model in ssds() {
+        let mean = curves::durable_writes(&model, SIZE, 1_000);
+        let acknowledged = model.number("command-time") * 2.0 + 4096e9 / model.number("interface-rate");
+        if model.number("buffer-is-durable") > 0.5 {
+            assert!((mean / acknowledged - 1.0).abs() < 0.01, "{}: {mean}", model.name());
+        } else {
+            let moved = model.number("page") * 1e9 / model.number("channel-rate");
+            let expected = acknowledged + moved + model.number("program-time");
+            assert!((mean / expected - 1.0).abs() < 0.02, "{}: {mean}, {expected}", model.name());
+        }
+    }
+}
