@@ -18,7 +18,7 @@ use fstone_analysis::text::counted;
 use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
-    run::carry_out::{Recorder, RecorderError, RunEnd, carry_out},
+    run::carry_out::{Recorder, RecorderError, RunEnd, carry_out_again},
 };
 use fstone_model::{Dataset, Plan, StepResult, Trial, result::TrialId, study::KernelSpec, text};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +53,9 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     let progress = RunProgress::new(Expected::default());
     let mut against = Against { recorded, cancel: &cancel, trials: 0, figures: 0, difference: None };
     let lab = lab_options(context, &options, &plan, None)?;
-    let end = carry_out(&plan, &lab, &[], &mut against, &progress, &cancel);
+    // Those that were made, whatever rule or budget had decided which.
+    let trials = recorded.trials.iter().map(|trial| trial.id);
+    let end = carry_out_again(&plan, trials, &lab, &mut against, &progress, &cancel);
     progress.finish();
     let Against { trials, figures, difference, .. } = against;
     if end.or_exit(Exit::LabFailed)? == RunEnd::Cancelled && difference.is_none() && trials < recorded.trials.len() {
@@ -164,7 +166,7 @@ impl Recorder for Against<'_> {
                 self.difference = Some(format!("{}, repetition {}: {what}", cell.label, trial.id.repetition + 1));
             }
         }
-        if self.difference.is_some() || self.trials == self.recorded.trials.len() {
+        if self.difference.is_some() {
             self.cancel.store(true, Ordering::Release);
         }
         Ok(())

@@ -301,6 +301,20 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
     assert!(code == 2 && err.contains("only trials in virtual time come out the same again"), "{code}: {err}");
 }
 
+/// Which trials a budget pays for is decided while it is spent: those that were made are made again.
+#[test]
+fn a_run_within_a_budget_is_made_again() {
+    let Some(kernels) = exact_kernels() else { return };
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
+    let there = [("FSTONE_KERNELS", kernels.as_str())];
+    let run = ["run", "./tiny.toml", "--exact", "--model", "nvme-ssd", "--budget", "8s"];
+    let (code, out, err) = bench.run_with(&run, &there);
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, out, err) = bench.run_with(&["verify", "--again", "1"], &there);
+    assert!(code == 0 && out.contains("the same to the last bit"), "{code}: {out}{err}");
+}
+
 #[test]
 fn what_cannot_be_in_virtual_time_is_refused_before_anything_is_made() {
     let bench = Bench::new();

@@ -206,6 +206,22 @@ pub fn carry_out_blocks(
     begin(&Machine::host(), schedule, &Course { plan, options, finished, sink, cancel }, recorder)
 }
 
+/// These trials of a plan and no others, to hold them against recorded ones: of a plan with a budget, too.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn carry_out_again(
+    plan: &Plan,
+    trials: impl IntoIterator<Item = TrialId>,
+    options: &LabOptions,
+    recorder: &mut dyn Recorder,
+    sink: &dyn ProgressSink,
+    cancel: &AtomicBool,
+) -> Result<RunEnd, LabError> {
+    let schedule = Schedule::exactly(plan, trials)?;
+    begin(&Machine::host(), schedule, &Course { plan, options, finished: &[], sink, cancel }, recorder)
+}
+
 /// The same on any machine, such as a fake one.
 ///
 /// # Errors
