@@ -17,7 +17,7 @@ use fstone_lab::{
 };
 use fstone_model::{
     Cell, Dataset, Plan,
-    inventory::CHARGE_SETTING,
+    inventory::{CHARGE_SETTING, GUEST_MEMORY_SETTING, MODEL_SETTING},
     metric::catalog,
     study::{DeviceSpec, KernelSpec, StepAction},
     units::{format_bytes, format_duration},
@@ -239,10 +239,10 @@ pub(crate) fn guest_settings(
         return Ok(Vec::new());
     }
     let options = guests(context, arguments, plan)?;
-    let mut settings = vec![("guest memory".to_owned(), format_bytes(options.memory_bytes))];
+    let mut settings = vec![(GUEST_MEMORY_SETTING.to_owned(), format_bytes(options.memory_bytes))];
     if plan.cells.iter().any(is_exact) {
         settings
-            .extend(options.models.iter().map(|(name, model)| (format!("modelled drive {name}"), model.to_string())));
+            .extend(options.models.iter().map(|(name, model)| (format!("{MODEL_SETTING}{name}"), model.to_string())));
         settings.push((CHARGE_SETTING.to_owned(), format_duration(options.charge)));
         settings.extend(exact_kernels(context, plan));
     }

@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 /// The name of the setting that records how long a system call takes in virtual time.
 pub const CHARGE_SETTING: &str = "charge of a system call";
 
+/// The setting under whose name it is recorded how much memory guests have.
+pub const GUEST_MEMORY_SETTING: &str = "guest memory";
+
+/// What the names of the settings begin with that are the models of drives, each with its parameters.
+pub const MODEL_SETTING: &str = "modelled drive ";
+
 /// The machine, read once at the start of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {

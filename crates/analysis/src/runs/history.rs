@@ -233,6 +233,7 @@ fn point(dataset: &Dataset, last: &Dataset, label: &str, step: &str, metric: &st
             Setting::Executor => "another executor".to_owned(),
             Setting::Device => "another device".to_owned(),
             Setting::Machine => "another machine".to_owned(),
+            Setting::Memory => format!("guests of {}", mismatch.other),
         });
     }
     let analysis = Analysis::of(dataset);

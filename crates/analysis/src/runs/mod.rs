@@ -15,4 +15,4 @@ pub use history::{FEWEST_RUNS, History, HistoryError, Point};
 pub use outcomes::{OutcomeChange, Turn};
 pub use pair::Pair;
 pub use settings::{Change, Mismatch, Setting, changes, mismatches};
-pub use words::{caveat, change, difference, percent, probability};
+pub use words::{caveat, change, difference, interval_name, percent, probability};

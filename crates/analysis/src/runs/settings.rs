@@ -7,6 +7,8 @@ use crate::{
 };
 use fstone_model::{
     Cell, Dataset, Inventory,
+    dataset::Run,
+    inventory::{GUEST_MEMORY_SETTING, MODEL_SETTING},
     study::{DeviceSpec, KernelSpec, StepAction},
     units,
 };
@@ -24,6 +26,8 @@ pub enum Setting {
     Clock,
     /// Host or guest: where kernels run.
     Executor,
+    /// How much memory guests have.
+    Memory,
     /// What filesystems are made on.
     Device,
     /// The machine.
@@ -39,6 +43,7 @@ impl Setting {
             Self::Load => "load",
             Self::Clock => "clock",
             Self::Executor => "executor",
+            Self::Memory => "memory",
             Self::Device => "device",
             Self::Machine => "machine",
         }
@@ -52,6 +57,7 @@ impl Setting {
             Self::Load => "rows of the same name did different work",
             Self::Clock => "a second of one is not a second of the other",
             Self::Executor => "a guest's figures measure its emulator as much as its kernel",
+            Self::Memory => "a guest with more memory reads and writes its drive less",
             Self::Device => "the difference would be the devices' as much as the filesystems'",
             Self::Machine => "the difference would be the machines' as much as the filesystems'",
         }
@@ -120,11 +126,14 @@ pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
     if let Some((a, b)) = first(&|a, b| executor(&a.kernel) != executor(&b.kernel)) {
         differ(Setting::Executor, executor(&a.kernel).to_owned(), executor(&b.kernel).to_owned());
     }
+    if let Some((before, after)) = both_settings(a, b, GUEST_MEMORY_SETTING) {
+        differ(Setting::Memory, before.to_owned(), after.to_owned());
+    }
     let has_blocks = !a.blocks.is_empty() || !b.blocks.is_empty();
     let devices = match first(&|a, b| device(&a.device) != device(&b.device)) {
         Some((a, b)) => (device(&a.device), device(&b.device)),
         // Where a modelled drive's image is stored, and which processor simulates it, affects no figure.
-        None if is_virtual(baseline) && is_virtual(other) => Default::default(),
+        None if is_virtual(baseline) && is_virtual(other) => models(a, b).unwrap_or_default(),
         None if has_blocks => (of_all(baseline, beneath), of_all(other, beneath)),
         None => (beneath(&a.inventory), beneath(&b.inventory)),
     };
@@ -149,7 +158,9 @@ pub fn changes(baseline: &Dataset, other: &Dataset) -> Vec<Change> {
     let mut differ = |what: &str, baseline: String, other: String| {
         let (baseline, other) = (line(&baseline), line(&other));
         if baseline != other {
-            let some = |text: String| if text.is_empty() { "none".to_owned() } else { text };
+            let recorded = what == GUEST_MEMORY_SETTING || what.starts_with(MODEL_SETTING);
+            let nothing = if recorded { "not recorded" } else { "none" };
+            let some = |text: String| if text.is_empty() { nothing.to_owned() } else { text };
             found.push(Change { what: line(what), baseline: some(baseline), other: some(other) });
         }
     };
@@ -267,6 +278,36 @@ fn first_difference(a: &Value, b: &Value, path: &mut Vec<String>) -> (String, St
 fn time(value: &Value) -> Option<Duration> {
     let parts = value.as_object().filter(|parts| parts.len() == 2)?;
     Some(Duration::new(parts.get("secs")?.as_u64()?, u32::try_from(parts.get("nanos")?.as_u64()?).ok()?))
+}
+
+/// What two runs have under the name of a setting. A run that did not record it says nothing; it is among the changes then.
+fn both_settings<'a>(a: &'a Run, b: &'a Run, name: &str) -> Option<(&'a str, &'a str)> {
+    let of =
+        |run: &'a Run| run.inventory.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    of(a).zip(of(b))
+}
+
+/// How two models of one name differ: the parameters that only one of them has so.
+fn models(a: &Run, b: &Run) -> Option<(String, String)> {
+    let names = a.inventory.settings.iter().map(|(name, _)| name).filter(|name| name.starts_with(MODEL_SETTING));
+    let unlike = |name: &String| both_settings(a, b, name).filter(|(before, after)| before != after);
+    let (name, (before, after)) = names.filter_map(|name| Some((name, unlike(name)?))).next()?;
+    let parameters = |model: &str| -> Vec<String> { parameters(model).map(str::to_owned).collect() };
+    let (before, after) = (parameters(before), parameters(after));
+    let only = |these: &[String], others: &[String]| {
+        let own: Vec<&str> = these.iter().filter(|one| !others.contains(one)).map(String::as_str).collect();
+        format!("{} with {}", name.trim_start_matches(MODEL_SETTING), listing(&own))
+    };
+    Some((only(&before, &after), only(&after, &before)))
+}
+
+/// The parameters of a model as a run records it: "NAME: rpm=7200 outer-rate=110.51 MiB/s". Values can have spaces, names cannot.
+fn parameters(model: &str) -> impl Iterator<Item = &str> {
+    let text = model.split_once(": ").map_or(model, |(_, parameters)| parameters);
+    let begins: Vec<usize> =
+        text.match_indices('=').map(|(at, _)| text[..at].rfind(' ').map_or(0, |space| space + 1)).collect();
+    let ends: Vec<usize> = begins.iter().skip(1).copied().chain([text.len()]).collect();
+    begins.into_iter().zip(ends).map(|(begin, end)| text[begin..end].trim())
 }
 
 const fn executor(kernel: &KernelSpec) -> &'static str {

@@ -18,8 +18,17 @@ const MAX_TOLD: usize = 4;
 /// Below every comparison: what its figures are, and what it cannot tell.
 #[must_use]
 pub fn caveat(comparison: &RunComparison<'_>) -> &'static str {
-    let seed_by_seed = |pair: Option<Pair>| pair.is_some_and(|pair| pair.seeds.is_some());
-    if comparison.figures().any(|(_, figure)| seed_by_seed(figure.pair)) { EXACT_CAVEAT } else { CAVEAT }
+    if is_seed_by_seed(comparison.figures().map(|(_, figure)| figure)) { EXACT_CAVEAT } else { CAVEAT }
+}
+
+fn is_seed_by_seed<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) -> bool {
+    figures.into_iter().any(|figure| figure.pair.is_some_and(|pair| pair.seeds.is_some()))
+}
+
+/// What stands beside the changes of these figures: an interval of confidence, or, in virtual time, all that the seeds showed.
+#[must_use]
+pub fn interval_name<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) -> String {
+    if is_seed_by_seed(figures) { "range over seeds".to_owned() } else { format!("{CONFIDENCE_TEXT} interval") }
 }
 
 const EXACT_CAVEAT: &str = "Changes are relative to the figure before, seed by seed, with the smallest and the largest over the seeds. Virtual time has \
@@ -128,7 +137,7 @@ pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
         // Not lower, not higher: what is known of it.
         _ => {
             let (estimate, interval) = change(column, &pair);
-            format!("{estimate}, {CONFIDENCE_TEXT} interval {interval}")
+            format!("{estimate}, {} {interval}", interval_name([figure]))
         }
     };
     match pair.seeds {

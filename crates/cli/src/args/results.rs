@@ -110,7 +110,9 @@ pub(crate) enum Across {
     Load,
     /// Host and guests
     Executor,
-    /// Different devices
+    /// Guests with different amounts of memory
+    Memory,
+    /// Different devices, or models of drives
     Device,
     /// Different machines
     Machine,

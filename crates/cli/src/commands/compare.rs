@@ -158,6 +158,7 @@ fn setting(across: Across) -> Setting {
         Across::Study => Setting::Study,
         Across::Load => Setting::Load,
         Across::Executor => Setting::Executor,
+        Across::Memory => Setting::Memory,
         Across::Device => Setting::Device,
         Across::Machine => Setting::Machine,
     }

@@ -1,7 +1,7 @@
 //! A comparison as one self-contained page without scripts.
 
 use crate::{
-    analysis::runs::{RunComparison, Verdict, caveat, change, percent, probability},
+    analysis::runs::{RunComparison, Verdict, caveat, change, interval_name, percent, probability},
     html::css,
     legend::NOTHING,
     svg::{NARROW, WIDE, forest},
@@ -33,6 +33,7 @@ struct Column {
     header: String,
     direction: &'static str,
     unit: &'static str,
+    interval: String,
     rows: Vec<Row>,
     plot: Option<String>,
 }
@@ -124,6 +125,7 @@ fn column(comparison: &RunComparison<'_>, index: usize) -> Column {
             Better::Neither => "",
         },
         unit: column.scale.symbol,
+        interval: interval_name(&column.figures),
         rows,
         plot,
     }

@@ -1,12 +1,14 @@
 //! A comparison as a comment on a pull request: what changed first, the rest folded away.
 
 use crate::{
-    analysis::runs::{ComparedColumn, ComparedFigure, RunComparison, Verdict, caveat, change, probability},
+    analysis::runs::{
+        ComparedColumn, ComparedFigure, RunComparison, Verdict, caveat, change, interval_name, probability,
+    },
     legend::NOTHING,
     markdown::{escape, head},
 };
 use fstone_model::Better;
-use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT};
+use fstone_stats::ALPHA_TEXT;
 
 /// A comparison as Markdown. Ends with a line feed.
 #[must_use]
@@ -64,7 +66,7 @@ fn fold(summary: &str, body: &str) -> String {
 }
 
 fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
-    let interval = format!("{CONFIDENCE_TEXT} interval");
+    let interval = interval_name(figures.iter().map(|(_, figure)| *figure));
     let heads = ["row", "figure", "before", "after", "change", &interval, "p", "verdict"];
     let mut output = head(&heads.map(str::to_owned), 2);
     for (column, figure) in figures {

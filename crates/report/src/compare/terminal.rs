@@ -1,12 +1,11 @@
 //! A comparison for a terminal: the answer, a table per column, outcomes, and what was different.
 
 use crate::{
-    analysis::runs::{RunComparison, Verdict, caveat, change},
+    analysis::runs::{RunComparison, Verdict, caveat, change, interval_name},
     legend::NOTHING,
     terminal::grid::{Grid, GridColumn, GridRow, Style},
     text::{width, wrap},
 };
-use fstone_stats::CONFIDENCE_TEXT;
 
 /// A comparison as terminal text. Ends with a line feed.
 #[must_use]
@@ -101,7 +100,7 @@ fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
             grid_column("before", figures.iter().map(|figure| mean(&figure.baseline)).collect()),
             grid_column("after", figures.iter().map(|figure| mean(&figure.other)).collect()),
             grid_column("change", estimates),
-            grid_column(CONFIDENCE_TEXT, intervals),
+            grid_column(interval_name(figures).trim_end_matches(" interval"), intervals),
             grid_column(
                 "verdict",
                 figures.iter().map(|figure| (figure.verdict.word().to_owned(), verdict(figure.verdict))).collect(),

@@ -8,12 +8,12 @@ use super::{
     measure::{text_width, wrap_to},
 };
 use crate::{
-    analysis::runs::{ComparedColumn, ComparedFigure, Verdict},
+    analysis::runs::{ComparedColumn, ComparedFigure, Verdict, interval_name},
     number::grouped,
     text::xml,
 };
 use fstone_model::Better;
-use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
+use fstone_stats::compare::Shift;
 
 const TEXT: f64 = 12.0;
 const STRIP: f64 = 24.0;
@@ -110,5 +110,6 @@ fn description(rows: &[(&ComparedFigure, Shift)], column: &ComparedColumn) -> St
             format!("{} {} % ({low} to {high}), {}", figure.label, percent(shift.estimate), figure.verdict.word())
         })
         .collect();
-    format!("Change of {} with its {CONFIDENCE_TEXT} interval: {}", column.header, told.join("; "))
+    let interval = interval_name(rows.iter().map(|(figure, _)| *figure));
+    format!("Change of {} with its {interval}: {}", column.header, told.join("; "))
 }

@@ -302,6 +302,42 @@ fn figures_of_two_clocks_never_meet() {
     assert_eq!(found(&first, &elsewhere), []);
 }
 
+/// A drive's name says little; its parameters, and what a guest's memory spares it, are in every figure.
+#[test]
+fn models_and_memories_that_differ_are_not_compared() {
+    let (before, after) = before_and_after();
+    let with = |run: &Dataset, model: &str, memory: &str| {
+        let mut run = in_virtual_time(run.clone(), "2 us");
+        let recorded = [("modelled drive mine", model), ("guest memory", memory)];
+        let recorded = recorded.into_iter().filter(|(_, value)| !value.is_empty());
+        run.run.inventory.settings.extend(recorded.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        run
+    };
+    let first = with(&before, "mine: rpm=7200 seek=8.5 ms write-cache=16 MiB", "512 MiB");
+    let same = with(&after, "mine: rpm=7200 seek=8.5 ms write-cache=16 MiB", "512 MiB");
+    assert_eq!(runs::mismatches(&first, &same), []);
+    let slower = with(&after, "mine: rpm=7200 seek=9 ms write-cache=16 MiB", "512 MiB");
+    let told: Vec<String> = runs::mismatches(&first, &slower).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "different device: mine with seek=8.5 ms, then mine with seek=9 ms; the difference would be the devices' as much as the filesystems'"
+        ]
+    );
+    let larger = with(&after, "mine: rpm=7200 seek=8.5 ms write-cache=16 MiB", "1 GiB");
+    let found: Vec<Setting> = runs::mismatches(&first, &larger).iter().map(|mismatch| mismatch.setting).collect();
+    assert_eq!(found, [Setting::Memory]);
+    // An older store says neither.
+    let older = with(&after, "", "");
+    assert_eq!(runs::mismatches(&first, &older), []);
+    let changes: Vec<String> = runs::changes(&first, &older)
+        .into_iter()
+        .filter(|change| change.other == "not recorded")
+        .map(|change| change.what)
+        .collect();
+    assert_eq!(changes, ["modelled drive mine", "guest memory"]);
+}
+
 #[test]
 fn in_virtual_time_one_seed_is_enough_and_several_are_paired() {
     let verdicts = |before: &Dataset, after: &Dataset| {

@@ -148,7 +148,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("compare 1 2 --threshold -5%", 2, "invalid value '-5%' for '--threshold <SHARE>': it must start with a number, like \"2 %\""),
     ("compare 1 2 --threshold 5x", 2, "invalid value '5x' for '--threshold <SHARE>': unknown unit \"x\"; use %"),
     ("compare 1 2 --column speed", 2, "there is no column \"speed\"; the columns are work time"),
-    ("compare 1 2 --across moon", 2, "invalid value 'moon' for '--across <WHAT>'\n  [possible values: study, load, executor, device, machine]"),
+    ("compare 1 2 --across moon", 2, "invalid value 'moon' for '--across <WHAT>'\n  [possible values: study, load, executor, memory, device, machine]"),
     ("compare 1 2 --across", 2, "a value is required for '--across <WHAT>' but none was supplied"),
     ("compare --baseline", 2, "a value is required for '--baseline <NAME>' but none was supplied"),
     ("compare --baseline main 1", 2, "there is no baseline \"main\"; none is saved yet (`fstone compare --save-baseline main RUN`)"),
