@@ -1,5 +1,6 @@
 //! The documentation as its reader tries it: every example is run, and what comes of it is looked at.
 
+mod agreement;
 pub(crate) mod clusters;
 mod install;
 
