@@ -21,6 +21,10 @@ const MARK_PERIOD: Duration = Duration::from_millis(5);
 /// wakes takes real time.
 const SHORTEST_PERIOD: Duration = Duration::from_micros(200);
 
+/// The longest in virtual time until something is acknowledged: a load on a modelled SSD that begins late would be over before it is
+/// looked at.
+const PERIOD_BEFORE: Duration = Duration::from_millis(1);
+
 /// What loads were promised, and where in the disk's log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Promises {
@@ -54,17 +58,17 @@ impl Promises {
     /// Does something while the disk is told again and again how far the load is.
     pub(super) fn marking<T>(&self, marker: &Marker, work: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
-        let shortest = if is_exact() { SHORTEST_PERIOD } else { MARK_PERIOD };
+        let (shortest, before) = if is_exact() { (SHORTEST_PERIOD, PERIOD_BEFORE) } else { (MARK_PERIOD, MARK_PERIOD) };
         let result = thread::scope(|scope| {
             scope.spawn(|| {
-                let (mut last, mut period) = (self.witness.moment(), shortest);
+                let (mut last, mut period, mut longest) = (self.witness.moment(), shortest, before);
                 while !done.load(Ordering::Acquire) {
                     thread::sleep(period);
                     let now = self.witness.moment();
-                    period = (period * 2).min(MARK_PERIOD);
+                    period = (period * 2).min(longest);
                     if now != last {
                         self.mark(marker);
-                        (last, period) = (now, shortest);
+                        (last, period, longest) = (now, shortest, MARK_PERIOD);
                     }
                 }
             });
