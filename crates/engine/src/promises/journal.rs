@@ -1,7 +1,7 @@
 //! What the kernel acknowledged, in order.
 
 use super::event::{Change, Event, FileId, is_below};
-use super::oracle::{Acknowledged, Kept, Promises};
+use super::oracle::{Acknowledged, Kept, Promises, Reader};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,8 @@ struct Shared {
     /// Numbers beginnings and ends of calls in one order.
     clock: AtomicU64,
     journal: Mutex<Journal>,
+    /// What files are read with, kept for the next look: fresh memory costs a guest most.
+    reader: Mutex<Reader>,
 }
 
 #[derive(Debug, Default)]
@@ -47,10 +49,11 @@ impl Witness {
     }
 
     /// Looks whether what had been acknowledged before a [`moment`](Self::moment) is there, by the paths that the load used.
-    /// What cannot be read is a broken promise.
+    /// What cannot be read is a broken promise. With `together`, small files are read many at a time where the kernel can do that.
     #[must_use]
-    pub fn look(&self, moment: u64) -> Kept {
-        self.promises(moment).look()
+    pub fn look(&self, moment: u64, together: bool) -> Kept {
+        let promises = self.promises(moment);
+        promises.look(&mut self.0.reader.lock().unwrap_or_else(PoisonError::into_inner), together)
     }
 
     pub(super) fn promises(&self, moment: u64) -> Promises {

@@ -13,6 +13,7 @@
 //! What came after may have reached the disk or not, so both is accepted: newer data in place of older, a later name in place of
 //! the promised one, and for a file whose removal or truncation had begun by any time, anything.
 
+mod ahead;
 mod event;
 mod journal;
 mod oracle;

@@ -1,5 +1,6 @@
 //! What has to be there after a power cut, and whether it is.
 
+use super::ahead::Ahead;
 use super::event::{Change, Event, FileId, is_below};
 use crate::data::stamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -355,12 +356,21 @@ impl Promises {
         pending.for_each(|known| Arc::make_mut(known).allow_pending());
     }
 
-    pub(super) fn look(&self) -> Kept {
+    pub(super) fn look(&self, reader: &mut Reader, together: bool) -> Kept {
         let mut kept = Kept::default();
-        let mut reading = Reading::new(&self.writers);
-        for (id, known) in self.files.iter().filter(|(_, known)| known.synced && !known.excused && known.cut.is_none())
-        {
-            known.look(*id, &mut reading, &mut kept);
+        let mut asked: Vec<(FileId, &Known)> = self
+            .files
+            .iter()
+            .map(|(id, known)| (*id, &**known))
+            .filter(|(_, known)| known.synced && !known.excused && known.cut.is_none())
+            .collect();
+        asked.sort_unstable_by_key(|(id, _)| *id);
+        if together {
+            self.look_together(&mut asked, reader, &mut kept);
+        }
+        let mut reading = Reading { writers: &self.writers, buffer: reader.buffer() };
+        for (id, known) in asked {
+            known.look(id, &mut reading, &mut kept);
         }
         for (path, replaced) in &self.replaced {
             kept.note(self.wrong_replacement(path, replaced, &mut reading));
@@ -374,6 +384,27 @@ impl Promises {
             }));
         }
         kept
+    }
+
+    /// Looks at small files by the names that they had last. Whatever is not as it should be stays to be looked at again, by all its
+    /// names.
+    fn look_together(&self, asked: &mut Vec<(FileId, &Known)>, reader: &mut Reader, kept: &mut Kept) {
+        let named = |known: &Known| known.names.last().map(|(_, name)| Arc::clone(name));
+        let small: Vec<(FileId, &Known, Arc<str>)> = asked
+            .iter()
+            .filter(|(_, known)| (1..=Ahead::BYTES).contains(&known.end()))
+            .filter_map(|(id, known)| Some((*id, *known, named(known)?)))
+            .collect();
+        let paths: Vec<&str> = small.iter().map(|(.., name)| &**name).collect();
+        let mut whole = HashSet::new();
+        reader.read(&paths, |number, content| {
+            let (id, known, _) = &small[number];
+            if known.is_whole(content, *id, &self.writers) {
+                known.note_whole(kept);
+                whole.insert(*id);
+            }
+        });
+        asked.retain(|(id, _)| !whole.contains(id));
     }
 
     /// What is wrong with a name that was given from one file to another.
@@ -473,6 +504,7 @@ impl Known {
         let (mut found, mut others) = (Vec::new(), false);
         for path in candidates.into_iter().map(|name| Path::new(&**name)) {
             match self.at(path, id, reading) {
+                Some(Found::Its { length: None, data: None }) => return self.note_whole(kept),
                 Some(Found::Its { length, data }) => found.push((length, data)),
                 Some(Found::Others) => others = true,
                 None => {}
@@ -490,10 +522,27 @@ impl Known {
         if named.is_some() {
             kept.note(None);
         }
-        let whole = found.iter().position(|(length, data)| length.is_none() && data.is_none()).unwrap_or(0);
-        let (length, data) = found.swap_remove(whole);
+        let (length, data) = found.swap_remove(0);
         kept.note(length);
         kept.note(data);
+    }
+
+    /// It is there by one of its names, as long as it was promised and with its data.
+    fn note_whole(&self, kept: &mut Kept) {
+        let promises = if self.promised_names.is_empty() { 2 } else { 3 };
+        (0..promises).for_each(|_| kept.note(None));
+    }
+
+    /// Where what is promised of its data ends.
+    fn end(&self) -> u64 {
+        self.units.keys().next_back().map_or(0, |unit| (unit + 1) * UNIT)
+    }
+
+    /// Whether this is the file's beginning, with everything that is promised of it.
+    fn is_whole(&self, content: &mut [u8], id: FileId, writers: &Writers) -> bool {
+        let length = content.len() as u64;
+        let mut blocks = Blocks { file: None, length, buffer: content, held: 0..length };
+        self.end() <= length && !self.begins_as_other(&mut blocks, id, writers) && self.damage(&mut blocks).is_none()
     }
 
     /// What is at a path; `None` without a file there.
@@ -506,11 +555,11 @@ impl Known {
             }
         };
         let writers = reading.writers;
-        let mut blocks = Blocks { file: &file, length, buffer: &mut reading.buffer, held: 0..0 };
+        let mut blocks = Blocks { file: Some(&file), length, buffer: &mut *reading.buffer, held: 0..0 };
         if self.begins_as_other(&mut blocks, id, writers) {
             return Some(Found::Others);
         }
-        let end = self.units.keys().next_back().map_or(0, |unit| (unit + 1) * UNIT);
+        let end = self.end();
         let short =
             (length < end).then(|| broken(Property::Length, format!("it has {length} bytes, and {end} were synced")));
         let damage = self.damage(&mut blocks).map(|words| broken(Property::Data, words));
@@ -550,21 +599,40 @@ impl Known {
     }
 }
 
-/// What reading many files needs. One buffer for all: fresh memory is what costs a guest most.
-struct Reading<'p> {
-    writers: &'p Writers,
+/// What files are read with, look after look: fresh memory is what costs a guest most.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
     buffer: Vec<u8>,
+    /// For small files, where the kernel can do that.
+    ahead: Option<Ahead>,
+    tried: bool,
 }
 
-impl<'p> Reading<'p> {
-    fn new(writers: &'p Writers) -> Self {
-        Self { writers, buffer: vec![0; 64 << 10] }
+impl Reader {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.buffer.resize(256 << 10, 0);
+        &mut self.buffer
     }
+
+    /// Reads the beginnings of files, as many as the kernel lets it.
+    fn read(&mut self, paths: &[&str], each: impl FnMut(usize, &mut [u8])) {
+        if !self.tried {
+            (self.ahead, self.tried) = (Ahead::new(), true);
+        }
+        self.ahead = self.ahead.take().and_then(|ahead| ahead.read(paths, each).ok());
+    }
+}
+
+/// What reading files one by one needs.
+struct Reading<'p> {
+    writers: &'p Writers,
+    buffer: &'p mut [u8],
 }
 
 /// A file's units, read some at a time.
 struct Blocks<'r> {
-    file: &'r File,
+    /// None where the buffer holds all of it.
+    file: Option<&'r File>,
     length: u64,
     buffer: &'r mut [u8],
     /// The bytes of the file that the buffer holds.
@@ -578,7 +646,8 @@ impl Blocks<'_> {
         if !(self.held.start <= at && at + UNIT <= self.held.end) {
             let bytes = (self.length - at).min(self.buffer.len() as u64);
             self.held = 0..0;
-            self.file.read_exact_at(&mut self.buffer[..bytes as usize], at)?;
+            let file = self.file.ok_or(io::ErrorKind::UnexpectedEof)?;
+            file.read_exact_at(&mut self.buffer[..bytes as usize], at)?;
             self.held = at..at + bytes;
         }
         let from = (at - self.held.start) as usize;

@@ -58,7 +58,7 @@ fn what_was_acknowledged_is_there_and_what_is_taken_away_is_missed() {
     for engine in [IoEngineKind::Psync, IoEngineKind::IoUring] {
         let place = on_disk();
         let witness = witnessed(&durable_load(engine), place.path());
-        let kept = witness.look(witness.moment());
+        let kept = witness.look(witness.moment(), true);
         assert!(kept.checked > 20, "{engine:?}: {kept:?}");
         assert_eq!(kept.broken, 0, "{engine:?}: {:?}", kept.first);
 
@@ -79,7 +79,7 @@ fn what_was_acknowledged_is_there_and_what_is_taken_away_is_missed() {
         zeroed.iter().for_each(|path| fill(path, &[0]));
         foreign.iter().for_each(|path| fill(path, &another));
 
-        let kept = witness.look(witness.moment());
+        let kept = witness.look(witness.moment(), true);
         let found = |property, path: &PathBuf, words: &str| {
             kept.first
                 .iter()
@@ -111,10 +111,10 @@ fn an_older_generation_is_missed() {
     let (_first, _, file) = after(1);
     let older = fs::read(file).expect("it is there");
     let (_second, witness, file) = after(2);
-    assert_eq!(witness.look(witness.moment()).broken, 0);
+    assert_eq!(witness.look(witness.moment(), true).broken, 0);
     assert_ne!(fs::read(&file).expect("it is there"), older);
     fs::write(&file, older).expect("it can be written");
-    let kept = witness.look(witness.moment());
+    let kept = witness.look(witness.moment(), true);
     assert!(kept.first.iter().any(|broken| broken.words.contains("was synced")), "{kept:?}");
 }
 
@@ -140,11 +140,11 @@ fn of_replaced_files_the_old_or_the_new_one_is_there() {
     assert_eq!(files.len(), 8, "nothing is left beside them: {files:?}");
     // Behind it there is the sync alone.
     let moment = witness.moment() - 2;
-    let kept = witness.look(moment);
+    let kept = witness.look(moment, true);
     assert!(kept.broken == 0 && kept.checked >= 8 * 3, "{kept:?}");
     fs::remove_file(&files[0]).expect("it is ours");
     fs::write(&files[1], []).expect("it is ours");
-    let kept = witness.look(moment);
+    let kept = witness.look(moment, true);
     for file in &files[..2] {
         let found = kept.first.iter().any(|broken| broken.property == Property::Replacement && broken.path == *file);
         assert!(found, "{}: {kept:?}", file.display());
