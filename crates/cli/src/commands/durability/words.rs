@@ -71,25 +71,46 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
     out
 }
 
+/// The worst that a sequence showed, from the worst on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Worst {
+    Loss,
+    Unmountable,
+    Unclean,
+    Ended,
+}
+
+impl Worst {
+    const fn of(found: &SequenceFound) -> Self {
+        if found.lossy > found.states - found.mounted {
+            Self::Loss
+        } else if found.lossy > 0 {
+            Self::Unmountable
+        } else if found.clean < found.checked {
+            Self::Unclean
+        } else {
+            Self::Ended
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Loss => "with a loss",
+            Self::Unmountable => "with a state that could not be mounted",
+            Self::Unclean => "with an unclean check",
+            Self::Ended => "in which the guest ended",
+        }
+    }
+}
+
 /// "2 sequences with a loss, 1 sequence in which the guest ended": each counts once, for the worst that it showed.
 fn counts(sick: &[(&String, &SequenceFound)]) -> String {
-    let lost = |found: &SequenceFound| found.lossy > found.states - found.mounted;
-    let worst = |found: &SequenceFound| {
-        if lost(found) {
-            "with a loss"
-        } else if found.lossy > 0 {
-            "with a state that could not be mounted"
-        } else if found.clean < found.checked {
-            "with an unclean check"
-        } else {
-            "in which the guest ended"
-        }
-    };
-    let kinds =
-        ["with a loss", "with a state that could not be mounted", "with an unclean check", "in which the guest ended"];
-    let count = |kind: &str| sick.iter().filter(|(_, found)| worst(found) == kind).count();
-    let kinds = kinds.map(|kind| (kind, count(kind))).into_iter().filter(|(_, count)| *count > 0);
-    kinds.map(|(kind, count)| format!("{} {kind}", counted(count, "sequence"))).collect::<Vec<_>>().join(", ")
+    let mut counts: BTreeMap<Worst, usize> = BTreeMap::new();
+    for (_, found) in sick {
+        *counts.entry(Worst::of(found)).or_default() += 1;
+    }
+    let told = counts.into_iter().map(|(worst, count)| format!("{} {}", counted(count, "sequence"), worst.words()));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// How many states of a sequence are not as they should be.
