@@ -44,6 +44,9 @@ fresh() {
     mount "$loop" "$place/fs"
 }
 
+# The median of what is read, a number a line; of an even count the lower of both.
+median() { sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
+
 # Reads lines "theirs ours", one per round, and prints a table row's cells: both means, and the geometric mean of
 # ours / theirs with its 95 % interval, by Student's t on the logarithms of the pairs' ratios.
 paired() {

@@ -20,8 +20,6 @@ binary=$kernels/$(jq -r --arg release "${kernel#exact:}" \
 begin
 cd "$place"
 
-median() { sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
-
 # What a guest says of itself, as "nanoseconds requests".
 #   lived AGENT MODEL JOB...
 lived() { "$1" exact "$binary" "${@:2}" 2>&1 | sed -n 's/^real \([0-9]*\) ns, \([0-9]*\) requests$/\1 \2/p'; }
