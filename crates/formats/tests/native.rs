@@ -418,6 +418,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 start_delay,
                 region,
                 invalidate,
+                invalidate_every: invalidate.then_some(u64::from(threads)),
                 own_series: invalidate,
                 batches,
                 latency_target,

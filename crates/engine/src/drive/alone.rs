@@ -26,7 +26,8 @@ impl<E: Io> Worker<'_, E> {
         let think = clock.ticks(self.group.spec.think_time);
         let (think_every, mut since_pause) = (self.group.spec.think_every, 0);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
-        let pauses = !READS && (think > 0 || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
+        let passes = !READS && self.group.spec.invalidate_every.is_some();
+        let pauses = !READS && (think > 0 || passes || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
         let plain = READS || !self.asks();
         if READS {
             self.expect_aimed();
@@ -112,6 +113,9 @@ impl<E: Io> Worker<'_, E> {
             now = next;
             if pauses {
                 self.fsync_after();
+                if passes {
+                    self.drop_at_passes(self.done.read_bytes + self.done.written_bytes);
+                }
                 since_pause += 1;
                 let due = since_pause >= think_every;
                 since_pause = if due { 0 } else { since_pause };

@@ -296,7 +296,12 @@ impl<E: Io> Worker<'_, E> {
     fn settle(&mut self, index: usize, outcome: Result<Done>, latency_ns: u64, end: u64, point: &mut Point) {
         self.account(point, end);
         match outcome {
-            Ok(done) => self.completed(index, done, latency_ns),
+            Ok(done) => {
+                self.completed(index, done, latency_ns);
+                if self.group.spec.invalidate_every.is_some() {
+                    self.drop_at_passes(done.read_bytes + done.written_bytes);
+                }
+            }
             Err(fault) => self.failed(index, fault),
         }
         if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {

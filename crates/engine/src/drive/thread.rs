@@ -77,7 +77,10 @@ impl<E: Io> Worker<'_, E> {
     /// the other exists once more for them (`READS`), without all that others need. That saves a fifth of the engine's own
     /// cost. In the loop of queues it saves nothing that can be measured.
     fn is_plain_reads(&self) -> bool {
-        let pauses = !self.group.spec.think_time.is_zero() || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
+        let spec = &self.group.spec;
+        let pauses = !spec.think_time.is_zero()
+            || spec.invalidate_every.is_some()
+            || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
         let asks = self.asks() || self.counted.1;
         matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !asks && !pauses
     }

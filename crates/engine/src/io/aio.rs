@@ -193,7 +193,7 @@ impl Io for Aio {
         Capabilities { name: "libaio", real: true, queues: true, direct: true, reads_to_write: false };
 
     plain! {
-        open close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir
+        open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir
         rmdir chmod utimens setxattr getxattr copy_file_range reflink list
     }
 

@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
+/// Where a part of a file begins, and how long it is; 0 for as far as the file goes.
+pub(crate) type Part = (u64, u64);
+
 /// The extended attribute that is set and read.
 const ATTRIBUTE: &CStr = c"user.fstone";
 
@@ -111,9 +114,9 @@ pub(crate) fn fdatasync(fd: Fd) -> Result<()> {
     retry_on_intr(|| fs::fdatasync(fd.borrow()))
 }
 
-/// Drops what the page cache holds of a file and need not write back.
-pub(crate) fn invalidate(fd: Fd) -> Result<()> {
-    fs::fadvise(fd.borrow(), 0, None, fs::Advice::DontNeed)
+/// Tells the kernel how a part of a file is used. [`fs::Advice::DontNeed`] drops what the page cache holds of it and need not write back.
+pub(crate) fn advise(fd: Fd, (offset, length): Part, advice: fs::Advice) -> Result<()> {
+    fs::fadvise(fd.borrow(), offset, std::num::NonZeroU64::new(length), advice)
 }
 
 pub(crate) fn syncfs(directory: BorrowedFd<'_>) -> Result<()> {

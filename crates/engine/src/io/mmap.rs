@@ -2,9 +2,9 @@
 
 use super::mapping::Mapping;
 use super::plain::plain;
-use super::{Capabilities, Fd, Io, Result, Setup, SetupError, kernel};
+use super::{Capabilities, Fd, Io, Part, Result, Setup, SetupError, kernel};
 use rustix::fd::BorrowedFd;
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -102,7 +102,7 @@ impl Io for Mmap {
         Capabilities { name: "mmap", real: true, queues: false, direct: false, reads_to_write: true };
 
     plain! {
-        fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir rmdir chmod utimens
+        fsync fdatasync syncfs fallocate stat unlink rename link symlink mkdir rmdir chmod utimens
         setxattr getxattr copy_file_range reflink list
     }
 
@@ -144,6 +144,14 @@ impl Io for Mmap {
         let forgotten = self.forget(fd);
         kernel::close(fd)?;
         forgotten
+    }
+
+    fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()> {
+        if advice == Advice::DontNeed {
+            // What is mapped is not dropped.
+            self.forget(fd)?;
+        }
+        kernel::advise(fd, part, advice)
     }
 
     fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {

@@ -25,7 +25,7 @@ mod uring;
 mod witnessed;
 
 pub(crate) use aio::Aio;
-pub(crate) use kernel::{Fd, Result};
+pub(crate) use kernel::{Fd, Part, Result};
 pub(crate) use mmap::Mmap;
 pub(crate) use null::Null;
 pub(crate) use psync::Psync;
@@ -34,7 +34,7 @@ pub(crate) use witnessed::Witnessed;
 
 use crate::promises::Witness;
 use rustix::fd::BorrowedFd;
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -129,7 +129,7 @@ pub(crate) trait Io: Sized {
     fn close(&mut self, fd: Fd) -> Result<()>;
     fn fsync(&mut self, fd: Fd) -> Result<()>;
     fn fdatasync(&mut self, fd: Fd) -> Result<()>;
-    fn invalidate(&mut self, fd: Fd) -> Result<()>;
+    fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()>;
     fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()>;
     fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()>;
     fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()>;

@@ -16,7 +16,7 @@ impl Io for Null {
         Capabilities { name: "null", real: false, queues: true, direct: true, reads_to_write: false };
 
     plain! {
-        open close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir
+        open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir
         rmdir chmod utimens setxattr getxattr copy_file_range reflink list
     }
 

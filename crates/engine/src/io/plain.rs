@@ -35,10 +35,10 @@ macro_rules! plain {
             if Self::CAPABILITIES.real { $crate::io::kernel::fdatasync(fd) } else { Ok(()) }
         }
     };
-    (@invalidate) => {
+    (@advise) => {
         #[inline]
-        fn invalidate(&mut self, fd: $crate::io::Fd) -> $crate::io::Result<()> {
-            if Self::CAPABILITIES.real { $crate::io::kernel::invalidate(fd) } else { Ok(()) }
+        fn advise(&mut self, fd: $crate::io::Fd, part: $crate::io::Part, advice: rustix::fs::Advice) -> $crate::io::Result<()> {
+            if Self::CAPABILITIES.real { $crate::io::kernel::advise(fd, part, advice) } else { Ok(()) }
         }
     };
     (@syncfs) => {

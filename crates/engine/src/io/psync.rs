@@ -12,7 +12,7 @@ impl Io for Psync {
         Capabilities { name: "psync", real: true, queues: false, direct: true, reads_to_write: false };
 
     plain! {
-        open close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir
+        open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir
         rmdir chmod utimens setxattr getxattr copy_file_range reflink list
     }
 

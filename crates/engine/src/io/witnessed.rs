@@ -3,11 +3,11 @@
 //! Every descriptor costs a look at its file's inode number more, so only loads whose promises are to be checked run on it. Transfers
 //! through memory mappings pass it by: they are never taken for promised.
 
-use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, kernel};
+use super::{Capabilities, Completion, Direction, Fd, Io, Part, Result, Setup, SetupError, kernel};
 use crate::data::stamp;
 use crate::promises::{Change, FileId, Witness};
 use rustix::fd::{AsRawFd, BorrowedFd};
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -188,8 +188,8 @@ impl<E: Io> Io for Witnessed<E> {
         self.acknowledged(Change::Synced { file, names: false }, |inner| inner.fdatasync(fd))
     }
 
-    fn invalidate(&mut self, fd: Fd) -> Result<()> {
-        self.inner.invalidate(fd)
+    fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()> {
+        self.inner.advise(fd, part, advice)
     }
 
     fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()> {

@@ -93,7 +93,7 @@ impl Io for InTurn {
         Capabilities { name: "in turn", real: false, queues: true, direct: true, reads_to_write: false };
 
     plain! {
-        open close truncate fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir rmdir
+        open close truncate fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir rmdir
         chmod utimens setxattr getxattr copy_file_range reflink list
     }
 
@@ -164,7 +164,7 @@ impl Io for Tardy {
         Capabilities { name: "tardy", real: true, queues: false, direct: true, reads_to_write: false };
 
     plain! {
-        close truncate fsync fdatasync invalidate syncfs fallocate stat unlink rename link symlink mkdir rmdir
+        close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir rmdir
         chmod utimens setxattr getxattr copy_file_range reflink list
     }
 

@@ -6,9 +6,9 @@ use super::picked::Picked;
 use super::thread::Worker;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
-use fstone_model::workload::OpenPolicy;
+use fstone_model::workload::{OpenPolicy, Region};
 use rustix::fd::BorrowedFd;
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 
 impl<E: Io> Worker<'_, E> {
@@ -84,10 +84,43 @@ impl<E: Io> Worker<'_, E> {
     pub(crate) fn opened(&mut self, directory: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<Fd, Errno> {
         let fd = self.io.open(directory, self.path.as_c(), flags)?;
         if self.group.spec.invalidate {
-            // It is advice: a filesystem that takes none is no error of the load.
-            let _ = self.io.invalidate(fd);
+            self.drop_cached(fd);
         }
         Ok(fd)
+    }
+
+    /// Drops what the page cache holds of the thread's part of a file.
+    fn drop_cached(&mut self, fd: Fd) {
+        let part = match self.group.spec.region {
+            // The kernel's offsets have a sign.
+            region @ Region::At { .. } => region.of(i64::MAX as u64, self.number, u64::from(self.group.spec.threads)),
+            Region::Whole | Region::Split | Region::OfRank { .. } => (0, 0),
+        };
+        // It is advice: a filesystem that takes none is no error of the load.
+        let _ = self.io.advise(fd, part, Advice::DontNeed);
+    }
+
+    /// The same of all files that the thread keeps open, when it has moved as much as its group says.
+    #[inline(never)]
+    pub(crate) fn drop_at_passes(&mut self, moved: u64) {
+        let Some(every) = self.group.spec.invalidate_every else { return };
+        self.moved += moved;
+        if self.moved < every {
+            return;
+        }
+        self.moved %= every.max(1);
+        let files = self.load.files;
+        for fileset in &self.group.filesets {
+            for file in files[*fileset].table.live_files() {
+                let fd = match &self.load.kept {
+                    Kept::Own => self.own.get(*fileset, file),
+                    Kept::Shared(shared) => shared.get(self.group.descriptors, *fileset, file),
+                };
+                if let Some(fd) = fd {
+                    self.drop_cached(fd);
+                }
+            }
+        }
     }
 
     /// Closes a file; an error of closing counts when there was none before.

@@ -50,6 +50,8 @@ pub(crate) struct Worker<'a, E> {
     /// When the next timed call of the operation begins: the end of the one before or the operation's start; 0 when that
     /// has to be asked.
     pub(crate) mark: u64,
+    /// What it has moved since the page cache was dropped, where that is done at each pass.
+    pub(super) moved: u64,
     /// Fileset and file of the previous action.
     pub(crate) previous: Option<(usize, u32)>,
     /// Its own descriptors of files that stay open.
@@ -94,6 +96,7 @@ impl<'a, E: Io> Worker<'a, E> {
             states,
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
+            moved: 0,
             previous: None,
             own: OwnDescriptors::default(),
             handles: Handles::new(group.handles()),

@@ -275,6 +275,24 @@ fn files_are_opened_cold_when_the_group_says_so() {
     }
 }
 
+/// Whichever engine reads: when a pass is over, what it has brought into memory is gone again.
+#[test]
+fn each_pass_over_kept_files_begins_cold() {
+    const SIZE: u64 = 64 * 4096;
+    let directory = on_disk();
+    for (engine, depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::Mmap, 1), (IoEngineKind::Libaio, 8)] {
+        let cached = [None, Some(SIZE)].map(|invalidate_every| {
+            let read = Operation::Read(transfer(Extent::Bytes(4096), Pattern::Cursor { shared: false }));
+            let io = IoOverrides { engine: Some(engine), queue_depth: Some(depth), ..IoOverrides::default() };
+            let threads = keeping("group", mix(&[(1, action(read))]), io);
+            let threads = ThreadGroup { threads: 1, invalidate: true, invalidate_every, ..threads };
+            flawless(&workload(fileset(1, SIZE), threads, operations(2 * 64)), directory.path());
+            cached_bytes(directory.path())
+        });
+        assert_eq!(cached, [SIZE as usize, 0], "{engine:?}");
+    }
+}
+
 /// Threads have parts of a file of their own: what each writes in order, from its part's begin to its end, is the whole file
 /// once, and nothing twice.
 #[test]

@@ -103,6 +103,10 @@ pub struct ThreadGroup {
     /// Whether the clean pages of a file in the page cache are dropped when the file is opened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invalidate: bool,
+    /// The same of all files that the thread keeps open, again whenever it has moved so many bytes: with the bytes of a pass over them
+    /// each pass begins cold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalidate_every: Option<u64>,
     /// The part of each file that a thread reads and overwrites.
     #[serde(default, skip_serializing_if = "Region::is_whole")]
     pub region: Region,
@@ -182,6 +186,7 @@ impl ThreadGroup {
             bytes_per_second: None,
             arrivals: Arrivals::Even,
             invalidate: false,
+            invalidate_every: None,
             region: Region::Whole,
             start_delay: Duration::ZERO,
             cpus: Vec::new(),

@@ -266,6 +266,27 @@ fn what_a_ramp_has_warmed_stays_warm() {
     assert_eq!(cold("ramp_time=2\n"), [true, false]);
 }
 
+/// fio opens its files anew for each loop, and in a job that ends by time drops their pages when all blocks were met.
+#[test]
+fn each_pass_begins_cold() {
+    let passes = |options: &str| {
+        let plan = plan(&format!("[a]\nsize=1m\nnrfiles=2\n{options}\n"));
+        plan.workload.phases.last().expect("a phase").groups[0].invalidate_every
+    };
+    let all = Some(1 << 20);
+    assert_eq!(passes("rw=read"), None);
+    assert_eq!(passes("rw=read\nloops=3"), all);
+    assert_eq!(passes("rw=read\nloops=3\nio_size=256k"), Some(256 << 10));
+    assert_eq!(passes("rw=randrw\ntime_based\nruntime=3"), all);
+    assert_eq!(passes("rw=randread\ntime_based\nruntime=3\nramp_time=1"), all);
+    // Without a map of its blocks it never knows that it has met all.
+    assert_eq!(passes("rw=randread\ntime_based\nruntime=3\nnorandommap"), None);
+    assert_eq!(passes("rw=randread\nloops=3\nnorandommap"), all);
+    for warm in ["invalidate=0", "pre_read=1", "direct=1"] {
+        assert_eq!(passes(&format!("rw=read\nloops=3\n{warm}")), None, "{warm}");
+    }
+}
+
 #[test]
 fn every_option_that_is_taken_is_read() {
     for option in options::OPTIONS.iter().filter(|option| option.treatment == options::Treatment::Taken) {

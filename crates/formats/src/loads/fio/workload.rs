@@ -374,6 +374,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     group.think_every = if job.think.is_zero() { 1 } else { job.think_every };
     group.start_delay = job.delay;
     group.invalidate = job.invalidate && !job.pre_read && !job.engine.of_files() && job.engine != Engine::Null;
+    group.invalidate_every = pass(job, place).filter(|_| group.invalidate && !job.direct);
     group.cpus = job.cpus.clone();
     if job.split_cpus && !job.cpus.is_empty() {
         // A group of one thread: its CPU is known.
@@ -463,6 +464,25 @@ fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
     }
 }
 
+/// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew. Where the job ends by time it
+/// begins a pass when all blocks were met, and without a map of them never.
+fn pass(job: &Job, place: &Place) -> Option<u64> {
+    let has_map = !job.direction.random || (job.distribution == Offsets::Uniform && !job.repeats_blocks);
+    match (job.time_based, job.loops > 1) {
+        (true, _) => has_map.then_some(place.length.saturating_mul(place.files)),
+        (false, true) => Some(bytes_of_a_loop(job, place)),
+        (false, false) => None,
+    }
+}
+
+/// What a job moves in each of its loops.
+fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
+    let whole = place.length.saturating_mul(place.files);
+    let asked = job.io_size.or(job.size.filter(|_| job.file_size.is_some()));
+    let bytes = asked.map_or(whole, |amount: Amount| amount.of(whole));
+    if bytes == 0 { whole } else { bytes }
+}
+
 /// More than any load does; what files hold has a sign.
 const MOST: u64 = i64::MAX as u64;
 
@@ -475,11 +495,7 @@ fn stop(job: &Job, place: &Place) -> Stop {
     if job.engine.of_files() {
         return Stop { time, operations: Some(place.files.saturating_mul(job.loops).min(MOST)), ..Stop::default() };
     }
-    let whole = place.length.saturating_mul(place.files);
-    let asked = job.io_size.or(job.size.filter(|_| job.file_size.is_some()));
-    let bytes = asked.map_or(whole, |amount: Amount| amount.of(whole));
-    let bytes = if bytes == 0 { whole } else { bytes };
-    let bytes = bytes.saturating_mul(job.loops).min(MOST);
+    let bytes = bytes_of_a_loop(job, place).saturating_mul(job.loops).min(MOST);
     let sizes: Vec<&Blocks> = [job.direction.reads, job.direction.writes]
         .iter()
         .zip(&job.blocks)

@@ -176,6 +176,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("bandwidth", group.bytes_per_second.map(size)),
         ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),
         ("invalidate", flag(group.invalidate)),
+        ("invalidate-every", group.invalidate_every.map(size)),
         ("region", region(group.region)),
         ("start-delay", unless(group.start_delay.is_zero(), || time(group.start_delay))),
         ("cpus", unless(group.cpus.is_empty(), || format!("{:?}", group.cpus))),

@@ -466,6 +466,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         bytes_per_second: bandwidth(surface, &actions, report),
         arrivals: arrivals(surface, report),
         invalidate: flag(surface.invalidate.as_ref(), false),
+        invalidate_every: surface.invalidate_every.as_ref().map(|field| field.value.0),
         region: surface.region.as_ref().map_or(Region::Whole, |field| region(&field.value)),
         start_delay: or(surface.start_delay.as_ref(), Duration::ZERO, |Time(time)| time),
         cpus: cpus(surface, report),

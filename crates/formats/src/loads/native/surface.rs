@@ -211,6 +211,8 @@ table! {
         "open" => open: Listed<OpenPolicy>;
         /// Whether a file's clean pages are dropped from the page cache when it is opened. False unless given.
         "invalidate" => invalidate: Flag;
+        /// The clean pages of all files that a thread keeps open are dropped again whenever it has moved this much: with the size of one pass over them, each pass starts cold. Never unless given.
+        "invalidate-every" => invalidate_every: Size;
         /// Pause of a thread after each operation, or after so many as `think-every` says. None unless given.
         "think-time" => think_time: Time;
         /// Operations of a thread between two pauses; what is in flight is done before one begins. 1 unless given.
