@@ -199,7 +199,9 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
                     let in_one_space = choice == FileChoice::Concatenated || files.table.live() == 1;
                     match distribution {
                         Distribution::Uniform => Some(missed_uniformly(total, blocks)),
-                        Distribution::Permutation if in_one_space => Some(1.0 - (blocks / total).min(1.0)),
+                        Distribution::Permutation if in_one_space && action.blocks.is_none() => {
+                            Some(1.0 - (blocks / total).min(1.0))
+                        }
                         Distribution::Zipf { theta } if in_one_space => {
                             skewed += 1;
                             Some(missed_by_zipf(total, theta, blocks))

@@ -53,8 +53,6 @@ impl<E: Io> Worker<'_, E> {
         }
         if self.counted.1 {
             let bytes = done.read_bytes + done.written_bytes;
-            self.group.limits.moved(bytes);
-            self.load.phase.limits.moved(bytes);
             if let Some(schedule) = &self.group.schedule {
                 schedule.settle(bytes);
             }
@@ -64,6 +62,12 @@ impl<E: Io> Worker<'_, E> {
         {
             dirty.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Counts bytes towards the stops of group and phase.
+    pub(super) fn moved(&self, bytes: u64) {
+        self.group.limits.moved(bytes);
+        self.load.phase.limits.moved(bytes);
     }
 
     /// Notes a failed operation, and ends the load if that is the policy.

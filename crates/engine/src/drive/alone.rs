@@ -88,6 +88,9 @@ impl<E: Io> Worker<'_, E> {
                 Ok(None) => self.tally.actions[0].completed_as_usual(clock.between(begun, end)),
                 Ok(Some(done)) => {
                     self.completed(index, done, clock.between(begun, end));
+                    if self.counted.1 {
+                        self.moved(done.read_bytes + done.written_bytes);
+                    }
                     if let Selector::Program(program) = &self.group.selector {
                         choice.course.completed(program, index, done);
                     }

@@ -247,6 +247,13 @@ impl<E: Io> Worker<'_, E> {
         match ops::queue(self, index, slot) {
             Ok(Queued::Pushed(flight)) => {
                 queue.slots[slot as usize] = Some((index, begun, flight));
+                if self.counted.1 {
+                    // A load that ends by bytes begins no more than these.
+                    self.moved(flight.length as u64);
+                    if self.told_to_stop() {
+                        return Began::Over;
+                    }
+                }
                 return Began::Yes;
             }
             Ok(Queued::Done) => self.ended(index, Ok(self.done), begun, queue, point),
@@ -289,6 +296,11 @@ impl<E: Io> Worker<'_, E> {
     fn ended(&mut self, index: usize, outcome: Result<Done>, begun: u64, queue: &mut Queue, point: &mut Point) {
         queue.last_end = self.load.clock.now();
         let latency_ns = self.load.clock.between(begun, queue.last_end);
+        if let Ok(done) = outcome
+            && self.counted.1
+        {
+            self.moved(done.read_bytes + done.written_bytes);
+        }
         self.settle(index, outcome, latency_ns, queue.last_end, point);
     }
 

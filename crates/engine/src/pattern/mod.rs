@@ -1,12 +1,14 @@
 //! Which block comes next: how random positions are drawn, and how a fileset is seen as one space.
 
 mod blocks;
+mod cover;
 mod gauss;
 mod permutation;
 mod space;
 mod zipf;
 
 pub(crate) use blocks::BlockSizes;
+pub(crate) use cover::Cover;
 pub(crate) use permutation::permute;
 pub(crate) use space::{Roster, Space};
 
@@ -27,6 +29,11 @@ pub(crate) struct Drawer {
 impl Drawer {
     pub(crate) fn new(distribution: Distribution, seed: u64) -> Self {
         Self { distribution, seed, zipf: None }
+    }
+
+    /// The seed of permutations.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// A number from `0..space`, if the distribution is uniform: the common case, which is worth a way of its own.

@@ -2,7 +2,7 @@
 
 use crate::fileset::{Files, Hold, Sizes};
 use crate::measure::Done;
-use crate::pattern::{BlockSizes, Roster, Space, distribution_of, positions};
+use crate::pattern::{BlockSizes, Cover, Roster, Space, distribution_of, positions};
 use crossbeam_utils::CachePadded;
 use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names, Target};
@@ -10,6 +10,7 @@ use fstone_model::workload::{
     Action, Distribution, Extent, FileChoice, IoEngineKind, IoSettings, OpenPolicy, Operation, Pattern,
     SizeDistribution, ThreadGroup, TransactionRule, Transfer,
 };
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 /// An action, ready.
@@ -42,6 +43,8 @@ pub(crate) struct PlannedAction {
     pub(crate) space: Option<Space>,
     /// Per file, how many blocks a permutation has given, when files are drawn.
     pub(crate) turns: Vec<AtomicU64>,
+    /// Per file, which places it has given, where sizes of blocks are drawn as well.
+    pub(crate) covers: Vec<Mutex<Cover>>,
 }
 
 impl PlannedAction {
@@ -59,8 +62,14 @@ impl PlannedAction {
         };
         let drawn = matches!(action.choice, FileChoice::Uniform | FileChoice::Same);
         let permuted = transfer.and_then(distribution_of) == Some(Distribution::Permutation);
+        let covers = match fileset {
+            Some(fileset) if permuted && action.blocks.is_some() => {
+                (0..files[fileset].table.names()).map(|_| Mutex::default()).collect()
+            }
+            _ => Vec::new(),
+        };
         let turns = match fileset {
-            Some(fileset) if drawn && permuted => {
+            Some(fileset) if drawn && permuted && covers.is_empty() => {
                 (0..files[fileset].table.names()).map(|_| AtomicU64::new(0)).collect()
             }
             _ => Vec::new(),
@@ -80,6 +89,7 @@ impl PlannedAction {
             cursor: CachePadded::default(),
             space,
             turns,
+            covers,
             operation,
         }
     }

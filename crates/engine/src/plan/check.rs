@@ -319,9 +319,17 @@ fn check_blocks(action: &Action) -> Result<(), LoadError> {
     let Some(transfer) = nature.transfer else { return Ok(()) };
     let one = transfer.extent == Extent::Bytes(transfer.block_bytes);
     match transfer.pattern {
-        Pattern::Random { distribution, .. } if !one || distribution == Distribution::Permutation => refuse(format!(
+        Pattern::Random { .. } if !one => refuse(format!(
             "draws sizes and places of blocks in {name:?}, which goes for one block at a time, each anywhere"
         )),
+        Pattern::Random { distribution: Distribution::Permutation, .. }
+            if action.fileset.is_none()
+                || matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned) =>
+        {
+            refuse(format!(
+                "draws sizes of blocks in {name:?} that come once each, which needs a fileset of its own and files chosen one by one"
+            ))
+        }
         Pattern::Cursor { .. }
             if one && !matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation) =>
         {

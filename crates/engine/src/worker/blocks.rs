@@ -3,9 +3,10 @@
 use super::picked::Picked;
 use super::thread::Worker;
 use crate::io::Io;
-use crate::pattern::{block_bytes, extent_bytes, positions, random_blocks};
+use crate::pattern::{Cover, block_bytes, extent_bytes, positions, random_blocks};
 use crate::plan::is_permutation;
 use fstone_model::workload::{Extent, FileChoice, Pattern, Transfer};
+use std::sync::{Mutex, PoisonError};
 
 /// The blocks of one operation still to come.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +95,9 @@ impl Blocks {
                     return None;
                 }
                 *number += 1;
+                if let Some(cover) = worker.group.actions[index].covers.get(picked.file as usize) {
+                    return Some(uncovered_block(worker, index, transfer, size, cover));
+                }
                 let (offset, length) = match first.take() {
                     Some(position) => place(transfer, size, position),
                     None => random_block(worker, index, transfer, picked, size, *count, *number - 1),
@@ -152,6 +156,27 @@ fn place(transfer: &Transfer, size: u64, position: u64) -> (u64, usize) {
     };
     let offset = (position * align).min(size - 1);
     (offset, block_bytes(transfer, size).min(size - offset) as usize)
+}
+
+/// A block of a drawn size at a place that was not taken before, cut off where the next one was.
+#[inline(never)]
+fn uncovered_block<E: Io>(
+    worker: &mut Worker<'_, E>,
+    index: usize,
+    transfer: &Transfer,
+    size: u64,
+    cover: &Mutex<Cover>,
+) -> (u64, usize) {
+    let align = match transfer.pattern {
+        Pattern::Random { align_bytes, .. } => align_bytes.max(1),
+        _ => 1,
+    };
+    let drawn = worker.drawn_block(index).unwrap_or(transfer.block_bytes);
+    let seed = worker.states[index].drawer.seed();
+    let mut cover = cover.lock().unwrap_or_else(PoisonError::into_inner);
+    let (first, row) = cover.next(positions(transfer, size), drawn.div_ceil(align), seed);
+    let offset = first * align;
+    (offset, drawn.min(row * align).min(size - offset) as usize)
 }
 
 /// A block drawn within the file.

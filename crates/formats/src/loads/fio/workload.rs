@@ -576,7 +576,7 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
     let bytes = bounds.map_or_else(|| blocks.largest(), |(_, largest)| largest);
     let pattern = if random {
         let distribution = match &job.distribution {
-            Offsets::Uniform if job.repeats_blocks || !matches!(blocks, Blocks::Fixed(_)) => Distribution::Uniform,
+            Offsets::Uniform if job.repeats_blocks => Distribution::Uniform,
             Offsets::Uniform => Distribution::Permutation,
             Offsets::Zipf(theta) => Distribution::Zipf { theta: *theta },
             Offsets::Normal(percent) => Distribution::Gauss { deviation: percent / 100.0 },

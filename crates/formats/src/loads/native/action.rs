@@ -320,8 +320,10 @@ fn drawn_where_they_can_be(
     let one = transfer.extent == Extent::Bytes(transfer.block_bytes);
     let problem = match transfer.pattern {
         Pattern::Random { .. } if !one => "random blocks of drawn sizes are moved one at a time",
-        Pattern::Random { distribution: Distribution::Permutation, .. } => {
-            "blocks of drawn sizes have no places that could be gone through"
+        Pattern::Random { distribution: Distribution::Permutation, .. }
+            if matches!(choice, FileChoice::Concatenated | FileChoice::Partitioned) =>
+        {
+            "blocks of drawn sizes that come once each need files that are chosen one by one"
         }
         Pattern::Cursor { .. }
             if one && !matches!(choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation) =>
