@@ -100,7 +100,9 @@ pub(crate) fn fio(text: &str) {
     };
     assert!(!plan.parts.is_empty());
     let ends = |group: &ThreadGroup| {
-        group.stop.time.is_some() || group.stop.operations.is_some() || group.stop.bytes.is_some()
+        // What reads back ends with what was written.
+        let stop = group.stop;
+        stop.time.is_some() || stop.operations.is_some() || stop.bytes.is_some() || stop.once_through
     };
     assert!(plan.workload.measured_phases().flat_map(|phase| &phase.groups).all(ends), "every job ends");
     let (report, when) = (LoadReport::default(), When::default());

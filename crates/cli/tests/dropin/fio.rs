@@ -209,6 +209,10 @@ fn counts_are_those_of_fio_itself() {
         "rw=randwrite\nsize=256k\noverwrite=1\npre_read=1",
         "rw=write\nsize=64k\nnrfiles=3\nunlink=1",
         "rw=read\nsize=64k\ncreate_only=1",
+        "rw=write\nsize=256k\nverify=crc32c\nverify_state_save=0\nio_size=64k",
+        "rw=write\nsize=256k\nverify=crc32c\nverify_state_save=0\nnumber_ios=10\noverwrite=1",
+        "rw=randwrite\nsize=256k\nverify=md5\nverify_state_save=0\nio_size=96k\nnrfiles=2",
+        "rw=randwrite\nsize=256k\nverify=md5\nverify_state_save=0\nioengine=libaio\niodepth=8\ndirect=1\nnumber_ios=30",
     ] {
         let bench = Bench::new();
         bench.write("job.fio", &format!("[job]\n{job}\n"));

@@ -52,6 +52,20 @@ impl Ledger {
         assign(&mut self.part(file), file, offset, offset + length, Expected::Anything);
     }
 
+    /// Begin and end of the first piece between two places that was written in one go, of this generation or a later one.
+    pub(crate) fn written(&self, file: u64, from: u64, until: u64, since: u64) -> Option<(u64, u64)> {
+        if from >= until {
+            return None;
+        }
+        let part = self.part(file);
+        // One that begins before may reach into it.
+        let before = part.range(..(file, from)).next_back().filter(|((of, _), run)| *of == file && run.end > from);
+        let inside = part.range((file, from)..(file, until));
+        let is_it = |run: &Run| matches!(run.expected, Expected::Generation(generation) if generation >= since);
+        let (start, run) = before.into_iter().chain(inside).find(|(_, run)| is_it(run))?;
+        Some((start.1.max(from), run.end.min(until)))
+    }
+
     /// Checks a block read from `offset`, a multiple of [`UNIT`]. The error says where in the block the first wrong unit is.
     pub(crate) fn check(&self, block: &[u8], file: u64, offset: u64) -> Result<(), (usize, Mismatch)> {
         let part = self.part(file);
@@ -114,6 +128,26 @@ mod tests {
         ledger.unsure(7, 0, 2 * UNIT as u64);
         assert_eq!(ledger.check(&written(5), 7, 0), Ok(()));
         assert_eq!(ledger.check(&written(6), 7, 0), Ok(()));
+    }
+
+    #[test]
+    fn pieces_that_were_written_come_in_order() {
+        let ledger = Ledger::default();
+        ledger.created(7);
+        for (offset, length, generation) in [(0, 64, 1), (16, 8, 5), (24, 8, 6), (100, 50, 7)] {
+            ledger.wrote(7, offset, length, generation);
+        }
+        let pieces = |from, until, since| -> Vec<(u64, u64)> {
+            std::iter::successors(ledger.written(7, from, until, since), |(_, end)| {
+                ledger.written(7, *end, until, since)
+            })
+            .collect()
+        };
+        assert_eq!(pieces(0, 1000, 5), [(16, 24), (24, 32), (100, 150)]);
+        assert_eq!(pieces(0, 1000, 0), [(0, 16), (16, 24), (24, 32), (32, 64), (100, 150)]);
+        assert_eq!(pieces(20, 120, 5), [(20, 24), (24, 32), (100, 120)]);
+        assert_eq!(pieces(0, 1000, 8), []);
+        assert_eq!(ledger.written(8, 0, 1000, 0), None);
     }
 
     proptest! {

@@ -80,6 +80,11 @@ impl Depot {
         Self { ledger: None, ..self }
     }
 
+    /// The generation of the next write.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
     /// What was written last; `None` where data is not stamped.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.ledger.as_ref()

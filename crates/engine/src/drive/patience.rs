@@ -45,7 +45,8 @@ impl<E: Io> Worker<'_, E> {
     /// Counts a choice in vain and lets others run. After [`PATIENCE`] without an operation it is a failure.
     #[cold]
     pub(super) fn miss(&mut self, index: usize, performed: u64, patience: &mut Patience, choice: &mut Choice) {
-        self.tally.actions[index].missed += 1;
+        // To have read all that was written is no miss.
+        self.tally.actions[index].missed += u64::from(!self.states[index].all_read);
         let clock = self.load.clock;
         let now = clock.now();
         if patience.times == 0 || patience.performed != performed {

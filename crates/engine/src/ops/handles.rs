@@ -87,6 +87,7 @@ pub(super) fn goes_on(transfer: &Transfer) -> bool {
         | Pattern::Random { .. }
         | Pattern::Stride { .. }
         | Pattern::Bursts { .. }
+        | Pattern::Written { .. }
         | Pattern::Skip { .. } => false,
     }
 }

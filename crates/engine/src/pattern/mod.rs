@@ -127,6 +127,7 @@ pub(crate) fn positions(transfer: &Transfer, size: u64) -> u64 {
         | Pattern::Skip { .. }
         | Pattern::Stride { .. }
         | Pattern::Bursts { .. }
+        | Pattern::Written { .. }
         | Pattern::Runs(_) => 1,
     }
 }

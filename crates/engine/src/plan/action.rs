@@ -55,7 +55,7 @@ impl PlannedAction {
         let nature = operation.nature();
         let transfer = nature.transfer;
         let space = match (action.choice, fileset, transfer) {
-            (FileChoice::Concatenated, Some(fileset), Some(transfer)) => rosters[fileset]
+            (FileChoice::Concatenated, Some(fileset), Some(transfer)) if !is_read_back(transfer) => rosters[fileset]
                 .as_ref()
                 .map(|roster| Space::new(roster, 0, 1, |file| positions(transfer, files[fileset].table.size(file)))),
             _ => None,
@@ -174,6 +174,11 @@ pub(crate) fn cursor_of(transfer: &Transfer) -> Option<bool> {
         Pattern::Cursor { shared } => Some(shared),
         _ => None,
     }
+}
+
+/// Whether the transfer reads what earlier phases wrote.
+pub(crate) fn is_read_back(transfer: &Transfer) -> bool {
+    matches!(transfer.pattern, Pattern::Written { .. })
 }
 
 /// Whether the action's positions come from a permutation.

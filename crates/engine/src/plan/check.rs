@@ -169,7 +169,8 @@ fn check_region(group: &ThreadGroup) -> Result<(), LoadError> {
     }
     for action in group.actions.all() {
         let Some(transfer) = action.operation.nature().transfer else { continue };
-        let alone = matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation);
+        let alone = matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation)
+            || matches!(transfer.pattern, Pattern::Written { .. });
         if !alone || matches!(transfer.pattern, Pattern::Cursor { shared: true }) {
             return refuse(format!(
                 "gives each thread a part of each file and has {:?} go through whole ones",
@@ -281,6 +282,15 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
             ));
         }
     }
+    if let Pattern::Written { .. } = transfer.pattern {
+        let reads = matches!(action.operation, Operation::Read(_)) && action.choice == FileChoice::Concatenated;
+        let remembered = workload.data.stamped || workload.io.engine == IoEngineKind::Null;
+        if !reads || !remembered || action.blocks.is_some() || transfer.extent != Extent::Bytes(transfer.block_bytes) {
+            return refuse(format!(
+                "reads back what was written in {name:?}, which needs stamped data, reads of one block through all files of a fileset"
+            ));
+        }
+    }
     if let Pattern::Random { distribution, .. } = transfer.pattern {
         match distribution {
             Distribution::Zipf { theta } if !(theta.is_finite() && theta > 0.0) => {
@@ -368,7 +378,7 @@ fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
                 | Pattern::Bursts { align_bytes, .. } => whole(align_bytes),
                 Pattern::Skip { skip_bytes } => whole(skip_bytes),
                 Pattern::Stride { gap_bytes } => whole(gap_bytes.unsigned_abs()),
-                Pattern::FromStart | Pattern::Cursor { .. } | Pattern::Runs(_) => true,
+                Pattern::FromStart | Pattern::Cursor { .. } | Pattern::Runs(_) | Pattern::Written { .. } => true,
             };
             extent && place && (whole(transfer.block_bytes) || action.blocks.is_some())
         }

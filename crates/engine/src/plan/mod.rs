@@ -16,7 +16,7 @@ mod searches;
 mod series;
 mod wear;
 
-pub(crate) use action::{PlannedAction, cursor_of, is_permutation};
+pub(crate) use action::{PlannedAction, cursor_of, is_permutation, is_read_back};
 pub(crate) use check::check;
 pub(crate) use device::check_device;
 pub(crate) use group::{Found, GroupPlan, PeriodicFsyncs, Selector};

@@ -63,6 +63,8 @@ pub(super) struct Running<'a> {
     pub(super) cpu_ns: u64,
     /// Measured phases until now.
     pub(super) measured: Measured,
+    /// The generation of the first write of each phase until now, where data is stamped.
+    generations: Vec<u64>,
     /// Queue depths that were found, by the names of groups.
     found: HashMap<String, Vec<Found>>,
 }
@@ -133,6 +135,7 @@ impl<'a> Running<'a> {
             report: LoadReport { seed: options.seed, threads: written.threads(), ..LoadReport::default() },
             cpu_ns: 0,
             measured: Measured::default(),
+            generations: Vec::new(),
             found: HashMap::new(),
             workload,
         })
@@ -284,6 +287,7 @@ impl<'a> Running<'a> {
                 }
                 self.pretended = Some(pretended(&self.workload, &self.files));
             }
+            self.generations.push(self.depot.generation());
             let own = self.take_others(number, phase)?;
             let ended =
                 if phase.measured { self.measured_phase(number, phase) } else { self.unmeasured_phase(number, phase) };
@@ -515,6 +519,7 @@ impl<'a> Running<'a> {
             point_ticks: self.clock.ticks(self.interval),
             kept,
             witness: self.options.observer.witness().cloned(),
+            generations: &self.generations,
         };
         let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));
         set_alone(plan.alone);

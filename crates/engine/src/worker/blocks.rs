@@ -58,6 +58,10 @@ impl Blocks {
             Pattern::Bursts { operations, align_bytes } => {
                 (worker.burst(index, operations, align_bytes, extent, size), extent, 0)
             }
+            Pattern::Written { .. } => {
+                let piece = worker.states[index].piece;
+                return Self::Run { offset: picked.position.unwrap_or(0), left: piece, block: Some(piece), skip: 0 };
+            }
             Pattern::FromStart | Pattern::Random { .. } | Pattern::Runs(_) => (0, extent, 0),
         };
         Self::Run { offset, left, block, skip }
@@ -74,7 +78,11 @@ impl Blocks {
             Pattern::Cursor { shared } => worker.walk_on(index, shared, drawn, size),
             Pattern::Stride { gap_bytes } => worker.stride(index, gap_bytes, drawn, size),
             Pattern::Bursts { operations, align_bytes } => worker.burst(index, operations, align_bytes, drawn, size),
-            Pattern::FromStart | Pattern::Skip { .. } | Pattern::Random { .. } | Pattern::Runs(_) => 0,
+            Pattern::FromStart
+            | Pattern::Skip { .. }
+            | Pattern::Random { .. }
+            | Pattern::Runs(_)
+            | Pattern::Written { .. } => 0,
         };
         Self::Run { offset, left: drawn, block: Some(drawn), skip: 0 }
     }

@@ -8,8 +8,8 @@ use crate::fileset::{Draw, Hold};
 use crate::io::Io;
 use crate::measure::Call;
 use crate::pattern::{distribution_of, permute, positions};
-use crate::plan::{PlannedAction, cursor_of};
-use fstone_model::workload::FileChoice;
+use crate::plan::{PlannedAction, cursor_of, is_read_back};
+use fstone_model::workload::{FileChoice, Pattern, Transfer};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
@@ -213,6 +213,8 @@ impl<E: Io> Worker<'_, E> {
     fn in_space(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
         loop {
             match self.in_space_once(index, action, fileset, hold) {
+                // Another action may still have something to read back.
+                Err(Incomplete::Missed) if self.states[index].all_read => return Err(Incomplete::Missed),
                 // The file was removed since the phase began: another place, as long as any file is left.
                 Err(Incomplete::Missed) if self.files(fileset).table.live() > 0 => self.missed(index)?,
                 Err(Incomplete::Missed) => return Err(self.no_file(fileset)),
@@ -231,7 +233,12 @@ impl<E: Io> Worker<'_, E> {
         let roster = phase.rosters[fileset].as_ref();
         let state = &mut self.states[index];
         let space = if own { state.space.as_ref() } else { action.space.as_ref() };
-        let (Some(space), Some(roster)) = (space, roster) else { return self.draw(fileset, hold) };
+        let (Some(space), Some(roster)) = (space, roster) else {
+            return match transfer {
+                Some(transfer) if is_read_back(transfer) => self.next_written(index, transfer, fileset, hold),
+                _ => self.draw(fileset, hold),
+            };
+        };
         let total = space.total();
         if total == 0 {
             return Err(if once { Incomplete::Exhausted } else { Incomplete::fault(Call::Choose, Errno::NODATA) });
@@ -255,6 +262,46 @@ impl<E: Io> Worker<'_, E> {
         };
         let (file, inside) = space.locate(place);
         self.take(fileset, roster.get(file), hold, Some(inside))
+    }
+
+    /// The next piece that earlier phases wrote.
+    #[inline(never)]
+    fn next_written(&mut self, index: usize, transfer: &Transfer, fileset: usize, hold: Hold) -> Attempt<Picked> {
+        let load = self.load;
+        let (Pattern::Written { phases }, Some(ledger)) = (transfer.pattern, load.depot.ledger()) else {
+            return Err(Incomplete::Exhausted);
+        };
+        let first = load.generations.len().saturating_sub(1 + phases as usize);
+        let since = load.generations.get(first).copied().unwrap_or(0);
+        loop {
+            let place = self.states[index].file;
+            let Some(roster) = load.phase.rosters[fileset].as_ref().filter(|roster| place < roster.len()) else {
+                return Err(self.all_read(index));
+            };
+            let picked = Picked { fileset, file: roster.get(place), hold, position: None };
+            let (begin, length) = self.span(&picked)?;
+            let destination = self.destination(&picked, begin);
+            let from = begin + self.states[index].cursor;
+            let found = ledger.written(destination.file, from, begin + length, since);
+            let state = &mut self.states[index];
+            let Some((start, end)) = found else {
+                (state.file, state.cursor) = (place + 1, 0);
+                continue;
+            };
+            state.piece = (end - start).min(transfer.block_bytes);
+            state.cursor = start - begin + state.piece;
+            return self.take(fileset, picked.file, hold, Some(start - begin));
+        }
+    }
+
+    /// An action has read all that was written to its files: the thread is done when all its actions have.
+    fn all_read(&mut self, index: usize) -> Incomplete {
+        self.states[index].all_read = true;
+        let done = self.states.iter().zip(&self.group.actions);
+        let done = done
+            .filter(|(_, action)| action.transfer.as_ref().is_some_and(is_read_back))
+            .all(|(state, _)| state.all_read);
+        if done { Incomplete::Exhausted } else { Incomplete::Missed }
     }
 
     /// How many blocks a permutation of this file has given before, adding `blocks` to it.

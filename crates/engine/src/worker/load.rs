@@ -46,6 +46,8 @@ pub(crate) struct Load<'a> {
     pub(crate) kept: Kept,
     /// Who remembers what the kernel acknowledged.
     pub(crate) witness: Option<Witness>,
+    /// The generation of the first write of each phase until this one, where data is stamped.
+    pub(crate) generations: &'a [u64],
 }
 
 impl Load<'_> {

@@ -19,6 +19,10 @@ pub(crate) struct ActionState<'a> {
     pub(crate) positions: (u64, u64),
     /// Its own position in a walk that is not shared.
     pub(crate) cursor: u64,
+    /// Of what is read back: the file that it is in, how much comes next, and whether all was read.
+    pub(crate) file: u64,
+    pub(crate) piece: u64,
+    pub(crate) all_read: bool,
     /// How many operations are left of a burst.
     pub(crate) burst: u32,
     /// Its share of the files as one space, for [`FileChoice::Partitioned`].
@@ -35,6 +39,9 @@ impl<'a> ActionState<'a> {
             drawer: Drawer::new(distribution, seed),
             positions: (0, 0),
             cursor: 0,
+            file: 0,
+            piece: 0,
+            all_read: false,
             burst: 0,
             space: share(load, group, action, thread),
         }

@@ -14,6 +14,41 @@ fn stamped(files: u64, operation: Operation) -> Workload {
     load
 }
 
+/// Each piece that the phases before wrote is read back once, in the parts of the files that the thread has, and nothing else.
+#[test]
+fn only_what_was_written_is_read_back() {
+    let directory = on_disk();
+    let block = |pattern| transfer(Extent::Bytes(4096), pattern);
+    let random = Pattern::Random { distribution: Distribution::Permutation, align_bytes: 4096 };
+    for (queue_depth, engine) in [(1, IoEngineKind::Psync), (4, IoEngineKind::Libaio)] {
+        for (phases, expected) in [(1, 5), (2, 8)] {
+            let one = |operation, choice, stop| {
+                let action = Action { choice, ..action(operation) };
+                let io = IoOverrides { engine: Some(engine), queue_depth: Some(queue_depth), ..IoOverrides::default() };
+                let region = Region::At { offset_bytes: 8192, length_bytes: None, step_bytes: 0 };
+                ThreadGroup { open: OpenPolicy::KeepOpen, region, io, stop, ..group(1, mix(&[(1, action)])) }
+            };
+            let writes = |count| {
+                Phase::new(
+                    "write",
+                    vec![one(Operation::Write(block(random)), FileChoice::Uniform, operations(count))],
+                    Stop::default(),
+                )
+            };
+            let read = Operation::Read(block(Pattern::Written { phases }));
+            let once = Stop { once_through: true, ..Stop::default() };
+            let reader = Phase::new("read", vec![one(read, FileChoice::Concatenated, once)], Stop::default());
+            let mut load = stamped(1, Operation::Read(whole()));
+            load.filesets = vec![fileset(1, 40 * 4096)];
+            // What is written is drawn; the second phase may write over the first's.
+            load.phases = vec![writes(3), writes(5), reader];
+            let report = flawless(&load, directory.path());
+            let reads = report.operations[2].invocations;
+            assert!(if phases == 1 { reads == expected } else { (5..=expected).contains(&reads) }, "{phases}: {reads}");
+        }
+    }
+}
+
 fn flip(file: &Path, at: usize) {
     let mut data = std::fs::read(file).expect("it was built");
     data[at] ^= 1;

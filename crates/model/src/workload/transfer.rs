@@ -66,6 +66,12 @@ pub enum Pattern {
         /// Places are multiples of this; 1 for any.
         align_bytes: u64,
     },
+    /// What was written in so many phases before this one, piece by piece as it was written and from the files' begin on; a thread is done
+    /// when it has read all. Only of data that is stamped, whose writes the load remembers.
+    Written {
+        /// How many.
+        phases: u32,
+    },
     /// By a handle: block after block through runs of equal length, beyond the file's end where it is written, and again from the first
     /// when all were moved (IOR's segments).
     Runs(Runs),

@@ -106,12 +106,12 @@ pub(super) fn workload(
             }
             let verify = (job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()).then(|| {
                 let name = unique(&mut names, &format!("{group_name} verify"));
-                back.push(read_back(job, place, name.clone(), &group, &filesets));
+                back.push((index, place, name.clone(), group.clone()));
                 name
             });
             if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
                 let name = unique(&mut names, &format!("{group_name} pre-read"));
-                let mut reader = read_back(job, place, name, &group, &filesets);
+                let mut reader = reader(job, place, name, &group, &filesets);
                 let cached = IoSettings { engine: IoEngineKind::Psync, direct: false, queue_depth: 1, ..settings(job) };
                 reader.io = overrides(cached, io);
                 first_read.push(reader);
@@ -136,6 +136,7 @@ pub(super) fn workload(
             );
         }
         let name = if phases.is_empty() { "run".to_owned() } else { format!("run {}", level + 1) };
+        let first = phases.len() + usize::from(!first_read.is_empty());
         if !first_read.is_empty() {
             phases.push(not_measured(format!("{name} pre-read"), first_read, Stop::default()));
         }
@@ -161,10 +162,14 @@ pub(super) fn workload(
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
         phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
         if !back.is_empty() {
+            let written_in = (phases.len() - first) as u32;
+            let read_back = |(index, place, name, written): (&usize, &Place, String, ThreadGroup)| {
+                read_back(&jobs[*index], place, name, &written, &filesets, written_in)
+            };
             phases.push(Phase {
                 name: format!("{name} verify"),
                 measured: true,
-                groups: back,
+                groups: back.into_iter().map(read_back).collect(),
                 stop: Stop::default(),
                 rank_shift: 0,
                 node_shift: 0,
@@ -649,8 +654,29 @@ fn strided(block: u64, gap: i64, length: u64, offset: u64) -> u64 {
     }
 }
 
-/// The group that reads back what a job wrote, from the start of its part of each file on.
-fn read_back(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets<'_>) -> ThreadGroup {
+/// The group that reads back what a job wrote in so many phases, each block once.
+fn read_back(
+    job: &Job,
+    place: &Place,
+    name: String,
+    written: &ThreadGroup,
+    filesets: &Filesets<'_>,
+    phases: u32,
+) -> ThreadGroup {
+    let mut group = reader(job, place, name, written, filesets);
+    for action in group.actions.all_mut() {
+        if let Operation::Read(transfer) = &mut action.operation {
+            transfer.pattern = Pattern::Written { phases };
+        }
+        action.choice = FileChoice::Concatenated;
+        action.blocks = None;
+    }
+    group.stop = Stop { once_through: true, ..Stop::default() };
+    group
+}
+
+/// The group that reads a job's files, each from the start of its part on.
+fn reader(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets<'_>) -> ThreadGroup {
     let mut reader = job.clone();
     reader.direction = super::job::Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 };
     reader.blocks = [job.blocks[1].clone(), job.blocks[1].clone()];

@@ -536,7 +536,9 @@ fn within_region(surface: &GroupSurface, actions: &Actions, report: &mut Report)
     for action in actions.all() {
         let Some(transfer) = action.operation.nature().transfer else { continue };
         let shared = matches!(transfer.pattern, Pattern::Cursor { shared: true });
-        if shared || !matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation) {
+        let read_back = matches!(transfer.pattern, Pattern::Written { .. });
+        let alone = matches!(action.choice, FileChoice::Uniform | FileChoice::Same | FileChoice::Rotation);
+        if shared || !(alone || read_back) {
             report.push(
                 Diagnostic::error(field.span, format!("`{}` goes through whole files", action.name))
                     .label("each thread has a part of them")

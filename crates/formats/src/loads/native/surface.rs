@@ -399,7 +399,7 @@ words! {
     PatternWord {
         "from-start" => FromStart, "from-random" => FromRandom, "cursor" => Cursor,
         "shared-cursor" => SharedCursor, "random" => Random, "skip" => Skip, "stride" => Stride, "bursts" => Bursts,
-        "runs" => Runs,
+        "written" => Written, "runs" => Runs,
     }
     DistributionWord { "uniform" => Uniform, "permutation" => Permutation }
     RegionWord { "whole" => Whole, "split" => Split }

@@ -22,7 +22,7 @@ table! {
         "size" => size: ExtentSurface;
         /// How much per system call: a size, or a table with a distribution, by which each is drawn.
         "block" => block: SizeSurface, required;
-        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip"; each operation a "stride" from the one before; "bursts" of operations in a row; by a handle, through "runs" of equal length.
+        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip"; each operation a "stride" from the one before; "bursts" of operations in a row; what was "written" in the phases before, as it was written, each piece once; by a handle, through "runs" of equal length.
         "pattern" => pattern: Listed<PatternWord>;
         /// Random offsets are multiples of this; of the block, or the smallest block, unless given.
         "align" => align: Size;
@@ -34,6 +34,8 @@ table! {
         "back" => back: Size;
         /// Of bursts: how many operations of a thread follow each other from each drawn place.
         "burst" => burst: Small;
+        /// Of what was written: in how many phases before this one. 1 unless given.
+        "phases" => phases: Small;
         /// Of runs: the length of each.
         "run" => run: Size;
         /// Of runs: the length of all together, without what is between them.
@@ -95,6 +97,7 @@ pub(crate) enum PatternWord {
     Skip,
     Stride,
     Bursts,
+    Written,
     Runs,
 }
 
@@ -191,6 +194,7 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
     only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip, PatternWord::Stride]);
     only_for(surface.back.as_ref().map(|field| field.key), "back", &[PatternWord::Stride]);
     only_for(surface.burst.as_ref().map(|field| field.key), "burst", &[PatternWord::Bursts]);
+    only_for(surface.phases.as_ref().map(|field| field.key), "phases", &[PatternWord::Written]);
     let of_runs =
         [&surface.run, &surface.total, &surface.begin, &surface.gap].map(|field| field.as_ref().map(|field| field.key));
     let flags = [&surface.interleaved, &surface.shuffled].map(|field| field.as_ref().map(|field| field.key));
@@ -233,6 +237,7 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
         PatternWord::Random => Pattern::Random { distribution: distribution(surface, report), align_bytes },
         PatternWord::Stride => Pattern::Stride { gap_bytes: stride(surface, report) },
         PatternWord::Bursts => Pattern::Bursts { operations: small(surface.burst.as_ref()), align_bytes },
+        PatternWord::Written => Pattern::Written { phases: small(surface.phases.as_ref()) },
         PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
         PatternWord::Runs => Pattern::Runs(Runs {
             begin_bytes: bytes(surface.begin.as_ref()),
@@ -340,6 +345,7 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
         }
         Pattern::Bursts { align_bytes, .. } => (Some("\"bursts\""), Some(align_bytes), None, None),
         Pattern::Runs(_) => (Some("\"runs\""), None, None, None),
+        Pattern::Written { .. } => (Some("\"written\""), None, None, None),
     };
     let extent = match transfer.extent {
         Extent::Whole => format!("\"{WHOLE}\""),
@@ -350,6 +356,7 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
     let back =
         if let Pattern::Stride { gap_bytes: back @ ..0 } = transfer.pattern { Some(back.unsigned_abs()) } else { None };
     let burst = if let Pattern::Bursts { operations, .. } = transfer.pattern { Some(operations) } else { None };
+    let phases = if let Pattern::Written { phases: phases @ 2.. } = transfer.pattern { Some(phases) } else { None };
     let of_runs = |of: fn(Runs) -> u64| runs.map(of).filter(|bytes| *bytes > 0).map(lines::size);
     lines::wanted([
         ("size", Some(extent)),
@@ -360,6 +367,7 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
         ("skip", skip.map(lines::size)),
         ("back", back.map(lines::size)),
         ("burst", burst.map(|burst| burst.to_string())),
+        ("phases", phases.map(|phases| phases.to_string())),
         ("run", of_runs(|runs| runs.run_bytes)),
         ("total", of_runs(|runs| runs.total_bytes)),
         ("begin", of_runs(|runs| runs.begin_bytes)),
