@@ -34,7 +34,6 @@ mod tests_support;
 mod worker;
 
 pub use error::LoadError;
-pub use measure::clock::ProcessCounts;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
 pub use peers::{Parted, Peers, PhasePassed};
 pub use promises::{Broken, Kept, Property, Witness};

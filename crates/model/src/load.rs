@@ -70,7 +70,7 @@ pub struct LoadReport {
 checked!(LoadReport);
 
 /// One thread, to show how evenly the work was spread.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadReport {
     /// Its group's name.
     pub group: String,
@@ -88,6 +88,116 @@ pub struct ThreadReport {
     /// otherwise.
     #[serde(default)]
     pub queue_depth: u32,
+    /// What the kernel counted for it while it was at work.
+    #[serde(default)]
+    pub usage: ThreadUsage,
+    /// How its reads and its writes went over time: of the points of the series that it was at work in from begin to end.
+    #[serde(default)]
+    pub over_time: [OverTime; 2],
+}
+
+/// What the kernel counts for a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadUsage {
+    /// User time.
+    pub user_ns: u64,
+    /// System time.
+    pub system_ns: u64,
+    /// Context switches.
+    pub context_switches: u64,
+    /// Page faults that read from a device.
+    pub major_faults: u64,
+    /// Other page faults.
+    pub minor_faults: u64,
+}
+
+impl ThreadUsage {
+    /// What was counted since an earlier moment.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            context_switches: self.context_switches.saturating_sub(before.context_switches),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+        }
+    }
+
+    /// Adds what was counted for another thread.
+    pub fn add(&mut self, other: Self) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.context_switches += other.context_switches;
+        self.major_faults += other.major_faults;
+        self.minor_faults += other.minor_faults;
+    }
+}
+
+/// Rates of a thread, of which each point of the series is a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct OverTime {
+    /// Bytes per second.
+    pub bytes: Spread,
+    /// Operations per second.
+    pub operations: Spread,
+}
+
+/// What samples have in common.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// How many there are.
+    pub samples: u64,
+    /// The smallest.
+    pub minimum: f64,
+    /// The largest.
+    pub maximum: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// Sum of the squares of their distances from the mean.
+    pub squares: f64,
+}
+
+impl Spread {
+    /// Takes in a sample (Welford's way).
+    pub fn take(&mut self, sample: f64) {
+        self.minimum = if self.samples == 0 { sample } else { self.minimum.min(sample) };
+        self.maximum = self.maximum.max(sample);
+        self.samples += 1;
+        let distance = sample - self.mean;
+        self.mean += distance / self.samples as f64;
+        self.squares += distance * (sample - self.mean);
+    }
+
+    /// Takes in the samples of another time.
+    pub fn follow(&mut self, other: Self) {
+        if other.samples == 0 || self.samples == 0 {
+            *self = if self.samples == 0 { other } else { *self };
+            return;
+        }
+        let (ours, theirs) = (self.samples as f64, other.samples as f64);
+        let distance = other.mean - self.mean;
+        self.minimum = self.minimum.min(other.minimum);
+        self.maximum = self.maximum.max(other.maximum);
+        self.samples += other.samples;
+        self.mean += distance * theirs / (ours + theirs);
+        self.squares += other.squares + distance * distance * ours * theirs / (ours + theirs);
+    }
+
+    /// Adds the rates of another thread at the same time.
+    pub fn beside(&mut self, other: Self) {
+        self.minimum += other.minimum;
+        self.maximum += other.maximum;
+        self.samples += other.samples;
+        self.mean += other.mean;
+        self.squares += other.squares;
+    }
+
+    /// Their standard deviation.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        if self.samples > 1 { (self.squares / (self.samples - 1) as f64).sqrt() } else { 0.0 }
+    }
 }
 
 /// One of several measured phases.
@@ -350,6 +460,24 @@ fn rate(count: u64, elapsed_ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spreads_come_to_the_same_in_parts() {
+        let samples = [3.0, 5.0, 4.0, 8.0, 0.5];
+        let of = |samples: &[f64]| {
+            let mut spread = Spread::default();
+            samples.iter().for_each(|sample| spread.take(*sample));
+            spread
+        };
+        let whole = of(&samples);
+        assert_eq!((whole.samples, whole.minimum, whole.maximum), (5, 0.5, 8.0));
+        assert!((whole.mean - 4.1).abs() < 1e-9 && (whole.deviation() - 2.7477).abs() < 1e-3, "{whole:?}");
+        let mut parts = of(&samples[..2]);
+        parts.follow(of(&samples[2..]));
+        parts.follow(Spread::default());
+        assert!((parts.mean - whole.mean).abs() < 1e-9 && (parts.squares - whole.squares).abs() < 1e-9);
+        assert_eq!((parts.samples, parts.minimum, parts.maximum), (5, 0.5, 8.0));
+    }
 
     #[test]
     fn spans_that_overlap_count_once() {

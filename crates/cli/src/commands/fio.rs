@@ -13,13 +13,14 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_engine::{Ownership, ProcessCounts};
+use fstone_engine::Ownership;
 use fstone_formats::{
     Source,
     fio::{self, Asked, CommandLine, Options, OutputFormat, Placement, Plan, When},
 };
 use fstone_model::LoadReport;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult {
     let line = fio::parse_command_line(&arguments.words).or_exit(Exit::BadInput)?;
@@ -56,10 +57,10 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     for prefix in plan.jobs.iter().flat_map(|job| &job.logs).flatten() {
         paths::require_directory_of(Path::new(prefix), " for the log")?;
     }
-    let before = ProcessCounts::now();
+    let begun = Instant::now();
     // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
     let report = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::ByName)?;
-    let when = since(before);
+    let when = when(begun, &report);
     for warning in &report.warnings {
         terminal::tell(&format!("warning: {warning}\n"));
     }
@@ -122,21 +123,19 @@ fn variable(name: &str) -> Option<String> {
 fn printed(format: OutputFormat, plan: &Plan, report: &LoadReport, when: &When) -> String {
     match format {
         OutputFormat::Normal => fio::normal(plan, report, when),
-        OutputFormat::Terse => fio::terse(plan, report, when),
+        OutputFormat::Terse => fio::terse(plan, report),
         OutputFormat::Json => fio::json(plan, report, when, false),
         OutputFormat::JsonPlus => fio::json(plan, report, when, true),
     }
 }
 
-/// When the load was over, and what it took since `before`.
-fn since(before: ProcessCounts) -> When {
-    let now = ProcessCounts::now();
+/// When the load was over that began at this moment, and how long it took.
+fn when(begun: Instant, report: &LoadReport) -> When {
     let zoned = jiff::Zoned::now();
+    let elapsed_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     When {
         unix_ms: u64::try_from(zoned.timestamp().as_millisecond()).unwrap_or_default(),
         text: zoned.strftime("%a %b %e %H:%M:%S %Y").to_string(),
-        context_switches: now.context_switches.saturating_sub(before.context_switches),
-        major_faults: now.major_faults.saturating_sub(before.major_faults),
-        minor_faults: now.minor_faults.saturating_sub(before.minor_faults),
+        elapsed_ns: elapsed_ns.saturating_sub(report.setup_ns),
     }
 }

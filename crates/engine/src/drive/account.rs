@@ -106,12 +106,28 @@ impl<E: Io> Worker<'_, E> {
         self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
     }
 
+    /// Takes the point of this number, which is over, as a sample of what the thread does, and so many behind it in which it did nothing.
+    fn sample(&mut self, point: u64, idle: u64) {
+        let ticks = self.load.point_ticks;
+        let start = self.load.start.load(Ordering::Relaxed);
+        let whole = start.saturating_add(point.saturating_mul(ticks)) >= self.group_start();
+        let actions = &self.group.actions;
+        let moves = |writes: bool| actions.iter().any(|action| action.transfer.is_some() && action.writes == writes);
+        let moves = [moves(false), moves(true)];
+        let seconds = self.load.clock.nanoseconds(ticks) as f64 / 1e9;
+        self.sum.point_over(seconds, whole, idle, moves);
+    }
+
     /// Hands over the point that ended and begins the one that `end` is in.
     #[cold]
     pub(super) fn turn(&mut self, point: &mut Point, end: u64) {
         self.hand_over(point);
         let start = self.load.start.load(Ordering::Relaxed);
+        let before = point.index;
         point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
+        if point.index > before {
+            self.sample(before, point.index - before - 1);
+        }
         let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
         point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));
     }

@@ -28,6 +28,7 @@ impl<E: Io> Worker<'_, E> {
     /// Performs operations until the end. The gate must be open.
     pub(crate) fn drive(&mut self) -> Ended {
         let cpu_start = crate::measure::clock::thread_cpu_ns();
+        let usage_start = crate::measure::clock::thread_usage();
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let mut point =
@@ -56,6 +57,7 @@ impl<E: Io> Worker<'_, E> {
         let cpu_ns = crate::measure::clock::thread_cpu_ns() - cpu_start;
         self.hand_over(&point);
         let mut report = self.sum.report(&self.group.spec.name);
+        report.usage = crate::measure::clock::thread_usage().since(usage_start);
         // A group's own time: its delay is not in it.
         report.elapsed_ns = clock.between(self.group_start().max(start), last_end.max(self.group_start()));
         report.queue_depth = found.map_or(0, |found| found.depth);

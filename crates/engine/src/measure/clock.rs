@@ -6,7 +6,7 @@
 //! calibrations against CLOCK_MONOTONIC_RAW agree. Under user-mode kernels a clock read is a system call of
 //! about 15 µs, so there it is the difference between measuring the filesystem and measuring the clock.
 
-use fstone_model::load::ClockReport;
+use fstone_model::load::{ClockReport, ThreadUsage};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -120,45 +120,36 @@ pub(crate) fn thread_cpu_grain_ns() -> u64 {
     *GRAIN.get_or_init(|| (0..3).map(|_| step()).skip(1).min().unwrap_or(0))
 }
 
-fn usage() -> libc::rusage {
+fn usage(whose: libc::c_int) -> libc::rusage {
     // SAFETY: an all-zero rusage is valid, and getrusage fills it in.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        libc::getrusage(whose, &raw mut usage);
         usage
     }
 }
 
-/// What the kernel has counted for this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessCounts {
-    /// Context switches.
-    pub context_switches: u64,
-    /// Page faults that read from a device.
-    pub major_faults: u64,
-    /// Other page faults.
-    pub minor_faults: u64,
+fn nanoseconds(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
-impl ProcessCounts {
-    /// Up to now, threads that have ended included.
-    #[must_use]
-    pub fn now() -> Self {
-        let usage = usage();
-        let count = |number: libc::c_long| u64::try_from(number).unwrap_or_default();
-        Self {
-            context_switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
-            major_faults: count(usage.ru_majflt),
-            minor_faults: count(usage.ru_minflt),
-        }
+/// What the kernel has counted for the calling thread.
+pub(crate) fn thread_usage() -> ThreadUsage {
+    let usage = usage(libc::RUSAGE_THREAD);
+    let count = |number: libc::c_long| u64::try_from(number).unwrap_or_default();
+    ThreadUsage {
+        user_ns: nanoseconds(usage.ru_utime),
+        system_ns: nanoseconds(usage.ru_stime),
+        context_switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
+        major_faults: count(usage.ru_majflt),
+        minor_faults: count(usage.ru_minflt),
     }
 }
 
 /// User and system time of the process.
 pub(crate) fn process_cpu_ns() -> (u64, u64) {
-    let usage = usage();
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    (ns(usage.ru_utime), ns(usage.ru_stime))
+    let usage = usage(libc::RUSAGE_SELF);
+    (nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -2,7 +2,7 @@
 
 use fstone_model::Histogram;
 use fstone_model::histogram::{BUCKETS, bucket_of};
-use fstone_model::load::ThreadReport;
+use fstone_model::load::{OverTime, ThreadReport};
 
 /// Counts per bucket of one point of the series. Points are handed over every minute or more often, so 32 bits are
 /// enough; a thread that performs four actions thus needs at most 70 KiB, and the kernel lends only the pages used.
@@ -71,6 +71,9 @@ impl Latencies {
 fn zeros() -> Box<[u32]> {
     vec![0; BUCKETS].into_boxed_slice()
 }
+
+/// Points without operations that are sampled at once: a day of half seconds.
+const MOST_IDLE: u64 = 172_800;
 
 /// What one operation did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -332,11 +335,21 @@ pub(crate) struct ThreadSum {
     sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
+    /// Bytes and operations of the present point of the series: of reads and of writes.
+    point: [(u64, u64); 2],
+    over_time: [OverTime; 2],
 }
 
 impl Default for ThreadSum {
     fn default() -> Self {
-        Self { counts: vec![0; BUCKETS].into_boxed_slice(), sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self {
+            counts: vec![0; BUCKETS].into_boxed_slice(),
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            point: Default::default(),
+            over_time: Default::default(),
+        }
     }
 }
 
@@ -347,6 +360,30 @@ impl ThreadSum {
         for latencies in tally.actions.iter().map(|action| &action.latency).chain(fsyncs) {
             latencies.add_to(self);
         }
+        for action in &tally.actions {
+            for (point, bytes) in self.point.iter_mut().zip([action.read_bytes, action.written_bytes]) {
+                point.0 += bytes;
+                point.1 += if bytes > 0 { action.invocations } else { 0 };
+            }
+        }
+    }
+
+    /// The present point of the series is over, and so many follow it in which nothing was done. The thread was at work in all of it, or
+    /// it is no sample. `moves` is whether it reads, and writes, at all.
+    pub(crate) fn point_over(&mut self, seconds: f64, whole: bool, idle: u64, moves: [bool; 2]) {
+        let points = std::mem::take(&mut self.point);
+        for ((over_time, (bytes, operations)), _) in
+            self.over_time.iter_mut().zip(points).zip(moves).filter(|(_, moves)| *moves)
+        {
+            let mut take = |bytes: u64, operations: u64| {
+                over_time.bytes.take(bytes as f64 / seconds);
+                over_time.operations.take(operations as f64 / seconds);
+            };
+            if whole {
+                take(bytes, operations);
+            }
+            (0..idle.min(MOST_IDLE)).for_each(|_| take(0, 0));
+        }
     }
 
     pub(crate) fn report(&self, group: &str) -> ThreadReport {
@@ -356,6 +393,7 @@ impl ThreadSum {
             operations: latency.count(),
             busy_ns: u64::try_from(latency.sum_ns()).unwrap_or(u64::MAX),
             latency,
+            over_time: self.over_time,
             ..ThreadReport::default()
         }
     }

@@ -135,6 +135,10 @@ pub struct Job {
     pub continues: bool,
     /// Percentiles that are reported.
     pub percentiles: Vec<f64>,
+    /// Whether `clat_ns` has percentiles.
+    pub percentiles_of_completion: bool,
+    /// Whether `lat_ns` has.
+    pub percentiles_of_all: bool,
     /// Prefixes of the files with bandwidth, latency and IOPS over time.
     pub logs: [Option<String>; 3],
     /// Whether each clone has files of its own.
@@ -381,6 +385,8 @@ impl Job {
             unlink: false,
             continues: false,
             percentiles: DEFAULT_PERCENTILES.to_vec(),
+            percentiles_of_completion: true,
+            percentiles_of_all: false,
             logs: [None, None, None],
             log_each: true,
             log_interval: None,

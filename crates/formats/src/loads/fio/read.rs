@@ -395,7 +395,9 @@ impl Reader<'_> {
             }
             "per_job_logs" => job.log_each = flag()?,
             "log_avg_msec" => job.log_interval = Some(Duration::from_millis(number()?)).filter(|time| !time.is_zero()),
-            "slat_percentiles" | "clat_percentiles" | "lat_percentiles" => drop(flag()?),
+            "slat_percentiles" => drop(flag()?),
+            "clat_percentiles" => job.percentiles_of_completion = flag()?,
+            "lat_percentiles" => job.percentiles_of_all = flag()?,
             "percentile_list" => {
                 let list: Option<Vec<f64>> = some.split(':').map(value::decimal).collect();
                 let fits = |list: &Vec<f64>| {

@@ -7,23 +7,19 @@ use crate::loads::fio::{
 use fstone_model::{
     Histogram, LoadReport,
     histogram::bounds_of,
-    load::{GroupFsyncs, OperationReport, ThreadReport},
+    load::{GroupFsyncs, OperationReport, OverTime, ThreadReport, ThreadUsage},
 };
 use std::collections::HashMap;
 
-/// When a run was, and what its process took: what a report of the load does not know.
+/// When a run was: what a report of the load does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct When {
     /// Milliseconds since 1970.
     pub unix_ms: u64,
     /// The same as fio prints it: `Sun Nov 22 20:05:55 2026`.
     pub text: String,
-    /// Context switches of the process.
-    pub context_switches: u64,
-    /// Page faults that read from a device.
-    pub major_faults: u64,
-    /// Other page faults.
-    pub minor_faults: u64,
+    /// How long it took with all its phases, but for making the files, ns.
+    pub elapsed_ns: u64,
 }
 
 /// One job, or the jobs of a group with `group_reporting`.
@@ -43,8 +39,12 @@ pub(super) struct JobFigures {
     pub(super) syncs: Histogram,
     /// Operations of whole files, by name.
     pub(super) others: Vec<(String, Histogram)>,
+    /// How many operations failed.
+    pub(super) errors: u64,
     /// How long its clones ran together, ms.
     pub(super) job_runtime_ms: u64,
+    /// What the kernel counted for them.
+    pub(super) usage: ThreadUsage,
     /// The queue depth that it was given, or found.
     pub(super) depth: u32,
     /// Operations by the class of the depth that their clone kept to; none of one whose depth changed while it was measured.
@@ -59,6 +59,10 @@ pub(super) struct DirectionFigures {
     pub(super) latency: Histogram,
     /// How long the longest clone ran, ms.
     pub(super) runtime_ms: u64,
+    /// Its rates over time.
+    pub(super) over_time: OverTime,
+    /// Its mean bandwidth, percent of that of all jobs of the group.
+    pub(super) share_percent: f64,
 }
 
 impl DirectionFigures {
@@ -100,11 +104,13 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
                 group,
                 clones: 0,
                 error: 0,
+                errors: 0,
                 job: part.job,
                 directions: Default::default(),
                 syncs: Histogram::default(),
                 others: Vec::new(),
                 job_runtime_ms: 0,
+                usage: ThreadUsage::default(),
                 depth: job.depth,
                 by_depth: [0; 7],
             });
@@ -117,7 +123,20 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
             None => report.running_ns,
         };
         let ms = |ns: u64| ns.div_ceil(1_000_000);
-        figures.job_runtime_ms += ms(elapsed(&part.group));
+        let mut over_time: [OverTime; 2] = Default::default();
+        for name in std::iter::once(&part.group).chain(&part.verify) {
+            figures.job_runtime_ms += ms(elapsed(name));
+            let Some(thread) = ran.get(name.as_str()) else { continue };
+            figures.usage.add(thread.usage);
+            for (sum, one) in over_time.iter_mut().zip(thread.over_time) {
+                sum.bytes.follow(one.bytes);
+                sum.operations.follow(one.operations);
+            }
+        }
+        for (direction, clone) in figures.directions.iter_mut().zip(over_time) {
+            direction.over_time.bytes.beside(clone.bytes);
+            direction.over_time.operations.beside(clone.operations);
+        }
         let thread = ran.get(part.group.as_str());
         let found = thread.map(|thread| thread.queue_depth).filter(|depth| *depth > 0);
         figures.depth = found.unwrap_or(figures.depth);
@@ -134,11 +153,34 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
             }
         }
     }
+    share_out(&mut all);
     all
+}
+
+/// Says how much of its group's bandwidth each job has.
+fn share_out(all: &mut [JobFigures]) {
+    let groups: Vec<u32> = all.iter().map(|figures| figures.group).collect();
+    for direction in 0..2 {
+        let mut of_groups: HashMap<u32, (u64, u64)> = HashMap::new();
+        for (figures, group) in all.iter().zip(&groups) {
+            let (bytes, longest_ms) = of_groups.entry(*group).or_default();
+            *bytes += figures.directions[direction].bytes;
+            *longest_ms = (*longest_ms).max(figures.directions[direction].runtime_ms);
+        }
+        for figures in all.iter_mut() {
+            let (bytes, longest_ms) = of_groups[&figures.group];
+            let figures = &mut figures.directions[direction];
+            if bytes > 0 && longest_ms > 0 {
+                let together = bytes as f64 * 1000.0 / longest_ms as f64;
+                figures.share_percent = (figures.over_time.bytes.mean * 100.0 / together).min(100.0);
+            }
+        }
+    }
 }
 
 impl JobFigures {
     fn add(&mut self, operation: &OperationReport, runtime_ms: u64, report: &LoadReport) {
+        self.errors += operation.errors;
         if operation.errors > 0 && self.error == 0 {
             let of_it = report.errors.iter().find(|error| error.operation == operation.name);
             self.error = of_it.or(report.errors.first()).map_or(5, |error| error.errno);
@@ -160,6 +202,13 @@ impl JobFigures {
         if operation.invocations > 0 {
             direction.runtime_ms = direction.runtime_ms.max(runtime_ms);
         }
+    }
+
+    /// CPU time of its clones, percent of their runs: user, system.
+    pub(super) fn cpu(&self) -> (f64, f64) {
+        let all = self.job_runtime_ms as f64 * 1e6;
+        let share = |ns: u64| if all == 0.0 { 0.0 } else { ns as f64 * 100.0 / all };
+        (share(self.usage.user_ns), share(self.usage.system_ns))
     }
 
     /// The share of operations, in percent, of each class of queue depths.
@@ -278,13 +327,6 @@ pub(super) fn shares(histogram: &Histogram) -> ([f64; 10], [f64; 10], [f64; 12])
         }
     }
     (ns, us, ms)
-}
-
-/// CPU time of a thread, percent of its run: user, system.
-pub(super) fn cpu(report: &LoadReport) -> (f64, f64) {
-    let all = report.running_ns as f64 * f64::from(report.threads.max(1));
-    let share = |ns: u64| if all == 0.0 { 0.0 } else { ns as f64 * 100.0 / all };
-    (share(report.process_user_ns), share(report.process_system_ns))
 }
 
 /// In which of fio's classes a queue depth is: 1, 2, 4, 8, 16, 32, and 64 and more.

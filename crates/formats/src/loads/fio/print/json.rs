@@ -1,9 +1,9 @@
 //! Results as fio's JSON, key by key.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, bins, cpu, jobs, mean_and_deviation, percentiles, shares, version,
+    DIVISIONS, DirectionFigures, JobFigures, When, bins, jobs, mean_and_deviation, percentiles, shares, version,
 };
-use crate::loads::fio::Plan;
+use crate::loads::fio::{Job, Plan};
 use fstone_model::{Histogram, LoadReport, units::nanoseconds};
 use serde_json::{Map, Value, json};
 
@@ -11,10 +11,7 @@ use serde_json::{Map, Value, json};
 #[must_use]
 pub fn json(plan: &Plan, report: &LoadReport, when: &When, plus: bool) -> String {
     let all = jobs(plan, report);
-    let alone = all.len() == 1;
-    let parts = plan.parts.len().max(1) as u64;
-    let entries: Vec<Value> =
-        all.iter().map(|figures| entry(plan, report, figures, when, plus, alone, parts)).collect();
+    let entries: Vec<Value> = all.iter().map(|figures| entry(plan, figures, when, plus)).collect();
     let mut out = Map::new();
     out.insert("fio version".into(), version().into());
     out.insert("timestamp".into(), (when.unix_ms / 1000).into());
@@ -32,29 +29,21 @@ fn options(written: &[(String, String)]) -> Value {
     Value::Object(written.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect())
 }
 
-fn entry(
-    plan: &Plan,
-    report: &LoadReport,
-    figures: &JobFigures,
-    when: &When,
-    plus: bool,
-    alone: bool,
-    parts: u64,
-) -> Value {
+fn entry(plan: &Plan, figures: &JobFigures, when: &When, plus: bool) -> Value {
     let job = &plan.jobs[figures.job];
     let list = &job.percentiles;
-    let series = alone.then_some(report);
     let mut out = Map::new();
     let mut put = |key: &str, value: Value| out.insert(key.into(), value);
     put("jobname", figures.name.clone().into());
     put("groupid", figures.group.into());
-    put("error", figures.error.into());
+    // As in fio: errors that the job went on after are in `total_err`.
+    put("error", (if job.continues { 0 } else { figures.error }).into());
     put("eta", 0.into());
-    put("elapsed", (report.elapsed_ns.div_ceil(1_000_000_000)).into());
+    put("elapsed", (when.elapsed_ns.div_ceil(1_000_000_000)).into());
     put("job options", options(&job.written));
-    put("read", direction(&figures.directions[0], 0, list, plus, series));
-    put("write", direction(&figures.directions[1], 1, list, plus, series));
-    put("trim", direction(&DirectionFigures::default(), 2, list, plus, None));
+    put("read", direction(&figures.directions[0], job, plus));
+    put("write", direction(&figures.directions[1], job, plus));
+    put("trim", direction(&DirectionFigures::default(), job, plus));
     let mut sync = Map::new();
     sync.insert("total_ios".into(), figures.syncs.count().into());
     sync.insert("lat_ns".into(), latency(&figures.syncs, list, figures.syncs.count() > 0, plus));
@@ -68,12 +57,12 @@ fn entry(
         put("file_operations", Value::Object(others.collect()));
     }
     put("job_runtime", figures.job_runtime_ms.into());
-    let (user, system) = cpu(report);
+    let (user, system) = figures.cpu();
     put("usr_cpu", rounded(user));
     put("sys_cpu", rounded(system));
-    put("ctx", (when.context_switches * figures.clones / parts).into());
-    put("majf", (when.major_faults * figures.clones / parts).into());
-    put("minf", (when.minor_faults * figures.clones / parts).into());
+    put("ctx", figures.usage.context_switches.into());
+    put("majf", figures.usage.major_faults.into());
+    put("minf", figures.usage.minor_faults.into());
     let four = [0.0, 100.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     put("iodepth_level", classes(["1", "2", "4", "8", "16", "32", ">=64"], figures.depths()));
     put("iodepth_submit", classes(["0", "4", "8", "16", "32", "64", ">=64"], four));
@@ -90,6 +79,10 @@ fn entry(
     put("latency_ns", named(&ns));
     put("latency_us", named(&us));
     put("latency_ms", named(&ms));
+    if job.continues {
+        put("total_err", figures.errors.into());
+        put("first_error", figures.error.into());
+    }
     put("latency_depth", figures.depth.into());
     put("latency_target", nanoseconds(job.latency_target.unwrap_or_default()).into());
     put("latency_percentile", json!(job.latency_percent));
@@ -106,13 +99,8 @@ fn rounded(number: f64) -> Value {
     json!((number * 1e6).round() / 1e6)
 }
 
-fn direction(
-    figures: &DirectionFigures,
-    number: usize,
-    list: &[f64],
-    plus: bool,
-    series: Option<&LoadReport>,
-) -> Value {
+fn direction(figures: &DirectionFigures, job: &Job, plus: bool) -> Value {
+    let list = &job.percentiles;
     let mut out = Map::new();
     let mut put = |key: &str, value: Value| out.insert(key.into(), value);
     put("io_bytes", figures.bytes.into());
@@ -126,23 +114,22 @@ fn direction(
     put("short_ios", 0.into());
     put("drop_ios", 0.into());
     let nothing = Histogram::default();
+    let any = figures.latency.count() > 0;
     put("slat_ns", latency(&nothing, list, false, false));
-    put("clat_ns", latency(&figures.latency, list, figures.latency.count() > 0, plus));
-    put("lat_ns", latency(&figures.latency, list, false, false));
-    let over_time = series.map(|report| Series::of(report, number)).unwrap_or_default();
-    let mean_bw = if over_time.samples > 0 { over_time.bandwidth.mean } else { bandwidth / 1024.0 };
-    put("bw_min", (over_time.bandwidth.minimum as u64).into());
-    put("bw_max", (over_time.bandwidth.maximum as u64).into());
-    put("bw_agg", json!(if figures.operations > 0 { 100.0 } else { 0.0 }));
-    put("bw_mean", rounded(mean_bw));
-    put("bw_dev", rounded(over_time.bandwidth.deviation));
-    put("bw_samples", over_time.samples.into());
-    let share = if figures.bytes == 0 { 0.0 } else { figures.operations as f64 / figures.bytes as f64 * 1024.0 };
-    put("iops_min", ((over_time.bandwidth.minimum * share) as u64).into());
-    put("iops_max", ((over_time.bandwidth.maximum * share) as u64).into());
-    put("iops_mean", rounded(if over_time.samples > 0 { over_time.bandwidth.mean * share } else { figures.iops() }));
-    put("iops_stddev", rounded(over_time.bandwidth.deviation * share));
-    put("iops_samples", over_time.samples.into());
+    put("clat_ns", latency(&figures.latency, list, any && job.percentiles_of_completion, plus));
+    put("lat_ns", latency(&figures.latency, list, any && job.percentiles_of_all, plus));
+    let (bytes, operations) = (figures.over_time.bytes, figures.over_time.operations);
+    put("bw_min", ((bytes.minimum / 1024.0) as u64).into());
+    put("bw_max", ((bytes.maximum / 1024.0) as u64).into());
+    put("bw_agg", rounded(figures.share_percent));
+    put("bw_mean", rounded(bytes.mean / 1024.0));
+    put("bw_dev", rounded(bytes.deviation() / 1024.0));
+    put("bw_samples", bytes.samples.into());
+    put("iops_min", (operations.minimum as u64).into());
+    put("iops_max", (operations.maximum as u64).into());
+    put("iops_mean", rounded(operations.mean));
+    put("iops_stddev", rounded(operations.deviation()));
+    put("iops_samples", operations.samples.into());
     Value::Object(out)
 }
 
@@ -165,41 +152,4 @@ fn latency(histogram: &Histogram, list: &[f64], with_percentiles: bool, with_bin
         }
     }
     Value::Object(out)
-}
-
-/// Bandwidth over time, KiB/s.
-#[derive(Debug, Clone, Copy, Default)]
-struct Series {
-    samples: u64,
-    bandwidth: Spread,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Spread {
-    minimum: f64,
-    maximum: f64,
-    mean: f64,
-    deviation: f64,
-}
-
-impl Series {
-    fn of(report: &LoadReport, direction: usize) -> Self {
-        let seconds = report.series_interval_ns as f64 / 1e9;
-        let values: Vec<f64> = report
-            .whole_points()
-            .into_iter()
-            .map(|(_, point)| if direction == 0 { point.read_bytes } else { point.written_bytes })
-            .map(|bytes| bytes as f64 / 1024.0 / seconds)
-            .collect();
-        if values.is_empty() {
-            return Self::default();
-        }
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
-        let minimum = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let maximum = values.iter().copied().fold(0.0, f64::max);
-        Self { samples: values.len() as u64, bandwidth: Spread { minimum, maximum, mean, deviation } }
-    }
 }

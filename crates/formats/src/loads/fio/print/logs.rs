@@ -1,7 +1,7 @@
 //! fio's log files: bandwidth, latency and IOPS over time.
 
 use crate::loads::fio::{
-    Job, Part, Plan,
+    Part, Plan,
     workload::{reads, writes},
 };
 use fstone_model::{LoadReport, load::SeriesPoint, load_series::Moment};
@@ -12,8 +12,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 pub struct Log {
     /// Its path, relative to the working directory.
     pub file: String,
-    /// What is in it: a line for each interval with time in ms, value, direction (0 reads, 1 writes), block size, offset
-    /// and priority.
+    /// What is in it: a line for each interval with the time since the job's begin in ms, value, direction (0 reads, 1 writes), and what is 0
+    /// of an interval: block size and priority.
     pub text: String,
 }
 
@@ -32,18 +32,25 @@ pub fn logs(plan: &Plan, report: &LoadReport) -> Vec<Log> {
             continue;
         }
         let directions = [0, 1].map(|direction| over_time(part, direction, report));
+        let begin_ns = begin_of(part, report);
         for (which, kind) in KINDS {
             let Some(prefix) = &job.logs[which] else { continue };
             let file =
                 if job.log_each { format!("{prefix}_{kind}.{number}.log") } else { format!("{prefix}_{kind}.log") };
-            logs.entry(file).or_default().push_str(&lines(job, &directions, kind, report));
+            logs.entry(file).or_default().push_str(&lines(&directions, begin_ns, kind, report));
         }
     }
     logs.into_iter().map(|(file, text)| Log { file, text }).collect()
 }
 
+/// When a clone began: behind the jobs before its stonewall, and its delay.
+fn begin_of(part: &Part, report: &LoadReport) -> u64 {
+    let own = report.operations.iter().find(|operation| operation.group == part.group);
+    own.and_then(|operation| operation.at_work).map_or(0, |[work, _]| work.begin_ns)
+}
+
 /// The lines of a clone's log, of its reads and its writes over time.
-fn lines(job: &Job, directions: &[Vec<SeriesPoint>; 2], kind: &str, report: &LoadReport) -> String {
+fn lines(directions: &[Vec<SeriesPoint>; 2], job_begin_ns: u64, kind: &str, report: &LoadReport) -> String {
     let length = directions.iter().map(Vec::len).max().unwrap_or(0);
     let none = SeriesPoint::default();
     // Where points are in time is the same of all.
@@ -51,7 +58,7 @@ fn lines(job: &Job, directions: &[Vec<SeriesPoint>; 2], kind: &str, report: &Loa
     let mut text = String::new();
     for (index, Moment { begin_ns, length_ns, whole, .. }) in report.moments_of(&places).into_iter().enumerate() {
         // An interval that was cut short has no rate.
-        if !whole && matches!(kind, "bw" | "iops") {
+        if !(whole && begin_ns >= job_begin_ns) && matches!(kind, "bw" | "iops") {
             continue;
         }
         for (direction, points) in directions.iter().enumerate() {
@@ -65,9 +72,8 @@ fn lines(job: &Job, directions: &[Vec<SeriesPoint>; 2], kind: &str, report: &Loa
                 "iops" => per_second(point.operations),
                 _ => point.latency.mean_ns().unwrap_or(0.0) as u64,
             };
-            let ms = begin_ns.saturating_add(length_ns) / 1_000_000;
-            let block = job.blocks[direction].smallest();
-            let _ = writeln!(text, "{ms}, {value}, {direction}, {block}, 0, 0");
+            let ms = begin_ns.saturating_add(length_ns).saturating_sub(job_begin_ns) / 1_000_000;
+            let _ = writeln!(text, "{ms}, {value}, {direction}, 0, 0");
         }
     }
     text

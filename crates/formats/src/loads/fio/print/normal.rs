@@ -1,7 +1,7 @@
 //! Results for people, in fio's words and order.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, cpu, jobs, mean_and_deviation, percentiles, shares, version,
+    DIVISIONS, DirectionFigures, JobFigures, When, jobs, mean_and_deviation, percentiles, shares, version,
 };
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport, units::nanoseconds};
@@ -11,10 +11,9 @@ use std::fmt::Write as _;
 #[must_use]
 pub fn normal(plan: &Plan, report: &LoadReport, when: &When) -> String {
     let all = jobs(plan, report);
-    let parts = plan.parts.len().max(1) as u64;
     let mut out = format!("{}\n", version());
     for figures in &all {
-        job(&mut out, plan, report, figures, when, parts);
+        job(&mut out, plan, figures, when);
     }
     let mut groups: Vec<u32> = all.iter().map(|figures| figures.group).collect();
     groups.dedup();
@@ -34,7 +33,7 @@ pub fn normal(plan: &Plan, report: &LoadReport, when: &When) -> String {
     out
 }
 
-fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures, when: &When, parts: u64) {
+fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
     let job = &plan.jobs[figures.job];
     let _ = writeln!(
         out,
@@ -56,6 +55,7 @@ fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures,
             direction.runtime_ms
         );
         latency(out, "clat", &direction.latency, &job.percentiles);
+        over_time(out, direction);
     }
     if figures.syncs.count() > 0 {
         let _ = writeln!(out, "  fsync/fdatasync/sync_file_range:");
@@ -81,14 +81,12 @@ fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures,
             let _ = writeln!(out, "  lat ({unit})   : {}", line.join(", "));
         }
     }
-    let (user, system) = cpu(report);
-    let share = |count: u64| count * figures.clones / parts;
+    let (user, system) = figures.cpu();
+    let usage = &figures.usage;
     let _ = writeln!(
         out,
         "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}, majf={}, minf={}",
-        share(when.context_switches),
-        share(when.major_faults),
-        share(when.minor_faults)
+        usage.context_switches, usage.major_faults, usage.minor_faults
     );
     let names = ["1", "2", "4", "8", "16", "32", ">=64"].iter();
     let depths: Vec<String> = names.zip(figures.depths()).map(|(name, share)| format!("{name}={share:.1}%")).collect();
@@ -107,6 +105,33 @@ fn job(out: &mut String, plan: &Plan, report: &LoadReport, figures: &JobFigures,
         nanoseconds(job.latency_window) / 1000,
         job.latency_percent,
         figures.depth
+    );
+}
+
+/// Bandwidth and IOPS over time.
+fn over_time(out: &mut String, figures: &DirectionFigures) {
+    let (bytes, operations) = (&figures.over_time.bytes, &figures.over_time.operations);
+    if bytes.samples == 0 {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "   bw (  KiB/s): min={:5}, max={:5}, per={:3.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
+        (bytes.minimum / 1024.0) as u64,
+        (bytes.maximum / 1024.0) as u64,
+        figures.share_percent,
+        bytes.mean / 1024.0,
+        bytes.deviation() / 1024.0,
+        bytes.samples
+    );
+    let _ = writeln!(
+        out,
+        "   iops        : min={:5}, max={:5}, avg={:5.2}, stdev={:5.2}, samples={}",
+        operations.minimum as u64,
+        operations.maximum as u64,
+        operations.mean,
+        operations.deviation(),
+        operations.samples
     );
 }
 

@@ -1,6 +1,6 @@
 //! Results as lines of fields, fio's terse version 3.
 
-use super::figures::{DirectionFigures, JobFigures, When, cpu, jobs, mean_and_deviation, percentiles, shares, version};
+use super::figures::{DirectionFigures, JobFigures, jobs, mean_and_deviation, percentiles, shares, version};
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport};
 
@@ -9,12 +9,11 @@ const PERCENTILES: usize = 20;
 
 /// The results of a run, a line for each job.
 #[must_use]
-pub fn terse(plan: &Plan, report: &LoadReport, when: &When) -> String {
-    let parts = plan.parts.len().max(1) as u64;
-    jobs(plan, report).iter().map(|figures| line(plan, report, figures, when, parts) + "\n").collect()
+pub fn terse(plan: &Plan, report: &LoadReport) -> String {
+    jobs(plan, report).iter().map(|figures| line(plan, figures) + "\n").collect()
 }
 
-fn line(plan: &Plan, report: &LoadReport, figures: &JobFigures, when: &When, parts: u64) -> String {
+fn line(plan: &Plan, figures: &JobFigures) -> String {
     let job = &plan.jobs[figures.job];
     let mut fields: Vec<String> = vec![
         "3".into(),
@@ -26,11 +25,11 @@ fn line(plan: &Plan, report: &LoadReport, figures: &JobFigures, when: &When, par
     for direction in &figures.directions {
         fields.extend(of_direction(direction, &job.percentiles));
     }
-    let (user, system) = cpu(report);
+    let (user, system) = figures.cpu();
     fields.push(format!("{user:.6}%"));
     fields.push(format!("{system:.6}%"));
-    let of_process = [when.context_switches, when.major_faults, when.minor_faults];
-    fields.extend(of_process.map(|count| (count * figures.clones / parts).to_string()));
+    let usage = &figures.usage;
+    fields.extend([usage.context_switches, usage.major_faults, usage.minor_faults].map(|count| count.to_string()));
     fields.extend(figures.depths().map(|share| format!("{share:.1}%")));
     let (ns, us, ms) = shares(&figures.latency());
     // Version 3 knows no nanoseconds: what is below one microsecond is below two.
@@ -60,8 +59,14 @@ fn of_direction(figures: &DirectionFigures, list: &[f64]) -> Vec<String> {
     };
     fields.extend((0..PERCENTILES).map(shown));
     fields.extend(spread(&figures.latency));
-    let share = if figures.operations > 0 { 100.0 } else { 0.0 };
-    fields.extend(["0".into(), "0".into(), format!("{share:.6}%"), format!("{bandwidth:.6}"), "0.000000".into()]);
+    let over_time = &figures.over_time.bytes;
+    fields.extend([
+        ((over_time.minimum / 1024.0) as u64).to_string(),
+        ((over_time.maximum / 1024.0) as u64).to_string(),
+        format!("{:.6}%", figures.share_percent),
+        format!("{:.6}", over_time.mean / 1024.0),
+        format!("{:.6}", over_time.deviation() / 1024.0),
+    ]);
     fields
 }
 
