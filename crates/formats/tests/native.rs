@@ -6,7 +6,7 @@ use fstone_formats::{
     sysbench,
 };
 use fstone_model::workload::{
-    Action, Actions, Amount, Arrivals, Batches, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy,
+    Action, Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy,
     Existing, Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
     LatencyTarget, MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase,
     Region, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
@@ -418,6 +418,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 start_delay,
                 region,
                 invalidate,
+                advice: if invalidate { Advice::Random } else { Advice::None },
                 invalidate_every: invalidate.then_some(u64::from(threads)),
                 own_series: invalidate,
                 batches,

@@ -6,7 +6,7 @@ use super::picked::Picked;
 use super::thread::Worker;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
-use fstone_model::workload::{OpenPolicy, Region};
+use fstone_model::workload::{self, OpenPolicy, Region};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
@@ -86,18 +86,29 @@ impl<E: Io> Worker<'_, E> {
         if self.group.spec.invalidate {
             self.drop_cached(fd);
         }
+        let advice = match self.group.spec.advice {
+            workload::Advice::None => return Ok(fd),
+            workload::Advice::Sequential => Advice::Sequential,
+            workload::Advice::Random => Advice::Random,
+        };
+        self.advise(fd, advice);
         Ok(fd)
     }
 
     /// Drops what the page cache holds of the thread's part of a file.
     fn drop_cached(&mut self, fd: Fd) {
+        self.advise(fd, Advice::DontNeed);
+    }
+
+    /// Tells the kernel how the thread's part of a file is used.
+    fn advise(&mut self, fd: Fd, advice: Advice) {
         let part = match self.group.spec.region {
             // The kernel's offsets have a sign.
             region @ Region::At { .. } => region.of(i64::MAX as u64, self.number, u64::from(self.group.spec.threads)),
             Region::Whole | Region::Split | Region::OfRank { .. } => (0, 0),
         };
         // It is advice: a filesystem that takes none is no error of the load.
-        let _ = self.io.advise(fd, part, Advice::DontNeed);
+        let _ = self.io.advise(fd, part, advice);
     }
 
     /// The same of all files that the thread keeps open, when it has moved as much as its group says.

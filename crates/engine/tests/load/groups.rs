@@ -293,6 +293,21 @@ fn each_pass_over_kept_files_begins_cold() {
     }
 }
 
+#[test]
+fn the_kernel_reads_ahead_as_it_is_told() {
+    const SIZE: u64 = 64 * 4096;
+    let directory = on_disk();
+    let cached = [Advice::Random, Advice::None, Advice::Sequential].map(|advice| {
+        let read = Operation::Read(transfer(Extent::Bytes(4096), Pattern::Cursor { shared: false }));
+        let threads = keeping("group", mix(&[(1, action(read))]), IoOverrides::default());
+        let threads = ThreadGroup { threads: 1, invalidate: true, advice, ..threads };
+        flawless(&workload(fileset(1, SIZE), threads, operations(1)), directory.path());
+        cached_bytes(directory.path())
+    });
+    assert_eq!(cached[0], PAGE_BYTES, "no page but the one that was read");
+    assert!(cached[1] > PAGE_BYTES && cached[2] > PAGE_BYTES, "{cached:?}");
+}
+
 /// Threads have parts of a file of their own: what each writes in order, from its part's begin to its end, is the whole file
 /// once, and nothing twice.
 #[test]

@@ -107,6 +107,9 @@ pub struct ThreadGroup {
     /// each pass begins cold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidate_every: Option<u64>,
+    /// What the kernel is told of a file when it is opened.
+    #[serde(default, skip_serializing_if = "Advice::is_none")]
+    pub advice: Advice,
     /// The part of each file that a thread reads and overwrites.
     #[serde(default, skip_serializing_if = "Region::is_whole")]
     pub region: Region,
@@ -187,6 +190,7 @@ impl ThreadGroup {
             arrivals: Arrivals::Even,
             invalidate: false,
             invalidate_every: None,
+            advice: Advice::None,
             region: Region::Whole,
             start_delay: Duration::ZERO,
             cpus: Vec::new(),
@@ -269,6 +273,25 @@ fn part(size: u64, number: u64, of: u64) -> (u64, u64) {
 
 /// Where parts of a file begin.
 const SPLIT_BYTES: u64 = 4096;
+
+/// What the kernel is told of how a file is read (posix_fadvise): it reads further ahead, or not at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// Nothing.
+    #[default]
+    None,
+    /// From its begin to its end.
+    Sequential,
+    /// Anywhere.
+    Random,
+}
+
+impl Advice {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
 
 /// How the operations of a rate follow each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

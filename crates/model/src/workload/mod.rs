@@ -24,7 +24,9 @@ pub use fileset::{
     Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, PADDED_RANK, RANK,
     Sharing, SizeDistribution, has_rank,
 };
-pub use group::{Arrivals, Batches, CpuPolicy, LatencyTarget, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup};
+pub use group::{
+    Advice, Arrivals, Batches, CpuPolicy, LatencyTarget, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup,
+};
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_REPEAT,
     OpenPolicy, OpenSync,

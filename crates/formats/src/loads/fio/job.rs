@@ -123,6 +123,8 @@ pub struct Job {
     pub invalidate: bool,
     /// Whether its files are read into the cache first.
     pub pre_read: bool,
+    /// What the kernel is told of its files when they are opened.
+    pub hint: Hint,
     /// Whether files that it only writes have data before that.
     pub overwrite: bool,
     /// Whether files that it only writes have blocks before that.
@@ -278,6 +280,19 @@ impl Amount {
     }
 }
 
+/// What the kernel is told of a job's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing.
+    None,
+    /// What `rw` says.
+    ByType,
+    /// That they are read from begin to end.
+    Sequential,
+    /// That they are read anywhere.
+    Random,
+}
+
 /// How the next file is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
@@ -379,6 +394,7 @@ impl Job {
             dedupe_percent: 0,
             invalidate: true,
             pre_read: false,
+            hint: Hint::ByType,
             overwrite: false,
             allocate: true,
             create_only: false,

@@ -118,7 +118,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ignored("allrandrepeat", &[], RANDOM),
     ignored("randseed", &[], RANDOM),
     taken("fallocate", &[]),
-    ignored("fadvise_hint", &[], "the kernel is given no hints"),
+    taken("fadvise_hint", &[]),
     refused("write_hint", &[], "the kernel is given no hints"),
     taken("offset", &[]),
     ignored("offset_align", &[], "blocks lie at multiples of their size from the offset on"),

@@ -2,7 +2,7 @@
 
 use super::{
     distribution::distribution,
-    job::{Amount, Blocks, Direction, Engine, Job, Service, Sync},
+    job::{Amount, Blocks, Direction, Engine, Hint, Job, Service, Sync},
     options::{self, Treatment},
     text::{Findings, Section, Setting, Word},
     value::{self, Base},
@@ -284,6 +284,15 @@ impl Reader<'_> {
             }
             "dedupe_percentage" => job.dedupe_percent = percent()?,
             "invalidate" => job.invalidate = flag()?,
+            "fadvise_hint" => {
+                job.hint = match some {
+                    "none" | "0" => Hint::None,
+                    "" | "1" => Hint::ByType,
+                    "random" => Hint::Random,
+                    "sequential" => Hint::Sequential,
+                    _ => return Err("0, 1, random or sequential"),
+                };
+            }
             "sync" => {
                 job.sync = match text {
                     None | Some("1" | "sync") => Sync::Sync,

@@ -7,8 +7,8 @@ use fstone_model::{
         ThreadReport, ThreadUsage,
     },
     workload::{
-        Actions, Amount as FileAmount, Arrivals, Batches, Distribution, FileChoice, IoEngineKind, LatencyTarget,
-        Operation, Pattern, Region, SizeDistribution, Stop, Zone, Zones,
+        Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, FileChoice, IoEngineKind,
+        LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Zone, Zones,
     },
 };
 use std::time::Duration;
@@ -288,6 +288,16 @@ fn each_pass_begins_cold() {
     for warm in ["invalidate=0", "pre_read=1", "direct=1"] {
         assert_eq!(passes(&format!("rw=read\nloops=3\n{warm}")), None, "{warm}");
     }
+}
+
+#[test]
+fn the_kernel_is_told_how_files_are_read() {
+    let advice = |options: &str| plan(&format!("[a]\nsize=1m\n{options}\n")).workload.phases[0].groups[0].advice;
+    assert_eq!(advice("rw=read"), Advice::Sequential);
+    assert_eq!(advice("rw=randrw"), Advice::Random);
+    assert_eq!(advice("rw=randread\nfadvise_hint=0"), Advice::None);
+    assert_eq!(advice("rw=randread\nfadvise_hint=sequential"), Advice::Sequential);
+    assert_eq!(advice("ioengine=filestat"), Advice::None);
 }
 
 #[test]

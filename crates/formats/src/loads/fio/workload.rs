@@ -5,12 +5,12 @@
 
 use super::{
     files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note, to_the_end},
-    job::{Amount, Blocks, Engine, Job, Offsets, Service, Sync},
+    job::{Amount, Blocks, Engine, Hint, Job, Offsets, Service, Sync},
     removals::Removals,
     text::Findings,
 };
 use fstone_model::workload::{
-    Action, Actions, Arrivals, Batches, CpuPolicy, DataPattern, Distribution, ErrorPolicy, Extent, FileChoice,
+    Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, Distribution, ErrorPolicy, Extent, FileChoice,
     FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, MAXIMUM_THREADS, OpenPolicy,
     OpenSync, Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted, Workload,
     Zone, Zones,
@@ -380,6 +380,15 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     group.start_delay = job.delay;
     group.invalidate = job.invalidate && !job.pre_read && !job.engine.of_files() && job.engine != Engine::Null;
     group.invalidate_every = pass(job, place).filter(|_| group.invalidate && !job.direct);
+    if !job.engine.of_files() && job.engine != Engine::Null {
+        group.advice = match job.hint {
+            Hint::None => Advice::None,
+            Hint::Sequential => Advice::Sequential,
+            Hint::Random => Advice::Random,
+            Hint::ByType if job.direction.random => Advice::Random,
+            Hint::ByType => Advice::Sequential,
+        };
+    }
     group.cpus = job.cpus.clone();
     if job.split_cpus && !job.cpus.is_empty() {
         // A group of one thread: its CPU is known.

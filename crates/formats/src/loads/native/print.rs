@@ -9,9 +9,9 @@ use super::{
     sizes, steps,
 };
 use fstone_model::workload::{
-    Actions, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy,
-    Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget, Naming, OpenPolicy, Phase,
-    Region, Stop, ThreadGroup, Workload,
+    Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
+    ErrorPolicy, Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget, Naming, OpenPolicy,
+    Phase, Region, Stop, ThreadGroup, Workload,
 };
 
 /// A workload as a workload file; [`super::parse`] reads it back as the same workload.
@@ -177,6 +177,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),
         ("invalidate", flag(group.invalidate)),
         ("invalidate-every", group.invalidate_every.map(size)),
+        ("advice", unless(group.advice == Advice::None, || word(&group.advice))),
         ("region", region(group.region)),
         ("start-delay", unless(group.start_delay.is_zero(), || time(group.start_delay))),
         ("cpus", unless(group.cpus.is_empty(), || format!("{:?}", group.cpus))),

@@ -15,9 +15,9 @@ use crate::{
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
 };
 use fstone_model::workload::{
-    Actions, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories, ErrorPolicy,
-    Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget,
-    MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing,
+    Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
+    ErrorPolicy, Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
+    LatencyTarget, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing,
     SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
 };
 use std::{
@@ -467,6 +467,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         arrivals: arrivals(surface, report),
         invalidate: flag(surface.invalidate.as_ref(), false),
         invalidate_every: surface.invalidate_every.as_ref().map(|field| field.value.0),
+        advice: word(surface.advice.as_ref(), Advice::None),
         region: surface.region.as_ref().map_or(Region::Whole, |field| region(&field.value)),
         start_delay: or(surface.start_delay.as_ref(), Duration::ZERO, |Time(time)| time),
         cpus: cpus(surface, report),

@@ -13,8 +13,8 @@ use crate::{
     diagnostic::Report,
 };
 use fstone_model::workload::{
-    Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS,
-    OpenPolicy, OpenSync, PaceUnit, Sharing, TransactionRule,
+    Advice, Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES,
+    MAXIMUM_THREADS, OpenPolicy, OpenSync, PaceUnit, Sharing, TransactionRule,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -213,6 +213,8 @@ table! {
         "invalidate" => invalidate: Flag;
         /// The clean pages of all files that a thread keeps open are dropped again whenever it has moved this much: with the size of one pass over them, each pass starts cold. Never unless given.
         "invalidate-every" => invalidate_every: Size;
+        /// What the kernel is told of how a file is read when it is opened: "sequential", "random" or "none" (the default).
+        "advice" => advice: Listed<Advice>;
         /// Pause of a thread after each operation, or after so many as `think-every` says. None unless given.
         "think-time" => think_time: Time;
         /// Operations of a thread between two pauses; what is in flight is done before one begins. 1 unless given.
@@ -381,6 +383,7 @@ macro_rules! words {
 }
 
 words! {
+    Advice { "none" => None, "sequential" => Sequential, "random" => Random }
     ErrorPolicy { "stop" => Stop, "continue" => Continue }
     FinalSync { "none" => None, "syncfs" => Syncfs, "everything" => Everything }
     Existing { "rebuild" => Rebuild, "reuse" => Reuse, "require" => Require, "assume" => Assume }
