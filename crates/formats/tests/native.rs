@@ -360,10 +360,12 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             ratio
         }),
     ];
-    let fsync =
-        (any::<u64>(), any::<[bool; 4]>()).prop_map(|(every_operations, [all_files, counted, at_end, data_only])| {
-            FsyncPolicy { every_operations, all_files, counted, at_end, data_only }
-        });
+    let fsync = (any::<u64>(), any::<[bool; 5]>()).prop_map(
+        |(every_operations, [all_files, counted, at_end, data_only, counts_writes])| {
+            let data_every = every_operations / 3;
+            FsyncPolicy { every_operations, all_files, counted, at_end, data_only, counts_writes, data_every }
+        },
+    );
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
     let io = (option::of(engine()), option::of(any::<bool>()), option::of(open_sync()), option::of(1u32..))
         .prop_map(|(engine, direct, sync, queue_depth)| IoOverrides { engine, direct, sync, queue_depth });

@@ -233,6 +233,75 @@ fn counts_are_those_of_fio_itself() {
     }
 }
 
+/// In a mix only writes count. fio 3.33 itself syncs again after each read that follows; its manual says: after so many writes.
+#[test]
+fn fsyncs_are_counted_by_writes() {
+    let bench = Bench::new();
+    for (job, every) in [("rw=randrw\nfsync=8\n", 8), ("rw=rw\nfsync=8\nnrfiles=3\nrwmixread=80\n", 8)] {
+        bench.write("job.fio", &format!("[job]\nsize=1m\nbs=4k\n{job}"));
+        let results = results(&bench, "job.fio");
+        let [_, writes, .., syncs] = counts(&results)[0];
+        // Not after the last, where there is one file.
+        assert!((writes - 1) / every == syncs || writes / every == syncs, "{job}: {results}");
+    }
+    // As strace shows of fio: 9 fsyncs and 3 fdatasyncs, of which its JSON has the first.
+    bench.write("both.fio", "[job]\nrw=write\nsize=160k\nbs=4k\nfsync=4\nfdatasync=6\n");
+    assert_eq!(counts(&results(&bench, "both.fio"))[0][4], 12);
+}
+
+/// Jobs behind a stonewall and a delay: each has samples, times and counts of its own.
+#[test]
+fn figures_are_of_each_job_while_it_is_at_work() {
+    let bench = Bench::new();
+    bench.write(
+        "jobs.fio",
+        "[global]\nrw=randread\nsize=256k\ntime_based\nruntime=1200ms\nwrite_iops_log=log\n[one]\nrate_iops=400\n\
+         [two]\nstonewall\nrate_iops=100\nstartdelay=500ms\n",
+    );
+    let results = results(&bench, "jobs.fio");
+    for (job, rate) in [(0, 400.0), (1, 100.0)] {
+        let job = &results["jobs"][job];
+        let mean = job["read"]["iops_mean"].as_f64().expect("a number");
+        assert!(job["read"]["iops_samples"] == 2 && mean > 0.5 * rate && mean < 1.2 * rate, "{rate}: {job}");
+        assert!(job["ctx"].as_u64().is_some_and(|count| count > 0 && count < 5000), "{job}");
+    }
+    let log = fs::read_to_string(bench.path("log_iops.2.log")).expect("it was written");
+    let times: Vec<&str> = log.lines().filter_map(|line| line.split(", ").next()).collect();
+    assert_eq!(times, ["500", "1000"], "{log}");
+}
+
+/// What a job has not written is not read back, whyever it stopped.
+#[test]
+fn only_what_was_written_is_read_back() {
+    let verified = "verify=crc32c\nsize=4m\nbs=4k\n";
+    for (job, exact) in [
+        ("rw=write\nrate_iops=400\nruntime=300ms\n", true),
+        ("rw=randrw\nrate_iops=200\nruntime=300ms\nramp_time=200ms\n", false),
+        ("rw=randwrite\nbssplit=4k/50:12k/50\nio_size=200k\n", true),
+        ("rw=write\nfilename=x:y:z\nnumber_ios=7\n", true),
+    ] {
+        let bench = Bench::new();
+        bench.write("job.fio", &format!("[job]\n{verified}{job}"));
+        let results = results(&bench, "job.fio");
+        let [read, written, ..] = counts(&results)[0];
+        assert!(written > 5 && written < 500, "{job}: {results}");
+        // A mix reads by itself, too, and what its ramp wrote is read back as well.
+        assert!(if exact { read == written } else { read >= written && read < 1000 }, "{job}: {results}");
+    }
+}
+
+/// As with fio, whose random map knows what blocks of which sizes have covered.
+#[test]
+fn random_blocks_of_several_sizes_cover_each_place_once() {
+    let bench = Bench::new();
+    for sizes in ["bssplit=4k/40:8k/30:20k/30", "bsrange=4k-16k", "bsrange=4k-16k\nioengine=libaio\niodepth=8"] {
+        // `written` gives the size first, and the job's own options come behind.
+        assert_eq!(written(&bench, &format!("rw=randwrite\n{sizes}")), (0..16).collect::<Vec<_>>(), "{sizes}");
+    }
+    bench.write("job.fio", "[job]\nrw=randread\nsize=4m\nbsrange=4k-64k\n");
+    assert_eq!(counts(&results(&bench, "job.fio"))[0][2], 4 << 20);
+}
+
 /// Each of many jobs has a name of its own, and each file of a job.
 #[test]
 fn a_workload_file_that_could_not_be_read_is_not_written() {

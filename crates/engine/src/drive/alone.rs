@@ -59,8 +59,8 @@ impl<E: Io> Worker<'_, E> {
                     }
                     index
                 }
-                Next::Fsync(file) => {
-                    now = self.fsync_between(file, paced.then_some(begun), point);
+                Next::Fsync(file, data) => {
+                    now = self.fsync_between((file, data), paced.then_some(begun), point);
                     claimed = !self.group.spec.fsync.counted;
                     if !paced {
                         begun = now;
@@ -115,7 +115,7 @@ impl<E: Io> Worker<'_, E> {
             }
             now = next;
             if pauses {
-                self.fsync_after();
+                self.fsync_after(self.done.written_bytes > 0);
                 if passes {
                     self.drop_at_passes(self.done.read_bytes + self.done.written_bytes);
                 }

@@ -12,8 +12,8 @@ pub(super) enum Next {
     Action(usize),
     /// The same, after a rest that is no part of it.
     Rested(usize),
-    /// Fsync this file of the group's filesets, seen as one, and ask again.
-    Fsync(u64),
+    /// Fsync this file of the group's filesets, seen as one, or fdatasync it, and ask again.
+    Fsync(u64, bool),
     End,
 }
 
@@ -86,8 +86,8 @@ impl<E: Io> Worker<'_, E> {
         let group = self.group;
         let PeriodicFsyncs::Series(series) = &group.fsyncs else { return Next::End };
         let files = || group.filesets.iter().map(|fileset| self.load.files[*fileset].table.names()).sum();
-        if let Some(file) = series.due(files()) {
-            return Next::Fsync(file);
+        if let Some((file, data)) = series.due(files()) {
+            return Next::Fsync(file, data);
         }
         let next = match choice.waiting.take() {
             Some(index) => Next::Action(index),

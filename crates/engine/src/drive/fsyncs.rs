@@ -11,15 +11,20 @@ use std::sync::atomic::Ordering;
 
 impl<E: Io> Worker<'_, E> {
     /// Fsyncs the file just worked on, when the group's count of operations says so and something was written.
-    pub(super) fn fsync_after(&mut self) {
+    pub(super) fn fsync_after(&mut self, wrote: bool) {
         let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return };
         let policy = self.group.spec.fsync;
+        if policy.counts_writes && !wrote {
+            return;
+        }
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if !count.is_multiple_of(policy.every_operations) || !dirty.swap(false, Ordering::Relaxed) {
+        let whole = count.is_multiple_of(policy.every_operations);
+        let data = policy.data_every > 0 && count.is_multiple_of(policy.data_every);
+        if !(whole || data) || !dirty.swap(false, Ordering::Relaxed) {
             return;
         }
         let Some((fileset, file)) = self.previous else { return };
-        if self.fsync_one(fileset, file, false, None) && policy.counted {
+        if self.fsync_one(fileset, file, false, None, !whole) && policy.counted {
             self.group.limits.count(1);
             self.load.phase.limits.count(1);
         }
@@ -29,8 +34,8 @@ impl<E: Io> Worker<'_, E> {
     /// operation that was claimed, and its latency counts from when that was `intended`, if it was. One that does not
     /// leaves what was claimed to the operation after it.
     #[inline(never)]
-    pub(super) fn fsync_between(&mut self, file: u64, intended: Option<u64>, point: &mut Point) -> u64 {
-        self.fsync_of_series(file, intended.filter(|_| self.group.spec.fsync.counted));
+    pub(super) fn fsync_between(&mut self, due: (u64, bool), intended: Option<u64>, point: &mut Point) -> u64 {
+        self.fsync_of_series(due, intended.filter(|_| self.group.spec.fsync.counted));
         if let Some(schedule) = self.group.schedule.as_ref().filter(|_| self.group.spec.fsync.counted) {
             schedule.settle(0);
         }
@@ -40,13 +45,13 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Fsyncs one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
-    fn fsync_of_series(&mut self, file: u64, intended: Option<u64>) {
+    fn fsync_of_series(&mut self, (file, data): (u64, bool), intended: Option<u64>) {
         let mut file = file;
         for fileset in &self.group.filesets {
             let table = &self.load.files[*fileset].table;
             if file < table.names() {
                 if table.is_live(file as u32) {
-                    self.fsync_one(*fileset, file as u32, false, intended);
+                    self.fsync_one(*fileset, file as u32, false, intended, data);
                 }
                 return;
             }
@@ -62,25 +67,25 @@ impl<E: Io> Worker<'_, E> {
                 if self.load.halted.load(Ordering::Relaxed) || self.load.cancel.load(Ordering::Relaxed) {
                     return;
                 }
-                self.fsync_one(*fileset, file, true, None);
+                self.fsync_one(*fileset, file, true, None, false);
             }
         }
     }
 
     /// One fsync of the group's policy; whether it was made. The file is held meanwhile: renamed by another thread it
     /// would not be found by its name.
-    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>) -> bool {
+    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>, data: bool) -> bool {
         // What another thread has removed needs no fsync.
         let Ok(picked) = self.hold_shared(fileset, file) else { return false };
-        let made = self.fsync_held(&picked, at_end, intended);
+        let made = self.fsync_held(&picked, at_end, intended, data);
         self.files(fileset).table.release(file, picked.hold);
         made
     }
 
-    fn fsync_held(&mut self, picked: &Picked, at_end: bool, intended: Option<u64>) -> bool {
+    fn fsync_held(&mut self, picked: &Picked, at_end: bool, intended: Option<u64>, data: bool) -> bool {
         let fileset = picked.fileset;
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
-        let data_only = self.group.spec.fsync.data_only;
+        let data_only = data || self.group.spec.fsync.data_only;
         let call = if data_only { Call::Fdatasync } else { Call::Fsync };
         let clock = self.load.clock;
         self.name(picked);

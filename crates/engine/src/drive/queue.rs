@@ -43,7 +43,7 @@ enum Alone {
     Action(usize, u64),
     /// An fsync of the group's policy, and when it was meant to begin, if that was said. What was counted before it is on
     /// its way to the file first.
-    Fsync(u64, Option<u64>),
+    Fsync((u64, bool), Option<u64>),
 }
 
 /// What became of beginning an operation.
@@ -140,8 +140,8 @@ impl<E: Io> Worker<'_, E> {
                 }
                 let index = match self.next(&mut choice) {
                     Next::Action(index) | Next::Rested(index) => index,
-                    Next::Fsync(file) => {
-                        alone = Some(Alone::Fsync(file, paced.then_some(begun)));
+                    Next::Fsync(file, data) => {
+                        alone = Some(Alone::Fsync((file, data), paced.then_some(begun)));
                         claimed = !self.group.spec.fsync.counted;
                         continue;
                     }
@@ -307,6 +307,7 @@ impl<E: Io> Worker<'_, E> {
     #[inline(always)]
     fn settle(&mut self, index: usize, outcome: Result<Done>, latency_ns: u64, end: u64, point: &mut Point) {
         self.account(point, end);
+        let wrote = outcome.is_ok_and(|done| done.written_bytes > 0);
         match outcome {
             Ok(done) => {
                 self.completed(index, done, latency_ns);
@@ -317,7 +318,7 @@ impl<E: Io> Worker<'_, E> {
             Err(fault) => self.failed(index, fault),
         }
         if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {
-            self.fsync_after();
+            self.fsync_after(wrote);
         }
     }
 

@@ -92,6 +92,12 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
                     series::MOST_OPERATIONS
                 ));
             }
+            if group.fsync.data_every > 0 && series::cycle_of(&group.fsync).is_none() {
+                return refuse(format!(
+                    "has a group {:?} with fdatasyncs and without fsyncs beside, or with both at intervals that fall together too seldom",
+                    group.name
+                ));
+            }
             actions.into_iter().try_for_each(|action| check_action(workload, action))?;
         }
     }

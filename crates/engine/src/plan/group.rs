@@ -47,7 +47,7 @@ impl PeriodicFsyncs {
     fn new(policy: &FsyncPolicy) -> Self {
         match policy.every_operations {
             0 => Self::Never,
-            every if policy.all_files => Self::Series(Series::new(every)),
+            _ if policy.all_files => Self::Series(Series::new(policy)),
             _ => Self::After { done: CachePadded::default(), dirty: CachePadded::default() },
         }
     }

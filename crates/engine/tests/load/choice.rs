@@ -223,7 +223,7 @@ fn reads_and_writes_by_ratio() {
     let mut threads = group(4, ratio);
     threads.open = OpenPolicy::KeepOpen;
     threads.fsync =
-        FsyncPolicy { every_operations: 100, all_files: true, counted: false, at_end: true, data_only: false };
+        FsyncPolicy { every_operations: 100, all_files: true, counted: false, at_end: true, ..FsyncPolicy::default() };
     let report = flawless(&workload(fileset(8, 64 << 10), threads, operations(1000)), directory.path());
     let (reads, writes) = (report.operations[0].invocations, report.operations[1].invocations);
     assert_eq!(reads + writes, 1000);

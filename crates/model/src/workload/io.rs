@@ -28,6 +28,17 @@ pub struct FsyncPolicy {
     pub at_end: bool,
     /// Use fdatasync instead of fsync, also if an action of the group ends with an fsync.
     pub data_only: bool,
+    /// Whether only operations that write count towards `every_operations` and `data_every`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_writes: bool,
+    /// Beside the fsyncs of `every_operations`: an fdatasync after every this many operations, where no fsync is due; 0 = never.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub data_every: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How data gets to and from files.

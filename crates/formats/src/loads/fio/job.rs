@@ -75,8 +75,8 @@ pub struct Job {
     pub new_group: bool,
     /// An fsync after so many writes; 0 for none.
     pub fsync_every: u64,
-    /// fdatasync in place of fsync.
-    pub data_only: bool,
+    /// An fdatasync after so many writes, where no fsync is due; 0 for none.
+    pub fdatasync_every: u64,
     /// An fsync at the end.
     pub end_fsync: bool,
     /// Percent of a mix that are reads.
@@ -370,7 +370,7 @@ impl Job {
             group_reporting: false,
             new_group: false,
             fsync_every: 0,
-            data_only: false,
+            fdatasync_every: 0,
             end_fsync: false,
             read_percent: 50,
             random_percent: [100; 2],

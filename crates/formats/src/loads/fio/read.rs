@@ -216,19 +216,8 @@ impl Reader<'_> {
             "offset_increment" => job.offset_increment = Some(amount()?),
             "number_ios" => job.number_ios = Some(number()?).filter(|number| *number > 0),
             "fsync" | "fdatasync" => {
-                let (every, data) = (up_to(MAXIMUM_FSYNC)?, name == "fdatasync");
-                let has_other = job.fsync_every > 0 && job.data_only != data;
-                if every > 0 && has_other {
-                    self.findings.note(
-                        place,
-                        "fsync and fdatasync at once: only fsync is done",
-                        "leave one of them out",
-                    );
-                }
-                // A 0 switches off what it names, and fsync does all that fdatasync does.
-                if !has_other || (every > 0 && !data) {
-                    (self.job.fsync_every, self.job.data_only) = (every, data && every > 0);
-                }
+                let every = up_to(MAXIMUM_FSYNC)?;
+                *(if name == "fsync" { &mut job.fsync_every } else { &mut job.fdatasync_every }) = every;
             }
             "overwrite" => job.overwrite = flag()?,
             "pre_read" => job.pre_read = flag()?,

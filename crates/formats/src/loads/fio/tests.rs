@@ -142,9 +142,10 @@ fn rates_of_reads_and_of_writes_are_kept_apart() {
     assert_eq!(weights("rwmixread=75\nrate_iops=100"), (0.5, Some(200.0), None));
     assert_eq!(weights("rate_iops=300,100"), (0.75, Some(400.0), None));
     assert_eq!(weights("rate=1m,1m\nbs=4k,12k"), (0.75, None, Some(2 << 20)));
-    // After as many operations as hold two writes.
+    // After two writes, however many reads are between them.
     let plan = plan("[a]\nsize=1m\nrw=randrw\nrwmixread=10\nrate_iops=300,100\nfsync=2\n");
-    assert_eq!(plan.workload.phases[0].groups[0].fsync.every_operations, 8);
+    let fsync = plan.workload.phases[0].groups[0].fsync;
+    assert_eq!((fsync.every_operations, fsync.counts_writes), (2, true));
 }
 
 #[test]
@@ -249,14 +250,13 @@ fn a_zero_switches_off_what_it_names() {
     let fsyncs = |options: &str| {
         let plan = plan(&format!("[a]\nsize=1m\nrw=write\n{options}"));
         let group = &plan.workload.phases[0].groups[0];
-        (group.fsync.every_operations, group.fsync.data_only)
+        (group.fsync.every_operations, group.fsync.data_only, group.fsync.data_every)
     };
-    assert_eq!(fsyncs("fsync=4\nfdatasync=0\n"), (4, false));
-    assert_eq!(fsyncs("fdatasync=4\nfsync=0\n"), (4, true));
-    assert_eq!(fsyncs("fdatasync=4\nfdatasync=0\n"), (0, false));
-    // What does both is done.
-    assert_eq!(fsyncs("fdatasync=4\nfsync=8\n"), (8, false));
-    assert_eq!(fsyncs("fsync=8\nfdatasync=4\n"), (8, false));
+    assert_eq!(fsyncs("fsync=4\nfdatasync=0\n"), (4, false, 0));
+    assert_eq!(fsyncs("fdatasync=4\nfsync=0\n"), (4, true, 0));
+    assert_eq!(fsyncs("fdatasync=4\nfdatasync=0\n"), (0, false, 0));
+    assert_eq!(fsyncs("fdatasync=4\nfsync=8\n"), (8, false, 4));
+    assert_eq!(fsyncs("fsync=8\nfdatasync=12\n"), (8, false, 12));
 }
 
 #[test]

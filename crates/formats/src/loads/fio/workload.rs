@@ -464,17 +464,19 @@ fn mean_bytes(actions: &Actions) -> Option<f64> {
 
 fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
     let writes = job.direction.writes;
-    let [reads, share] = job.read_and_write_weights().map(u64::from);
-    // The policy counts operations, fio the writes among them.
-    let every =
-        if job.fsync_every == 0 || share == 0 { 0 } else { (job.fsync_every * (reads + share)).div_ceil(share) };
+    let (every, data_every) = match (job.fsync_every, job.fdatasync_every) {
+        (0, data) => (data, 0),
+        both => both,
+    };
     FsyncPolicy {
         every_operations: if writes { every } else { 0 },
         // As fio: not behind the last write.
         all_files: place.files == 1,
         counted: false,
         at_end: writes && job.end_fsync,
-        data_only: job.data_only,
+        data_only: job.fsync_every == 0 && job.fdatasync_every > 0,
+        counts_writes: writes && job.direction.reads,
+        data_every: if writes { data_every } else { 0 },
     }
 }
 

@@ -228,6 +228,8 @@ fn fsync(policy: &FsyncPolicy) -> Option<String> {
         ("counted", flag(policy.counted)),
         ("at-end", flag(policy.at_end)),
         ("data-only", flag(policy.data_only)),
+        ("counts-writes", flag(policy.counts_writes)),
+        ("data-every", unless(policy.data_every == 0, || policy.data_every.to_string())),
     ]);
     unless(keys.is_empty(), || inline(&keys))
 }

@@ -585,5 +585,7 @@ fn fsync(surface: &FsyncSurface) -> FsyncPolicy {
         counted: flag(surface.counted.as_ref(), false),
         at_end: flag(surface.at_end.as_ref(), false),
         data_only: flag(surface.data_only.as_ref(), false),
+        counts_writes: flag(surface.counts_writes.as_ref(), false),
+        data_every: or(surface.data_every.as_ref(), 0, |Count(every)| every),
     }
 }

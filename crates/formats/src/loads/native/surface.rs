@@ -343,6 +343,10 @@ table! {
         "at-end" => at_end: Flag;
         /// fdatasync in place of fsync, also where an action ends with an fsync. False unless given.
         "data-only" => data_only: Flag;
+        /// Whether only operations that write count. False unless given.
+        "counts-writes" => counts_writes: Flag;
+        /// Beside `every`: an fdatasync after every this many operations, where no fsync is due. Never unless given.
+        "data-every" => data_every: Number;
     }
 }
 

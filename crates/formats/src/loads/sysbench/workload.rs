@@ -108,6 +108,7 @@ impl Fileio {
                 counted,
                 at_end: mode.writes() && self.fsync.at_end,
                 data_only: self.fsync.data_only,
+                ..FsyncPolicy::default()
             },
             ..ThreadGroup::new(GROUP, self.threads, self.actions(mode))
         };
