@@ -1,20 +1,38 @@
 //! A load's report as filebench prints it.
 
 use fstone_model::LoadReport;
-use fstone_model::load::OperationReport;
+use fstone_model::load::{OperationReport, PhaseReport};
 use std::fmt::Write as _;
 
 const MEBIBYTE: f64 = (1 << 20) as f64;
 const NS_PER_MS: f64 = 1e6;
 
-/// The breakdown by flowop and the summary. Flowops that are no operations on files (limits, semaphores) are not counted, and have no
-/// line.
+/// The breakdown by flowop and the summary, of each `run`. Flowops that are no operations on files (limits, semaphores) are not counted, and
+/// have no line.
 #[must_use]
 pub fn print(report: &LoadReport) -> String {
-    let seconds = report.running_ns as f64 / 1e9;
+    if report.phases.is_empty() {
+        return run(&report.operations.iter().collect::<Vec<_>>(), report.running_ns);
+    }
+    let mut begin_ns = 0;
+    let of_phase = |phase: &PhaseReport| {
+        let end_ns = begin_ns + phase.elapsed_ns;
+        let is_in = |one: &&OperationReport| {
+            one.at_work.is_some_and(|[work, _]| (begin_ns..end_ns.max(begin_ns + 1)).contains(&work.begin_ns))
+        };
+        let operations: Vec<&OperationReport> = report.operations.iter().filter(is_in).collect();
+        begin_ns = end_ns;
+        run(&operations, phase.elapsed_ns - phase.sync_ns.min(phase.elapsed_ns))
+    };
+    report.phases.iter().map(of_phase).collect()
+}
+
+/// What one `run` did.
+fn run(operations: &[&OperationReport], ran_ns: u64) -> String {
+    let seconds = ran_ns as f64 / 1e9;
     let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     let mut out = format!("{seconds:.3}: Per-Operation Breakdown\n");
-    for one in &report.operations {
+    for one in operations {
         let (least, most) = (ms(one.latency.min_ns() as f64), ms(one.latency.max_ns() as f64));
         let _ = writeln!(
             out,
@@ -26,12 +44,12 @@ pub fn print(report: &LoadReport) -> String {
             mean_ms(one.latency.sum_ns(), one.invocations),
         );
     }
-    let operations = report.invocations();
-    let sum: u128 = report.operations.iter().map(|one| one.latency.sum_ns()).sum();
+    let sum: u128 = operations.iter().map(|one| one.latency.sum_ns()).sum();
     let count = |moved: fn(&OperationReport) -> bool| {
-        report.operations.iter().filter(|one| moved(one)).map(|one| one.invocations).sum::<u64>() as f64
+        operations.iter().filter(|one| moved(one)).map(|one| one.invocations).sum::<u64>() as f64
     };
-    let all: f64 = report.operations.iter().map(bytes).sum();
+    let all: f64 = operations.iter().map(|one| bytes(one)).sum();
+    let operations: u64 = operations.iter().map(|one| one.invocations).sum();
     let _ = writeln!(
         out,
         "{seconds:.3}: IO Summary: {operations:5} ops {:5.3} ops/s {:.0}/{:.0} rd/wr {:5.1}mb/s {:5.3}ms/op",
@@ -54,4 +72,39 @@ fn ms(ns: f64) -> f64 {
 
 fn mean_ms(sum_ns: u128, count: u64) -> f64 {
     if count == 0 { 0.0 } else { ms(sum_ns as f64 / count as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_model::load::Span;
+
+    /// Two runs of the same process, of one and of three seconds.
+    #[test]
+    fn each_run_has_figures_of_its_own() {
+        let phase = |seconds: u64| PhaseReport { elapsed_ns: seconds * 1_000_000_000, ..PhaseReport::default() };
+        let operation = |begin: u64, invocations| OperationReport {
+            name: "read".into(),
+            invocations,
+            at_work: Some([
+                Span { begin_ns: begin * 1_000_000_000, end_ns: (begin + 1) * 1_000_000_000 },
+                Span::default(),
+            ]),
+            ..OperationReport::default()
+        };
+        let mut report = LoadReport {
+            running_ns: 4_000_000_000,
+            phases: vec![phase(1), phase(3)],
+            operations: vec![operation(0, 600), operation(1, 300)],
+            ..LoadReport::default()
+        };
+        let text = print(&report);
+        let rates: Vec<&str> = text.lines().filter(|line| line.starts_with("read ")).collect();
+        assert_eq!(rates.len(), 2, "{text}");
+        assert!(rates[0].contains("600ops      600ops/s") && rates[1].contains("300ops      100ops/s"), "{text}");
+        assert!(text.contains("1.000: IO Summary:   600 ops 600.000 ops/s"), "{text}");
+        assert!(text.contains("3.000: IO Summary:   300 ops 100.000 ops/s"), "{text}");
+        report.phases.clear();
+        assert!(print(&report).contains("4.000: IO Summary:   900 ops 225.000 ops/s"));
+    }
 }
