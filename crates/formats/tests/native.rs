@@ -144,7 +144,7 @@ fn transfer() -> BoxedStrategy<Transfer> {
         Just(Distribution::Uniform),
         Just(Distribution::Permutation),
         real().prop_map(|theta| Distribution::Zipf { theta }),
-        real().prop_map(|deviation| Distribution::Gauss { deviation }),
+        (real(), any::<bool>()).prop_map(|(deviation, scattered)| Distribution::Gauss { deviation, scattered }),
         (0.001f64..0.999).prop_map(|share| Distribution::Pareto { share }),
         prop::collection::vec((1u32.., 1u32..), 1..5).prop_map(|zones| {
             let zones: Vec<Zone> = zones.into_iter().map(|(weight, length)| Zone { weight, length }).collect();

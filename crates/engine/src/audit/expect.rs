@@ -206,7 +206,7 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
                             skewed += 1;
                             Some(missed_by_zipf(total, theta, blocks))
                         }
-                        Distribution::Gauss { deviation } if in_one_space => {
+                        Distribution::Gauss { deviation, .. } if in_one_space => {
                             skewed += 1;
                             Some(missed_by_gauss(total, deviation, blocks))
                         }
@@ -334,7 +334,7 @@ mod tests {
             Distribution::Uniform,
             Distribution::Zipf { theta: 0.9 },
             Distribution::Zipf { theta: 1.2 },
-            Distribution::Gauss { deviation: 0.1 },
+            Distribution::Gauss { deviation: 0.1, scattered: false },
             Distribution::Pareto { share: 0.2 },
             Distribution::Zoned(Zones::new(&ZONES).expect("they fit")),
         ] {
@@ -345,7 +345,7 @@ mod tests {
                 let missed = match distribution {
                     Distribution::Uniform => missed_uniformly(space as f64, n),
                     Distribution::Zipf { theta } => missed_by_zipf(space as f64, theta, n),
-                    Distribution::Gauss { deviation } => missed_by_gauss(space as f64, deviation, n),
+                    Distribution::Gauss { deviation, .. } => missed_by_gauss(space as f64, deviation, n),
                     Distribution::Pareto { share } => missed_by_pareto(space as f64, share, n),
                     Distribution::Zoned(zones) => missed_by_zones(space, &zones, n),
                     Distribution::Permutation => 0.0,

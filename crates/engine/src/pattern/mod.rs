@@ -54,7 +54,10 @@ impl Drawer {
                 let rank = self.zipf.as_ref().map_or(0, |zipf| zipf.draw(random));
                 permute(rank, space, self.seed)
             }
-            Distribution::Gauss { deviation } => gauss::draw(space, deviation, random),
+            Distribution::Gauss { deviation, scattered: false } => gauss::draw(space, deviation, random),
+            Distribution::Gauss { deviation, scattered: true } => {
+                permute(gauss::draw(space, deviation, random), space, self.seed)
+            }
             Distribution::Pareto { share } => permute(pareto(space, share, random), space, self.seed),
             Distribution::Zoned(zones) => zoned(space, &zones, random),
             Distribution::Permutation => {
@@ -197,6 +200,23 @@ mod tests {
         }
         // A space of fewer places than zones.
         assert!((0..100).all(|_| zoned(2, &zones, &mut random) < 2));
+    }
+
+    /// As often as others, but elsewhere.
+    #[test]
+    fn scattered_places_are_no_neighbours() {
+        let frequent = |scattered| {
+            let mut drawer = Drawer::new(Distribution::Gauss { deviation: 0.05, scattered }, 9);
+            let mut random = Random::new(3);
+            let mut counts = vec![0u32; 1000];
+            (0..100_000).for_each(|_| counts[drawer.draw(1000, &mut random, || 0) as usize] += 1);
+            let middle: u32 = counts[400..600].iter().sum();
+            counts.sort_unstable();
+            (middle, counts[800..].iter().sum::<u32>())
+        };
+        let ((gathered, first), (spread, second)) = (frequent(false), frequent(true));
+        assert!(gathered > 90_000 && spread < 50_000, "{gathered} {spread}");
+        assert!(first.abs_diff(second) < 500, "{first} {second}");
     }
 
     #[test]

@@ -302,7 +302,7 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
             Distribution::Zipf { theta } if !(theta.is_finite() && theta > 0.0) => {
                 return refuse(format!("has a zipf exponent that is not above 0 in {name:?}"));
             }
-            Distribution::Gauss { deviation } if !(deviation.is_finite() && deviation > 0.0) => {
+            Distribution::Gauss { deviation, .. } if !(deviation.is_finite() && deviation > 0.0) => {
                 return refuse(format!("has a deviation that is not above 0 in {name:?}"));
             }
             Distribution::Pareto { share } if !(share > 0.0 && share < 1.0) => {

@@ -477,7 +477,7 @@ fn a_sparse_file_of_a_tebibyte_works() {
     for distribution in [
         Distribution::Uniform,
         Distribution::Zipf { theta: 1.1 },
-        Distribution::Gauss { deviation: 0.1 },
+        Distribution::Gauss { deviation: 0.1, scattered: false },
         Distribution::Permutation,
     ] {
         let pattern = Pattern::Random { distribution, align_bytes: 4096 };

@@ -156,6 +156,9 @@ pub enum Distribution {
     Gauss {
         /// Standard deviation / space.
         deviation: f64,
+        /// Whether places are scattered over the space by a fixed permutation, so that frequent ones are not neighbours.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        scattered: bool,
     },
     /// Each block exactly once in a seeded random order, then again in another order.
     Permutation,

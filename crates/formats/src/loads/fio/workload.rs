@@ -595,7 +595,7 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
             Offsets::Uniform if job.repeats_blocks => Distribution::Uniform,
             Offsets::Uniform => Distribution::Permutation,
             Offsets::Zipf(theta) => Distribution::Zipf { theta: *theta },
-            Offsets::Normal(percent) => Distribution::Gauss { deviation: percent / 100.0 },
+            Offsets::Normal(percent) => Distribution::Gauss { deviation: percent / 100.0, scattered: true },
             Offsets::Pareto(share) => Distribution::Pareto { share: *share },
             Offsets::Zoned(zones) => Distribution::Zoned(*zones),
             Offsets::ZonedBytes(zones) => {

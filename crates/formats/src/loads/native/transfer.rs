@@ -105,7 +105,7 @@ pub(crate) enum PatternWord {
 #[derive(Debug, Clone)]
 pub(crate) enum DistributionSurface {
     Word(DistributionWord),
-    Table(DistributionTable),
+    Table(Box<DistributionTable>),
 }
 
 /// The distributions without a parameter.
@@ -122,6 +122,8 @@ table! {
         "zipf" => zipf: Real;
         /// Normal around the middle, with this standard deviation as a share of the space.
         "gauss" => gauss: Real;
+        /// Of `gauss`: whether places are scattered over the space, so that frequent ones are not neighbours. False unless given.
+        "scattered" => scattered: Flag;
         /// By the Pareto principle: this share of the space (below 1) gets the rest of the operations, and so on within it.
         "pareto" => pareto: Real;
         /// Consecutive zones of the space, drawn by weight; within a zone all places are equally likely.
@@ -153,7 +155,7 @@ impl Decode for DistributionSurface {
                 }
                 word.map(|(_, word)| Self::Word(*word))
             }
-            DeValue::Table(_) => DistributionTable::decode(node, report).map(Self::Table),
+            DeValue::Table(_) => DistributionTable::decode(node, report).map(|table| Self::Table(Box::new(table))),
             _ => {
                 wrong_type(node, &Self::expected(), report);
                 None
@@ -295,9 +297,16 @@ fn distribution(surface: &TransferSurface, report: &mut Report) -> Distribution 
     match surface.distribution.as_ref().map(|field| &field.value) {
         None | Some(DistributionSurface::Word(DistributionWord::Uniform)) => Distribution::Uniform,
         Some(DistributionSurface::Word(DistributionWord::Permutation)) => Distribution::Permutation,
+        Some(DistributionSurface::Table(table)) if table.gauss.is_none() && table.scattered.is_some() => {
+            let place = table.scattered.as_ref().map(|field| field.key).unwrap_or_default();
+            report.push(Diagnostic::error(place, "`scattered` is for `gauss`").label("it would change nothing"));
+            Distribution::Uniform
+        }
         Some(DistributionSurface::Table(table)) => match (&table.zipf, &table.gauss, &table.pareto, &table.zones) {
             (Some(theta), ..) => Distribution::Zipf { theta: theta.value.0 },
-            (None, Some(deviation), ..) => Distribution::Gauss { deviation: deviation.value.0 },
+            (None, Some(deviation), ..) => {
+                Distribution::Gauss { deviation: deviation.value.0, scattered: flag(table.scattered.as_ref(), false) }
+            }
             (None, None, Some(share), _) => {
                 if share.value.0 >= 1.0 {
                     report.push(Diagnostic::error(share.span, "not a share").label("expected a number below 1"));
@@ -329,7 +338,10 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
                 Distribution::Uniform => None,
                 Distribution::Permutation => Some("\"permutation\"".to_owned()),
                 Distribution::Zipf { theta } => Some(format!("{{ zipf = {} }}", lines::real(theta))),
-                Distribution::Gauss { deviation } => Some(format!("{{ gauss = {} }}", lines::real(deviation))),
+                Distribution::Gauss { deviation, scattered } => Some(lines::inline(&lines::wanted([
+                    ("gauss", Some(lines::real(deviation))),
+                    ("scattered", lines::flag(scattered)),
+                ]))),
                 Distribution::Pareto { share } => Some(format!("{{ pareto = {} }}", lines::real(share))),
                 Distribution::Zoned(zones) => {
                     let print = |zone: &Zone| format!("{{ weight = {}, length = {} }}", zone.weight, zone.length);
