@@ -624,6 +624,8 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
     action.choice = match (numbered, random) {
         (false, _) => FileChoice::Uniform,
         _ if job.service == Service::Random => FileChoice::Uniform,
+        // A block of each in turn.
+        (true, true) if job.service == Service::RoundRobin && place.file_bytes.is_some() => FileChoice::RoundRobin,
         // All blocks of all files, each once.
         (true, true) if matches!(blocks, Blocks::Fixed(_)) => FileChoice::Concatenated,
         (true, true) => FileChoice::Uniform,
