@@ -1,0 +1,75 @@
+//! When a clone of a job ends, and how much a pass over its files is.
+
+use super::{
+    files::Place,
+    job::{Amount, Blocks, Job, Offsets},
+};
+use fstone_model::workload::Stop;
+
+/// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew. Where the job ends by time it
+/// begins a pass when all blocks were met, and without a map of them never.
+pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
+    let has_map = !job.direction.random || (job.distribution == Offsets::Uniform && !job.repeats_blocks);
+    match (job.time_based, job.loops > 1) {
+        (true, _) => has_map.then_some(place.length.saturating_mul(place.files)),
+        (false, true) => Some(bytes_of_a_loop(job, place)),
+        (false, false) => None,
+    }
+}
+
+/// What a job moves in each of its loops.
+fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
+    let whole = place.length.saturating_mul(place.files);
+    let asked = job.io_size.or(job.size.filter(|_| job.file_size.is_some()));
+    let bytes = asked.map_or(whole, |amount: Amount| amount.of(whole));
+    if bytes == 0 { whole } else { bytes }
+}
+
+/// More than any load does; what files hold has a sign.
+const MOST: u64 = i64::MAX as u64;
+
+/// When a clone of a job ends.
+pub(super) fn stop(job: &Job, place: &Place) -> Stop {
+    let time = job.runtime;
+    if job.time_based {
+        return Stop { time, ..Stop::default() };
+    }
+    if job.engine.of_files() {
+        return Stop { time, operations: Some(place.files.saturating_mul(job.loops).min(MOST)), ..Stop::default() };
+    }
+    let bytes = bytes_of_a_loop(job, place).saturating_mul(job.loops).min(MOST);
+    let sizes: Vec<&Blocks> = [job.direction.reads, job.direction.writes]
+        .iter()
+        .zip(&job.blocks)
+        .filter_map(|(used, blocks)| used.then_some(blocks))
+        .collect();
+    match sizes.as_slice() {
+        [Blocks::Fixed(block), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => {
+            let operations = if job.direction.gap == 0 {
+                bytes.div_ceil(*block)
+            } else {
+                strided(*block, job.direction.gap, place.length, place.offset)
+                    .saturating_mul(job.loops)
+                    .min(bytes.div_ceil(*block))
+                    .max(1)
+            };
+            let operations = job.number_ios.map_or(operations, |most| most.min(operations));
+            Stop { time, operations: Some(operations), ..Stop::default() }
+        }
+        _ => Stop { time, bytes: Some(bytes), operations: job.number_ios, ..Stop::default() },
+    }
+}
+
+/// How many blocks of so many bytes fio moves in a file, from its start on with a gap behind each: it begins anew where the next block would
+/// begin behind the file's end, and is done where one would end behind it, or ends with it.
+fn strided(block: u64, gap: i64, length: u64, offset: u64) -> u64 {
+    let Ok(gap) = u64::try_from(gap) else { return length / block };
+    let stride = block + gap;
+    let begun = length.div_ceil(stride);
+    let end = (begun - 1) * stride + block;
+    match end.cmp(&length) {
+        std::cmp::Ordering::Less if offset == 0 => length / block,
+        std::cmp::Ordering::Less | std::cmp::Ordering::Equal => begun,
+        std::cmp::Ordering::Greater => begun - 1,
+    }
+}
