@@ -270,6 +270,9 @@ pub(super) fn take_machine(context: &Context, arguments: &RunArguments, plan: &P
 /// Describes the machine before the run, including the speed of the device.
 pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Inventory, Failure> {
     let mut inventory = take_machine(context, arguments, plan)?;
+    if !inventory::takes_host_time(plan) {
+        return Ok(inventory);
+    }
     let device = inventory::named_device(plan);
     match inventory::raw_read(device.unwrap_or(&context.work_directory), RAW_READ_TIME) {
         Ok(read) => inventory.raw_read_bytes_per_second = Some(read.bytes_per_second),

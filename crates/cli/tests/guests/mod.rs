@@ -222,6 +222,8 @@ fn trials_in_virtual_time_have_the_same_figures_again() {
     assert!(first.len() == 2 && first.iter().all(|trial| trial.contains("transactions per second")), "{first:?}");
     assert_eq!(figures("nvme-ssd"), first);
     assert_ne!(figures("ide-2004"), first);
+    let machine = &bench.json()["run"]["inventory"];
+    assert!(machine["kernel"].is_string() && machine["raw_read_bytes_per_second"].is_null(), "{machine}");
 }
 
 /// One after the other or three at once: figures, order and positions are the same, and nothing is left.

@@ -92,6 +92,12 @@ pub fn named_device(plan: &Plan) -> Option<&Path> {
     })
 }
 
+/// Whether any trial of a plan takes the host's time, so that the speed of the host's devices has to do with it.
+#[must_use]
+pub fn takes_host_time(plan: &Plan) -> bool {
+    plan.cells.iter().any(|cell| !matches!(cell.kernel, KernelSpec::Exact(_)))
+}
+
 /// Whether images of a plan are files in the work directory, so that the device under it is what is tested.
 #[must_use]
 pub fn tests_work_directory(plan: &Plan) -> bool {
