@@ -551,7 +551,7 @@ impl Coordinator {
         let per_rank = per_rank.collect();
         let machine = |rank: usize| self.ranks[rank].hello.as_ref().and_then(Hello::machine);
         let mut report = merger.finish(per_rank, &|rank, at_ns| {
-            let one_clock = machine(rank).is_some() && machine(rank) == machine(0);
+            let one_clock = rank == 0 || (machine(rank).is_some() && machine(rank) == machine(0));
             self.ranks[rank].compared.uncertainty_at_ns(at_ns, one_clock)
         });
         report.ended_early.clone_from(&self.over);

@@ -244,7 +244,10 @@ impl Peers for Member {
     }
 
     fn meet(&self) -> Result<(), Parted> {
-        self.ask(Call::Meet).map(drop)
+        match self.ask(Call::Meet)? {
+            Answer::Met => Ok(()),
+            _ => Err(Parted),
+        }
     }
 
     fn share(&self, bytes: Option<Vec<u8>>) -> Result<Vec<u8>, Parted> {

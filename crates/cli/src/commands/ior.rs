@@ -93,6 +93,16 @@ impl ranks::Course for Course {
         removed
     }
 
+    /// Where not all ranks came to remove their files, rank 0 removes them when all are done. What it cannot remove is told as left.
+    fn settled(&self, report: &RanksReport) -> Result<(), String> {
+        if report.ended_early.is_some() && !ranks::any_lost(report) {
+            for path in self.left(report) {
+                let _ = paths::remove_file(&path);
+            }
+        }
+        Ok(())
+    }
+
     fn left(&self, report: &RanksReport) -> Vec<PathBuf> {
         // Files from before the first phase are in the way, and belong to somebody.
         if self.ior.keep || !self.ior.write || report.phases.is_empty() {

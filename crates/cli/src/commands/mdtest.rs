@@ -11,7 +11,7 @@ use crate::{
 };
 use anyhow::{Context as _, anyhow};
 use fstone_analysis::when;
-use fstone_engine::{Ownership, Peers as _};
+use fstone_engine::{LoadError, Ownership, Peers as _};
 use fstone_formats::{
     letters::CommandLine,
     mdtest::{self, Mdtest, Place, Plan, Results, Trees},
@@ -153,6 +153,8 @@ impl Course {
         for iteration in 0..load.workload.filesets.len() {
             match fstone_engine::remove_directories(load.workload, load.directory, &load.options, iteration) {
                 Ok(removed) => self.own().removed.push((removed.directories, removed.elapsed)),
+                // Told to end, as by a signal: what is left is told as such.
+                Err(LoadError::Parted) => {}
                 Err(error) => all = all.and(Err(format!("cannot remove the tree: {error}"))),
             }
         }
@@ -232,7 +234,7 @@ impl ranks::Course for Course {
         }
         let removed = if self.mdtest.phases.remove { self.remove(load) } else { Ok(()) };
         self.compare(load, removed.is_ok());
-        if self.mdtest.phases.remove && load.member.rank() == 0 {
+        if self.mdtest.phases.remove && load.member.rank() == 0 && !load.member.parted() {
             let emptied = self.remove_test_directories(load.directory);
             return removed.and(emptied);
         }
@@ -253,6 +255,9 @@ impl ranks::Course for Course {
 
     fn settled(&self, report: &RanksReport) -> Result<(), String> {
         let written = self.keep_status(report);
+        if ranks::any_lost(report) {
+            return written;
+        }
         if report.phases.is_empty() && self.mdtest.phases.create {
             // A set-up that failed may have made no more than these.
             let _ = self.remove_test_directories(directory_of(&self.mdtest));

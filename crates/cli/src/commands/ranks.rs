@@ -12,7 +12,8 @@ use anyhow::Context as _;
 use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
 use fstone_model::{
     Workload,
-    ranks::{REPORT_FILE, RankNews, RanksReport, TABLE_FILE},
+    ranks::{REPORT_FILE, RankNews, RankOutcome, RanksReport, TABLE_FILE},
+    workload::ErrorPolicy,
 };
 use fstone_ranks::{Conclusion, Ended, Facts, Loaded, Member, Settings, Transport, simulated};
 use rustix::fs::{Mode, OFlags};
@@ -261,7 +262,9 @@ fn carry_out(
     // Of threads the ranks tell together.
     report.per_thread.clear();
     let ran = Ran { workload, directory, options, member: observer.member };
-    let unfinished = observer.course.and_then(|course| course.ended(&ran).err());
+    // Its error ends the load of all. The others are still at it, and come to no meeting before they are told.
+    let halted = workload.on_error == ErrorPolicy::Stop && !report.errors.is_empty() && ran.member.size() > 1;
+    let unfinished = observer.course.filter(|_| !halted).and_then(|course| course.ended(&ran).err());
     Ok(Loaded { report, unfinished })
 }
 
@@ -369,6 +372,11 @@ impl Results {
     }
 }
 
+/// Whether any rank died or hangs. It may still be at its files, and their filesystem may be what it hangs in.
+pub(super) fn any_lost(report: &RanksReport) -> bool {
+    report.per_rank.iter().any(|rank| matches!(rank.outcome, RankOutcome::Died { .. } | RankOutcome::Hung { .. }))
+}
+
 /// Writes a file that is not there before. What had its name, a link perhaps, is not followed.
 fn write_anew(path: &Path, text: &str) -> io::Result<()> {
     paths::remove_file(path)?;
@@ -377,12 +385,13 @@ fn write_anew(path: &Path, text: &str) -> io::Result<()> {
 
 impl Conclusion for Results {
     fn keep(&mut self, report: &RanksReport) {
-        self.write(report, Vec::new());
+        // With all its files, so that none of an earlier load stands beside those of this one.
+        let more = if let Told::Course(course) = &self.shown { course.beside(report) } else { Vec::new() };
+        self.write(report, more);
     }
 
     fn conclude(&mut self, report: RanksReport, signalled: bool) -> u8 {
-        let more = if let Told::Course(course) = &self.shown { course.beside(&report) } else { Vec::new() };
-        self.write(&report, more);
+        self.keep(&report);
         let shown = match &self.shown {
             Told::Summary => Ok((fstone_report::ranks_summary(&report), false)),
             Told::Json => serde_json::to_string_pretty(&report).map(|text| (text + "\n", true)),
@@ -400,13 +409,17 @@ impl Conclusion for Results {
                 self.exit = Exit::LabFailed;
                 terminal::tell(&format!("{words}\n"));
             }
-            let mut left = course.left(&report).into_iter().filter(|path| path.symlink_metadata().is_ok());
+            // Who asks a filesystem that hangs hangs, too.
+            let unknown = any_lost(&report);
+            let is_there = |path: &PathBuf| unknown || path.symlink_metadata().is_ok();
+            let mut left = course.left(&report).into_iter().filter(is_there);
             let why = match report.ended_early {
-                Some(_) => "because not all ranks ended normally",
-                None => "because it could not be removed",
+                _ if unknown => "may be left, because not all ranks ended normally",
+                Some(_) => "is left, because not all ranks ended normally",
+                None => "is left, because it could not be removed",
             };
             for path in left.by_ref().take(LEFT_NAMED) {
-                terminal::tell(&format!("{} is left, {why}\n", path.display()));
+                terminal::tell(&format!("{} {why}\n", path.display()));
             }
             match left.count() {
                 0 => {}

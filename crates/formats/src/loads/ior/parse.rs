@@ -9,7 +9,7 @@ use crate::{
     diagnostic::Diagnostic,
     loads::letters::{CommandLine, Said},
 };
-use fstone_model::workload::RANK;
+use fstone_model::workload::has_rank;
 use std::time::Duration;
 
 /// Reads a command line.
@@ -96,7 +96,7 @@ fn check(said: &mut Said<'_>, ior: &Ior) {
         );
     }
     let name = ior.name();
-    if name.is_empty() || matches!(name, "." | "..") || name.contains(['@', '\0']) || name.contains(RANK) {
+    if name.is_empty() || matches!(name, "." | "..") || name.contains(['@', '\0']) || has_rank(name) {
         said.wrong(
             &["file"],
             format!("{:?} is not a file", ior.file),

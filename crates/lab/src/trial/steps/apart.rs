@@ -57,10 +57,11 @@ impl Drop for Apart {
     }
 }
 
-/// Whether any of these is there and in this directory.
+/// Whether any of these is in this directory, or would be once somebody makes it.
 fn is_in(directory: &Path, used: &[PathBuf]) -> bool {
     let directory = directory.canonicalize().unwrap_or_default();
-    used.iter().any(|path| path.canonicalize().is_ok_and(|path| path.starts_with(&directory)))
+    let nearest = |path: &PathBuf| path.ancestors().find_map(|above| above.canonicalize().ok());
+    used.iter().filter_map(nearest).any(|path| path.starts_with(&directory))
 }
 
 #[cfg(test)]
@@ -76,6 +77,7 @@ mod tests {
         std::os::unix::fs::symlink(path("memory/program"), path("link")).expect("ours");
         let is_in = |names: &[&str]| is_in(&path("memory"), &names.iter().map(|name| path(name)).collect::<Vec<_>>());
         assert!(is_in(&["memory"]) && is_in(&["link"]) && is_in(&["none", "memory/program"]));
-        assert!(!is_in(&["none", "memory/none", "."]));
+        assert!(is_in(&["memory/none/yet"]));
+        assert!(!is_in(&["none", "."]));
     }
 }
