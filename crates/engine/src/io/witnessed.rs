@@ -90,7 +90,8 @@ impl<E: Io> Witnessed<E> {
         let bytes = (got - got % stamp::UNIT) as u64;
         let whole = offset.is_multiple_of(stamp::UNIT as u64) && bytes > 0;
         let Some((stamp, generation)) = says.filter(|_| whole) else { return };
-        let durable = self.synchronous;
+        // O_DSYNC does nothing for what is copied into a mapping.
+        let durable = self.synchronous && !E::CAPABILITIES.reads_to_write;
         self.witness.changed(begun, Change::Wrote { file, offset, bytes, stamp, generation, durable });
     }
 

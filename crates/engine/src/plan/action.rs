@@ -127,14 +127,16 @@ pub(crate) struct Manner {
     pub(crate) io: IoSettings,
     pub(crate) open: OpenPolicy,
     pub(crate) stamped: bool,
+    /// Whether somebody writes down where each write went.
+    pub(crate) witnessed: bool,
     /// Whether a thread may have several requests in flight.
     pub(crate) queues: bool,
 }
 
 impl Manner {
-    pub(crate) fn of(workload: &Workload, group: &ThreadGroup) -> Self {
+    pub(crate) fn of(workload: &Workload, group: &ThreadGroup, witnessed: bool) -> Self {
         let (io, queues) = (workload.io_of(group), workload.one_at_a_time(group).is_none());
-        Self { io, open: group.open, stamped: workload.data.stamped, queues }
+        Self { io, open: group.open, stamped: workload.data.stamped, witnessed, queues }
     }
 }
 
@@ -145,8 +147,10 @@ pub(super) fn hold_of(operation: &Operation, by_handle: bool, manner: Manner) ->
     let stamps = manner.stamped && nature.transfer.is_some() && nature.writes();
     // The kernel finds the end itself, except where the file was not opened for appending only, or where the
     // end has to be known before the write.
-    let finds_end =
-        manner.open == OpenPolicy::PerOperation && !manner.io.direct && manner.io.engine != IoEngineKind::Mmap;
+    let finds_end = manner.open == OpenPolicy::PerOperation
+        && !manner.io.direct
+        && !manner.witnessed
+        && manner.io.engine != IoEngineKind::Mmap;
     // What is appended by handles has its place in the file before it is written.
     let finds_end = finds_end || by_handle;
     if nature.alone || stamps || (nature.data == Data::Appended && !finds_end) { Hold::Alone } else { Hold::Shared }

@@ -54,8 +54,15 @@ pub(crate) struct PhasePlan {
 
 impl PhasePlan {
     /// `first_group` is the number of the phase's first group in the results.
-    pub(crate) fn new(workload: &Workload, phase: &Phase, files: &[Files], first_group: usize, clock: &Clock) -> Self {
-        let manner = |group: &ThreadGroup| Manner::of(workload, group);
+    pub(crate) fn new(
+        workload: &Workload,
+        phase: &Phase,
+        files: &[Files],
+        first_group: usize,
+        witnessed: bool,
+        clock: &Clock,
+    ) -> Self {
+        let manner = |group: &ThreadGroup| Manner::of(workload, group, witnessed);
         let actions =
             || phase.groups.iter().flat_map(|group| group.actions.all().into_iter().map(move |action| (group, action)));
         let on = |fileset: usize, test: &dyn Fn(&ThreadGroup, &Action) -> bool| {

@@ -492,7 +492,8 @@ impl<'a> Running<'a> {
         first_group: usize,
         work: impl FnOnce(&Load<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let mut plan = PhasePlan::new(&self.workload, phase, &self.files, first_group, &self.clock);
+        let witnessed = self.options.observer.witness().is_some();
+        let mut plan = PhasePlan::new(&self.workload, phase, &self.files, first_group, witnessed, &self.clock);
         for group in &mut plan.groups {
             group.found = self.found.get(&group.spec.name).cloned().unwrap_or_default();
         }

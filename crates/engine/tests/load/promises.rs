@@ -3,7 +3,7 @@
 use crate::support::{action, fileset, group, mix, on_disk, operations, random_block, whole, workload};
 use fstone_engine::{Observer, Ownership, Property, RunOptions, Witness, run};
 use fstone_model::Workload;
-use fstone_model::workload::{IoEngineKind, Operation, Transfer};
+use fstone_model::workload::{Extent, FinalSync, IoEngineKind, OpenSync, Operation, Transfer};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -149,4 +149,34 @@ fn of_replaced_files_the_old_or_the_new_one_is_there() {
         let found = kept.first.iter().any(|broken| broken.property == Property::Replacement && broken.path == *file);
         assert!(found, "{}: {kept:?}", file.display());
     }
+}
+
+/// The kernel finds the end of the file for each: what is written down has to be where it did.
+#[test]
+fn what_several_threads_append_to_one_file_is_where_it_was_written() {
+    let place = on_disk();
+    let append = Transfer { extent: Extent::Bytes(1024), block_bytes: 1024, fsync: true, ..whole() };
+    let mut workload =
+        workload(fileset(1, 1024), group(8, mix(&[(1, action(Operation::Append(append)))])), operations(800));
+    workload.data.stamped = false;
+    let witness = witnessed(&workload, place.path());
+    let kept = witness.look(witness.moment(), true);
+    assert!(kept.checked > 0 && kept.broken == 0, "{kept:?}");
+}
+
+/// A copy into a mapping is acknowledged by nobody, whatever the file was opened with.
+#[test]
+fn mappings_promise_nothing_by_themselves() {
+    let promised = |engine| {
+        let place = on_disk();
+        let write = mix(&[(1, action(Operation::Write(random_block())))]);
+        let mut workload = workload(fileset(2, 64 << 10), group(1, write), operations(50));
+        workload.io.engine = engine;
+        workload.io.sync = OpenSync::Dsync;
+        workload.final_sync = FinalSync::None;
+        let witness = witnessed(&workload, place.path());
+        witness.look(witness.moment(), true).checked
+    };
+    let (written, copied) = (promised(IoEngineKind::Psync), promised(IoEngineKind::Mmap));
+    assert!(written > copied, "{written} promises of writes, {copied} of copies");
 }

@@ -142,6 +142,10 @@ impl States {
             cuts.insert(boundaries[at.min(boundaries.len() - 1)]);
         }
         let events = self.window.end.saturating_sub(self.window.start);
+        // What the last sync of all promised is asked for after the window's last event only.
+        if events > 0 {
+            cuts.insert(self.window.end - 1);
+        }
         for _ in 0..4 * count {
             if cuts.len() >= count || events == 0 {
                 break;
@@ -432,6 +436,22 @@ mod tests {
         assert!(seen.contains(&(vec![2; 8], vec![0; 8])), "{seen:?}");
         assert!(seen.contains(&(vec![0; 8], vec![3; 8])), "{seen:?}");
         assert!(seen.iter().any(|(first, _)| first.contains(&0) && first.contains(&2)), "{seen:?}");
+    }
+
+    #[test]
+    fn the_end_of_the_window_is_among_the_cuts() {
+        let mut disk = Disk::new();
+        for number in 0..200 {
+            disk.write(number % 40..number % 40 + 8);
+            if number % 6 == 5 {
+                disk.flush();
+            }
+        }
+        let states = disk.states(None);
+        let end = states.window.end;
+        for seed in 0..5 {
+            assert!(states.choose(20, seed).iter().any(|state| state.cut() == end - 1), "{seed}");
+        }
     }
 
     #[test]
