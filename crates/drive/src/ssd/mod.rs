@@ -60,6 +60,8 @@ pub(crate) struct Ssd {
     buffer: Buffer,
     buffered: u64,
     last_programmed_ns: u64,
+    /// When the last write was given room: none that comes later is given any before.
+    room_ns: u64,
     pub(crate) done: Done,
 }
 
@@ -94,6 +96,7 @@ impl Ssd {
             buffer: Buffer::default(),
             buffered: 0,
             last_programmed_ns: 0,
+            room_ns: 0,
             done: Done::default(),
         }
     }
@@ -202,7 +205,7 @@ impl Ssd {
 
     /// When there is room in the buffer for so much more.
     fn room_ns(&mut self, from_ns: u64, bytes: u64) -> u64 {
-        let mut now = from_ns;
+        let mut now = from_ns.max(self.room_ns);
         while let Some(&Reverse((at_ns, programmed))) = self.programming.peek() {
             if at_ns > now && self.buffered + bytes <= self.buffer_bytes {
                 break;
@@ -211,6 +214,7 @@ impl Ssd {
             self.buffered -= programmed;
             now = now.max(at_ns);
         }
+        self.room_ns = now;
         now
     }
 

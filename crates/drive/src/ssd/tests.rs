@@ -188,6 +188,33 @@ fn writes_in_sequence_and_at_random_in_the_steady_state() {
     }
 }
 
+/// A write that comes later does not go before one that waits for room: all of them wait alike.
+#[test]
+fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
+    for model in ssds() {
+        let mut drive = Drive::new(&model, SIZE);
+        let full = model.ns("write-buffer") / 4096;
+        let mut random = 88_172_645_463_325_252u64;
+        let mut ends = Vec::new();
+        let (mut now, mut next) = (0, 0);
+        while ends.len() < 4 * full as usize {
+            while next < ends.len() as u64 + 128 {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let at = random % (SIZE / 4096) * 8;
+                drive.submit(now, next, &Request::Write(at..at + 8));
+                next += 1;
+            }
+            now = drive.next_event().expect("it is busy");
+            while let Some((_, id)) = drive.completed(now) {
+                ends.push(id);
+            }
+        }
+        assert!(ends.is_sorted(), "{}", model.name());
+    }
+}
+
 #[test]
 fn a_flush_programs_a_page_unless_the_buffer_lasts() {
     for model in ssds() {
