@@ -42,7 +42,7 @@ struct Waiting {
 enum Work {
     Request(u64),
     /// An extent out of the write cache.
-    Destage,
+    Destage(Range<u64>),
 }
 
 /// A stream that the read cache follows: what of it is in the cache.
@@ -183,7 +183,7 @@ impl Disk {
             let at_ns = if let Some((end, work)) = self.current.take_if(|(end, _)| *end <= now_ns) {
                 match work {
                     Work::Request(id) => self.done.push(end, id),
-                    Work::Destage => {
+                    Work::Destage(_) => {
                         self.destaged_ns = end;
                         self.unblock(end);
                         self.end_flushes(end);
@@ -200,7 +200,7 @@ impl Disk {
     }
 
     fn is_destaging(&self) -> bool {
-        matches!(self.current, Some((_, Work::Destage)))
+        matches!(self.current, Some((_, Work::Destage(_))))
     }
 
     /// Over the interface, after what is under way there.
@@ -217,7 +217,7 @@ impl Disk {
         let settled = |index: usize| self.current.is_none() || self.ahead.is_none_or(|ahead| ahead.segment != index);
         let holds = |one: &Segment| one.sectors.start <= sectors.start && sectors.end <= one.sectors.end;
         let held = (0..self.segments.len()).find(|&index| settled(index) && holds(&self.segments[index]));
-        if self.writes.holds(sectors) || held.is_some() {
+        if self.is_to_be_written(sectors) || held.is_some() {
             let at_ns = self.transfer(now_ns, sectors);
             self.done.push(at_ns, id);
             if let Some(index) = held {
@@ -227,6 +227,16 @@ impl Disk {
         }
         let there_ns = now_ns + self.command_ns;
         self.queue.push_back(Waiting { id, since_ns: now_ns, there_ns, sectors: sectors.clone(), writes: false });
+    }
+
+    /// Whether all of these sectors are in the write cache, or the heads are writing them out of it.
+    fn is_to_be_written(&self, sectors: &Range<u64>) -> bool {
+        let run = match &self.current {
+            Some((_, Work::Destage(run))) => run,
+            _ => &(0..0),
+        };
+        let rest = [sectors.start..sectors.end.min(run.start), sectors.start.max(run.end)..sectors.end];
+        rest.iter().all(|part| part.is_empty() || self.writes.holds(part))
     }
 
     /// What the heads have read ahead by now.
@@ -333,7 +343,7 @@ impl Disk {
             let cached = self.next_destage(now_ns);
             let Some((index, begin_ns)) = self.next_request(now_ns, cached.as_ref().map(|(aged, _, _)| *aged)) else {
                 match cached {
-                    Some((_, begin_ns, sectors)) => self.destage(begin_ns, &sectors),
+                    Some((_, begin_ns, sectors)) => self.destage(begin_ns, sectors),
                     None => self.wake_ns = self.writes.next_ns(now_ns),
                 }
                 return;
@@ -394,12 +404,12 @@ impl Disk {
         self.geometry.arrival_ns(ready_ns, self.place, sectors.start, settle)
     }
 
-    fn destage(&mut self, begin_ns: u64, sectors: &Range<u64>) {
+    fn destage(&mut self, begin_ns: u64, sectors: Range<u64>) {
         self.ahead = None;
         let (_, end_ns, place) = self.geometry.run(sectors.start, sectors.end, begin_ns, u64::MAX);
         (self.place, self.passed) = (place, sectors.end);
-        self.writes.take(sectors);
-        self.current = Some((end_ns, Work::Destage));
+        self.writes.take(&sectors);
+        self.current = Some((end_ns, Work::Destage(sectors)));
     }
 
     /// The heads begin with a request at this time.

@@ -176,6 +176,24 @@ fn what_was_written_is_read_from_the_cache_and_what_was_read_again_too() {
     assert!(at(&mut drive, 100 + full + 1) > begun + at_interface);
 }
 
+/// The heads are at it, or it is still in the cache, or the one for a part and the other for the rest.
+#[test]
+fn what_is_being_written_is_read_from_the_cache() {
+    for model in disks() {
+        let far = SIZE / SECTOR_BYTES / 2;
+        for (written, read) in [(8, 8), (4096, 8), (4096, 4096)] {
+            let mut drive = Drive::new(&model, SIZE);
+            drive.submit(0, 1, &Request::Write(far..far + written));
+            let acknowledged = at(&mut drive, 1);
+            drive.submit(acknowledged, 2, &Request::Read(far + written - read..far + written));
+            let took = (at(&mut drive, 2) - acknowledged) as f64;
+            let moved = (read * SECTOR_BYTES) as f64 * 1e9 / model.number("interface-rate");
+            let expected = model.number("command-time") + moved;
+            assert!((took - expected).abs() < 2.0, "{}, {read} of {written}: {took}, {expected}", model.name());
+        }
+    }
+}
+
 #[test]
 fn nothing_waits_for_ever() {
     let (mut drive, _) = drive();
