@@ -51,7 +51,7 @@ struct Segment {
     sectors: Range<u64>,
 }
 
-/// Reading ahead: the segment, where the heads will read next, and when.
+/// Reading ahead: the segment, where the heads will read next, and from when on they may go there.
 #[derive(Debug, Clone, Copy)]
 struct Ahead {
     segment: usize,
@@ -246,7 +246,12 @@ impl Disk {
         if now_ns <= ahead.next_ns || segment.sectors.end >= ahead.limit {
             return;
         }
-        let (end, at_ns, place) = self.geometry.run(segment.sectors.end, ahead.limit, ahead.next_ns, now_ns);
+        // The next sector may be on another track, or come round once more only.
+        let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, segment.sectors.end, 0);
+        if now_ns <= begin_ns {
+            return;
+        }
+        let (end, at_ns, place) = self.geometry.run(segment.sectors.end, ahead.limit, begin_ns, now_ns);
         segment.sectors.end = end;
         ahead.next_ns = at_ns;
         self.place = place;
@@ -269,7 +274,7 @@ impl Disk {
             return;
         };
         if next >= ahead.limit && self.current.is_none() {
-            ahead.next_ns = self.geometry.arrival_ns(now_ns, self.place, next, 0);
+            ahead.next_ns = now_ns;
         }
         ahead.limit = limit;
     }
@@ -434,7 +439,8 @@ impl Disk {
             self.done.push(at_ns, request.id);
             return self.make_room(ahead.segment, request.sectors.end, now_ns);
         }
-        let (end, end_ns, place) = self.geometry.run(from, request.sectors.end, ahead.next_ns, u64::MAX);
+        let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, from, 0);
+        let (end, end_ns, place) = self.geometry.run(from, request.sectors.end, begin_ns, u64::MAX);
         self.place = place;
         self.segments[ahead.segment].sectors.end = end;
         self.current = Some((end_ns.max(request.since_ns + self.command_ns), Work::Request(request.id)));

@@ -120,6 +120,62 @@ fn a_flush_takes_a_command_at_least() {
     }
 }
 
+/// Whatever the size of the requests: also when one ends where a track does.
+#[test]
+fn a_stream_of_reads_is_as_fast_as_its_zone() {
+    for model in disks() {
+        let rate = model.number("outer-rate");
+        for (step, think_ns) in
+            [8, 32, 64, 128, 256, 512, 1024, 2048].into_iter().flat_map(|step| [(step, 0), (step, 100_000)])
+        {
+            let mut drive = Drive::new(&model, SIZE);
+            let (mut now, mut begun, mut read) = (0, 0, 0);
+            for id in 0..(80 << 20) / (step * SECTOR_BYTES) {
+                drive.submit(now, id, &Request::Read(id * step..(id + 1) * step));
+                now = at(&mut drive, id) + think_ns;
+                // From where the read cache is as full as it will be.
+                if (id + 1) * step * SECTOR_BYTES <= 16 << 20 {
+                    begun = now;
+                } else {
+                    read += step * SECTOR_BYTES;
+                }
+            }
+            let got = read as f64 * 1e9 / (now - begun) as f64;
+            // With command after command, while the heads read ahead: the slower of the two. Heads that stop because they are
+            // far enough ahead wait for their place to come round, which costs a little.
+            let bytes = (step * SECTOR_BYTES) as f64;
+            let each = model.number("command-time") + think_ns as f64 + bytes * 1e9 / model.number("interface-rate");
+            let least = rate.min(bytes * 1e9 / each);
+            assert!(
+                got < rate * 1.01 && got > least * 0.97,
+                "{}, {step} sectors, {think_ns}: {got}, {rate}, {least}",
+                model.name()
+            );
+        }
+    }
+}
+
+/// It has stopped at the end of a track: the next one comes by within a turn, and is not waited for twice.
+#[test]
+fn reading_ahead_goes_on_over_the_end_of_a_track() {
+    let model = Model::find("ide-2004").expect("built in");
+    let geometry = Geometry::new(&model, SIZE);
+    let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
+    let track = (1..).find(|sector| place(*sector) != place(0)).expect("there is another track");
+    let ahead = model.ns("read-ahead") / SECTOR_BYTES;
+    let turn = (60e9 / model.number("rpm")).round() as u64;
+    let mut drive = Drive::new(&model, SIZE);
+    drive.submit(0, 1, &Request::Read(0..track - ahead));
+    let stopped = at(&mut drive, 1) + 2 * turn;
+    drive.submit(stopped, 2, &Request::Read(track - ahead..track - ahead + 8));
+    let taken = at(&mut drive, 2);
+    let there = taken + model.ns("head-switch") + turn + 8 * turn / track + 1;
+    drive.submit(there, 3, &Request::Read(track..track + 8));
+    let took = (at(&mut drive, 3) - there) as f64;
+    let expected = model.number("command-time") + 4096e9 / model.number("interface-rate");
+    assert!((took - expected).abs() < 2.0, "{took}, {expected}");
+}
+
 fn drive() -> (Drive, Model) {
     let model = Model::find("hdd-7200-2008").expect("built in");
     (Drive::new(&model, SIZE), model)
