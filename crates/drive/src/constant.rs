@@ -25,7 +25,7 @@ impl Constant {
     /// Requests do not wait for each other, but share the bandwidth.
     pub(crate) fn submit(&mut self, now_ns: u64, id: u64, request: &Request) {
         let at_ns = match request {
-            Request::Read(sectors) | Request::Write(sectors) => {
+            Request::Read(sectors) | Request::Write(sectors) | Request::Zero(sectors) => {
                 let bytes = (sectors.end - sectors.start) * SECTOR_BYTES;
                 self.free_ns = self.free_ns.max(now_ns) + transfer_ns(bytes, self.bandwidth);
                 self.free_ns.max(now_ns + self.latency_ns)
@@ -67,6 +67,13 @@ mod tests {
                 Kind::Ssd => model.ns("command-time"),
             };
             assert_eq!((unmapped, unmaps), (expected, model.kind() != Kind::Disk), "{name}");
+            if model.kind() == Kind::Disk {
+                // More than goes over the interface in that time, or into a cache.
+                let many = 0..64 << 11;
+                let [unmapped, zeroed] =
+                    [Request::Unmap(many.clone()), Request::Zero(many)].map(|request| took(request).0);
+                assert_eq!(zeroed, unmapped, "{name}");
+            }
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Request {
     Flush,
     /// These sectors are zeros from now on, or need not be kept: a write, unless the drive can forget them.
     Unmap(Range<u64>),
+    /// These sectors are zeros from now on and have their place: a write without anything to come over the interface.
+    Zero(Range<u64>),
     /// Something that costs no drive any time worth modelling.
     Free,
 }

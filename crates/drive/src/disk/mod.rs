@@ -157,7 +157,7 @@ impl Disk {
                 }
             }
             // Platters cannot forget: zeros are written, but none come over the interface, and none are kept in the cache.
-            Request::Unmap(sectors) => {
+            Request::Unmap(sectors) | Request::Zero(sectors) => {
                 self.forget(sectors);
                 let there_ns = now_ns + self.command_ns;
                 let sectors = sectors.clone();

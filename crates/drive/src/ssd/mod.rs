@@ -111,8 +111,9 @@ impl Ssd {
         let at_ns = match request {
             Request::Free => now_ns,
             Request::Read(sectors) => self.read(ready, sectors),
-            Request::Write(sectors) => {
-                let taken = self.write(ready, sectors);
+            Request::Write(sectors) | Request::Zero(sectors) => {
+                let from_host = matches!(request, Request::Write(_));
+                let taken = self.write(ready, sectors, from_host);
                 if self.write_back || self.durable { taken } else { self.flush(taken) }
             }
             // Of a table in the controller's memory.
@@ -168,8 +169,8 @@ impl Ssd {
         sensed_ns
     }
 
-    /// Into the buffer, piece by piece as there is room. Gives when the last is there.
-    fn write(&mut self, ready_ns: u64, sectors: &Range<u64>) -> u64 {
+    /// Whether a write goes on where another ended.
+    fn continues(&mut self, sectors: &Range<u64>) -> bool {
         let continued = self.streams.iter().position(|end| *end == sectors.start);
         if let Some(index) = continued {
             self.streams.remove(index);
@@ -178,6 +179,13 @@ impl Ssd {
         if self.streams.len() > STREAMS {
             self.streams.pop_front();
         }
+        continued.is_some()
+    }
+
+    /// Into the buffer, piece by piece as there is room. Gives when the last is there. Zeros that the host asks for do not come from it,
+    /// and are in sequence: nobody zeroes pages here and there.
+    fn write(&mut self, ready_ns: u64, sectors: &Range<u64>, from_host: bool) -> u64 {
+        let random = from_host && !self.continues(sectors);
         // What a die holds of it is old.
         for page in sectors.start / self.page_sectors..sectors.end.div_ceil(self.page_sectors) {
             let die = self.die_of(page);
@@ -189,12 +197,12 @@ impl Ssd {
         while left > 0 {
             let piece = left.min(page_bytes - self.open_bytes);
             let room = self.room_ns(now, piece);
-            now = self.over_interface(room, piece);
+            now = if from_host { self.over_interface(room, piece) } else { room };
             let at = sectors.end - left / SECTOR_BYTES;
             self.buffer.add(self.now_ns, at..at + piece / SECTOR_BYTES);
             self.buffered += piece;
             self.open_bytes += piece;
-            self.open_random += if continued.is_none() { piece } else { 0 };
+            self.open_random += if random { piece } else { 0 };
             if self.open_bytes == page_bytes {
                 self.program(now);
             }

@@ -215,6 +215,30 @@ fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
     }
 }
 
+/// Flash sets the pace of zeros, and the first of them move nothing: they do not come over the interface.
+#[test]
+fn zeros_are_programmed_as_fast_as_the_flash_can() {
+    for model in ssds() {
+        let mut drive = Drive::new(&model, SIZE);
+        let piece = (32 << 20) / SECTOR_BYTES;
+        let (mut now, count) = (0, 256);
+        for id in 0..count {
+            drive.submit(now, id, &Request::Zero(id * piece..(id + 1) * piece));
+            now = at(&mut drive, id);
+        }
+        drive.submit(now, count, &Request::Read(0..8));
+        let took = at(&mut drive, count) as f64;
+        let program = model.number("program-time") + model.number("erase-time") / model.number("pages-per-block");
+        let by_flash = model.number("dies") * model.number("page") * 1e9 / program;
+        let channels = model.number("channels") * model.number("channel-rate");
+        let bytes = (count * piece * SECTOR_BYTES) as f64;
+        let expected = by_flash.min(channels);
+        let rate = bytes * 1e9 / took;
+        assert!(expected > model.number("interface-rate"), "{}", model.name());
+        assert!((rate / expected - 1.0).abs() < 0.02, "{}: {rate}, {expected}", model.name());
+    }
+}
+
 #[test]
 fn a_flush_programs_a_page_unless_the_buffer_lasts() {
     for model in ssds() {
