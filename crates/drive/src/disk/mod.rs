@@ -1,8 +1,8 @@
 //! Platters and heads: zones, seeks, rotation, a queue that the drive orders by itself, a cache that reads ahead and one that
 //! acknowledges writes.
 //!
-//! - The next request is the one that the heads can begin with soonest, less a share (`ageing`) of the time that it has waited, among the
-//!   first `queue-depth`: aged shortest access time first. Of the write cache, the extents next to the heads in ascending order take part.
+//! - The drive takes `queue-depth` commands at a time (`commands`). The next is the one that the heads can begin with soonest, less a
+//!   share (`ageing`) of the time that it has waited: aged shortest access time first. Of the write cache, the extents next to the heads in ascending order take part.
 //!   They have waited as long as the flush or the write without room that they are written for, or since the last of them was written.
 //! - Reads go before what the write cache holds, unless that is three quarters full, or a flush or a write waits for it. What came after
 //!   a flush stands behind it by the longest positioning time.
@@ -10,11 +10,13 @@
 //! - The heads read on after a read while there is nothing else to do, up to `read-ahead`, and remember `segments` streams.
 //! - A flush is complete when all that was acknowledged before it is on the platters, and that is written before anything later.
 
+mod commands;
 mod geometry;
 mod writes;
 
 use crate::model::Model;
 use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
+use commands::Commands;
 use geometry::{Geometry, Place};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -64,7 +66,6 @@ struct Ahead {
 pub struct Disk {
     geometry: Geometry,
     sectors: u64,
-    depth: usize,
     ageing: f64,
     /// The longest positioning time.
     behind_a_flush_ns: u64,
@@ -76,6 +77,7 @@ pub struct Disk {
     cache_sectors: u64,
     write_back: bool,
 
+    commands: Commands,
     place: Place,
     /// The sector that follows what they wrote last, while they are still there.
     passed: u64,
@@ -102,7 +104,6 @@ impl Disk {
         Self {
             geometry: Geometry::new(model, capacity_bytes),
             sectors: capacity_bytes / SECTOR_BYTES,
-            depth: model.ns("queue-depth") as usize,
             ageing: model.number("ageing"),
             behind_a_flush_ns: model.ns("full-seek") + (60e9 / model.number("rpm")).round() as u64,
             command_ns: model.ns("command-time"),
@@ -112,6 +113,7 @@ impl Disk {
             segment_limit: model.ns("segments") as usize,
             cache_sectors: model.ns("write-cache") / SECTOR_BYTES,
             write_back: true,
+            commands: Commands::new(model.ns("queue-depth") as usize, model.number("queued-flush") > 0.5),
             place: Geometry::START,
             passed: u64::MAX,
             current: None,
@@ -134,11 +136,27 @@ impl Disk {
 
     pub(crate) fn submit(&mut self, now_ns: u64, id: u64, request: &Request) {
         self.catch_up(now_ns);
+        if *request == Request::Free {
+            return self.done.push(now_ns, id);
+        }
+        self.commands.arrive(id, request.clone());
+        self.take(now_ns);
+    }
+
+    /// Takes what the host has sent, as far as it may.
+    fn take(&mut self, now_ns: u64) {
+        while let Some((id, request)) = self.commands.take() {
+            self.begin(now_ns, id, &request);
+            self.start(now_ns);
+        }
+    }
+
+    fn begin(&mut self, now_ns: u64, id: u64, request: &Request) {
         match request {
-            Request::Free => self.done.push(now_ns, id),
+            Request::Free => self.end(now_ns, id),
             Request::Flush => {
                 if self.writes.is_empty() && !self.is_destaging() {
-                    self.done.push(now_ns + self.command_ns, id);
+                    self.end(now_ns + self.command_ns, id);
                 } else {
                     self.flushes.push_back((id, self.writes.newest(), now_ns));
                 }
@@ -164,7 +182,12 @@ impl Disk {
                 self.queue.push_back(Waiting { id, since_ns: now_ns, there_ns, sectors, writes: true });
             }
         }
-        self.start(now_ns);
+    }
+
+    /// A command will be complete then.
+    fn end(&mut self, at_ns: u64, id: u64) {
+        self.done.push(at_ns, id);
+        self.commands.ends_at(at_ns);
     }
 
     pub(crate) fn next_event(&self) -> Option<u64> {
@@ -180,21 +203,23 @@ impl Disk {
     /// Ends what ended by now, and begins what follows it.
     fn catch_up(&mut self, now_ns: u64) {
         loop {
-            let at_ns = if let Some((end, work)) = self.current.take_if(|(end, _)| *end <= now_ns) {
-                match work {
-                    Work::Request(id) => self.done.push(end, id),
-                    Work::Destage(_) => {
-                        self.destaged_ns = end;
-                        self.unblock(end);
-                        self.end_flushes(end);
-                    }
+            let heads = self.current.as_ref().map(|(end, _)| *end).or(self.wake_ns);
+            let next = heads.into_iter().chain(self.commands.next_end()).min();
+            let Some(at_ns) = next.filter(|at_ns| *at_ns <= now_ns) else { return };
+            if heads != Some(at_ns) {
+                self.commands.end();
+                self.take(at_ns);
+                continue;
+            }
+            match self.current.take() {
+                Some((_, Work::Request(id))) => self.end(at_ns, id),
+                Some((_, Work::Destage(_))) => {
+                    self.destaged_ns = at_ns;
+                    self.unblock(at_ns);
+                    self.end_flushes(at_ns);
                 }
-                end
-            } else if let Some(wake_ns) = self.wake_ns.take_if(|wake_ns| *wake_ns <= now_ns) {
-                wake_ns
-            } else {
-                return;
-            };
+                None => self.wake_ns = None,
+            }
             self.start(at_ns);
         }
     }
@@ -219,7 +244,7 @@ impl Disk {
         let held = (0..self.segments.len()).find(|&index| settled(index) && holds(&self.segments[index]));
         if self.is_to_be_written(sectors) || held.is_some() {
             let at_ns = self.transfer(now_ns, sectors);
-            self.done.push(at_ns, id);
+            self.end(at_ns, id);
             if let Some(index) = held {
                 self.make_room(index, sectors.end, now_ns);
             }
@@ -295,7 +320,7 @@ impl Disk {
                 && (segment.start..=segment.end).contains(&waiting.sectors.start)
                 && (segment.end < ahead.limit || waiting.sectors.end <= segment.end)
         };
-        self.queue.iter().take(self.depth).position(is_next)
+        self.queue.iter().position(is_next)
     }
 
     /// What is written is not read from an older copy.
@@ -318,7 +343,7 @@ impl Disk {
             let Some(first) = self.blocked.pop_front() else { return };
             let at_ns = self.transfer(now_ns, &first.sectors);
             self.writes.add(first.sectors, at_ns);
-            self.done.push(at_ns, first.id);
+            self.end(at_ns, first.id);
         }
     }
 
@@ -328,7 +353,7 @@ impl Disk {
                 return;
             }
             self.flushes.pop_front();
-            self.done.push(now_ns.max(since_ns + self.command_ns), id);
+            self.end(now_ns.max(since_ns + self.command_ns), id);
         }
     }
 
@@ -391,7 +416,7 @@ impl Disk {
     fn next_request(&self, now_ns: u64, cached: Option<i64>) -> Option<(usize, Option<u64>)> {
         let flush_ns = self.flushes.front().map_or(u64::MAX, |(_, _, since_ns)| *since_ns);
         let stream = self.in_stream();
-        let stands = self.queue.iter().take(self.depth).enumerate().map(|(index, one)| {
+        let stands = self.queue.iter().enumerate().map(|(index, one)| {
             let in_stream = stream == Some(index);
             let begin_ns =
                 if in_stream { now_ns } else { self.begin_ns(now_ns.max(one.there_ns), &one.sectors, one.writes) };
@@ -436,7 +461,7 @@ impl Disk {
         let from = self.segments[ahead.segment].sectors.end;
         if request.sectors.end <= from {
             let at_ns = self.transfer(now_ns, &request.sectors);
-            self.done.push(at_ns, request.id);
+            self.end(at_ns, request.id);
             return self.make_room(ahead.segment, request.sectors.end, now_ns);
         }
         let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, from, 0);
