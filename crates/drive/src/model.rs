@@ -107,6 +107,7 @@ const SSD: &[Known] = &[
     known("erase-time", Unit::Time, 100.0, SECOND, "of a block"),
     known("channel-rate", Unit::Rate, MB, 1e12, "of one channel"),
     known("interface-rate", Unit::Rate, MB, 1e12, "between buffer and host"),
+    known("full-duplex", Unit::Number, 0.0, 1.0, "1: the interface has that rate in each direction"),
     known("command-time", Unit::Time, 0.0, SECOND, "of controller and protocol, each request"),
     known("write-buffer", Unit::Bytes, 4096.0, 1e12, "acknowledges writes before they are programmed"),
     known("buffer-is-durable", Unit::Number, 0.0, 1.0, "1: survives a loss of power, and a flush has nothing to do"),

@@ -2,7 +2,7 @@
 //! garbage as it is once the drive has been written over often enough.
 //!
 //! - Addresses are striped over the dies page by page. A die does one thing at a time, channels and the interface move one page at a time,
-//!   in the order in which there is something to move.
+//!   in the order in which there is something to move. An interface that is `full-duplex` does so in each direction.
 //! - A die holds the page that it sensed last: requests for parts of it that follow each other sense it once. What is in the write buffer
 //!   is read from there.
 //! - Writes gather in the buffer to whole pages, which go to one die after the other. They are acknowledged when they are in the
@@ -48,7 +48,9 @@ pub(crate) struct Ssd {
     channels: Vec<Lane>,
     /// Of each die, pages programmed since its last erasure.
     programmed: Vec<f64>,
-    to_host: Lane,
+    /// To the host and from it: the same one for both, unless each direction has its own.
+    lanes: [Lane; 2],
+    full_duplex: bool,
     /// Where the streams of writes are.
     streams: VecDeque<u64>,
     /// Bytes of the page that gathers, and those of them that were written at random.
@@ -87,7 +89,8 @@ impl Ssd {
             sensed: vec![None; dies],
             channels: (0..channels).map(|_| Lane::default()).collect(),
             programmed: vec![0.0; dies],
-            to_host: Lane::default(),
+            lanes: Default::default(),
+            full_duplex: model.number("full-duplex") > 0.5,
             streams: VecDeque::new(),
             open_bytes: 0,
             open_random: 0,
@@ -124,8 +127,15 @@ impl Ssd {
         self.done.push(at_ns, id);
     }
 
-    fn over_interface(&mut self, from_ns: u64, bytes: u64) -> u64 {
-        self.to_host.book(self.now_ns, from_ns, transfer_ns(bytes, self.interface))
+    /// Over the interface, to the host.
+    fn send(&mut self, ready_ns: u64, bytes: u64) -> u64 {
+        self.lanes[0].book(self.now_ns, ready_ns, transfer_ns(bytes, self.interface))
+    }
+
+    /// Over the interface, from the host.
+    fn receive(&mut self, ready_ns: u64, bytes: u64) -> u64 {
+        let lane = usize::from(self.full_duplex);
+        self.lanes[lane].book(self.now_ns, ready_ns, transfer_ns(bytes, self.interface))
     }
 
     fn over_channel(&mut self, die: usize, from_ns: u64, bytes: u64) -> u64 {
@@ -152,7 +162,7 @@ impl Ssd {
                 let sensed = self.sense(die, page, ready_ns);
                 self.over_channel(die, sensed, bytes)
             };
-            last = last.max(self.over_interface(there, bytes));
+            last = last.max(self.send(there, bytes));
             at = end;
         }
         last
@@ -197,7 +207,7 @@ impl Ssd {
         while left > 0 {
             let piece = left.min(page_bytes - self.open_bytes);
             let room = self.room_ns(now, piece);
-            now = if from_host { self.over_interface(room, piece) } else { room };
+            now = if from_host { self.receive(room, piece) } else { room };
             let at = sectors.end - left / SECTOR_BYTES;
             self.buffer.add(self.now_ns, at..at + piece / SECTOR_BYTES);
             self.buffered += piece;

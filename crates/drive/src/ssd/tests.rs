@@ -215,6 +215,25 @@ fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
     }
 }
 
+/// A read of what is in the buffer beside a write: each direction at the whole rate, or one after the other.
+#[test]
+fn reads_and_writes_share_an_interface_that_has_one_direction() {
+    for model in ssds() {
+        let mut drive = Drive::new(&model, SIZE);
+        let sectors = (128 << 10) / SECTOR_BYTES;
+        drive.submit(0, 1, &Request::Write(0..sectors));
+        let written = at(&mut drive, 1);
+        drive.submit(written, 2, &Request::Read(0..sectors));
+        drive.submit(written, 3, &Request::Write(sectors..2 * sectors));
+        let ends = [2, 3].map(|id| (at(&mut drive, id) - written) as f64);
+        let (command, moved) = (model.number("command-time"), 131_072e9 / model.number("interface-rate"));
+        let one_way = model.number("full-duplex") < 0.5;
+        let expected = [command + moved, command + if one_way { 2.0 * moved } else { moved }];
+        let near = |end: f64, expected: f64| (end - expected).abs() < 8.0;
+        assert!(near(ends[0], expected[0]) && near(ends[1], expected[1]), "{}: {ends:?}, {expected:?}", model.name());
+    }
+}
+
 /// Flash sets the pace of zeros, and the first of them move nothing: they do not come over the interface.
 #[test]
 fn zeros_are_programmed_as_fast_as_the_flash_can() {
