@@ -37,8 +37,8 @@ const MAX_SEGMENTS: u32 = QUEUE_SIZE as u32 - 2;
 /// some 10 µs; a disk's own interrupts are gathered for about as long.
 const GATHER_NS: u64 = 50_000;
 
-/// Zeros that a disk which cannot forget is asked for at once, 32 MiB as in SCSI's WRITE SAME(10): nothing else is read or written
-/// meanwhile.
+/// Zeros that a modelled drive, or one which cannot forget, is asked for at once, 32 MiB as in SCSI's WRITE SAME(10) and NVMe's Write
+/// Zeroes: a disk reads and writes nothing else meanwhile.
 const WRITTEN_AT_ONCE_SECTORS: u32 = 1 << 16;
 
 /// Where the write-cache byte is in the configuration space.
@@ -208,7 +208,8 @@ impl Engine {
         space.extend(1u16.to_le_bytes()); // queues
         let alignment = self.sector_bytes / SECTOR_BYTES as u32;
         space.extend([MAX_RANGE_SECTORS, MAX_RANGES as u32, alignment].map(u32::to_le_bytes).concat());
-        let zeros = if self.discard { MAX_RANGE_SECTORS } else { WRITTEN_AT_ONCE_SECTORS };
+        let forgets = self.discard && matches!(self.timing, Timing::Host { .. });
+        let zeros = if forgets { MAX_RANGE_SECTORS } else { WRITTEN_AT_ONCE_SECTORS };
         space.extend([zeros, MAX_RANGES as u32].map(u32::to_le_bytes).concat());
         space.push(u8::from(self.discard)); // write_zeroes_may_unmap
         let at = |index: u32| space.get(index as usize).copied().unwrap_or(0);
@@ -528,9 +529,8 @@ impl Simulated {
 fn asked_of(request: &Request) -> fstone_drive::Request {
     match request.what {
         What::Operation(Operation::Read) => fstone_drive::Request::Read(request.sectors.clone()),
-        What::Operation(Operation::Write) | What::WriteZeroes { may_unmap: false } => {
-            fstone_drive::Request::Write(request.sectors.clone())
-        }
+        What::Operation(Operation::Write) => fstone_drive::Request::Write(request.sectors.clone()),
+        What::WriteZeroes { may_unmap: false } => fstone_drive::Request::Zero(request.sectors.clone()),
         What::Operation(Operation::Flush) => fstone_drive::Request::Flush,
         What::Operation(Operation::Discard) | What::WriteZeroes { may_unmap: true } => {
             fstone_drive::Request::Unmap(request.sectors.clone())
@@ -546,5 +546,32 @@ const fn work_of(request: &Request) -> Work {
             Work::Transfer(request.bytes())
         }
         What::Operation(Operation::Discard) | What::Name => Work::Free,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However they are asked for, no zeros come over the interface, and no piece keeps a modelled drive busy for long.
+    #[test]
+    fn zeros_are_asked_of_a_modelled_drive_in_pieces_and_not_as_data() {
+        let sectors = 8..16;
+        let asked = |may_unmap| asked_of(&Request { what: What::WriteZeroes { may_unmap }, sectors: sectors.clone() });
+        assert_eq!(asked(false), fstone_drive::Request::Zero(8..16));
+        assert_eq!(asked(true), fstone_drive::Request::Unmap(8..16));
+
+        let image = tempfile::tempfile().unwrap();
+        image.set_len(1 << 20).unwrap();
+        let (spec, shared) = (DiskSpec::new(""), Shared::default());
+        // struct virtio_blk_config: max_write_zeroes_sectors and write_zeroes_may_unmap.
+        let zeros = |engine: &Engine| (engine.config(48, 4), engine.config(56, 1));
+        let host = Engine::new(&spec, image.try_clone().unwrap(), &shared).unwrap();
+        assert_eq!(zeros(&host), (MAX_RANGE_SECTORS.to_le_bytes().to_vec(), vec![1]));
+        for (name, may_unmap) in [("hdd-7200-2008", 0), ("sata-ssd", 1)] {
+            let model = Model::find(name).unwrap();
+            let engine = Engine::simulated(&spec, image.try_clone().unwrap(), &model, &shared).unwrap();
+            assert_eq!(zeros(&engine), (65_536u32.to_le_bytes().to_vec(), vec![may_unmap]), "{name}");
+        }
     }
 }
