@@ -1,7 +1,8 @@
 //! Flash: channels and dies, pages that are read and programmed, blocks that are erased, a buffer for writes, and the collection of
 //! garbage as it is once the drive has been written over often enough.
 //!
-//! - Addresses are striped over the dies page by page. A die does one thing at a time, channels and the interface move one page at a time,
+//! - Addresses are striped over the dies page by page. A die does one thing at a time (`die`): a read waits for what is under way, and
+//!   goes before all that is not begun. Channels and the interface move one page at a time,
 //!   in the order in which there is something to move. An interface that is `full-duplex` does so in each direction.
 //! - A die holds the page that it sensed last: requests for parts of it that follow each other sense it once. What is in the write buffer
 //!   is read from there.
@@ -9,18 +10,19 @@
 //!   buffer, and wait for room in it.
 //! - In the steady state each page written at random makes room by moving others: with spare flash ρ a greedy collector writes
 //!   (1 + ρ) / 2ρ pages for one (Agarwal and Marrow, "A closed-form expression for write amplification in NAND flash", 2010). Its die
-//!   is busy with that right after the page. What is written in sequence is overwritten in sequence, and moves nothing.
+//!   is busy with that after the page. What is written in sequence is overwritten in sequence, and moves nothing.
 //! - A flush programs what is in the buffer, unless that survives a loss of power.
 
 mod buffer;
+mod die;
 mod lane;
 
 use crate::model::Model;
 use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
 use buffer::Buffer;
+use die::{Die, Work};
 use lane::Lane;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// Sequential streams that are recognised.
@@ -42,10 +44,10 @@ pub(crate) struct Ssd {
     write_back: bool,
 
     now_ns: u64,
-    die_free_ns: Vec<u64>,
-    /// Of each die, the page that it holds, and from when.
-    sensed: Vec<Option<(u64, u64)>>,
+    dies: Vec<Die>,
     channels: Vec<Lane>,
+    /// Of each die, pages that are to be moved and are not a whole one yet.
+    to_move: Vec<f64>,
     /// Of each die, pages programmed since its last erasure.
     programmed: Vec<f64>,
     /// To the host and from it: the same one for both, unless each direction has its own.
@@ -57,8 +59,8 @@ pub(crate) struct Ssd {
     open_bytes: u64,
     open_random: u64,
     next_die: usize,
-    /// When pages in the buffer will be programmed: (time, bytes).
-    programming: BinaryHeap<Reverse<(u64, u64)>>,
+    /// When pages in the buffer will be programmed, by which die, and their bytes.
+    programming: BTreeMap<(u64, usize), u64>,
     buffer: Buffer,
     buffered: u64,
     last_programmed_ns: u64,
@@ -85,9 +87,9 @@ impl Ssd {
             amplification: ((1.0 + spare) / (2.0 * spare)).max(1.0),
             write_back: true,
             now_ns: 0,
-            die_free_ns: vec![0; dies],
-            sensed: vec![None; dies],
+            dies: vec![Die::default(); dies],
             channels: (0..channels).map(|_| Lane::default()).collect(),
+            to_move: vec![0.0; dies],
             programmed: vec![0.0; dies],
             lanes: Default::default(),
             full_duplex: model.number("full-duplex") > 0.5,
@@ -95,7 +97,7 @@ impl Ssd {
             open_bytes: 0,
             open_random: 0,
             next_die: 0,
-            programming: BinaryHeap::new(),
+            programming: BTreeMap::new(),
             buffer: Buffer::default(),
             buffered: 0,
             last_programmed_ns: 0,
@@ -144,7 +146,7 @@ impl Ssd {
     }
 
     fn die_of(&self, page: u64) -> usize {
-        (page % self.die_free_ns.len() as u64) as usize
+        (page % self.dies.len() as u64) as usize
     }
 
     /// Page by page: each goes over the interface as soon as it is there.
@@ -170,12 +172,17 @@ impl Ssd {
 
     /// When a die holds a page.
     fn sense(&mut self, die: usize, page: u64, ready_ns: u64) -> u64 {
-        if let Some((_, sensed_ns)) = self.sensed[die].filter(|(held, _)| *held == page) {
-            return sensed_ns.max(ready_ns);
+        let mut put_off = Vec::new();
+        let sensed_ns =
+            self.dies[die].sense(page, ready_ns, self.read_ns, |was_ns, is_ns| put_off.push((was_ns, is_ns)));
+        // Backwards: one may end when the next was to end.
+        for (was_ns, is_ns) in put_off.into_iter().rev() {
+            // The room of some is given away already.
+            if let Some(bytes) = self.programming.remove(&(was_ns, die)) {
+                self.programming.insert((is_ns, die), bytes);
+            }
+            self.last_programmed_ns = self.last_programmed_ns.max(is_ns);
         }
-        let sensed_ns = self.die_free_ns[die].max(ready_ns) + self.read_ns;
-        self.die_free_ns[die] = sensed_ns;
-        self.sensed[die] = Some((page, sensed_ns));
         sensed_ns
     }
 
@@ -199,7 +206,7 @@ impl Ssd {
         // What a die holds of it is old.
         for page in sectors.start / self.page_sectors..sectors.end.div_ceil(self.page_sectors) {
             let die = self.die_of(page);
-            self.sensed[die].take_if(|(held, _)| *held == page);
+            self.dies[die].forget(page);
         }
         let page_bytes = self.page_sectors * SECTOR_BYTES;
         let mut left = (sectors.end - sectors.start) * SECTOR_BYTES;
@@ -224,11 +231,11 @@ impl Ssd {
     /// When there is room in the buffer for so much more.
     fn room_ns(&mut self, from_ns: u64, bytes: u64) -> u64 {
         let mut now = from_ns.max(self.room_ns);
-        while let Some(&Reverse((at_ns, programmed))) = self.programming.peek() {
+        while let Some((&(at_ns, _), &programmed)) = self.programming.first_key_value() {
             if at_ns > now && self.buffered + bytes <= self.buffer_bytes {
                 break;
             }
-            self.programming.pop();
+            self.programming.pop_first();
             self.buffered -= programmed;
             now = now.max(at_ns);
         }
@@ -241,23 +248,27 @@ impl Ssd {
         let (bytes, random) = (self.open_bytes, self.open_random);
         (self.open_bytes, self.open_random) = (0, 0);
         let die = self.next_die;
-        self.next_die = (die + 1) % self.die_free_ns.len();
+        self.next_die = (die + 1) % self.dies.len();
         let there = self.over_channel(die, now_ns, self.page_sectors * SECTOR_BYTES);
-        let end = self.die_free_ns[die].max(there) + self.program_ns;
-        // The data to be programmed takes the place of what it held.
-        self.sensed[die] = None;
-        self.programming.push(Reverse((end, bytes)));
-        self.buffer.programmed(end);
-        self.last_programmed_ns = self.last_programmed_ns.max(end);
-        // Pages are moved within the die.
+        let one = &mut self.dies[die];
+        one.pass(self.now_ns);
+        let end = one.append(Work::Program, there, self.program_ns);
+        // Pages are moved within the die, whole ones.
         let moved = (self.amplification - 1.0) * random as f64 / bytes as f64;
-        let mut free = end + (moved * (self.read_ns + self.program_ns) as f64).round() as u64;
+        self.to_move[die] += moved;
+        while self.to_move[die] >= 1.0 {
+            self.to_move[die] -= 1.0;
+            one.append(Work::Collect, end, self.read_ns);
+            one.append(Work::Collect, end, self.program_ns);
+        }
         self.programmed[die] += 1.0 + moved;
         while self.programmed[die] >= self.pages_per_block {
             self.programmed[die] -= self.pages_per_block;
-            free += self.erase_ns;
+            one.append(Work::Collect, end, self.erase_ns);
         }
-        self.die_free_ns[die] = free;
+        self.programming.insert((end, die), bytes);
+        self.buffer.programmed(end);
+        self.last_programmed_ns = self.last_programmed_ns.max(end);
     }
 
     fn flush(&mut self, ready_ns: u64) -> u64 {

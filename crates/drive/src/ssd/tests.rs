@@ -215,6 +215,62 @@ fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
     }
 }
 
+/// Dies that are never idle: a read waits for the rest of one operation, whatever else is booked. Of operations that follow each other that is
+/// half the mean of their squares over their mean.
+#[test]
+fn a_read_beside_random_writes_waits_for_what_is_under_way_only() {
+    for model in ssds() {
+        let [command, channel, interface] = parts(&model);
+        let mut drive = Drive::new(&model, SIZE);
+        let mut random = 88_172_645_463_325_252u64;
+        // Whole pages, so that there are fewer writes: each moves as many pages.
+        let page = model.ns("page") / SECTOR_BYTES;
+        let mut place = |sectors: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let at = random % (SIZE / SECTOR_BYTES / page) * page;
+            at..at + sectors
+        };
+        // Few at a time, or reads wait for the interface, too.
+        for id in 1..=4 {
+            drive.submit(0, id, &Request::Write(place(page)));
+        }
+        let (mut begun, mut written, mut sum, mut count, mut longest) = (0, 0, 0, 0, 0);
+        let full = 2 * model.ns("write-buffer") / model.ns("page");
+        while count < 4_000 {
+            let now = drive.next_event().expect("it is busy");
+            while let Some((_, id)) = drive.completed(now) {
+                if id > 0 {
+                    written += 1;
+                    drive.submit(now, id, &Request::Write(place(page)));
+                } else {
+                    (sum, count, longest) = (sum + now - begun, count + 1, longest.max(now - begun));
+                }
+                if written == full || id == 0 {
+                    written += 1;
+                    begun = now;
+                    drive.submit(now, 0, &Request::Read(place(8)));
+                }
+            }
+        }
+        let spare = model.number("over-provisioning");
+        let amplification = (1.0 + spare) / (2.0 * spare);
+        let erased = amplification / model.number("pages-per-block");
+        let times = ["program-time", "read-time", "erase-time"].map(|name| model.number(name));
+        let of_a_page: Vec<(f64, f64)> = [amplification, amplification - 1.0, erased].into_iter().zip(times).collect();
+        let squares: f64 = of_a_page.iter().map(|(count, time)| count * time * time).sum();
+        let busy: f64 = of_a_page.iter().map(|(count, time)| count * time).sum();
+        let alone = command + times[1] + channel + interface;
+        let expected = alone + squares / busy / 2.0;
+        let mean = sum as f64 / f64::from(count);
+        assert!((mean / expected - 1.0).abs() < 0.1, "{}: {mean}, {expected}", model.name());
+        // And pages on their way to its channel.
+        let moved = model.number("page") * 1e9 / model.number("channel-rate");
+        assert!((longest as f64) < alone + times[2] + 4.0 * moved, "{}: {longest}", model.name());
+    }
+}
+
 /// A read of what is in the buffer beside a write: each direction at the whole rate, or one after the other.
 #[test]
 fn reads_and_writes_share_an_interface_that_has_one_direction() {
