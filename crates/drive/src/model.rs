@@ -296,6 +296,13 @@ impl Model {
         if !(track <= average && average <= full && average >= third && self.seek_root() >= 0.0) {
             return Some("seeks: track-to-track ≤ average ≤ full, and the average at least a third of the way between");
         }
+        // Above, it would fall before it comes to the full stroke: its slope there is half the root and all of the rest.
+        if self.seek_root() / 2.0 + self.seek_curve().1 < 0.0 {
+            return Some(
+                "seeks: the average is at most 11/15 of the way from track-to-track to full, or longer seeks would take less \
+                 time: raise `full-seek` or lower `average-seek`",
+            );
+        }
         (self.number("inner-rate") > self.number("outer-rate"))
             .then_some("the inner zone cannot be faster than the outer")
     }
@@ -442,5 +449,11 @@ mod tests {
         let average = text.lines().find(|line| line.starts_with("average-seek")).unwrap();
         let faster = text.replace(average, "average-seek = { is = \"1 ms\", from = \"a dream\" }");
         assert!(matches!(Model::parse("x", &faster), Err(ModelError::Contradiction(_))));
+        // From 0.8 to 18 ms, 11/15 of the way are 13.413 ms.
+        let of =
+            |ms: &str| text.replace(average, &format!("average-seek = {{ is = \"{ms}\", from = \"a slow one\" }}"));
+        assert!(Model::parse("x", &of("13.41 ms")).is_ok());
+        let said = Model::parse("x", &of("13.42 ms")).unwrap_err().to_string();
+        assert!(said.contains("raise `full-seek`"), "{said}");
     }
 }
