@@ -106,11 +106,14 @@ impl<E: Io> Worker<'_, E> {
         self.load.collector.hand_over(self.group.number, self.load.first_point + point.index, &mut self.tally);
     }
 
-    /// Takes the point of this number, which is over, as a sample of what the thread does, and so many behind it in which it did nothing.
-    fn sample(&mut self, point: u64, idle: u64) {
+    /// Takes the point of this number, which is over, as a sample of what the thread does, and those between it and `next`, in which it
+    /// did nothing. A point that begins before the group does is no sample.
+    fn sample(&mut self, point: u64, next: u64) {
         let ticks = self.load.point_ticks;
         let start = self.load.start.load(Ordering::Relaxed);
-        let whole = start.saturating_add(point.saturating_mul(ticks)) >= self.group_start();
+        let first = self.group_start().saturating_sub(start).div_ceil(ticks.max(1));
+        let whole = point >= first;
+        let idle = next.saturating_sub(first.max(point + 1));
         let actions = &self.group.actions;
         let moves = |writes: bool| actions.iter().any(|action| action.transfer.is_some() && action.writes == writes);
         let moves = [moves(false), moves(true)];
@@ -126,7 +129,7 @@ impl<E: Io> Worker<'_, E> {
         let before = point.index;
         point.index = end.saturating_sub(start) / self.load.point_ticks.max(1);
         if point.index > before {
-            self.sample(before, point.index - before - 1);
+            self.sample(before, point.index);
         }
         let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
         point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));

@@ -368,8 +368,8 @@ impl ThreadSum {
         }
     }
 
-    /// The present point of the series is over, and so many follow it in which nothing was done. The thread was at work in all of it, or
-    /// it is no sample. `moves` is whether it reads, and writes, at all.
+    /// The present point of the series is over, and so many follow it in which the thread was to work and did nothing. It was at work
+    /// in all of the present one (`whole`), or that is no sample. `moves` is whether it reads, and writes, at all.
     pub(crate) fn point_over(&mut self, seconds: f64, whole: bool, idle: u64, moves: [bool; 2]) {
         let points = std::mem::take(&mut self.point);
         for ((over_time, (bytes, operations)), _) in

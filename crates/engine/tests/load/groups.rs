@@ -173,6 +173,23 @@ fn a_group_begins_after_its_delay() {
     assert!(later.latency.percentile_ns(0.0).is_some_and(|least| least < 280e6), "{:?}", later.latency);
 }
 
+/// What came before its delay was over is no sample of what it did.
+#[test]
+fn samples_of_a_group_begin_after_its_delay() {
+    let directory = in_memory();
+    let mut later = keeping("later", reads(), IoOverrides::default());
+    later.start_delay = Duration::from_millis(340);
+    later.rate_per_second = Some(500.0);
+    let mut load = workload(fileset(4, 65536), later, Stop::default());
+    load.phases[0].groups[0].stop = milliseconds(300);
+    load.series_interval = Duration::from_millis(20);
+    let report = flawless(&load, directory.path());
+    let thread = &report.per_thread[0];
+    let samples = thread.over_time[0].operations.samples;
+    // As many as there is room for behind the delay, however late the machine is: 17 begin before it.
+    assert!((1..=thread.elapsed_ns / 20_000_000).contains(&samples), "{samples} of {} ns", thread.elapsed_ns);
+}
+
 /// Each operation tells when its own group was at work: after its delay, in its own phase, until it was done.
 #[test]
 fn groups_tell_when_they_were_at_work() {
