@@ -57,7 +57,7 @@ pub(super) struct DirectionFigures {
     pub(super) operations: u64,
     pub(super) bytes: u64,
     pub(super) latency: Histogram,
-    /// How long the longest clone ran, ms.
+    /// How long the longest clone ran, with what it read back, ms.
     pub(super) runtime_ms: u64,
     /// Its rates over time.
     pub(super) over_time: OverTime,
@@ -144,13 +144,24 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
             let depth = found.unwrap_or(job.depth);
             figures.by_depth[depth_class(depth)] += thread.map_or(1, |thread| thread.operations.max(1));
         }
+        let mut ran_ms = [0; 2];
         for name in std::iter::once(&part.group).chain(&part.verify) {
+            let mut moved = [false; 2];
             for operation in operations.get(name.as_str()).into_iter().flatten() {
-                figures.add(operation, ms(elapsed(name)), report);
+                figures.add(operation, report);
+                moved[0] |= reads(&operation.name) && operation.invocations > 0;
+                moved[1] |= writes(&operation.name) && operation.invocations > 0;
+            }
+            // What is read back comes behind what the job reads.
+            for (sum, _) in ran_ms.iter_mut().zip(moved).filter(|(_, moved)| *moved) {
+                *sum += ms(elapsed(name));
             }
             for of_group in fsyncs.get(name.as_str()).into_iter().flatten() {
                 figures.syncs.merge(&of_group.latency);
             }
+        }
+        for (direction, ran_ms) in figures.directions.iter_mut().zip(ran_ms) {
+            direction.runtime_ms = direction.runtime_ms.max(ran_ms);
         }
     }
     share_out(&mut all);
@@ -179,7 +190,7 @@ fn share_out(all: &mut [JobFigures]) {
 }
 
 impl JobFigures {
-    fn add(&mut self, operation: &OperationReport, runtime_ms: u64, report: &LoadReport) {
+    fn add(&mut self, operation: &OperationReport, report: &LoadReport) {
         self.errors += operation.errors;
         if operation.errors > 0 && self.error == 0 {
             let of_it = report.errors.iter().find(|error| error.operation == operation.name);
@@ -199,9 +210,6 @@ impl JobFigures {
         direction.operations += operation.invocations;
         direction.bytes += operation.read_bytes + operation.written_bytes;
         direction.latency.merge(&operation.latency);
-        if operation.invocations > 0 {
-            direction.runtime_ms = direction.runtime_ms.max(runtime_ms);
-        }
     }
 
     /// CPU time of its clones, percent of their runs: user, system.

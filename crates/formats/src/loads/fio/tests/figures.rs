@@ -65,6 +65,42 @@ fn each_job_has_figures_of_its_own() {
     assert!(json["jobs"][0]["read"]["clat_ns"]["percentile"].is_null() && json["jobs"][0]["error"] == 5);
 }
 
+/// A job that reads, and then reads back what it wrote, has read in both: as long as it did so is what its bandwidth is of.
+#[test]
+fn what_is_read_back_takes_time_of_its_own() {
+    let plan = plan("[a]\nrw=randrw\nsize=1m\nverify=crc32c\nnumjobs=2\ngroup_reporting\n");
+    let group =
+        |place: usize| (plan.parts[place].group.as_str(), plan.parts[place].verify.as_deref().expect("verified"));
+    let thread = |group: &str, ms: u64| ThreadReport {
+        group: group.into(),
+        elapsed_ns: ms * 1_000_000,
+        ..ThreadReport::default()
+    };
+    let read = |group: &str, name: &str| OperationReport {
+        group: group.into(),
+        name: name.into(),
+        invocations: 1000,
+        read_bytes: if name == "read" { 4_096_000 } else { 0 },
+        written_bytes: if name == "read" { 0 } else { 4_096_000 },
+        ..OperationReport::default()
+    };
+    let ((first, first_back), (second, second_back)) = (group(0), group(1));
+    let report = LoadReport {
+        per_thread: vec![thread(first, 600), thread(second, 500), thread(first_back, 300), thread(second_back, 500)],
+        operations: [first, second]
+            .into_iter()
+            .flat_map(|group| [read(group, "read"), read(group, "write")])
+            .chain([read(first_back, "read"), read(second_back, "read")])
+            .collect(),
+        ..LoadReport::default()
+    };
+    let json: serde_json::Value = serde_json::from_str(&json(&plan, &report, &When::default(), false)).expect("JSON");
+    let job = &json["jobs"][0];
+    // The longest clone's: 500 ms and 500 ms of reads, and 600 ms of writes.
+    assert_eq!((&job["read"]["runtime"], &job["write"]["runtime"]), (&1000.into(), &600.into()));
+    assert_eq!((&job["read"]["iops"], &job["read"]["bw_bytes"]), (&4000.0.into(), &16_384_000.into()));
+}
+
 /// What fio 3.33 wrote for this job: 400 and 800 ms in both logs, and 1000 ms in the log of latencies alone.
 #[test]
 fn logs_have_intervals_that_were_cut_short_only_for_latency() {
