@@ -6,15 +6,26 @@ use super::{
 };
 use fstone_model::workload::Stop;
 
-/// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew. Where the job ends by time it
-/// begins a pass when all blocks were met, and without a map of them never.
+/// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew, and so does a job that has met all
+/// blocks before it ends: one that ends by time, or moves more than its files hold. Without a map it never knows that it has.
 pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
     let has_map = !job.direction.random || (job.distribution == Offsets::Uniform && !job.repeats_blocks);
-    match (job.time_based, job.loops > 1) {
-        (true, _) => has_map.then_some(place.length.saturating_mul(place.files)),
-        (false, true) => Some(bytes_of_a_loop(job, place)),
-        (false, false) => None,
+    let whole = place.length.saturating_mul(place.files);
+    let bytes = bytes_of_a_loop(job, place);
+    if job.time_based || (bytes > whole && has_map) {
+        return if has_map { met_all(job, place, whole) } else { None };
     }
+    (job.loops > 1).then_some(bytes)
+}
+
+/// After how many bytes a job opens its files anew by itself, having met all blocks. One that leaves gaps wraps around at the file's end
+/// and goes on, unless its last block ends there.
+fn met_all(job: &Job, place: &Place, whole: u64) -> Option<u64> {
+    let Ok(gap @ 1..) = u64::try_from(job.direction.gap) else { return Some(whole) };
+    let block = job.blocks[usize::from(!job.direction.reads)].largest();
+    let stride = block.saturating_add(gap);
+    let begun = place.length.div_ceil(stride);
+    (begun.checked_sub(1)? * stride + block == place.length).then_some(begun * block)
 }
 
 /// What a job moves in each of its loops.

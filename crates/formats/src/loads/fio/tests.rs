@@ -283,6 +283,16 @@ fn each_pass_begins_cold() {
     // Without a map of its blocks it never knows that it has met all.
     assert_eq!(passes("rw=randread\ntime_based\nruntime=3\nnorandommap"), None);
     assert_eq!(passes("rw=randread\nloops=3\nnorandommap"), all);
+    // One that moves more than its files hold meets all blocks several times, in each loop.
+    assert_eq!(passes("rw=read\nio_size=8m"), all);
+    assert_eq!(passes("rw=read\nio_size=8m\nloops=3"), all);
+    assert_eq!(passes("rw=randread\nio_size=8m"), all);
+    assert_eq!(passes("rw=randread\nio_size=8m\nnorandommap"), None);
+    // With gaps it wraps around at the end and goes on, unless a block ends there.
+    let timed = "nrfiles=1\ntime_based\nruntime=3";
+    assert_eq!(passes(&format!("rw=read:4k\n{timed}")), None);
+    assert_eq!(passes(&format!("rw=read:4k\nsize=1028k\n{timed}")), Some(129 * 4096));
+    assert_eq!(passes(&format!("rw=read:-8k\n{timed}")), all);
     for warm in ["invalidate=0", "pre_read=1", "direct=1"] {
         assert_eq!(passes(&format!("rw=read\nloops=3\n{warm}")), None, "{warm}");
     }
