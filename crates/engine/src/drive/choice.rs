@@ -108,7 +108,8 @@ impl<E: Io> Worker<'_, E> {
             Selector::Single => Next::Action(0),
             Selector::Mix(sums) => {
                 let drawn = self.random.below(sums.last().copied().unwrap_or(0));
-                Next::Action(sums.iter().position(|sum| drawn < *sum).unwrap_or(0))
+                let index = sums.iter().position(|sum| drawn < *sum).unwrap_or(0);
+                Next::Action(if self.states[index].all_read { self.one_to_read(index) } else { index })
             }
             Selector::Sequence(length) => {
                 let index = choice.sequence;
@@ -129,6 +130,13 @@ impl<E: Io> Worker<'_, E> {
                 Next::Action(index)
             }
         }
+    }
+
+    /// An action that has something left to read back, in place of one that has not.
+    #[cold]
+    fn one_to_read(&self, index: usize) -> usize {
+        let count = self.states.len();
+        (1..count).map(|on| (index + on) % count).find(|other| !self.states[*other].all_read).unwrap_or(index)
     }
 
     /// Whether a rate or a count has to be asked before each operation.

@@ -49,6 +49,42 @@ fn only_what_was_written_is_read_back() {
     }
 }
 
+/// What has nothing left to read back is not drawn any more: a thread does not wait in vain for most of its draws.
+#[test]
+fn what_was_read_back_is_not_drawn_again() {
+    let directory = in_memory();
+    let one = |size, number: u32| Fileset {
+        name: format!("files{number}"),
+        directory: format!("data{number}"),
+        ..fileset(1, size)
+    };
+    let of = |operation: &Operation| -> Vec<Action> {
+        (0..41).map(|number| Action { fileset: Some(number), ..action(operation.clone()) }).collect()
+    };
+    let write = Operation::Write(transfer(Extent::Whole, Pattern::FromStart));
+    let read = Operation::Read(transfer(Extent::Bytes(4096), Pattern::Written { phases: 1 }));
+    let reads = of(&read).into_iter().map(|action| Action { choice: FileChoice::Concatenated, ..action });
+    let reads: Vec<(u32, Action)> = reads.map(|action| (1, action)).collect();
+    let kept = |name: &str, actions, stop| ThreadGroup {
+        name: name.into(),
+        open: OpenPolicy::KeepOpen,
+        stop,
+        ..group(1, actions)
+    };
+    let mut load = stamped(1, Operation::Read(whole()));
+    load.filesets = (0..41).map(|number| one(if number == 0 { 400 * 4096 } else { 4096 }, number)).collect();
+    load.phases = vec![
+        phase(vec![kept("write", Actions::Sequence(of(&write)), operations(41))], Stop::default()),
+        phase(vec![kept("read", mix(&reads), once())], Stop::default()),
+    ];
+    let report = flawless(&load, directory.path());
+    let blocks: u64 = report.operations.iter().filter(|one| one.group == "read").map(|one| one.invocations).sum();
+    assert_eq!(blocks, 440);
+    let reader = report.per_thread.iter().find(|thread| thread.group == "read").expect("it ran");
+    // Each nap is one; there were eight for each block of the last file.
+    assert!(reader.usage.context_switches < blocks, "{:?}", reader.usage);
+}
+
 fn flip(file: &Path, at: usize) {
     let mut data = std::fs::read(file).expect("it was built");
     data[at] ^= 1;
