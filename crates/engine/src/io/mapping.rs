@@ -44,6 +44,21 @@ impl Mapping {
         Ok(Self { start: NonNull::new(start.cast()), length })
     }
 
+    /// Tells the kernel how the mapping is used: what it was told of the descriptor has no bearing on faults.
+    pub(crate) fn advise(&self, advice: rustix::fs::Advice) {
+        use rustix::fs::Advice;
+        let advice = match advice {
+            Advice::Random => libc::MADV_RANDOM,
+            Advice::Sequential => libc::MADV_SEQUENTIAL,
+            _ => return,
+        };
+        if let Some(start) = self.start {
+            // SAFETY: the mapping is ours, and the advice changes nothing that it holds.
+            // It is advice: a kernel that takes none is no error of the load.
+            let _ = unsafe { libc::madvise(start.as_ptr().cast(), self.length, advice) };
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.length
     }

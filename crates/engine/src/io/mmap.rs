@@ -19,6 +19,8 @@ struct Mapped {
     writable: bool,
     /// Which of the files that had this number it is of.
     generation: u32,
+    /// What the kernel is told of its mapping.
+    advice: Option<Advice>,
 }
 
 /// Copies to and from mappings.
@@ -53,7 +55,7 @@ impl Mmap {
     fn renew(&mut self, fd: Fd) -> Result<()> {
         if self.file(fd).generation != fd.generation {
             self.forget(fd)?;
-            *self.file(fd) = Mapped { mapping: None, writable: true, generation: fd.generation };
+            *self.file(fd) = Mapped { writable: true, generation: fd.generation, ..Mapped::default() };
         }
         Ok(())
     }
@@ -82,7 +84,11 @@ impl Mmap {
                 self.make_room()?;
                 self.mapped.push_back(fd.number);
                 let writable = self.file(fd).writable;
-                self.file(fd).mapping = Some(Mapping::new(fd, size, writable, true)?);
+                let mapping = Mapping::new(fd, size, writable, true)?;
+                if let Some(advice) = self.file(fd).advice {
+                    mapping.advise(advice);
+                }
+                self.file(fd).mapping = Some(mapping);
             }
         }
         Ok(self.file(fd).mapping.as_ref())
@@ -136,7 +142,7 @@ impl Io for Mmap {
         // The number may be one that another thread closed: whatever was mapped by it is not ours.
         self.forget(fd)?;
         let writable = flags & OFlags::RWMODE == OFlags::RDWR;
-        *self.file(fd) = Mapped { mapping: None, writable, generation: fd.generation };
+        *self.file(fd) = Mapped { writable, generation: fd.generation, ..Mapped::default() };
         Ok(fd)
     }
 
@@ -147,9 +153,17 @@ impl Io for Mmap {
     }
 
     fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()> {
-        if advice == Advice::DontNeed {
+        match advice {
             // What is mapped is not dropped.
-            self.forget(fd)?;
+            Advice::DontNeed => self.forget(fd)?,
+            Advice::Random | Advice::Sequential => {
+                self.renew(fd)?;
+                self.file(fd).advice = Some(advice);
+                if let Some(mapping) = &self.file(fd).mapping {
+                    mapping.advise(advice);
+                }
+            }
+            _ => {}
         }
         kernel::advise(fd, part, advice)
     }
@@ -194,6 +208,24 @@ mod tests {
                 assert_eq!(buffer, [number; 100]);
                 assert!(io.files.iter().filter(|file| file.mapping.is_some()).count() <= 2);
             }
+        }
+    }
+
+    /// Advice on a descriptor does not reach the faults of its mapping.
+    #[test]
+    fn a_mapping_is_advised_as_its_file() {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&[1; 8192]).expect("room");
+        for (advice, flag) in [(Advice::Random, " rr"), (Advice::Sequential, " sr")] {
+            let mut io = Mmap { files: Vec::new(), mapped: VecDeque::new(), most: 2 };
+            let fd = Fd::open(file.as_raw_fd());
+            io.advise(fd, (0, 0), advice).expect("it is known");
+            assert_eq!(io.read(fd, &mut [0; 100], 0), Ok(100));
+            let inode = format!(" {} ", std::os::unix::fs::MetadataExt::ino(&file.metadata().expect("it is open")));
+            let maps = std::fs::read_to_string("/proc/self/smaps").expect("procfs");
+            let mapping = maps.lines().skip_while(|line| !line.contains("deleted") || !line.contains(&inode));
+            let flags = mapping.skip(1).find(|line| line.starts_with("VmFlags:")).expect("it is mapped");
+            assert!(flags.contains(flag), "{flags}");
         }
     }
 }

@@ -314,7 +314,7 @@ fn each_pass_begins_cold() {
     assert_eq!(passes(&format!("rw=read:4k\n{timed}")), None);
     assert_eq!(passes(&format!("rw=read:4k\nsize=1028k\n{timed}")), Some(129 * 4096));
     assert_eq!(passes(&format!("rw=read:-8k\n{timed}")), all);
-    for warm in ["invalidate=0", "pre_read=1", "direct=1"] {
+    for warm in ["invalidate=0", "pre_read=1", "direct=1", "ioengine=mmap"] {
         assert_eq!(passes(&format!("rw=read\nloops=3\n{warm}")), None, "{warm}");
     }
 }

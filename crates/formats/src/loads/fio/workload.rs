@@ -387,7 +387,9 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     group.think_every = if job.think.is_zero() { 1 } else { job.think_every };
     group.start_delay = job.delay;
     group.invalidate = job.invalidate && !job.pre_read && !job.engine.of_files() && job.engine != Engine::Null;
-    group.invalidate_every = pass(job, place).filter(|_| group.invalidate && !job.direct);
+    // A pass of fio's mappings gives up the mapped pages alone, and the page cache keeps them.
+    let cold_again = group.invalidate && !job.direct && job.engine != Engine::Mmap;
+    group.invalidate_every = pass(job, place).filter(|_| cold_again);
     if !job.engine.of_files() && job.engine != Engine::Null {
         group.advice = match job.hint {
             Hint::None => Advice::None,
