@@ -259,13 +259,17 @@ fn a_zero_switches_off_what_it_names() {
 }
 
 #[test]
-fn what_a_ramp_has_warmed_stays_warm() {
+fn what_a_search_has_warmed_stays_warm() {
     let cold = |options: &str| -> Vec<bool> {
         let plan = plan(&format!("[a]\nsize=1m\nrw=randread\n{options}"));
         plan.workload.phases.iter().map(|phase| phase.groups[0].invalidate).collect()
     };
     assert_eq!(cold(""), [true]);
-    assert_eq!(cold("ramp_time=2\n"), [true, false]);
+    let search = "ioengine=libaio\niodepth=8\nlatency_target=500\nlatency_window=1s\n";
+    assert_eq!(cold(search), [true, false]);
+    // The job would begin again with what its ramp has cached.
+    assert_eq!(cold("ramp_time=2\n"), [true, true]);
+    assert_eq!(cold("ramp_time=2\npre_read=1\n"), [false, false, false]);
 }
 
 /// What is read back comes from the device: it is synced, in no figures, and its pages are dropped.

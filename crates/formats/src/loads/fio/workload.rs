@@ -156,8 +156,9 @@ pub(super) fn workload(
             phases.push(not_measured(format!("{name} search"), groups.clone(), Stop::default()));
             groups.iter_mut().for_each(at_found_depth);
         }
-        // What a ramp or a search has warmed stays warm: fio does not open its files anew in between.
-        if searching || !ramp.is_zero() {
+        // What a search has warmed stays warm: fio does not open its files anew in between. Behind a ramp it does not either, but goes on
+        // where the ramp was, while here the job begins again with what the ramp has cached.
+        if searching {
             groups.iter_mut().for_each(|group| group.invalidate = false);
         }
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
