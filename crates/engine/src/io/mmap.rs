@@ -55,7 +55,9 @@ impl Mmap {
     fn renew(&mut self, fd: Fd) -> Result<()> {
         if self.file(fd).generation != fd.generation {
             self.forget(fd)?;
-            *self.file(fd) = Mapped { writable: true, generation: fd.generation, ..Mapped::default() };
+            // One that this thread has just opened, and keeps from now on, is the one that was advised.
+            let advice = self.file(fd).advice.filter(|_| self.file(fd).generation == 0);
+            *self.file(fd) = Mapped { mapping: None, writable: true, generation: fd.generation, advice };
         }
         Ok(())
     }
@@ -148,6 +150,7 @@ impl Io for Mmap {
 
     fn close(&mut self, fd: Fd) -> Result<()> {
         let forgotten = self.forget(fd);
+        self.file(fd).advice = None;
         kernel::close(fd)?;
         forgotten
     }
@@ -220,7 +223,8 @@ mod tests {
             let mut io = Mmap { files: Vec::new(), mapped: VecDeque::new(), most: 2 };
             let fd = Fd::open(file.as_raw_fd());
             io.advise(fd, (0, 0), advice).expect("it is known");
-            assert_eq!(io.read(fd, &mut [0; 100], 0), Ok(100));
+            // As files are that stay open.
+            assert_eq!(io.read(fd.kept(1), &mut [0; 100], 0), Ok(100));
             let inode = format!(" {} ", std::os::unix::fs::MetadataExt::ino(&file.metadata().expect("it is open")));
             let maps = std::fs::read_to_string("/proc/self/smaps").expect("procfs");
             let mapping = maps.lines().skip_while(|line| !line.contains("deleted") || !line.contains(&inode));
