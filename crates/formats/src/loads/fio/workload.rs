@@ -164,13 +164,6 @@ pub(super) fn workload(
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
         phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
         if !back.is_empty() {
-            let writers = back.iter().filter(|(index, ..)| jobs[**index].engine != Engine::Null);
-            let synced: Vec<ThreadGroup> = writers
-                .map(|(index, place, name, _)| sync_written(&jobs[**index], place, format!("{name} sync"), io))
-                .collect();
-            if !synced.is_empty() {
-                phases.push(not_measured(format!("{name} sync"), synced, Stop::default()));
-            }
             let written_in = (phases.len() - first) as u32;
             let read_back = |(index, place, name, written): (&usize, &Place, String, ThreadGroup)| {
                 read_back(&jobs[*index], place, name, &written, &filesets, written_in)
@@ -610,19 +603,6 @@ fn within(zones: &[(u32, Option<u64>)], length: u64) -> Option<Zones> {
     Zones::new(&all)
 }
 
-/// The group that makes what a job wrote durable before it is read back: only pages that were written back can be dropped.
-fn sync_written(job: &Job, place: &Place, name: String, io: IoSettings) -> ThreadGroup {
-    let sync = |fileset: &u32| {
-        let mut action = Action::new("sync", Operation::Fsync, Some(*fileset));
-        action.choice = FileChoice::RoundRobin;
-        action
-    };
-    let mut group = ThreadGroup::new(name, 1, Actions::Sequence(place.filesets.iter().map(sync).collect()));
-    group.io = overrides(IoSettings { engine: IoEngineKind::Psync, queue_depth: 1, ..settings(job) }, io);
-    group.stop = Stop { operations: Some(place.files), ..Stop::default() };
-    group
-}
-
 /// The group that reads back what a job wrote in so many phases, each block once.
 fn read_back(
     job: &Job,
@@ -640,8 +620,8 @@ fn read_back(
         action.choice = FileChoice::Concatenated;
         action.blocks = None;
     }
-    // As in fio, whatever `invalidate` says: it comes from the device.
-    group.invalidate = job.engine != Engine::Null;
+    // fio opens the files anew. It does not sync them: what is still to be written back comes from the page cache.
+    group.invalidate = written.invalidate;
     group.stop = Stop { once_through: true, ..Stop::default() };
     group
 }
