@@ -12,6 +12,8 @@ mod disk;
 mod model;
 mod request;
 mod ssd;
+#[cfg(test)]
+mod testing;
 
 pub use disk::Disk;
 pub use model::{Kind, Model, ModelError, Parameter};

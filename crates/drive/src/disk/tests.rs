@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::at;
 use crate::{Drive, Kind, curves};
 
 fn disks() -> Vec<Model> {
@@ -179,17 +180,6 @@ fn reading_ahead_goes_on_over_the_end_of_a_track() {
 fn drive() -> (Drive, Model) {
     let model = Model::find("hdd-7200-2008").expect("built in");
     (Drive::new(&model, SIZE), model)
-}
-
-fn at(drive: &mut Drive, id: u64) -> u64 {
-    while let Some(event) = drive.next_event() {
-        while let Some((at_ns, done)) = drive.completed(event) {
-            if done == id {
-                return at_ns;
-            }
-        }
-    }
-    panic!("{id} was never complete")
 }
 
 #[test]

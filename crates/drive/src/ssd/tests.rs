@@ -1,3 +1,4 @@
+use crate::testing::at;
 use crate::{Drive, Kind, Model, Request, SECTOR_BYTES, curves};
 
 const SIZE: u64 = 256 << 30;
@@ -40,17 +41,6 @@ fn a_read_of_an_idle_die_does_not_wait_for_a_busy_one() {
         let done = at(&mut drive, 1000);
         assert!((done as f64) < most, "{}: {done}, {most}", model.name());
     }
-}
-
-fn at(drive: &mut Drive, id: u64) -> u64 {
-    while let Some(event) = drive.next_event() {
-        while let Some((at_ns, done)) = drive.completed(event) {
-            if done == id {
-                return at_ns;
-            }
-        }
-    }
-    panic!("{id} was never complete")
 }
 
 fn small(page: u64, model: &Model) -> Request {
