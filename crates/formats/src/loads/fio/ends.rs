@@ -23,9 +23,8 @@ pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
 fn met_all(job: &Job, place: &Place, whole: u64) -> Option<u64> {
     let Ok(gap @ 1..) = u64::try_from(job.direction.gap) else { return Some(whole) };
     let block = job.blocks[usize::from(!job.direction.reads)].largest();
-    let stride = block.saturating_add(gap);
-    let begun = place.length.div_ceil(stride);
-    (begun.checked_sub(1)? * stride + block == place.length).then_some(begun * block)
+    let (begun, end) = begun_in(block, gap, place.length)?;
+    (end == place.length).then_some(begun * block)
 }
 
 /// What a job moves in each of its loops.
@@ -71,13 +70,18 @@ pub(super) fn stop(job: &Job, place: &Place) -> Stop {
     }
 }
 
+/// How many blocks with a gap behind each begin in a file, and where the last of them ends; `None` in an empty file.
+fn begun_in(block: u64, gap: u64, length: u64) -> Option<(u64, u64)> {
+    let stride = block.saturating_add(gap);
+    let begun = length.div_ceil(stride);
+    Some((begun, begun.checked_sub(1)? * stride + block))
+}
+
 /// How many blocks of so many bytes fio moves in a file, from its start on with a gap behind each: it begins anew where the next block would
 /// begin behind the file's end, and is done where one would end behind it, or ends with it.
 fn strided(block: u64, gap: i64, length: u64, offset: u64) -> u64 {
     let Ok(gap) = u64::try_from(gap) else { return length / block };
-    let stride = block + gap;
-    let begun = length.div_ceil(stride);
-    let end = (begun - 1) * stride + block;
+    let Some((begun, end)) = begun_in(block, gap, length) else { return 0 };
     match end.cmp(&length) {
         std::cmp::Ordering::Less if offset == 0 => length / block,
         std::cmp::Ordering::Less | std::cmp::Ordering::Equal => begun,
