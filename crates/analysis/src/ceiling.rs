@@ -6,7 +6,7 @@
 use fstone_model::{
     Better, Cell, Dataset, Inventory,
     metric::{Metric, catalog},
-    study::{DeviceSpec, KernelSpec},
+    study::DeviceSpec,
 };
 
 /// Tolerance for a rate above the ceiling, which was measured for only two seconds before the run.
@@ -101,5 +101,5 @@ impl Bounded {
 /// Whether a cell's bytes end up on the device that was measured before the run.
 pub(crate) fn is_on_device(cell: &Cell) -> bool {
     let own = matches!(cell.device, DeviceSpec::Loop { in_memory: false, .. } | DeviceSpec::Block { .. });
-    own && !matches!(cell.kernel, KernelSpec::Exact(_))
+    own && !cell.kernel.is_exact()
 }

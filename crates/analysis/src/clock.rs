@@ -1,10 +1,10 @@
 //! Whether a run's seconds are real, or virtual on a modelled drive.
 
 use crate::text::{line, listing};
-use fstone_model::{Cell, Dataset, dataset::Run, inventory::CHARGE_SETTING, study::KernelSpec};
+use fstone_model::{Cell, Dataset, dataset::Run, inventory::CHARGE_SETTING};
 
 const fn is_exact(cell: &Cell) -> bool {
-    matches!(cell.kernel, KernelSpec::Exact(_))
+    cell.kernel.is_exact()
 }
 
 /// Whether all of a run is in virtual time.

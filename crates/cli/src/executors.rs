@@ -35,7 +35,7 @@ pub(crate) enum Chosen {
 /// Decides by the command line; reports on standard error what a user would not expect.
 pub(crate) fn choose(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Chosen, Failure> {
     if !arguments.kernel.is_empty() {
-        let timed = |kernel: &&KernelSpec| !matches!(kernel, KernelSpec::Exact(_));
+        let timed = |kernel: &&KernelSpec| !kernel.is_exact();
         let kernels = there(&arguments.kernel)?;
         if let Some(kernel) = kernels.iter().find(timed).filter(|_| arguments.exact) {
             let words = "--exact needs a kernel whose time can be simulated, exact:NAME (`fstone kernel list`)";
@@ -189,7 +189,7 @@ pub(crate) fn rows_for_guests(context: &Context, plan: &Plan) -> Option<(KernelS
 
 /// Nothing gets warmer in virtual time.
 pub(crate) fn leave_out_warm_up(plan: &mut Plan) {
-    if plan.cells.iter().all(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {
+    if plan.cells.iter().all(|cell| cell.kernel.is_exact()) {
         plan.warm_up = 0;
     }
 }
@@ -253,7 +253,7 @@ pub(crate) fn guest_settings(
 }
 
 const fn is_exact(cell: &Cell) -> bool {
-    matches!(cell.kernel, KernelSpec::Exact(_))
+    cell.kernel.is_exact()
 }
 
 /// The seed of runs in virtual time: always the same, so that any two of them can be compared seed by seed.

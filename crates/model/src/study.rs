@@ -227,6 +227,12 @@ pub enum KernelSpec {
 }
 
 impl KernelSpec {
+    /// Whether its time is simulated.
+    #[must_use]
+    pub const fn is_exact(&self) -> bool {
+        matches!(self, Self::Exact(_))
+    }
+
     /// As a study writes it: "host", "uml:6.1", "qemu:/path/vmlinuz".
     #[must_use]
     pub fn written(&self) -> String {

@@ -20,7 +20,7 @@ use fstone_lab::{
     machine::Machine,
     run::carry_out::{Recorder, RecorderError, RunEnd, carry_out_again},
 };
-use fstone_model::{Dataset, Plan, StepResult, Trial, result::TrialId, study::KernelSpec, text};
+use fstone_model::{Dataset, Plan, StepResult, Trial, result::TrialId, text};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The step under which a guest in virtual time is recorded, with the hash of its requests.
@@ -28,7 +28,7 @@ const GUEST: &str = "guest";
 
 pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &Dataset) -> CommandResult {
     let run = &recorded.run;
-    if let Some(cell) = run.plan.cells.iter().find(|cell| !matches!(cell.kernel, KernelSpec::Exact(_))) {
+    if let Some(cell) = run.plan.cells.iter().find(|cell| !cell.kernel.is_exact()) {
         let words = format!(
             "{}: only trials in virtual time come out the same again, and {} was not one; `fstone rerun` repeats a run and compares it by its intervals",
             arguments.what,

@@ -23,7 +23,7 @@ pub use settings::STATES;
 pub use tools::tool_version;
 
 use crate::command::CommandRunner;
-use fstone_model::study::{DeviceSpec, KernelSpec};
+use fstone_model::study::DeviceSpec;
 use fstone_model::{Inventory, Plan};
 use place::{existing, mount_of};
 use std::path::Path;
@@ -95,14 +95,14 @@ pub fn named_device(plan: &Plan) -> Option<&Path> {
 /// Whether any trial of a plan takes the host's time, so that the speed of the host's devices has to do with it.
 #[must_use]
 pub fn takes_host_time(plan: &Plan) -> bool {
-    plan.cells.iter().any(|cell| !matches!(cell.kernel, KernelSpec::Exact(_)))
+    plan.cells.iter().any(|cell| !cell.kernel.is_exact())
 }
 
 /// Whether images of a plan are files in the work directory, so that the device under it is what is tested.
 #[must_use]
 pub fn tests_work_directory(plan: &Plan) -> bool {
     let there = |device: &DeviceSpec| matches!(device, DeviceSpec::Loop { directory: None, in_memory: false, .. });
-    plan.cells.iter().any(|cell| there(&cell.device) && !matches!(cell.kernel, KernelSpec::Exact(_)))
+    plan.cells.iter().any(|cell| there(&cell.device) && !cell.kernel.is_exact())
 }
 
 #[cfg(test)]

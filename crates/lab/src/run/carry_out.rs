@@ -19,12 +19,7 @@ use crate::{
     },
     trial::{AgentExecutor, Executor, ExecutorError, Job, TrialEnd},
 };
-use fstone_model::{
-    Cell, Plan, Trial,
-    outcome::Reason,
-    result::TrialId,
-    study::{DeviceSpec, KernelSpec},
-};
+use fstone_model::{Cell, Plan, Trial, outcome::Reason, result::TrialId, study::DeviceSpec};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -303,7 +298,7 @@ fn run_trials(
         return Ok(end);
     }
     // What else is going on does not matter in virtual time.
-    let in_real_time = |cell: &Cell| !matches!(cell.kernel, KernelSpec::Exact(_));
+    let in_real_time = |cell: &Cell| !cell.kernel.is_exact();
     let presence = options.presence.as_deref().filter(|_| plan.cells.iter().any(in_real_time));
     let mut others = OtherRuns::new(presence, sink);
     let started = Instant::now();
@@ -341,7 +336,7 @@ fn run_trials(
         steady::mark(&mut trial);
         // Nothing else bears on virtual time.
         if let Some(who) = at_the_start.or_else(|| others.look())
-            && !matches!(cell.kernel, KernelSpec::Exact(_))
+            && !cell.kernel.is_exact()
         {
             trial.warnings.push(format!("another fstone run was in progress on this machine ({who})"));
         }

@@ -46,7 +46,7 @@ const GUEST_OVERHEAD_BYTES: u64 = 128 << 20;
 
 /// How many trials may run at once: one, unless all of them are in virtual time. Real time would measure the neighbours.
 pub(super) fn count(plan: &Plan, options: &LabOptions) -> usize {
-    let exact = |kernel: &KernelSpec| matches!(kernel, KernelSpec::Exact(_));
+    let exact = |kernel: &KernelSpec| kernel.is_exact();
     // In a directory that the study names, images have one name.
     let own_place = |device: &DeviceSpec| matches!(device, DeviceSpec::Loop { directory: None, .. });
     if !plan.cells.iter().all(|cell| exact(&cell.kernel) && own_place(&cell.device)) {

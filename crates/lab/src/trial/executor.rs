@@ -111,7 +111,7 @@ impl Executor for AgentExecutor<'_> {
             Err(Halt::Lab(error)) => return Err(ExecutorError::AndUndo { error: Box::new(error), undo: left }),
         };
         // Steps in virtual time cannot be taken off a trial's real one, and what it took here is no figure of theirs.
-        if !matches!(job.cell.kernel, KernelSpec::Exact(_)) {
+        if !job.cell.kernel.is_exact() {
             record.add_overhead(duration_ns, settling);
         }
         let trial = Box::new(Trial {
@@ -167,7 +167,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     fn carry_out(&mut self) -> Result<(), Halt> {
         let job = self.job;
         self.set_up()?;
-        if matches!(job.cell.kernel, KernelSpec::Exact(_)) {
+        if job.cell.kernel.is_exact() {
             return self.simulate();
         }
         for (index, step) in job.cell.steps.iter().enumerate() {
@@ -296,7 +296,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
                 Ground::Device { path: provided.path().to_owned(), purpose: provided.purpose().clone(), place }
             }
         };
-        if matches!(job.cell.kernel, KernelSpec::Exact(_)) {
+        if job.cell.kernel.is_exact() {
             // What the host does takes the host's time.
             return Ok(());
         }

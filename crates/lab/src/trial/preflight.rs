@@ -67,7 +67,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
     if let Some(own) = &cell.filesystem.own {
         return obstacle_of_own(cell, own, machine).or_else(|| missing_program(cell));
     }
-    if cell.device.model().is_some() && !matches!(cell.kernel, KernelSpec::Exact(_)) {
+    if cell.device.model().is_some() && !cell.kernel.is_exact() {
         let words = "a modelled drive works in virtual time only";
         return Some(
             Obstacle::skipped("device", words).with_cure("run it with --exact, or kernel = [\"exact:VERSION\"]"),

@@ -27,11 +27,7 @@ use anyhow::Context as _;
 use course::{Course, End};
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
-use fstone_model::{
-    Plan,
-    dataset::Run,
-    study::{DeviceSpec, KernelSpec},
-};
+use fstone_model::{Plan, dataset::Run, study::DeviceSpec};
 use fstone_store::Store;
 use home::Home;
 
@@ -45,7 +41,7 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
             "with a time budget each block depends on the results of all blocks before it, so blocks cannot run at once; use a number of repeats (--repeats)",
         );
     }
-    if plan.cells.iter().any(|cell| matches!(cell.kernel, KernelSpec::Exact(_))) {
+    if plan.cells.iter().any(|cell| cell.kernel.is_exact()) {
         return refused(
             "figures in virtual time are the same on every machine, so there is nothing to share out; see --jobs",
         );
