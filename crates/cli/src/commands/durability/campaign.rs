@@ -87,6 +87,13 @@ struct Results {
     told: Instant,
 }
 
+impl Drop for Results {
+    /// A program that starts at this moment has the descriptor until its exec, and with it the lock.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
+    }
+}
+
 impl Campaign {
     /// What is known already, and what is to be found out.
     pub(super) fn open(
