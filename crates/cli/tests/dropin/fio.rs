@@ -261,6 +261,8 @@ fn figures_are_of_each_job_while_it_is_at_work() {
     let results = results(&bench, "jobs.fio");
     for (job, rate) in [(0, 400.0), (1, 100.0)] {
         let job = &results["jobs"][job];
+        // Also the time after the last operation, when it waits for its next turn.
+        assert!(job["read"]["runtime"].as_u64().is_some_and(|ms| ms >= 1200), "{job}");
         let mean = job["read"]["iops_mean"].as_f64().expect("a number");
         assert!(job["read"]["iops_samples"] == 2 && mean > 0.5 * rate && mean < 1.2 * rate, "{rate}: {job}");
         assert!(job["ctx"].as_u64().is_some_and(|count| count > 0 && count < 5000), "{job}");

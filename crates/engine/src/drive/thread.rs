@@ -58,8 +58,9 @@ impl<E: Io> Worker<'_, E> {
         self.hand_over(&point);
         let mut report = self.sum.report(&self.group.spec.name);
         report.usage = crate::measure::clock::thread_usage().since(usage_start);
-        // A group's own time: its delay is not in it.
-        report.elapsed_ns = clock.between(self.group_start().max(start), last_end.max(self.group_start()));
+        // A group's own time: its delay is not in it, and a pause after the last operation is.
+        let until = last_end.max(worked_until).max(self.group_start());
+        report.elapsed_ns = clock.between(self.group_start().max(start), until);
         report.queue_depth = found.map_or(0, |found| found.depth);
         Ended { worked_until, at: last_end, cpu_ns, report, found }
     }
