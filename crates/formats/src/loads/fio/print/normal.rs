@@ -137,11 +137,7 @@ fn over_time(out: &mut String, figures: &DirectionFigures) {
 
 fn latency(out: &mut String, name: &str, histogram: &Histogram, list: &[f64]) {
     let (mean, deviation) = mean_and_deviation(histogram);
-    let (unit, one) = match histogram.min_ns() {
-        0..2_000 if histogram.max_ns() < 100_000 => ("nsec", 1.0),
-        0..2_000_000 => ("usec", 1e3),
-        _ => ("msec", 1e6),
-    };
+    let (unit, one) = unit_of(histogram.min_ns(), histogram.max_ns());
     let whole = |ns: u64| (ns as f64 / one) as u64;
     let _ = writeln!(
         out,
@@ -151,13 +147,26 @@ fn latency(out: &mut String, name: &str, histogram: &Histogram, list: &[f64]) {
         mean / one,
         deviation / one
     );
+    let values = percentiles(histogram, list);
+    let extreme = |choose: fn(u64, u64) -> u64| values.iter().map(|(_, value)| *value).reduce(choose).unwrap_or(0);
+    let (unit, one) = unit_of(extreme(u64::min), extreme(u64::max));
+    let whole = |ns: u64| (ns as f64 / one) as u64;
     let _ = writeln!(out, "    {name} percentiles ({unit}):");
-    let all: Vec<String> = percentiles(histogram, list)
-        .iter()
-        .map(|(percent, value)| format!("{percent:5.2}th=[{:5}]", whole(*value)))
-        .collect();
+    let all: Vec<String> =
+        values.iter().map(|(percent, value)| format!("{percent:5.2}th=[{:5}]", whole(*value))).collect();
     let lines: Vec<String> = all.chunks(4).map(|line| format!("     | {}", line.join(", "))).collect();
     let _ = writeln!(out, "{}", lines.join(",\n"));
+}
+
+/// The finest unit, but where no value is small or the largest would be too long. The bounds are fio's.
+const fn unit_of(min_ns: u64, max_ns: u64) -> (&'static str, f64) {
+    if min_ns <= 2_000 || max_ns < 100_000 {
+        ("nsec", 1.0)
+    } else if min_ns <= 2_000_000 || max_ns < 100_000_000 {
+        ("usec", 1e3)
+    } else {
+        ("msec", 1e6)
+    }
 }
 
 fn status<'f>(out: &mut String, name: &str, all: impl Iterator<Item = &'f DirectionFigures>) {
@@ -206,4 +215,23 @@ fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
         2
     };
     format!("{value:.digits$}{}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_coarse_only_if_all_values_are() {
+        for (min, max, unit) in [
+            (400, 29_185_000, "nsec"),
+            (2_001, 99_999, "nsec"),
+            (2_001, 100_000, "usec"),
+            (2_000_000, 500_000_000, "usec"),
+            (3_161_000, 27_412_000, "usec"),
+            (3_161_000, 100_000_000, "msec"),
+        ] {
+            assert_eq!(unit_of(min, max).0, unit, "{min} to {max}");
+        }
+    }
 }
