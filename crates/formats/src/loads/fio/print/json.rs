@@ -36,8 +36,7 @@ fn entry(plan: &Plan, figures: &JobFigures, when: &When, plus: bool) -> Value {
     let mut put = |key: &str, value: Value| out.insert(key.into(), value);
     put("jobname", figures.name.clone().into());
     put("groupid", figures.group.into());
-    // As in fio: errors that the job went on after are in `total_err`.
-    put("error", (if job.continues { 0 } else { figures.error }).into());
+    put("error", figures.error.into());
     put("eta", 0.into());
     put("elapsed", (when.elapsed_ns.div_ceil(1_000_000_000)).into());
     put("job options", options(&job.written));
