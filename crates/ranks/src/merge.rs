@@ -6,7 +6,7 @@
 
 use crate::message::Passed;
 use fstone_model::Histogram;
-use fstone_model::load::{ErrorReport, LoadReport, OwnSeries, PhaseReport, SeriesPoint, Span, covered_ns};
+use fstone_model::load::{ErrorReport, GroupFsyncs, LoadReport, OwnSeries, PhaseReport, SeriesPoint, Span, covered_ns};
 use fstone_model::ranks::{
     NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, RanksReport, SKEW_SHARE, Stonewall,
 };
@@ -249,12 +249,17 @@ impl Merger {
             let work = Span { begin_ns: others.begin_ns.min(work.begin_ns), end_ns: others.end_ns.max(work.end_ns) };
             sum.at_work = Some([work, Span::default()]);
         }
-        load.group_fsyncs.resize_with(report.group_fsyncs.len().max(load.group_fsyncs.len()), Default::default);
-        for (sum, one) in load.group_fsyncs.iter_mut().zip(&report.group_fsyncs) {
-            sum.group.clone_from(&one.group);
-            sum.periodic += one.periodic;
-            sum.at_end += one.at_end;
-            sum.latency.merge(&one.latency);
+        for one in &report.group_fsyncs {
+            // A rank lists only what it performed, and those between operations apart from those at the end.
+            let kind = |fsyncs: &GroupFsyncs| (fsyncs.periodic > 0, fsyncs.at_end > 0);
+            match load.group_fsyncs.iter_mut().find(|sum| sum.group == one.group && kind(sum) == kind(one)) {
+                Some(sum) => {
+                    sum.periodic += one.periodic;
+                    sum.at_end += one.at_end;
+                    sum.latency.merge(&one.latency);
+                }
+                None => load.group_fsyncs.push(one.clone()),
+            }
         }
         for one in &report.calls {
             let same = load.calls.iter_mut().find(|sum| sum.group == one.group && sum.call == one.call);

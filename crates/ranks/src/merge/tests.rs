@@ -190,6 +190,26 @@ fn a_phase_closes_as_long_as_ranks_did_when_its_groups_were_done() {
     assert_eq!(merge([350, 350])[1], Span { begin_ns: 350 * MS, end_ns: 355 * MS });
 }
 
+/// Each rank lists the kinds of fsyncs that it performed, and no others.
+#[test]
+fn fsyncs_are_added_to_those_of_their_group_and_kind() {
+    let fsyncs = |group: &str, periodic: u64, at_end: u64| GroupFsyncs {
+        group: group.into(),
+        periodic,
+        at_end,
+        ..GroupFsyncs::default()
+    };
+    let of = |list: Vec<GroupFsyncs>| {
+        (passed(&[(1000, 300)]), LoadReport { group_fsyncs: list, ..report(&[300], &[vec![1]]) })
+    };
+    let all = [of(vec![fsyncs("b", 0, 1)]), of(vec![fsyncs("a", 2, 0), fsyncs("a", 0, 1), fsyncs("b", 3, 0)])];
+    let merged = merged(&workload(1), &all).load.group_fsyncs;
+    let mut found: Vec<(&str, u64, u64)> =
+        merged.iter().map(|sum| (sum.group.as_str(), sum.periodic, sum.at_end)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [("a", 0, 1), ("a", 2, 0), ("b", 0, 1), ("b", 3, 0)]);
+}
+
 #[test]
 fn a_skew_of_one_percent_is_not_marked_and_more_is() {
     let skewed = |late_ms: u64| {
