@@ -35,6 +35,6 @@ mod worker;
 
 pub use error::LoadError;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
-pub use peers::{Parted, Peers, PhasePassed};
+pub use peers::{Parted, Peers, PhasePassed, Wall};
 pub use promises::{Broken, Kept, Property, Witness};
 pub use run::{Damage, Prepared, Removed, Verification, prepare, remove_directories, run, run_verified};

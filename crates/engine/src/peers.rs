@@ -22,8 +22,19 @@ pub struct PhasePassed {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Operations begun until the phase's time was over, and when the last thread had ended its last one of these, where the phase wears out.
-    pub stonewall: Option<(u64, u64)>,
+    /// Where the phase wears out: how far it was.
+    pub stonewall: Option<Wall>,
+}
+
+/// How far a phase that wears out was when its time was over, or before that if all had been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wall {
+    /// Operations begun.
+    pub operations: u64,
+    /// When the last thread had ended its last one of these.
+    pub at_ns: u64,
+    /// Whether the time was over.
+    pub met: bool,
 }
 
 /// The other ranks of a load. All ranks run the same workload, so that all come to the same calls in the same order; each of

@@ -59,7 +59,7 @@ pub struct PhaseMeeting {
     pub uncertainty_ns: u64,
     /// Whether one of the skews is more than 1 % of the length.
     pub skewed: bool,
-    /// If the phase had wear-out: what had been done when its time was over.
+    /// If the phase had wear-out and some rank was not done before its time was over: what had been done by then.
     pub stonewall: Option<Stonewall>,
 }
 
@@ -208,7 +208,7 @@ pub struct RankPhase {
     pub read_bytes: u64,
     /// Bytes it wrote.
     pub written_bytes: u64,
-    /// Operations it had begun when the phase's time was over, if the phase has wear-out.
+    /// Operations it had begun when the phase's time was over, if the phase has wear-out and the rank was not done before.
     pub stonewall_operations: Option<u64>,
 }
 

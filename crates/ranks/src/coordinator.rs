@@ -6,7 +6,7 @@ use crate::facts;
 use crate::given::Settings;
 use crate::member::seed_of;
 use crate::merge::Merger;
-use crate::message::{Answer, Call, Common, Hello, Message, Passed, State};
+use crate::message::{Answer, Call, Common, Hello, Message, Passed, PassedWall, State};
 use fstone_model::load::LoadReport;
 use fstone_model::ranks::{RankOutcome, RankReport, RanksReport};
 use fstone_model::units::nanoseconds;
@@ -502,7 +502,7 @@ impl Coordinator {
             let passed = |passed: &Passed| Passed {
                 begin_ns: time(passed.begin_ns),
                 end_ns: time(passed.end_ns),
-                stonewall: passed.stonewall.map(|(operations, at)| (operations, time(at))),
+                stonewall: passed.stonewall.map(|wall| PassedWall { at_ns: time(wall.at_ns), ..wall }),
                 ..*passed
             };
             rank.passed.iter().map(passed).collect()

@@ -1,8 +1,8 @@
 //! A rank: what its load asks of the others, and what it is told.
 
-use crate::message::{Answer, Call, Common, Message, Passed, State};
+use crate::message::{Answer, Call, Common, Message, Passed, PassedWall, State};
 use crate::{facts, given::Loaded, priority};
-use fstone_engine::{Parted, Peers, PhasePassed, Progress};
+use fstone_engine::{Parted, Peers, PhasePassed, Progress, Wall};
 use fstone_model::workload::Whose;
 use rustix::time::{ClockId, Timespec};
 use std::collections::HashMap;
@@ -239,7 +239,7 @@ impl Peers for Member {
             operations,
             read_bytes,
             written_bytes,
-            stonewall,
+            stonewall: stonewall.map(|Wall { operations, at_ns, met }| PassedWall { operations, at_ns, met }),
         }));
     }
 

@@ -4,7 +4,7 @@
 //! that no rate of all is higher than it was. Histograms have the same buckets everywhere, so that adding them up is the same as
 //! having counted all values in one: a percentile of the sum is that of all values, to the bit.
 
-use crate::message::Passed;
+use crate::message::{Passed, PassedWall};
 use fstone_model::Histogram;
 use fstone_model::load::{ErrorReport, GroupFsyncs, LoadReport, OwnSeries, PhaseReport, SeriesPoint, Span, covered_ns};
 use fstone_model::ranks::{
@@ -461,7 +461,7 @@ impl Merger {
             operations: passed.operations,
             read_bytes: passed.read_bytes,
             written_bytes: passed.written_bytes,
-            stonewall_operations: passed.stonewall.map(|(operations, _)| operations),
+            stonewall_operations: passed.stonewall.filter(|wall| wall.met).map(|wall| wall.operations),
         }
     }
 
@@ -478,12 +478,13 @@ impl Merger {
             ends.filter(|(_, one)| one.number == number).map(|(rank, one)| uncertainty(rank, one.end_ns));
         let uncertainty_ns = uncertainties.max().unwrap_or(0);
         let (start_skew_ns, stop_skew_ns) = (last_begin - first_begin, last_end - first_end);
-        let walls: Vec<(u64, u64)> = of.iter().filter_map(|passed| passed.stonewall).collect();
-        let stonewall = (!walls.is_empty()).then(|| Stonewall {
-            operations: walls.iter().map(|(operations, _)| operations).sum(),
-            fewest: walls.iter().map(|(operations, _)| *operations).min().unwrap_or(0),
-            most: walls.iter().map(|(operations, _)| *operations).max().unwrap_or(0),
-            length_ns: walls.iter().map(|(_, at)| at.saturating_sub(first_begin)).max().unwrap_or(0),
+        let walls: Vec<PassedWall> = of.iter().filter_map(|passed| passed.stonewall).collect();
+        // Where all were done before the time was over, there was none.
+        let stonewall = walls.iter().any(|wall| wall.met).then(|| Stonewall {
+            operations: walls.iter().map(|wall| wall.operations).sum(),
+            fewest: walls.iter().map(|wall| wall.operations).min().unwrap_or(0),
+            most: walls.iter().map(|wall| wall.operations).max().unwrap_or(0),
+            length_ns: walls.iter().map(|wall| wall.at_ns.saturating_sub(first_begin)).max().unwrap_or(0),
         });
         Some(PhaseMeeting {
             name: phase.name.clone(),

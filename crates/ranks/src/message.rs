@@ -109,8 +109,18 @@ pub(crate) struct Passed {
     pub(crate) operations: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
-    /// Operations begun, and when.
-    pub(crate) stonewall: Option<(u64, u64)>,
+    pub(crate) stonewall: Option<PassedWall>,
+}
+
+/// How far a phase that wears out was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PassedWall {
+    /// Operations begun.
+    pub(crate) operations: u64,
+    /// When.
+    pub(crate) at_ns: u64,
+    /// Whether the phase's time was over.
+    pub(crate) met: bool,
 }
 
 impl Hello {

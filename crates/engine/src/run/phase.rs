@@ -6,6 +6,7 @@ use crate::fileset::{Hold, build::utilization};
 use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed};
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
+use crate::peers::Wall;
 use crate::plan::{Found, GroupPlan, WearOut};
 use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, Worker};
 use fstone_model::Histogram;
@@ -49,7 +50,7 @@ pub(crate) struct PhaseEnd {
     /// What its threads did.
     pub(crate) totals: Totals,
     /// What was begun until its time was over and when that was, where it wore out.
-    pub(crate) stonewall: Option<(u64, u64)>,
+    pub(crate) stonewall: Option<Wall>,
 }
 
 /// How a group went, since its phase's begin.
@@ -309,7 +310,7 @@ fn look_on(
     gate: &Gate<LoadError>,
     threads: u32,
     mut before: Totals,
-) -> (Totals, Option<(u64, u64)>) {
+) -> (Totals, Option<Wall>) {
     let started = Instant::now();
     let mut told = started;
     let at_start = before.clone();
@@ -326,7 +327,7 @@ fn look_on(
             && wear.waiting() > 0
             && (wear.waiting() + gate.so_many_done() == threads || load.phase.limits.ended())
         {
-            stonewall = wear_out(load, watch, wear);
+            stonewall = Some(wear_out(load, watch, wear, true));
         }
         let first = load.phase.groups.first().map(|group| (&load.phase.limits, group));
         for (limits, group) in first.into_iter().chain(load.phase.groups.iter().map(|group| (&group.limits, group))) {
@@ -361,7 +362,7 @@ fn look_on(
     }
     if let Some(wear) = load.phase.wear.as_ref().filter(|wear| !wear.is_decided()) {
         // All were done before their time; other ranks may not be, and wait for what this one says.
-        stonewall = wear_out(load, watch, wear);
+        stonewall = Some(wear_out(load, watch, wear, false));
     }
     let end = load.collector.totals();
     let totals = Totals {
@@ -374,9 +375,9 @@ fn look_on(
     (totals, stonewall)
 }
 
-/// The time is over: each group goes on to what the furthest of all ranks has done. What was begun until now, and when this is.
-fn wear_out(load: &Load<'_>, watch: &Watch<'_>, wear: &WearOut) -> Option<(u64, u64)> {
-    let now_ns = crate::measure::clock::monotonic_ns();
+/// The time is over (`met`), or all were done before: each group goes on to what the furthest of all ranks has done.
+fn wear_out(load: &Load<'_>, watch: &Watch<'_>, wear: &WearOut, met: bool) -> Wall {
+    let at_ns = crate::measure::clock::monotonic_ns();
     let counts: Vec<u64> = load.phase.groups.iter().map(|group| group.limits.claimed()).collect();
     let most = match watch.observer.peers() {
         Some(peers) => peers.most(&counts).ok(),
@@ -386,5 +387,5 @@ fn wear_out(load: &Load<'_>, watch: &Watch<'_>, wear: &WearOut) -> Option<(u64, 
         group.limits.set_quota(*most);
     }
     wear.decide(most.is_some() && !load.phase.limits.ended());
-    Some((counts.iter().sum(), now_ns))
+    Wall { operations: counts.iter().sum(), at_ns, met }
 }
