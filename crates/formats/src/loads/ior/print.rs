@@ -57,10 +57,10 @@ fn table(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
         let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".into(), |seconds| format!("{seconds:.6}"));
         let _ = writeln!(
             out,
-            "{:<9} {:<10.2} {:<10.0} {:<11} {:<10.2} {:<10.2} {:<10} {:<10.6} {:<10} {:<10.6} {}",
+            "{:<9} {:<10.2} {:<10.0} {:<11} {:<10.2} {:<10.2} {:<10} {:<10.6} {:<10} {:<10.6} {}{}",
             line.access.name(),
             line.bandwidth(),
-            line.transfers_per_second(),
+            line.iops(),
             known(mean),
             kib(results.ior.block_bytes),
             kib(results.ior.transfer_bytes),
@@ -68,14 +68,20 @@ fn table(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
             line.moving_seconds(),
             known(line.longest[2]),
             line.seconds,
-            line.repetition
+            line.repetition,
+            line.lacking.as_ref().map(|words| format!("  ! {words}")).unwrap_or_default()
         );
     }
 }
 
+/// Of the repetitions that lack nothing, if there are any.
 fn of<'r>(lines: &[Line<'r>], access: Access, value: impl Fn(&Line<'r>) -> f64) -> Spread {
-    let values: Vec<f64> = lines.iter().filter(|line| line.access == access).map(value).collect();
-    Spread::of(&values, Deviation::OfAll)
+    let (lines, _) = complete(lines, access);
+    Spread::of(&lines.into_iter().map(value).collect::<Vec<_>>(), Deviation::OfAll)
+}
+
+fn complete<'l, 'r>(lines: &'l [Line<'r>], access: Access) -> (Vec<&'l Line<'r>>, String) {
+    letters::complete(lines.iter().filter(|line| line.access == access), |line| line.lacking.as_deref())
 }
 
 fn accesses<'l>(lines: &'l [Line<'_>]) -> impl Iterator<Item = Access> + use<'l> {
@@ -99,7 +105,7 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
         let moved: u64 = lines.iter().filter(|line| line.access == access).map(|line| line.bytes).max().unwrap_or(0);
         let _ = writeln!(
             out,
-            "{:<9} {moved_per_second} {transfers_per_second} {seconds:>10.5} {ranks:>6} {:>4} {:>3} {:>5} {:>6} {:>8} {:>8} {:>9.1} POSIX",
+            "{:<9} {moved_per_second} {transfers_per_second} {seconds:>10.5} {ranks:>6} {:>4} {:>3} {:>5} {:>6} {:>8} {:>8} {:>9.1} POSIX{}",
             access.name(),
             ior.repetitions,
             u8::from(ior.file_per_process),
@@ -107,7 +113,8 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
             ior.segments,
             ior.block_bytes,
             ior.transfer_bytes,
-            moved as f64 / f64::from(1 << 20)
+            moved as f64 / f64::from(1 << 20),
+            complete(lines, access).1
         );
     }
 }
@@ -185,8 +192,10 @@ fn line_json(line: &Line<'_>) -> Value {
         "repetition": line.repetition,
         "bytes": line.bytes,
         "transfers": line.transfers,
+        "tasks": line.meeting.ranks,
         "mib_per_second": line.bandwidth(),
         "transfers_per_second": line.transfers_per_second(),
+        "iops": line.iops(),
         "seconds": line.seconds,
         "longest_open_seconds": open,
         "longest_fsync_seconds": fsync,
@@ -197,6 +206,9 @@ fn line_json(line: &Line<'_>) -> Value {
         "skew_uncertainty_ns": line.meeting.skew_uncertainty_ns(),
         "skewed": line.meeting.skewed,
     });
+    if let Some(words) = &line.lacking {
+        value["lacking"] = json!(words);
+    }
     if let Some(moves) = line.moves {
         value["latency_ns"] = letters::latencies_json(moves);
     }

@@ -4,6 +4,7 @@ use super::{
     command::Ior,
     workload::{Access, CLOSE, FSYNC, OPEN, Plan, Stage},
 };
+use crate::loads::letters;
 use fstone_model::{
     load::OperationReport,
     ranks::{PhaseMeeting, RanksReport},
@@ -38,6 +39,8 @@ pub(super) struct Line<'r> {
     pub(super) meeting: &'r PhaseMeeting,
     /// The transfers.
     pub(super) moves: Option<&'r OperationReport>,
+    /// What it lacks, if not all tasks did all of it.
+    pub(super) lacking: Option<String>,
 }
 
 impl Line<'_> {
@@ -54,9 +57,16 @@ impl Line<'_> {
         if self.seconds > 0.0 { count / self.seconds } else { 0.0 }
     }
 
-    /// The time without open, fsync and close.
+    /// The time without open and close. The fsync belongs to it, as in IOR.
     pub(super) fn moving_seconds(&self) -> f64 {
-        (self.seconds - self.longest.iter().flatten().sum::<f64>()).max(0.0)
+        let [open, _, close] = self.longest;
+        (self.seconds - open.unwrap_or(0.0) - close.unwrap_or(0.0)).max(0.0)
+    }
+
+    /// Transfers over that time: IOR's column IOPS, where its summary has the whole time.
+    pub(super) fn iops(&self) -> f64 {
+        let seconds = self.moving_seconds();
+        if seconds > 0.0 { self.transfers as f64 / seconds } else { 0.0 }
     }
 }
 
@@ -99,6 +109,7 @@ impl<'r> Results<'r> {
             longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
             meeting,
             moves,
+            lacking: letters::lacking(self.report, meeting),
         })
     }
 

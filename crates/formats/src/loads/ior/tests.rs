@@ -131,7 +131,7 @@ fn a_line_is_of_the_same_tasks_throughout() {
         ..OperationReport::default()
     };
     let operations = vec![operation("open", 1), operation("write", 10), operation("close", 0)];
-    let meeting = PhaseMeeting { name: phase.clone(), length_ns: 1_000_000_000, ..PhaseMeeting::default() };
+    let meeting = PhaseMeeting { name: phase.clone(), ranks: 2, length_ns: 1_000_000_000, ..PhaseMeeting::default() };
     let report = RanksReport {
         ranks: 2,
         merged: 1,

@@ -19,5 +19,7 @@ pub use given::Given;
 pub use line::{CommandLine, Word};
 pub(super) use load::{load, workload};
 pub use option::{Kind, Opt, Treatment, asks_for_help, help};
-pub(super) use print::{Deviation, Spread, explain_skews, latencies, latencies_json, mark, outcomes, stonewall, time};
+pub(super) use print::{
+    Deviation, Spread, complete, explain_skews, lacking, latencies, latencies_json, mark, outcomes, stonewall, time,
+};
 pub use said::Said;

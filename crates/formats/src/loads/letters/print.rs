@@ -74,6 +74,30 @@ pub(in crate::loads) fn latencies_json(operation: &OperationReport) -> Value {
     json!({ "p50": p50, "p99": p99, "max": operation.latency.max_ns() })
 }
 
+/// What a phase's figures lack, if not all tasks did all of it.
+pub(in crate::loads) fn lacking(report: &RanksReport, meeting: &PhaseMeeting) -> Option<String> {
+    let is_last = report.phases.last().is_some_and(|last| last.name == meeting.name);
+    if meeting.ranks < report.ranks {
+        Some(format!("{} of {} tasks", meeting.ranks, report.ranks))
+    } else {
+        (is_last && report.ended_early.is_some()).then(|| "ended early".into())
+    }
+}
+
+/// The repetitions that a spread is of, those that lack nothing, or else all; and what stands behind it if others were left out or lack something.
+pub(in crate::loads) fn complete<'f, F>(
+    figures: impl Iterator<Item = &'f F> + Clone,
+    lacking: impl Fn(&F) -> Option<&str>,
+) -> (Vec<&'f F>, String) {
+    let complete: Vec<&F> = figures.clone().filter(|figure| lacking(figure).is_none()).collect();
+    let words: Vec<&str> = figures.clone().filter_map(&lacking).collect();
+    match (complete.is_empty(), words.first()) {
+        (_, None) => (complete, String::new()),
+        (true, Some(words)) => (figures.collect(), format!("  ! {words}")),
+        (false, Some(first)) => (complete, format!("  ! without {} that lacked something ({first})", words.len())),
+    }
+}
+
 /// What stands behind a phase whose tasks were apart.
 pub(in crate::loads) const fn mark(meeting: &PhaseMeeting) -> &'static str {
     if meeting.skewed { " !" } else { "" }
@@ -140,5 +164,27 @@ mod tests {
         for deviation in [Deviation::OfAll, Deviation::OfSample] {
             assert_eq!(of(&[7.0], deviation), [7.0, 7.0, 7.0, 0.0]);
         }
+    }
+
+    #[test]
+    fn what_a_part_of_the_tasks_did_is_marked() {
+        let meeting = |name: &str, ranks| PhaseMeeting { name: name.into(), ranks, ..PhaseMeeting::default() };
+        let mut report =
+            RanksReport { ranks: 2, phases: vec![meeting("a", 2), meeting("b", 1)], ..RanksReport::default() };
+        let words = |report: &RanksReport| -> Vec<Option<String>> {
+            report.phases.iter().map(|phase| lacking(report, phase)).collect()
+        };
+        assert_eq!(words(&report), [None, Some("1 of 2 tasks".into())]);
+        report.phases[1].ranks = 2;
+        report.ended_early = Some("a task hung".into());
+        assert_eq!(words(&report), [None, Some("ended early".into())]);
+
+        let of = |figures: &[Option<&'static str>]| {
+            let (taken, mark) = complete(figures.iter(), |figure| *figure);
+            (taken.len(), mark)
+        };
+        assert_eq!(of(&[None, None]), (2, String::new()));
+        assert_eq!(of(&[None, Some("1 of 2 tasks")]), (1, "  ! without 1 that lacked something (1 of 2 tasks)".into()));
+        assert_eq!(of(&[Some("1 of 2 tasks")]), (1, "  ! 1 of 2 tasks".into()));
     }
 }

@@ -56,8 +56,10 @@ pub fn print(results: &Results<'_>) -> String {
     out
 }
 
-fn spread<'r>(row: &Row<'r>, value: impl Fn(&Figure<'r>) -> f64) -> Spread {
-    Spread::of(&row.figures.iter().map(value).collect::<Vec<_>>(), Deviation::OfSample)
+/// Of the iterations that lack nothing, if there are any, with what stands behind it.
+fn spread<'r>(row: &Row<'r>, value: impl Fn(&Figure<'r>) -> f64) -> (Spread, String) {
+    let (figures, mark) = letters::complete(row.figures.iter(), |figure| figure.lacking.as_deref());
+    (Spread::of(&figures.into_iter().map(value).collect::<Vec<_>>(), Deviation::OfSample), mark)
 }
 
 fn table<'r>(out: &mut String, head: &str, rows: &[Row<'r>], value: impl Fn(&Figure<'r>) -> f64) {
@@ -65,8 +67,9 @@ fn table<'r>(out: &mut String, head: &str, rows: &[Row<'r>], value: impl Fn(&Fig
     let _ = writeln!(out, "   Operation                     Max            Min           Mean        Std Dev");
     let _ = writeln!(out, "   ---------                     ---            ---           ----        -------");
     for row in rows {
-        let Spread { largest, smallest, mean, deviation } = spread(row, &value);
-        let _ = writeln!(out, "   {:<18}     {largest:14.3} {smallest:14.3} {mean:14.3} {deviation:14.3}", row.name);
+        let (Spread { largest, smallest, mean, deviation }, mark) = spread(row, &value);
+        let _ =
+            writeln!(out, "   {:<18}     {largest:14.3} {smallest:14.3} {mean:14.3} {deviation:14.3}{mark}", row.name);
     }
 }
 
@@ -139,8 +142,8 @@ fn row_json(results: &Results<'_>, row: &Row<'_>) -> Value {
     let iterations: Vec<Value> = row.figures.iter().map(|figure| figure_json(results, figure)).collect();
     json!({
         "operation": row.name,
-        "rate_per_second": spread(row, Figure::rate).json(),
-        "seconds": spread(row, |figure| figure.seconds).json(),
+        "rate_per_second": spread(row, Figure::rate).0.json(),
+        "seconds": spread(row, |figure| figure.seconds).0.json(),
         "iterations": iterations,
     })
 }
@@ -152,6 +155,9 @@ fn figure_json(results: &Results<'_>, figure: &Figure<'_>) -> Value {
         "seconds": figure.seconds,
         "rate_per_second": figure.rate(),
     });
+    if let Some(words) = &figure.lacking {
+        value["lacking"] = json!(words);
+    }
     if let Some(meeting) = figure.meeting {
         value["tasks"] = json!(meeting.ranks);
         value["start_skew_ns"] = json!(meeting.start_skew_ns);

@@ -4,6 +4,7 @@ use super::{
     command::Mdtest,
     workload::{Plan, Stage, Test},
 };
+use crate::loads::letters;
 use fstone_model::ranks::{PhaseMeeting, RanksReport, Stonewall};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -48,6 +49,8 @@ pub(super) struct Figure<'r> {
     pub(super) meeting: Option<&'r PhaseMeeting>,
     /// Part of the time that was the sync, seconds.
     pub(super) sync_seconds: Option<f64>,
+    /// What it lacks, if not all tasks did all of it.
+    pub(super) lacking: Option<String>,
 }
 
 impl Figure<'_> {
@@ -103,6 +106,7 @@ impl<'r> Results<'r> {
                     seconds: elapsed.as_secs_f64(),
                     meeting: None,
                     sync_seconds: None,
+                    lacking: None,
                 })
                 .collect(),
         });
@@ -120,6 +124,7 @@ impl<'r> Results<'r> {
             seconds: meeting.seconds() + sync_seconds.unwrap_or(0.0),
             meeting: Some(meeting),
             sync_seconds,
+            lacking: letters::lacking(self.report, meeting),
         })
     }
 
